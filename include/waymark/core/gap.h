@@ -1,0 +1,43 @@
+/// A stretch of a stream that gave nothing, and why. Damaged or missing bytes never throw and never vanish: each stretch
+/// becomes one `Gap` that reaches every report. The bytes of a stream are exactly its packets plus its gaps.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "waymark/core/types.h"
+
+namespace waymark {
+
+enum class GapReason : std::uint8_t {
+    unsynchronised,     ///< before the first synchronisation point; normal at the head of a buffer that wrapped
+    padding,            ///< filler that carries no trace, such as the zeros behind the end of a raw capture
+    reserved_header,    ///< a byte that starts no packet of this protocol, and all that was skipped after it
+    malformed_packet,   ///< a packet with an impossible field, and all that was skipped after it
+    incomplete_packet,  ///< the stream ends inside a packet
+    framing,            ///< the frame layer lost bytes here; what was cut in two cannot be joined
+};
+
+/// Bytes [first, end) of a stream.
+struct Gap {
+    Offset first, end;
+    GapReason reason{};
+
+    [[nodiscard]] constexpr std::uint64_t bytes() const { return end - first; }
+    friend constexpr bool operator==(const Gap&, const Gap&) = default;
+};
+
+[[nodiscard]] constexpr std::string_view name(GapReason reason) {
+    switch (reason) {
+        case GapReason::unsynchronised: return "unsynchronised";
+        case GapReason::padding: return "padding";
+        case GapReason::reserved_header: return "reserved header";
+        case GapReason::malformed_packet: return "malformed packet";
+        case GapReason::incomplete_packet: return "incomplete packet";
+        case GapReason::framing: return "framing";
+    }
+    return "unknown";
+}
+inline constexpr unsigned gap_reasons = 6;
+
+}  // namespace waymark

@@ -1,0 +1,89 @@
+/// Errors at the boundary of the library: a file that cannot be read, a configuration that cannot be meant. Damaged trace
+/// is not an error but a `Gap` (core/gap.h); a broken invariant of ours is `WM_CHECK`.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "waymark/core/types.h"
+
+namespace waymark {
+
+enum class Errc : std::uint8_t {
+    usage,        ///< the call or command line cannot be meant as given
+    not_found,    ///< a file, section, source or symbol does not exist
+    unreadable,   ///< the operating system refused, or a compressed stream is damaged
+    bad_format,   ///< the file is there, but is not what it should be
+    unsupported,  ///< well-formed, but of a kind Waymark does not know
+};
+
+/// What went wrong, as a sentence that names the file, what was found, what was expected and what to do.
+struct Error {
+    Errc code{};
+    std::string message;
+    std::optional<Offset> offset{};  ///< in the file the message names, where there is one
+};
+
+/// A value or the reason there is none. The members are those of `std::expected`, which C++20 lacks.
+template <class T>
+class [[nodiscard]] Result {
+public:
+    // Implicit on purpose: `return value;` and `return Error{…};` read as they should.
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+    Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+    [[nodiscard]] bool has_value() const { return state_.index() == 0; }
+    explicit operator bool() const { return has_value(); }
+
+    /// Precondition: `has_value()`.
+    T& value() { return *std::get_if<0>(&state_); }
+    const T& value() const { return *std::get_if<0>(&state_); }
+    T& operator*() { return value(); }
+    const T& operator*() const { return value(); }
+    T* operator->() { return &value(); }
+    const T* operator->() const { return &value(); }
+
+    /// Precondition: `!has_value()`.
+    Error& error() { return *std::get_if<1>(&state_); }
+    [[nodiscard]] const Error& error() const { return *std::get_if<1>(&state_); }
+
+private:
+    std::variant<T, Error> state_;
+};
+
+struct Nothing {};
+/// For functions that only succeed or fail: `return Nothing{};`.
+using Status = Result<Nothing>;
+
+}  // namespace waymark
+
+#define WM_CONCAT_(a, b) a##b
+#define WM_CONCAT(a, b) WM_CONCAT_(a, b)
+#define WM_ASSIGN_OR_RETURN_(result, target, expression)       \
+    auto result = (expression);                                \
+    if (!result.has_value()) return std::move(result.error()); \
+    target = std::move(result.value())
+
+/// `WM_ASSIGN_OR_RETURN(auto elf, open(path));` — the value, or leave with the error.
+#define WM_ASSIGN_OR_RETURN(target, expression) WM_ASSIGN_OR_RETURN_(WM_CONCAT(wm_result_, __LINE__), target, expression)
+
+/// Leaves the function with the error, if there is one.
+#define WM_RETURN_IF_ERROR(expression)                                     \
+    do {                                                                   \
+        if (auto wm_status = (expression); !wm_status.has_value())         \
+            return std::move(wm_status.error());                           \
+    } while (false)
+
+/// An invariant of ours, kept in release builds. Never a check of input.
+#define WM_CHECK(condition)                                                                             \
+    do {                                                                                                \
+        if (!(condition)) [[unlikely]] {                                                                \
+            std::fprintf(stderr, "%s:%d: broken invariant: %s\n", __FILE__, __LINE__, #condition);      \
+            std::abort();                                                                               \
+        }                                                                                               \
+    } while (false)
