@@ -46,6 +46,8 @@ public:
     virtual ~CodeReader() = default;
     /// The bytes from `address` on, as seen in `space`.
     [[nodiscard]] virtual Code at(Address address, const Space& space) const = 0;
+    /// `space` reduced to what the answers depend on: two spaces with one view see the same memory.
+    [[nodiscard]] virtual Space view(const Space& space) const { return space; }
 };
 
 }  // namespace waymark::isa

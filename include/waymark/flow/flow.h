@@ -1,0 +1,171 @@
+/// What every program flow decoder delivers, whatever the protocol: which code ran (blocks and ranges) and everything
+/// else in its place among it (events). Protocol-neutral, 64-bit, and made for one virtual call per thousand ranges.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/types.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::flow {
+
+using isa::Isa;
+
+/// How a block ends.
+enum class End : std::uint8_t {
+    not_a_waypoint,  ///< cut short: an exception, unreadable memory, a waypoint update
+    direct,          ///< branch whose target stands in the instruction
+    indirect,        ///< branch whose target does not
+    barrier,         ///< synchronisation barrier traced as a waypoint
+};
+
+/// What is true of a piece of code, from where execution entered it to the instruction that ends it. One row per distinct
+/// block; a row never changes.
+struct Block {
+    static constexpr std::uint8_t link = 1, conditional = 2, function_return = 4, exception_return = 8, undefined = 16;
+
+    std::uint64_t start{};         ///< address of the first instruction
+    std::uint64_t target{};        ///< where the last instruction goes if taken; direct and barrier only
+    std::uint32_t bytes{};         ///< length: start + bytes is the first address after the block
+    std::uint32_t instructions{};  ///< how many
+    std::uint32_t section{};       ///< which image stood at this address, so new code is a new block
+    Isa isa{};
+    End end{};
+    std::uint8_t last_bytes{};  ///< size of the last instruction
+    std::uint8_t flags{};       ///< of the last instruction: the constants above
+
+    friend bool operator==(const Block&, const Block&) = default;
+};
+
+inline constexpr std::uint32_t no_cycles = 0xffffffff;
+
+/// One execution of a block.
+struct Range {
+    std::uint32_t edge{};              ///< block id * 2 + taken: also the index into an array of counts
+    std::uint32_t offset{};            ///< of the packet that told it, less Batch::base
+    std::uint32_t cycles = no_cycles;  ///< that came with it, or no_cycles
+    std::uint32_t times = 1;           ///< more where the unit itself compresses loops
+
+    [[nodiscard]] constexpr std::uint32_t block() const { return edge >> 1; }
+    [[nodiscard]] constexpr bool taken() const { return (edge & 1) != 0; }
+};
+
+enum class TraceOnReason : std::uint8_t {
+    begin,         ///< first synchronisation, or the first after a gap
+    enabled,       ///< tracing was off by the unit's own choice: a filter, a prohibited region
+    overflow,      ///< the unit's FIFO overflowed: an unknown stretch of execution is missing
+    debug_restart  ///< the core left Debug state
+};
+
+/// Tracing begins, or begins again; execution since the last element before it is unknown.
+struct TraceOn {
+    TraceOnReason reason{};
+    std::uint32_t cycles = no_cycles;  ///< since the last cycle count
+};
+
+/// The state of the core from here on.
+struct Context {
+    bool ns{}, hyp{};                          ///< security state and, where implemented, Hyp mode
+    std::optional<std::uint32_t> context_id;   ///< absent: not traced or not yet known
+    std::optional<std::uint32_t> vmid;         ///< absent: not traced or not yet known
+    friend bool operator==(const Context&, const Context&) = default;
+};
+
+struct Timestamp {
+    std::uint64_t value{};             ///< natural binary, in ticks of the trace timestamp
+    bool known = true;                 ///< false: its high part was lost; `value` holds only what was sent
+    bool frequency_changed{};          ///< the processor clock changed since the previous one
+    std::uint32_t cycles = no_cycles;  ///< since the last cycle count
+};
+
+struct Exception {
+    std::uint32_t number{};                    ///< as the protocol numbers them
+    std::optional<Address> preferred_return;   ///< where execution would go on, where known
+    std::optional<Address> vector;             ///< where it went; absent when the unit hides it
+    std::uint32_t cycles = no_cycles;          ///< since the last cycle count
+};
+
+struct ExceptionReturn {};
+
+/// The program image has nothing at this address; flow is unknown up to the next traced address.
+struct NoMemory {
+    Address address{};
+};
+
+/// The unit's trigger.
+struct Trigger {};
+
+/// Cycles that belong to no other element, because the flow they were spent in is unknown.
+struct Cycles {
+    std::uint32_t cycles{};
+};
+
+/// Trace and image (or trace and configuration) cannot both be right.
+enum class Conflict : std::uint8_t {
+    sync_disagrees,      ///< a periodic sync names another address, instruction set or context than the walk reached
+    branch_disagrees,    ///< a branch packet names another target than the direct branch it belongs to
+    update_behind,       ///< a waypoint update names an address that execution has already passed
+    no_return_address,   ///< a taken indirect branch came without an address, and no return stack entry explains it
+    undefined_reached,   ///< the walk ran into a permanently undefined instruction
+    runaway_walk,        ///< no waypoint within the longest plausible block
+};
+struct Inconsistency {
+    Conflict conflict{};
+    Address found{};     ///< the address the walk has reached or the image gives
+    Address expected{};  ///< the address the trace names, where it names one
+};
+
+using What = std::variant<Gap, TraceOn, Context, Timestamp, Exception, ExceptionReturn, NoMemory, Trigger, Cycles,
+                          Inconsistency>;
+
+/// Everything that is not a range, in its place among them.
+struct Event {
+    std::uint32_t before{};  ///< happened before ranges[before] of its batch
+    Offset offset{};         ///< of the packet that told it
+    What what;
+};
+
+/// Consecutive elements of one source. Borrowed: valid during Sink::consume().
+struct Batch {
+    std::span<const Block> blocks;  ///< all blocks so far; `range.block()` is an index into it
+    Offset base{};                  ///< of Range::offset
+    std::span<const Range> ranges;
+    std::span<const Event> events;  ///< in order; `before` never decreases
+};
+
+/// How a sink may be split among workers.
+enum class Split : std::uint8_t { none, per_chunk, per_worker };
+
+/// Takes what a decoder delivers.
+class Sink {
+public:
+    virtual ~Sink() = default;
+    /// Batches come in trace order.
+    virtual void consume(const Batch& batch) = 0;
+    /// A listing may be formatted per chunk, counts may be summed per worker; `none` is always right.
+    [[nodiscard]] virtual Split split() const { return Split::none; }
+    /// An empty sink to work beside this one. Only called when split() is not `none`.
+    [[nodiscard]] virtual std::unique_ptr<Sink> fork() const { return {}; }
+    /// Takes a fork's results in; with per_chunk, in trace order.
+    virtual void join(Sink&) {}
+};
+
+/// Calls `on_range(block, range)` and `on_event(event)` in trace order.
+template <class OnRange, class OnEvent>
+void in_order(const Batch& batch, OnRange&& on_range, OnEvent&& on_event) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < batch.ranges.size(); ++i) {
+        while (next < batch.events.size() && batch.events[next].before <= i) on_event(batch.events[next++]);
+        on_range(batch.blocks[batch.ranges[i].block()], batch.ranges[i]);
+    }
+    while (next < batch.events.size()) on_event(batch.events[next++]);
+}
+
+}  // namespace waymark::flow
+
+static_assert(sizeof(waymark::flow::Block) == 32 && sizeof(waymark::flow::Range) == 16);

@@ -1,0 +1,35 @@
+/// Packets + program image → executed instructions, from a cache of basic blocks: the code between two waypoints is decoded
+/// once, and the blocks are chained by outcome. Gives exactly the elements of `ReferenceDecoder` (docs/spec/pft.md, 4).
+#pragma once
+
+#include <memory>
+
+#include "waymark/core/types.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/isa/isa.h"
+#include "waymark/pft/config.h"
+
+namespace waymark::pft {
+
+/// Decodes one PTM's byte stream, in chunks of any size.
+class Decoder {
+public:
+    /// `code` and `out` are borrowed and must outlive the decoder.
+    Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+    ~Decoder();
+
+    /// The next bytes of the stream, borrowed for the call.
+    void feed(Bytes bytes);
+    /// What comes next does not follow what came before (docs/spec/pft.md, 6.4 and 6.5).
+    void reset();
+    /// The stream ends here: reports what is left over and delivers everything to the sink.
+    void finish();
+    /// Whole packets met so far.
+    [[nodiscard]] std::uint64_t packets() const;
+
+private:
+    class Machine;
+    std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace waymark::pft

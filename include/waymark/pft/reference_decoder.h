@@ -1,0 +1,35 @@
+/// Packets + program image → executed instructions, step by step as the specification writes it (docs/spec/pft.md,
+/// section 4). Clear, not fast: `Decoder` gives the same elements at speed, and tests hold the two together.
+#pragma once
+
+#include <memory>
+
+#include "waymark/core/types.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/isa/isa.h"
+#include "waymark/pft/config.h"
+
+namespace waymark::pft {
+
+/// Decodes one PTM's byte stream, in chunks of any size.
+class ReferenceDecoder {
+public:
+    /// `code` and `out` are borrowed and must outlive the decoder.
+    ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+    ~ReferenceDecoder();
+
+    /// The next bytes of the stream, borrowed for the call.
+    void feed(Bytes bytes);
+    /// What comes next does not follow what came before (docs/spec/pft.md, 6.4 and 6.5).
+    void reset();
+    /// The stream ends here: reports what is left over and delivers everything to the sink.
+    void finish();
+    /// Whole packets met so far.
+    [[nodiscard]] std::uint64_t packets() const;
+
+private:
+    class Machine;
+    std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace waymark::pft
