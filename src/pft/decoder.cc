@@ -28,9 +28,10 @@ struct Node {
     flow::End end{};
     bool link{};
     Isa isa{}, target_isa{};
-    std::uint32_t start{}, after{}, target{};  ///< addresses: first instruction, behind the last one, of a direct target
-    std::uint32_t instructions{};              ///< 0: a dead node that fails at its first instruction
-    std::uint32_t last{};                      ///< address of the last instruction
+    std::uint32_t start{}, after{},
+        target{};                  ///< addresses: first instruction, behind the last one, of a direct target
+    std::uint32_t instructions{};  ///< 0: a dead node that fails at its first instruction
+    std::uint32_t last{};          ///< address of the last instruction
 };
 
 /// The blocks met in one memory space, found by where they start.
@@ -126,7 +127,8 @@ public:
         }
         const std::uint32_t count = elements_.cycles(p.outcome.cycles);
         for (unsigned i = 0; i < p.outcome.atoms.count; ++i) {
-            if (node_ == nowhere) [[unlikely]] node_ = cache_->find(place_.address, place_.isa, out_.table());
+            if (node_ == nowhere) [[unlikely]]
+                node_ = cache_->find(place_.address, place_.isa, out_.table());
             const Node& node = (*cache_)[node_];
             if (node.dead != Dead::no) [[unlikely]] {
                 give_up(node, at.first);
@@ -155,8 +157,10 @@ public:
             const Node& node = here();
             if (node.dead == Dead::no) {
                 out_.range(node.edge | 1U, at.first, elements_.cycles(p.cycles));
-                if (node.end != flow::End::indirect && (node.target != target.address.value || node.target_isa != target.isa))
-                    elements_.event(at.first, flow::Inconsistency{flow::Conflict::branch_disagrees, {node.target}, target.address});
+                if (node.end != flow::End::indirect &&
+                    (node.target != target.address.value || node.target_isa != target.isa))
+                    elements_.event(
+                        at.first, flow::Inconsistency{flow::Conflict::branch_disagrees, {node.target}, target.address});
                 if (node.link && config_.return_stack) push(node);
                 return go(target, at.first);
             }
@@ -176,7 +180,8 @@ public:
             const Place reached = place();
             if (state.address != reached.address || state.isa != reached.isa ||
                 (state_.context_id.has_value() && state.context_id != state_.context_id))
-                elements_.event(at.first, flow::Inconsistency{flow::Conflict::sync_disagrees, reached.address, state.address});
+                elements_.event(at.first,
+                                flow::Inconsistency{flow::Conflict::sync_disagrees, reached.address, state.address});
         }
         synced_ = true;
         async_seen_ = false;
@@ -281,8 +286,8 @@ private:
 
     void push(const Node& node) { stack_.push({{node.after}, node.isa, state_.ns}); }
 
-    /// An E atom whose next address, or whose own, concerns the return stack (4.5). The pop comes before the push. False:
-    /// where it went is unknown.
+    /// An E atom whose next address, or whose own, concerns the return stack (4.5). The pop comes before the push.
+    /// False: where it went is unknown.
     bool take_with_return_stack(const Node& at_node, Offset at) {
         const Node node = at_node;
         const bool ns = state_.ns;
@@ -436,7 +441,7 @@ private:
 
     static constexpr std::size_t most_caches = 64;
     std::vector<std::unique_ptr<BlockCache>> caches_;
-    BlockCache* cache_ = nullptr;  // of state_'s space
+    BlockCache* cache_ = nullptr;   // of state_'s space
     std::uint32_t node_ = nowhere;  // where execution has come to, or
     Place place_;                   // so, while no node is known
     std::uint64_t packets_ = 0;

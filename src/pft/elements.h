@@ -80,7 +80,8 @@ public:
         constexpr flow::TraceOnReason reasons[] = {flow::TraceOnReason::begin, flow::TraceOnReason::enabled,
                                                    flow::TraceOnReason::overflow, flow::TraceOnReason::debug_restart};
         const bool counted = p.reason != ISyncReason::periodic;
-        event(at, flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], counted ? cycles(p.cycles) : flow::no_cycles});
+        event(at,
+              flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], counted ? cycles(p.cycles) : flow::no_cycles});
     }
 
     /// Reports the context if it is news.
@@ -93,12 +94,14 @@ public:
 
     void timestamp(Offset at, const Timestamp& p) {
         timestamps_.update(p.value, config_);
-        event(at, flow::Timestamp{timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)});
+        event(at,
+              flow::Timestamp{timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)});
     }
     /// A timestamp before the first I-sync: only later ones need it.
     void timestamp_unsynced(const Timestamp& p) { timestamps_.update(p.value, config_); }
 
-    /// Packets between an A-sync and the first I-sync give no flow (section 2.11): [first, end) counts as unsynchronised.
+    /// Packets between an A-sync and the first I-sync give no flow (section 2.11): [first, end) counts as
+    /// unsynchronised.
     void waited_for_isync(Offset first, Offset end) {
         if (first < end) event(end, Gap{first, end, GapReason::unsynchronised});
     }

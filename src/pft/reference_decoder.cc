@@ -100,11 +100,12 @@ private:
         const Instruction instruction = waypoint_;
         const Address here = current_state_.address;
         end_range(true, elements_.cycles(p.cycles));
-        // A packet may sit on a direct branch (4.6, 4.8) and then names the target the instruction names; if not, the code
-        // was modified or the image is wrong. The packet is right either way.
+        // A packet may sit on a direct branch (4.6, 4.8) and then names the target the instruction names; if not, the
+        // code was modified or the image is wrong. The packet is right either way.
         if (instruction.waypoint != Waypoint::indirect &&
             (instruction.target != target.address || instruction.target_isa != target.isa))
-            elements_.event(at_, flow::Inconsistency{flow::Conflict::branch_disagrees, instruction.target, target.address});
+            elements_.event(at_,
+                            flow::Inconsistency{flow::Conflict::branch_disagrees, instruction.target, target.address});
         push_if_link(instruction, here);  // step 6b, with the branch instruction's own ISA and security state
         set_both_states(target);          // step 6a
     }
@@ -189,9 +190,10 @@ private:
             if (!decode_instr(instruction)) return;
             // Repair of steps 5 and 6: a waypoint instruction still gets its own atom or branch packet.
             if (instruction.waypoint != Waypoint::none) break;
-            output(instruction);                                                                // step 3
-            current_state_.address = advance(current_state_.address, instruction.bytes);        // step 4 with its repair
-        } while (current_state_.address <= waypoint && current_state_.address >= range_.start);  // the latter: 2^32 passed
+            output(instruction);                                                          // step 3
+            current_state_.address = advance(current_state_.address, instruction.bytes);  // step 4 with its repair
+        } while (current_state_.address <= waypoint &&
+                 current_state_.address >= range_.start);  // the latter: 2^32 passed
         cut_range();
     }
 
@@ -207,7 +209,8 @@ private:
             const bool known_context = current_state_.context_id.has_value();
             if (state.address != current_state_.address || state.isa != current_state_.isa ||
                 (known_context && state.context_id != current_state_.context_id))
-                elements_.event(at_, flow::Inconsistency{flow::Conflict::sync_disagrees, current_state_.address, state.address});
+                elements_.event(
+                    at_, flow::Inconsistency{flow::Conflict::sync_disagrees, current_state_.address, state.address});
         }
         synced_ = true;
         async_seen_ = false;
@@ -220,7 +223,8 @@ private:
     bool decode_instr(Instruction& instruction) {
         const Address address = current_state_.address;
         const auto walked = static_cast<std::uint32_t>(address.value - range_.start.value);
-        if (walked >= config_.max_walk_bytes) return give_up(flow::Inconsistency{flow::Conflict::runaway_walk, range_.start, {}});
+        if (walked >= config_.max_walk_bytes)
+            return give_up(flow::Inconsistency{flow::Conflict::runaway_walk, range_.start, {}});
         const isa::Fetched fetched = isa::fetch(code_, current_state_.space(), address, current_state_.isa);
         if (fetched.bytes == 0) return give_up(flow::NoMemory{address});
         instruction = isa::decode_instr(address, current_state_.isa, fetched.opcode, fetched.bytes == 4,
@@ -282,7 +286,8 @@ private:
     /// The range ends in the waypoint instruction just output.
     void end_range(bool passed, std::uint32_t cycles) {
         const Instruction& last = range_.last;
-        out_.range(block(block_end(last.waypoint), block_flags(last), last.target) * 2 + (passed ? 1U : 0U), at_, cycles);
+        out_.range(block(block_end(last.waypoint), block_flags(last), last.target) * 2 + (passed ? 1U : 0U), at_,
+                   cycles);
     }
     /// The range ends somewhere else: its outcome is unknown.
     void cut_range() {

@@ -1,5 +1,5 @@
-/// A stretch of a stream that gave nothing, and why. Damaged or missing bytes never throw and never vanish: each stretch
-/// becomes one `Gap` that reaches every report. The bytes of a stream are exactly its packets plus its gaps.
+/// A stretch of a stream that gave nothing, and why. Damaged or missing bytes never throw and never vanish: each
+/// stretch becomes one `Gap` that reaches every report. The bytes of a stream are exactly its packets plus its gaps.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Errors at the boundary of the library: a file that cannot be read, a configuration that cannot be meant. Damaged trace
-/// is not an error but a `Gap` (core/gap.h); a broken invariant of ours is `WM_CHECK`.
+/// Errors at the boundary of the library: a file that cannot be read, a configuration that cannot be meant. Damaged
+/// trace is not an error but a `Gap` (core/gap.h); a broken invariant of ours is `WM_CHECK`.
 #pragma once
 
 #include <cstdint>
@@ -70,20 +70,20 @@ using Status = Result<Nothing>;
     target = std::move(result.value())
 
 /// `WM_ASSIGN_OR_RETURN(auto elf, open(path));` — the value, or leave with the error.
-#define WM_ASSIGN_OR_RETURN(target, expression) WM_ASSIGN_OR_RETURN_(WM_CONCAT(wm_result_, __LINE__), target, expression)
+#define WM_ASSIGN_OR_RETURN(target, expression) \
+    WM_ASSIGN_OR_RETURN_(WM_CONCAT(wm_result_, __LINE__), target, expression)
 
 /// Leaves the function with the error, if there is one.
-#define WM_RETURN_IF_ERROR(expression)                                     \
-    do {                                                                   \
-        if (auto wm_status = (expression); !wm_status.has_value())         \
-            return std::move(wm_status.error());                           \
+#define WM_RETURN_IF_ERROR(expression)                                                                  \
+    do {                                                                                                \
+        if (auto wm_status = (expression); !wm_status.has_value()) return std::move(wm_status.error()); \
     } while (false)
 
 /// An invariant of ours, kept in release builds. Never a check of input.
-#define WM_CHECK(condition)                                                                             \
-    do {                                                                                                \
-        if (!(condition)) [[unlikely]] {                                                                \
-            std::fprintf(stderr, "%s:%d: broken invariant: %s\n", __FILE__, __LINE__, #condition);      \
-            std::abort();                                                                               \
-        }                                                                                               \
+#define WM_CHECK(condition)                                                                        \
+    do {                                                                                           \
+        if (!(condition)) [[unlikely]] {                                                           \
+            std::fprintf(stderr, "%s:%d: broken invariant: %s\n", __FILE__, __LINE__, #condition); \
+            std::abort();                                                                          \
+        }                                                                                          \
     } while (false)

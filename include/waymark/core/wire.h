@@ -2,17 +2,16 @@
 /// wire order; the walkers here read, write, print, scan and invent values by walking that same function.
 ///
 ///     struct Vmid {
-///         static constexpr wire::PacketInfo info{.name = "VMID", .section = "2.8", .value = 0x3c, .mask = 0xff, .max_bytes = 2};
-///         std::uint8_t vmid{};
-///         static void fields(auto& w, auto& p, const Config&) {
+///         static constexpr wire::PacketInfo info{.name = "VMID", .section = "2.8", .value = 0x3c, .mask = 0xff,
+///         .max_bytes = 2}; std::uint8_t vmid{}; static void fields(auto& w, auto& p, const Config&) {
 ///             w.byte(wire::fixed<7, 0>(0x3c));
 ///             w.byte(wire::bits<7, 0>("VMID", p.vmid));
 ///         }
 ///         bool operator==(const Vmid&) const = default;
 ///     };
 ///
-/// Presence of a field is an ordinary `if` in `fields`. Irregular fields are codecs: values with `read`, `write`, `print`,
-/// `scan` and `random`. docs/decisions/0001-packet-descriptions.md tells why it is done so.
+/// Presence of a field is an ordinary `if` in `fields`. Irregular fields are codecs: values with `read`, `write`,
+/// `print`, `scan` and `random`. docs/decisions/0001-packet-descriptions.md tells why it is done so.
 #pragma once
 
 #include <algorithm>
@@ -93,14 +92,16 @@ public:
     WM_INLINE void byte(Parts... parts) {
         check_tiling<8, Parts...>();
         const std::uint32_t unit = cursor_.u8();
-        if (cursor_.step() != Step::ok) [[unlikely]] return;
+        if (cursor_.step() != Step::ok) [[unlikely]]
+            return;
         (take(unit, parts), ...);
     }
     template <class... Parts>
     WM_INLINE void word(Parts... parts) {
         check_tiling<32, Parts...>();
         const auto unit = static_cast<std::uint32_t>(cursor_.le(4));
-        if (cursor_.step() != Step::ok) [[unlikely]] return;
+        if (cursor_.step() != Step::ok) [[unlikely]]
+            return;
         (take(unit, parts), ...);
     }
     template <class T, class Codec>
@@ -121,7 +122,8 @@ private:
     }
     template <unsigned Hi, unsigned Lo>
     WM_INLINE void take(std::uint32_t unit, Fixed<Hi, Lo> part) {
-        if (((unit >> Lo) & mask_of<Hi - Lo + 1>) != part.value) [[unlikely]] cursor_.bad();
+        if (((unit >> Lo) & mask_of<Hi - Lo + 1>) != part.value) [[unlikely]]
+            cursor_.bad();
     }
     template <unsigned Hi, unsigned Lo>
     WM_INLINE void take(std::uint32_t, ShouldBe<Hi, Lo>) {}
@@ -238,8 +240,8 @@ private:
     std::string& out_;
 };
 
-/// `name=value` words → fields; the inverse of Printer. Fields must stand in wire order; the first that is missing or is
-/// no value of its field is kept in `wrong()`.
+/// `name=value` words → fields; the inverse of Printer. Fields must stand in wire order; the first that is missing or
+/// is no value of its field is kept in `wrong()`.
 class Scanner {
 public:
     explicit Scanner(std::string_view text) : rest_(text) {}

@@ -43,7 +43,8 @@ public:
     [[nodiscard]] BlockTable& table() { return table_; }
 
     WM_INLINE void range(std::uint32_t edge, Offset offset, std::uint32_t cycles = no_cycles) {
-        if (count_ == batch_ranges || offset.value - base_.value > 0xffffffff) [[unlikely]] rebase(offset);
+        if (count_ == batch_ranges || offset.value - base_.value > 0xffffffff) [[unlikely]]
+            rebase(offset);
         ranges_[count_++] = {edge, static_cast<std::uint32_t>(offset - base_), cycles, 1};
     }
     void event(Offset offset, What what) {

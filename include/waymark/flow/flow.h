@@ -24,8 +24,8 @@ enum class End : std::uint8_t {
     barrier,         ///< synchronisation barrier traced as a waypoint
 };
 
-/// What is true of a piece of code, from where execution entered it to the instruction that ends it. One row per distinct
-/// block; a row never changes.
+/// What is true of a piece of code, from where execution entered it to the instruction that ends it. One row per
+/// distinct block; a row never changes.
 struct Block {
     static constexpr std::uint8_t link = 1, conditional = 2, function_return = 4, exception_return = 8, undefined = 16;
 
@@ -70,9 +70,9 @@ struct TraceOn {
 
 /// The state of the core from here on.
 struct Context {
-    bool ns{}, hyp{};                          ///< security state and, where implemented, Hyp mode
-    std::optional<std::uint32_t> context_id;   ///< absent: not traced or not yet known
-    std::optional<std::uint32_t> vmid;         ///< absent: not traced or not yet known
+    bool ns{}, hyp{};                         ///< security state and, where implemented, Hyp mode
+    std::optional<std::uint32_t> context_id;  ///< absent: not traced or not yet known
+    std::optional<std::uint32_t> vmid;        ///< absent: not traced or not yet known
     friend bool operator==(const Context&, const Context&) = default;
 };
 
@@ -84,10 +84,10 @@ struct Timestamp {
 };
 
 struct Exception {
-    std::uint32_t number{};                    ///< as the protocol numbers them
-    std::optional<Address> preferred_return;   ///< where execution would go on, where known
-    std::optional<Address> vector;             ///< where it went; absent when the unit hides it
-    std::uint32_t cycles = no_cycles;          ///< since the last cycle count
+    std::uint32_t number{};                   ///< as the protocol numbers them
+    std::optional<Address> preferred_return;  ///< where execution would go on, where known
+    std::optional<Address> vector;            ///< where it went; absent when the unit hides it
+    std::uint32_t cycles = no_cycles;         ///< since the last cycle count
 };
 
 struct ExceptionReturn {};
@@ -107,12 +107,12 @@ struct Cycles {
 
 /// Trace and image (or trace and configuration) cannot both be right.
 enum class Conflict : std::uint8_t {
-    sync_disagrees,      ///< a periodic sync names another address, instruction set or context than the walk reached
-    branch_disagrees,    ///< a branch packet names another target than the direct branch it belongs to
-    update_behind,       ///< a waypoint update names an address that execution has already passed
-    no_return_address,   ///< a taken indirect branch came without an address, and no return stack entry explains it
-    undefined_reached,   ///< the walk ran into a permanently undefined instruction
-    runaway_walk,        ///< no waypoint within the longest plausible block
+    sync_disagrees,     ///< a periodic sync names another address, instruction set or context than the walk reached
+    branch_disagrees,   ///< a branch packet names another target than the direct branch it belongs to
+    update_behind,      ///< a waypoint update names an address that execution has already passed
+    no_return_address,  ///< a taken indirect branch came without an address, and no return stack entry explains it
+    undefined_reached,  ///< the walk ran into a permanently undefined instruction
+    runaway_walk,       ///< no waypoint within the longest plausible block
 };
 struct Inconsistency {
     Conflict conflict{};

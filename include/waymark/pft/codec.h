@@ -1,5 +1,5 @@
-/// The irregular fields of Program Flow Trace packets, each with `read`, `write`, `print`, `scan` and `random`, named after
-/// the specification's field (docs/spec/pft.md, section 2).
+/// The irregular fields of Program Flow Trace packets, each with `read`, `write`, `print`, `scan` and `random`, named
+/// after the specification's field (docs/spec/pft.md, section 2).
 #pragma once
 
 #include <bit>
@@ -30,7 +30,8 @@ struct Atoms {
 struct AtomPattern {
     WM_INLINE static void read(Cursor& c, Atoms& a) {
         const unsigned marked = (c.u8() >> 1) & 0x3fU;
-        if (marked < 2) [[unlikely]] return c.bad();  // 0x80 and 0x82 have no marker
+        if (marked < 2) [[unlikely]]
+            return c.bad();  // 0x80 and 0x82 have no marker
         a.count = static_cast<std::uint8_t>(std::bit_width(marked) - 1);
         a.n = static_cast<std::uint8_t>(marked & ~(1U << a.count));
     }
@@ -76,7 +77,8 @@ inline void write_more_cycles(std::vector<std::uint8_t>& out, std::uint32_t rest
     }
 }
 
-/// Section 2.3: 1 to 5 bytes, 32 bits. Bit 7 of the first byte is decided by the packet it stands in and ignored on reading.
+/// Section 2.3: 1 to 5 bytes, 32 bits. Bit 7 of the first byte is decided by the packet it stands in and ignored on
+/// reading.
 struct CycleCount {
     std::uint8_t bit_7 = 0;
 
@@ -86,7 +88,8 @@ struct CycleCount {
     }
     void write(std::vector<std::uint8_t>& out, std::uint32_t cycles) const {
         const std::uint32_t rest = cycles >> 4;
-        out.push_back(static_cast<std::uint8_t>(std::uint32_t{bit_7} << 7 | (rest != 0 ? 0x40U : 0U) | (cycles & 0xfU) << 2));
+        out.push_back(
+            static_cast<std::uint8_t>(std::uint32_t{bit_7} << 7 | (rest != 0 ? 0x40U : 0U) | (cycles & 0xfU) << 2));
         write_more_cycles(out, rest);
     }
     static void print(std::string& out, std::uint32_t cycles) { out += std::to_string(cycles); }
@@ -112,7 +115,8 @@ struct CycleAtom {
 struct CycleAtomField {
     WM_INLINE static void read(Cursor& c, CycleAtom& a) {
         const std::uint32_t first = c.u8();
-        if ((first & 0x81U) != 0x80U) [[unlikely]] return c.bad();
+        if ((first & 0x81U) != 0x80U) [[unlikely]]
+            return c.bad();
         a.atoms = {1, static_cast<std::uint8_t>((first >> 1) & 1U)};
         a.cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
     }
@@ -138,9 +142,7 @@ struct CycleAtomField {
 };
 
 /// Bits of an instruction address that are always 0 in an instruction set, and so never sent: 2, 1 or 0.
-[[nodiscard]] constexpr unsigned address_shift(Isa isa) {
-    return isa == Isa::a32 ? 2 : isa == Isa::jazelle ? 0 : 1;
-}
+[[nodiscard]] constexpr unsigned address_shift(Isa isa) { return isa == Isa::a32 ? 2 : isa == Isa::jazelle ? 0 : 1; }
 
 /// How many address bits a packet of 1 to 4 address bytes carries; 5 bytes carry all.
 [[nodiscard]] constexpr unsigned target_bits(unsigned bytes) {
@@ -165,7 +167,8 @@ struct TargetField {
 
     WM_INLINE void read(Cursor& c, Target& t) const {
         std::uint32_t byte = c.u8();
-        if ((byte & 1U) == 0 && c.step() == Step::ok) [[unlikely]] return c.bad();
+        if ((byte & 1U) == 0 && c.step() == Step::ok) [[unlikely]]
+            return c.bad();
         std::uint32_t value = (byte >> 1) & 0x3fU;
         t.information = false;
         t.isa = Isa::a32;
@@ -185,7 +188,8 @@ struct TargetField {
                 if (information_from_two_bytes) t.information = (byte & 0x40U) != 0;
             }
         }
-        if (c.step() != Step::ok) [[unlikely]] return;
+        if (c.step() != Step::ok) [[unlikely]]
+            return;
         read_fifth(c, t, value, byte);
     }
     void write(std::vector<std::uint8_t>& out, const Target& t) const {
@@ -204,9 +208,11 @@ struct TargetField {
         if (t.bytes < 5) return;
         const std::uint32_t pattern = t.isa == Isa::a32 ? 0x08U : t.isa == Isa::jazelle ? 0x20U : 0x10U;
         const std::uint32_t width = t.isa == Isa::a32 ? 3 : t.isa == Isa::jazelle ? 5 : 4;
-        out.push_back(static_cast<std::uint8_t>((t.information ? 0x40U : 0U) | pattern | (rest & ((1U << width) - 1U))));
+        out.push_back(
+            static_cast<std::uint8_t>((t.information ? 0x40U : 0U) | pattern | (rest & ((1U << width) - 1U))));
     }
-    /// `0xc0010ef0/5/T32`, `0x156/2` (only low bits; << 1 in Thumb, << 2 in ARM state), `+info` when information follows.
+    /// `0xc0010ef0/5/T32`, `0x156/2` (only low bits; << 1 in Thumb, << 2 in ARM state), `+info` when information
+    /// follows.
     static void print(std::string& out, const Target& t) {
         wire::append_number(out, t.bytes == 5 ? t.bits << address_shift(t.isa) : t.bits);
         out += '/';
@@ -229,9 +235,11 @@ struct TargetField {
 
 private:
     WM_INLINE void read_fifth(Cursor& c, Target& t, std::uint32_t value, std::uint32_t byte) const {
-        if ((byte & 0x80U) != 0) [[unlikely]] return c.bad();
+        if ((byte & 0x80U) != 0) [[unlikely]]
+            return c.bad();
         if ((byte & 0x20U) != 0) {
-            if (!jazelle) [[unlikely]] return c.bad();
+            if (!jazelle) [[unlikely]]
+                return c.bad();
             t.isa = Isa::jazelle;
             value |= (byte & 0x1fU) << 27;
         } else if ((byte & 0x10U) != 0) {
@@ -263,7 +271,8 @@ struct TimestampField {
         for (unsigned n = 1, shift = 0;; ++n, shift += 7) {
             const std::uint64_t byte = c.u8();
             if (n == max_bytes) {
-                if (max_bytes == 7 && byte > 0x3fU) [[unlikely]] return c.bad();
+                if (max_bytes == 7 && byte > 0x3fU) [[unlikely]]
+                    return c.bad();
                 t = {value | byte << shift, max_bytes};
                 return;
             }
@@ -276,7 +285,8 @@ struct TimestampField {
     }
     void write(std::vector<std::uint8_t>& out, const TimestampValue& t) const {
         std::uint64_t rest = t.value;
-        for (unsigned n = 1; n < t.bytes; ++n, rest >>= 7) out.push_back(static_cast<std::uint8_t>(0x80U | (rest & 0x7fU)));
+        for (unsigned n = 1; n < t.bytes; ++n, rest >>= 7)
+            out.push_back(static_cast<std::uint8_t>(0x80U | (rest & 0x7fU)));
         out.push_back(static_cast<std::uint8_t>(rest));
     }
     static void print(std::string& out, const TimestampValue& t) {
@@ -308,7 +318,9 @@ struct AsyncField {
         out.push_back(0x80);
     }
     static void print(std::string& out, std::uint64_t zeros) { out += std::to_string(zeros); }
-    static bool scan(std::string_view text, std::uint64_t& zeros) { return wire::scan_number(text, zeros) && zeros >= 5; }
+    static bool scan(std::string_view text, std::uint64_t& zeros) {
+        return wire::scan_number(text, zeros) && zeros >= 5;
+    }
     static void random(wire::Random& r, std::uint64_t& zeros) { zeros = r() % 4 == 0 ? 5 + r() % 40 : 5; }
 };
 

@@ -53,10 +53,10 @@ struct Etmccer {
                bits<26>("Virtualization Extensions", r.virtualization),
                bits<25>("DMB and DSB generate timestamps", r.barrier_timestamps),
                bits<24>("DMB and DSB are waypoints", r.barrier_waypoints),
-               bits<23>("return stack implemented", r.return_stack),
-               bits<22>("timestamping implemented", r.timestamps), bits<21, 16>("EmbeddedICE", r.embedded_ice),
-               bits<15, 13>("instrumentation resources", r.instrumentation_resources),
-               bits<12>("read as one", r.one), bits<11>("registers readable", r.readable),
+               bits<23>("return stack implemented", r.return_stack), bits<22>("timestamping implemented", r.timestamps),
+               bits<21, 16>("EmbeddedICE", r.embedded_ice),
+               bits<15, 13>("instrumentation resources", r.instrumentation_resources), bits<12>("read as one", r.one),
+               bits<11>("registers readable", r.readable),
                bits<10, 3>("extended external input bus", r.external_inputs),
                bits<2, 0>("extended external input selectors", r.selectors));
     }
@@ -129,8 +129,9 @@ struct Config {
     bool barrier_waypoints = false;     ///< ETMCCER[24]: DMB and DSB are waypoint instructions
     bool gray_timestamps = true;        ///< timestamps are Gray coded: v1.0, or ETMCCER[28] = 0
     std::uint8_t context_id_bytes = 0;  ///< ETMCR[15:14]: 0, 1, 2 or 4
-    std::uint8_t timestamp_bytes = 7;   ///< longest timestamp value: 7 (48 bits: v1.0, or ETMCCER[29] = 0) or 9 (64 bits)
-    std::uint8_t minor_version = 1;     ///< ETMIDR[7:4]: 0 is PFTv1.0, 1 is PFTv1.1
+    std::uint8_t timestamp_bytes =
+        7;                           ///< longest timestamp value: 7 (48 bits: v1.0, or ETMCCER[29] = 0) or 9 (64 bits)
+    std::uint8_t minor_version = 1;  ///< ETMIDR[7:4]: 0 is PFTv1.0, 1 is PFTv1.1
 
     // Choices the specification leaves open.
     /// OQ1: a waypoint update becomes the base against which the next address is compressed.

@@ -1,5 +1,6 @@
-/// Packets + program image → executed instructions, from a cache of basic blocks: the code between two waypoints is decoded
-/// once, and the blocks are chained by outcome. Gives exactly the elements of `ReferenceDecoder` (docs/spec/pft.md, 4).
+/// Packets + program image → executed instructions, from a cache of basic blocks: the code between two waypoints is
+/// decoded once, and the blocks are chained by outcome. Gives exactly the elements of `ReferenceDecoder`
+/// (docs/spec/pft.md, 4).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-/// Packets → bytes: the canonical encoding, in which every count and address has its fewest bytes unless the packet says
-/// otherwise (docs/spec/pft.md, sections 2 and 5.7).
+/// Packets → bytes: the canonical encoding, in which every count and address has its fewest bytes unless the packet
+/// says otherwise (docs/spec/pft.md, sections 2 and 5.7).
 #pragma once
 
 #include <cstdint>

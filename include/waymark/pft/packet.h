@@ -40,7 +40,8 @@ struct Atom {
 
 /// A branch taken, or an exception: where execution goes on.
 struct BranchAddress {
-    static constexpr PacketInfo info{.name = "BRANCH-ADDRESS", .section = "2.5", .value = 0x01, .mask = 0x01, .max_bytes = 12};
+    static constexpr PacketInfo info{
+        .name = "BRANCH-ADDRESS", .section = "2.5", .value = 0x01, .mask = 0x01, .max_bytes = 12};
     Target target;
     std::uint32_t cycles{};
     std::uint8_t exception_3_0{}, exception_8_4{};
@@ -53,8 +54,7 @@ struct BranchAddress {
             // Bit 5 cancels in ETMv3 and has no known use in PFT (OQ9): tolerated.
             w.byte(bits<7>("C", p.more), bits<6>("AltISA", p.alt_isa), wire::should_be<5>(0),
                    bits<4, 1>("exception[3:0]", p.exception_3_0), bits<0>("NS", p.ns));
-            if (p.more)
-                w.byte(fixed<7, 6>(0), bits<5>("HYP", p.hyp), bits<4, 0>("exception[8:4]", p.exception_8_4));
+            if (p.more) w.byte(fixed<7, 6>(0), bits<5>("HYP", p.hyp), bits<4, 0>("exception[8:4]", p.exception_8_4));
         }
         if (c.cycle_accurate) w.field("cycles", p.cycles, CycleCount{});
     }
@@ -87,7 +87,8 @@ struct ISync {
 
 /// A timestamp; with all its bytes, a T-sync.
 struct Timestamp {
-    static constexpr PacketInfo info{.name = "TIMESTAMP", .section = "2.9", .value = 0x42, .mask = 0xfb, .max_bytes = 15};
+    static constexpr PacketInfo info{
+        .name = "TIMESTAMP", .section = "2.9", .value = 0x42, .mask = 0xfb, .max_bytes = 15};
     TimestampValue value;
     std::uint32_t cycles{};
     bool frequency_changed{};
@@ -102,7 +103,8 @@ struct Timestamp {
 
 /// An instruction that became a waypoint because an exception follows it, or because the block is large.
 struct WaypointUpdate {
-    static constexpr PacketInfo info{.name = "WAYPOINT-UPDATE", .section = "2.7", .value = 0x72, .mask = 0xff, .max_bytes = 7};
+    static constexpr PacketInfo info{
+        .name = "WAYPOINT-UPDATE", .section = "2.7", .value = 0x72, .mask = 0xff, .max_bytes = 7};
     Target target;
     bool alt_isa{};
 
@@ -116,7 +118,8 @@ struct WaypointUpdate {
 
 /// The current Context ID.
 struct ContextId {
-    static constexpr PacketInfo info{.name = "CONTEXT-ID", .section = "2.8", .value = 0x6e, .mask = 0xff, .max_bytes = 5};
+    static constexpr PacketInfo info{
+        .name = "CONTEXT-ID", .section = "2.8", .value = 0x6e, .mask = 0xff, .max_bytes = 5};
     std::uint32_t context_id{};
 
     static void fields(auto& w, auto& p, const Config& c) {
@@ -141,7 +144,8 @@ struct Vmid {
 
 /// The most recent waypoint instruction returned from an exception. v1.1.
 struct ExceptionReturn {
-    static constexpr PacketInfo info{.name = "EXCEPTION-RETURN", .section = "2.8", .value = 0x76, .mask = 0xff, .max_bytes = 1};
+    static constexpr PacketInfo info{
+        .name = "EXCEPTION-RETURN", .section = "2.8", .value = 0x76, .mask = 0xff, .max_bytes = 1};
 
     static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x76)); }
     bool operator==(const ExceptionReturn&) const = default;
@@ -164,8 +168,8 @@ struct Ignore {
 };
 
 /// All of them, the most frequent first.
-using Packets = wire::PacketList<Atom, BranchAddress, ISync, Timestamp, WaypointUpdate, ContextId, Vmid, ExceptionReturn,
-                                 Trigger, Ignore, ASync>;
+using Packets = wire::PacketList<Atom, BranchAddress, ISync, Timestamp, WaypointUpdate, ContextId, Vmid,
+                                 ExceptionReturn, Trigger, Ignore, ASync>;
 using Packet = std::variant<Atom, BranchAddress, ISync, Timestamp, WaypointUpdate, ContextId, Vmid, ExceptionReturn,
                             Trigger, Ignore, ASync>;
 

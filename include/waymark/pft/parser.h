@@ -36,8 +36,8 @@ concept PacketHandler = handles_all<H> && std::invocable<H&, const Gap&>;
 /// What one try at a packet gave.
 struct Parsed {
     Step step{};
-    std::size_t bytes{};   ///< consumed, when ok
-    bool reserved{};       ///< when bad: the header starts no packet at all
+    std::size_t bytes{};  ///< consumed, when ok
+    bool reserved{};      ///< when bad: the header starts no packet at all
 };
 
 /// One packet of type P at the start of `bytes`; calls `take(packet, size in bytes)` when it is whole.
@@ -47,7 +47,8 @@ WM_INLINE Parsed parse_as(Bytes bytes, const Config& config, Take&& take) {
     wire::Reader reader(cursor);
     P packet{};
     P::fields(reader, packet, config);
-    if (cursor.step() == Step::ok) [[likely]] take(static_cast<const P&>(packet), cursor.consumed());
+    if (cursor.step() == Step::ok) [[likely]]
+        take(static_cast<const P&>(packet), cursor.consumed());
     return {cursor.step(), cursor.consumed(), false};
 }
 
@@ -72,8 +73,8 @@ WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
 }
 
 /// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Starts
-/// unsynchronised. Every byte fed is in exactly one packet or one gap once finish() was called. After a byte or packet that
-/// cannot be, the search for the next A-sync starts directly behind its first byte.
+/// unsynchronised. Every byte fed is in exactly one packet or one gap once finish() was called. After a byte or packet
+/// that cannot be, the search for the next A-sync starts directly behind its first byte.
 template <class Handler>
 class Parser {
 public:
@@ -103,7 +104,8 @@ public:
     /// What comes next does not follow what came before: reports what is left over, and is unsynchronised again.
     /// Always reports a gap, even an empty one, so that the handler knows.
     void reset() {
-        const Offset first = state_ == State::searching ? gap_first_ : at_ - (state_ == State::zeros ? zeros_ : carried_);
+        const Offset first =
+            state_ == State::searching ? gap_first_ : at_ - (state_ == State::zeros ? zeros_ : carried_);
         handler_(Gap{first, at_, state_ == State::searching ? gap_reason_ : GapReason::framing});
         carried_ = 0;
         search(at_, GapReason::unsynchronised);
@@ -221,8 +223,10 @@ private:
         const std::size_t added = std::min(chunk.size(), carry_bytes - before);
         std::copy_n(chunk.data(), added, carry_.begin() + static_cast<std::ptrdiff_t>(before));
         const Offset first = at_ - before;
-        const Parsed parsed = parse_one(Bytes(carry_.data(), before + added), config_,
-                                        [&](const auto& packet, std::size_t bytes) { handler_(packet, Extent{first, bytes}); });
+        const Parsed parsed =
+            parse_one(Bytes(carry_.data(), before + added), config_, [&](const auto& packet, std::size_t bytes) {
+                handler_(packet, Extent{first, bytes});
+            });
         if (parsed.step == Step::ok) {
             carried_ = 0;
             at_ = first + parsed.bytes;
@@ -244,7 +248,7 @@ private:
 
     const Config& config_;
     Handler& handler_;
-    Offset at_{};              // of the next byte to be fed
+    Offset at_{};  // of the next byte to be fed
     State state_ = State::searching;
     GapReason gap_reason_ = GapReason::unsynchronised;
     Offset gap_first_{};       // searching: where what could not be parsed began

@@ -23,9 +23,9 @@ struct Place {
     friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// Completes a partial address from `last`, the last traced place. Bits the packet does not carry, and the instruction set
-/// of a packet under five bytes, come from `last`. Cannot fail: impossible patterns were refused by the parser. `isa` is
-/// t32 where ThumbEE is possible; the AltISA flag decides (with_alt_isa).
+/// Completes a partial address from `last`, the last traced place. Bits the packet does not carry, and the instruction
+/// set of a packet under five bytes, come from `last`. Cannot fail: impossible patterns were refused by the parser.
+/// `isa` is t32 where ThumbEE is possible; the AltISA flag decides (with_alt_isa).
 [[nodiscard]] WM_INLINE Place complete(const Target& target, const Place& last) {
     if (target.bytes == 5) return {{std::uint64_t{target.bits} << address_shift(target.isa) & 0xffffffffU}, target.isa};
     const unsigned shift = address_shift(last.isa);
@@ -40,14 +40,15 @@ struct Place {
     return isa == Isa::t32 || isa == Isa::tee ? (alt_isa ? Isa::tee : Isa::t32) : isa;
 }
 
-/// The fewest address bytes that turn `last` into `to` (section 2.5, the compression rule); `least` is 2 when information
-/// bytes follow a branch packet. ThumbEE counts as an instruction set of its own.
+/// The fewest address bytes that turn `last` into `to` (section 2.5, the compression rule); `least` is 2 when
+/// information bytes follow a branch packet. ThumbEE counts as an instruction set of its own.
 [[nodiscard]] Target compress(const Place& to, const Place& last, unsigned least = 1);
 
 /// The last timestamp, as transmitted (possibly Gray coded).
 class TimestampState {
 public:
-    /// Takes a timestamp's value in and gives back the whole one, as transmitted; `known()` tells whether its high bits are.
+    /// Takes a timestamp's value in and gives back the whole one, as transmitted; `known()` tells whether its high bits
+    /// are.
     std::uint64_t update(const TimestampValue& sent, const Config& config) {
         const TimestampField field{config.timestamp_bytes};
         const unsigned width = field.width(sent.bytes);
