@@ -1,5 +1,5 @@
-# `cmake --install`: the program, the libraries waymark::<layer> with their headers, and what find_package(waymark) reads.
-# The layer cli is the program's own and is not installed as a library.
+# `cmake --install`: the program, the libraries waymark::<layer> with their headers, and what find_package(waymark)
+# reads. The layer cli is the program's own and is not installed as a library.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

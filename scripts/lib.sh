@@ -1,5 +1,6 @@
 # What scripts/* share: where they run, the Debian packages they need, and steps that are quiet while they succeed.
-# Sourced, not run.
+# Sourced by scripts that have set -e, not run.
+# shellcheck shell=bash disable=SC2034,SC2164
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -48,7 +49,8 @@ need_packages() {
 
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || die "packages are missing; as root: apt-get install --no-install-recommends ${missing[*]}"
+        command -v sudo >/dev/null ||
+            die "packages are missing; as root: apt-get install --no-install-recommends ${missing[*]}"
         sudo -v || die "packages are missing, and sudo did not allow installing them: ${missing[*]}"
         as_root=(sudo)
     fi

@@ -3,9 +3,9 @@
 
     summary.py PRESET=RESULTS…
 
-RESULTS is the file of ctest --output-junit; left empty, or where there is no such file, the preset did not get as far as
-its tests and counts as one failure. Before the closing line stand the output of each failed test and each skipped test
-with its reason. Exits with 1 if anything failed or nothing passed.
+RESULTS is the file of ctest --output-junit; left empty, or where there is no such file, the preset did not get as far
+as its tests and counts as one failure. Before the closing line stand the output of each failed test and each skipped
+test with its reason. Exits with 1 if anything failed or nothing passed.
 """
 import collections
 import pathlib
