@@ -1,0 +1,23 @@
+# `cmake --install`: the program, the libraries waymark::<layer> with their headers, and what find_package(waymark)
+# reads. The layer cli is the program's own and is not installed as a library.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(layers GLOBAL PROPERTY WAYMARK_LAYERS)
+list(REMOVE_ITEM layers cli)
+list(TRANSFORM layers PREPEND waymark_ OUTPUT_VARIABLE targets)
+
+if(TARGET waymark)
+    install(TARGETS waymark RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN *.h PATTERN waymark/cli EXCLUDE)
+
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/waymark)
+install(EXPORT waymark NAMESPACE waymark:: FILE waymark-targets.cmake DESTINATION ${config_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/waymark-config.cmake.in
+    ${PROJECT_BINARY_DIR}/waymark-config.cmake INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/waymark-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/waymark-config.cmake ${PROJECT_BINARY_DIR}/waymark-config-version.cmake
+    DESTINATION ${config_dir})

@@ -1,0 +1,77 @@
+# What scripts/* share: where they run, the Debian packages they need, and steps that are quiet while they succeed.
+# Sourced by scripts that have set -e, not run.
+# shellcheck shell=bash disable=SC2034,SC2164
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build_packages=(
+    g++ cmake ninja-build pkg-config
+    libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libcapstone-dev
+)
+# clang and its runtime are for the fuzz targets; OpenCSD and the Arm binutils are witnesses the tests compare with.
+test_packages=(
+    clang libclang-rt-dev ccache libgtest-dev python3
+    libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf
+)
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# step <log> <what is being done> <command…>: the output goes to build/log/<log>.log and is shown only on failure.
+step() {
+    local log="build/log/$1.log" what=$2 began=$SECONDS
+    shift 2
+    mkdir -p build/log
+    printf '%s … ' "$what"
+    if "$@" >"$log" 2>&1 </dev/null; then
+        printf 'done, %d s\n' $((SECONDS - began))
+    else
+        printf 'FAILED after %d s. The end of %s:\n\n' $((SECONDS - began)) "$log"
+        tail -n 60 "$log" | sed 's/^/    /'
+        printf '\n'
+        return 1
+    fi
+}
+
+# need_packages <package…>: installs those that are missing. Asks the network only when something is.
+need_packages() {
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        printf 'This is not Debian, so nothing is installed. Needed, by the names of Debian 12:\n    %s\n' "$*"
+        return 0
+    fi
+    local package missing=()
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+
+    as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null ||
+            die "packages are missing; as root: apt-get install --no-install-recommends ${missing[*]}"
+        sudo -v || die "packages are missing, and sudo did not allow installing them: ${missing[*]}"
+        as_root=(sudo)
+    fi
+    step packages "installing ${missing[*]}" install_packages "${missing[@]}" ||
+        die "installing failed; once it works again, run this script again"
+}
+
+install_packages() {
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
+    local try
+    for try in 1 2 3 4; do
+        "${apt[@]}" update || true
+        if "${apt[@]}" install --no-install-recommends "$@"; then return 0; fi
+        [ "$try" = 4 ] || sleep $((5 * try))
+    done
+    return 1
+}
+
+# build_preset <preset> [cmake options…]: configures and builds a preset of CMakePresets.json.
+build_preset() {
+    local preset=$1
+    step "$preset-configure" "configuring $preset" cmake --preset "$@" &&
+        step "$preset-build" "building $preset" cmake --build --preset "$preset"
+}
