@@ -45,6 +45,7 @@ struct Fetched {
     std::uint32_t opcode{};
     std::uint8_t bytes{};     ///< 2 or 4; 0: the memory holding it, or its second half, is not known
     std::uint32_t section{};  ///< of its first byte
+    friend bool operator==(const Fetched&, const Fetched&) = default;
 };
 
 /// Fetches the instruction at `address`; its two halves may lie in different sections. Instructions are little-endian.
