@@ -342,11 +342,12 @@ private:
             }
             const Instruction instruction = isa::decode_instr(address, from.isa, fetched.opcode, fetched.bytes == 4,
                                                               {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            if (instruction.undefined) {
+            if (instruction.undefined && address != update) {  // it raises its exception: an update names it (4.7)
                 dead = Dead::undefined;
                 break;
             }
             if (instruction.waypoint != Waypoint::none) break;
+            block.flags = cut_block_flags(instruction);
             if (block.instructions == 0) block.section = fetched.section;
             ++block.instructions;
             block.bytes += instruction.bytes;

@@ -1,5 +1,7 @@
 #include "waymark/pft/reference_decoder.h"
 
+#include <optional>
+
 #include "elements.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/parser.h"
@@ -187,7 +189,7 @@ private:
         begin_range();
         do {
             Instruction instruction;
-            if (!decode_instr(instruction)) return;
+            if (!decode_instr(instruction, waypoint)) return;
             // Repair of steps 5 and 6: a waypoint instruction still gets its own atom or branch packet.
             if (instruction.waypoint != Waypoint::none) break;
             output(instruction);                                                          // step 3
@@ -219,8 +221,8 @@ private:
     }
 
     /// Where CurrentState points, decoded. False when that is not possible: the walk so far is output and the reason
-    /// reported; flow is unknown up to the next address.
-    bool decode_instr(Instruction& instruction) {
+    /// reported; flow is unknown up to the next address. `raises`: the instruction there is followed by an exception.
+    bool decode_instr(Instruction& instruction, std::optional<Address> raises = {}) {
         const Address address = current_state_.address;
         const auto walked = static_cast<std::uint32_t>(address.value - range_.start.value);
         if (walked >= config_.max_walk_bytes)
@@ -229,8 +231,9 @@ private:
         if (fetched.bytes == 0) return give_up(flow::NoMemory{address});
         instruction = isa::decode_instr(address, current_state_.isa, fetched.opcode, fetched.bytes == 4,
                                         {.dmb_dsb_waypoints = config_.barrier_waypoints});
-        // An undefined instruction raises its exception: no walk can pass it.
-        if (instruction.undefined) return give_up(flow::Inconsistency{flow::Conflict::undefined_reached, address, {}});
+        // An undefined instruction raises its exception: no walk can pass it. A waypoint update names it (4.7).
+        if (instruction.undefined && address != raises)
+            return give_up(flow::Inconsistency{flow::Conflict::undefined_reached, address, {}});
         if (range_.instructions == 0) range_.section = fetched.section;
         return true;
     }
@@ -291,7 +294,8 @@ private:
     }
     /// The range ends somewhere else: its outcome is unknown.
     void cut_range() {
-        if (range_.instructions != 0) out_.range(block(flow::End::not_a_waypoint, 0, {}) * 2, at_);
+        if (range_.instructions != 0)
+            out_.range(block(flow::End::not_a_waypoint, cut_block_flags(range_.last), {}) * 2, at_);
     }
 
     struct Walked {
