@@ -355,7 +355,7 @@ private:
             address = advance(address, instruction.bytes);
         } while (address <= update && address >= from.address);
         if (block.instructions != 0) out_.range(out_.table().intern(block) * 2, at);
-        if (dead != Dead::no) return report_dead(dead, from.address, address, at);
+        if (dead != Dead::no) return report_dead(dead, address, at);
         node_ = nowhere;
         place_ = {address, from.isa};
     }
@@ -363,17 +363,17 @@ private:
     /// A dead node: the instructions before the failure, the failure, and flow is unknown.
     void give_up(const Node& node, Offset at) {
         const Dead dead = node.dead;
-        const Address start{node.start}, after{node.after};
+        const Address after{node.after};
         if (node.instructions != 0) out_.range(node.edge, at);
-        report_dead(dead, start, after, at);
+        report_dead(dead, after, at);
     }
-    void report_dead(Dead dead, Address start, Address at_address, Offset at) {
+    void report_dead(Dead dead, Address at_address, Offset at) {
         if (dead == Dead::no_memory)
             elements_.event(at, flow::NoMemory{at_address});
         else if (dead == Dead::undefined)
             elements_.event(at, flow::Inconsistency{flow::Conflict::undefined_reached, at_address, {}});
         else
-            elements_.event(at, flow::Inconsistency{flow::Conflict::runaway_walk, start, {}});
+            elements_.event(at, flow::Inconsistency{flow::Conflict::runaway_walk, at_address, {}});
         lose_address();
     }
 

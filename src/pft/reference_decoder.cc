@@ -226,7 +226,7 @@ private:
         const Address address = current_state_.address;
         const auto walked = static_cast<std::uint32_t>(address.value - range_.start.value);
         if (walked >= config_.max_walk_bytes)
-            return give_up(flow::Inconsistency{flow::Conflict::runaway_walk, range_.start, {}});
+            return give_up(flow::Inconsistency{flow::Conflict::runaway_walk, address, {}});
         const isa::Fetched fetched = isa::fetch(code_, current_state_.space(), address, current_state_.isa);
         if (fetched.bytes == 0) return give_up(flow::NoMemory{address});
         instruction = isa::decode_instr(address, current_state_.isa, fetched.opcode, fetched.bytes == 4,
