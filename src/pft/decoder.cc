@@ -114,7 +114,8 @@ public:
     void finish() {
         parser_.finish();
         if (async_seen_) elements_.waited_for_isync(async_end_, parser_.offset());
-        async_seen_ = false;
+        forget();
+        elements_.forget();
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
@@ -239,16 +240,21 @@ public:
     }
     void operator()(const Gap& gap) {
         if (async_seen_) elements_.waited_for_isync(async_end_, gap.first);
+        forget();
+        elements_.gap(gap);
+    }
+
+private:
+    /// As before the first byte: nothing is known of the core. Blocks stay.
+    void forget() {
         synced_ = async_seen_ = false;
         lose_address();
         state_ = last_context_ = {};
         last_ = {};
         last_alt_isa_ = false;
         cache_ = nullptr;
-        elements_.gap(gap);
     }
 
-private:
     void plain_event(Extent at, flow::What what) {
         ++packets_;
         if (synced_) elements_.event(at.first, std::move(what));

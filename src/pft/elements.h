@@ -110,6 +110,10 @@ public:
 
     void gap(const Gap& gap) {
         event(gap.first, gap);
+        forget();
+    }
+    /// What was told before does not hold for what comes.
+    void forget() {
         told_.reset();
         timestamps_.forget();
     }

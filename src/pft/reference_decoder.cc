@@ -21,7 +21,8 @@ public:
     void finish() {
         parser_.finish();
         if (!synced_ && async_seen_) elements_.waited_for_isync(async_end_, parser_.offset());
-        async_seen_ = false;
+        forget();
+        elements_.forget();
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
@@ -30,9 +31,7 @@ public:
 
     void operator()(const Gap& gap) {
         if (!synced_ && async_seen_) elements_.waited_for_isync(async_end_, gap.first);
-        synced_ = async_seen_ = false;
-        lose_address();
-        current_state_ = last_state_ = {};  // the VMID too is unknown until its packet comes
+        forget();
         elements_.gap(gap);
     }
     void operator()(const ASync&, Extent at) {
@@ -87,6 +86,13 @@ private:
         ++packets_;
         at_ = at.first;
         return synced_;
+    }
+
+    /// As before the first byte: nothing is known of the core.
+    void forget() {
+        synced_ = async_seen_ = false;
+        lose_address();
+        current_state_ = last_state_ = {};  // the VMID too is unknown until its packet comes
     }
 
     // ---- the operations of section 4.2, under their own names

@@ -83,6 +83,41 @@ std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file)
 }
 INSTANTIATE_TEST_SUITE_P(files, WmtFile, testing::ValuesIn(wmt_files(data / "wmt")), test_name);
 
+// A second stream through the same decoder must not go on where the first one ended.
+template <class AnyDecoder>
+std::vector<std::string> decode_twice() {
+    const auto wmt = parse_wmt(
+        "[config]\ntimestamp_bytes=7 gray_timestamps=0\n[code A32 0x8000]\n8000: eafffffe  b 0x8000\n[packets]\n"
+        "raw 00 00 00 00 00 80 08 00 80 00 00 21 42 d6 e8 c8 80 80 80 00 84\nreset\n"
+        "raw 00 00 00 00 00 80 84 08 00 80 00 00 01 42 57 84\n[flow]\n",
+        "f.wmt");
+    FlowText text(*wmt, false);
+    flow::BlockTable table;
+    flow::BatchWriter out(table, text);
+    AnyDecoder decoder(wmt->config, wmt->code, out);
+    for (const auto& stream : wmt->stream) {
+        decoder.feed(stream);
+        decoder.finish();
+    }
+    return text.lines;
+}
+
+TEST(Finish, begins_again_with_nothing_known) {
+    const std::vector<std::string> flow = {
+        "trace_on enabled",
+        "context S",
+        "timestamp 0x123456",
+        "range 0x8000..0x8004 1 A32 E direct -> 0x8000",
+        "gap 27..28 unsynchronised",
+        "trace_on begin",
+        "context S",
+        "timestamp 0x57 partial",
+        "range 0x8000..0x8004 1 A32 E direct -> 0x8000",
+    };
+    EXPECT_EQ(difference(flow, decode_twice<pft::ReferenceDecoder>()), "");
+    EXPECT_EQ(difference(flow, decode_twice<pft::Decoder>()), "");
+}
+
 TEST(WmtReader, names_file_and_line_of_a_mistake) {
     const std::pair<const char*, const char*> mistakes[] = {
         {"[config]\nno_such=1\n", "f.wmt:2: no configuration is called 'no_such'"},
