@@ -55,7 +55,7 @@ TEST_P(WmtFile, decodes_as_described) {
 
     // With offsets, always: where an element comes from must not depend on the decoder or on how the stream is cut.
     const auto reference = decode<pft::ReferenceDecoder>(wmt, 0, true);
-    for (const std::size_t chunk_bytes : {0, 1, 2, 3, 7}) {
+    for (const std::size_t chunk_bytes : {0U, 1U, 2U, 3U, 7U}) {
         const std::string cut = difference(reference, decode<pft::ReferenceDecoder>(wmt, chunk_bytes, true));
         EXPECT_TRUE(cut.empty()) << "reference decoder, + in chunks of " << chunk_bytes << "\n" << cut;
         const std::string fast = difference(reference, decode<pft::Decoder>(wmt, chunk_bytes, true));
