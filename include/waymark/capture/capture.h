@@ -16,10 +16,10 @@ namespace waymark::capture {
 
 /// One register of a core or trace source, as it was when the capture was taken.
 struct Register {
-    std::string name;                   ///< as written: `ETMCR`
-    std::uint64_t value{};              ///< fits `bits`
-    std::optional<unsigned> id{};       ///< register number, where the capture gives it (docs/spec/pft.md, 3)
-    unsigned bits = 32;                 ///< 1 to 64
+    std::string name;              ///< as written: `ETMCR`
+    std::uint64_t value{};         ///< fits `bits`
+    std::optional<unsigned> id{};  ///< register number, where the capture gives it (docs/spec/pft.md, 3)
+    unsigned bits = 32;            ///< 1 to 64
     friend bool operator==(const Register&, const Register&) = default;
 };
 
@@ -27,20 +27,20 @@ struct Register {
 [[nodiscard]] const Register* find_register(const std::vector<Register>& registers, std::string_view name);
 
 struct Core {
-    std::string name;                   ///< unique among cores and sources; carries no meaning
-    std::string type;                   ///< as written: `Cortex-A15`, `ARMv7-A`; empty where unknown
+    std::string name;  ///< unique among cores and sources; carries no meaning
+    std::string type;  ///< as written: `Cortex-A15`, `ARMv7-A`; empty where unknown
     std::vector<Register> registers{};
-    std::string location{};             ///< as written: `address:0x8001c000`; empty where unknown
-    std::string file{};                 ///< name of the file that described it, relative to the capture; may be empty
+    std::string location{};  ///< as written: `address:0x8001c000`; empty where unknown
+    std::string file{};      ///< name of the file that described it, relative to the capture; may be empty
     friend bool operator==(const Core&, const Core&) = default;
 };
 
 /// A unit that generates trace: a macrocell, ITM, STM.
 struct Source {
-    std::string name;                   ///< unique among cores and sources
-    std::string type;                   ///< protocol and version as written: `PTM1.1`, `PFT1.0`, `ETM4.0`, `ITM`
-    std::string core{};                 ///< name of the core it traces; empty: none, or not told
-    std::string core_type{};            ///< type of that core; empty where unknown
+    std::string name;         ///< unique among cores and sources
+    std::string type;         ///< protocol and version as written: `PTM1.1`, `PFT1.0`, `ETM4.0`, `ITM`
+    std::string core{};       ///< name of the core it traces; empty: none, or not told
+    std::string core_type{};  ///< type of that core; empty where unknown
     std::vector<Register> registers{};
     std::optional<std::uint32_t> stream{};  ///< stream number inside its buffers, where the capture gives one
     std::string location{};
@@ -61,7 +61,7 @@ struct Buffer {
         dstream_coresight,  ///< formatter frames with synchronisation packets between them
         unknown,            ///< `format_name` says what the capture calls it
     };
-    std::string name;                            ///< unique among buffers
+    std::string name;  ///< unique among buffers
     Format format = Format::coresight;
     std::string format_name{};                   ///< as written
     std::vector<std::filesystem::path> files{};  ///< parts to be read one after another; usable as they stand
@@ -76,12 +76,12 @@ struct Buffer {
 
 /// A file with memory contents as a core saw them.
 struct MemoryDump {
-    std::string core{};                    ///< empty: as every core sees it
-    std::filesystem::path file;            ///< usable as it stands
-    Address address{};                     ///< of the first byte
-    std::uint64_t offset{};                ///< of the first byte in the file
+    std::string core{};                     ///< empty: as every core sees it
+    std::filesystem::path file;             ///< usable as it stands
+    Address address{};                      ///< of the first byte
+    std::uint64_t offset{};                 ///< of the first byte in the file
     std::optional<std::uint64_t> length{};  ///< absent: the rest of the file. May exceed the file: see `problems`
-    std::string space{};                   ///< as written, docs/spec/pft.md, 7.2; empty: any
+    std::string space{};                    ///< as written, docs/spec/pft.md, 7.2; empty: any
     friend bool operator==(const MemoryDump&, const MemoryDump&) = default;
 };
 
@@ -103,9 +103,9 @@ struct Problem {
 [[nodiscard]] std::string to_string(const Problem& problem);
 
 struct Capture {
-    std::filesystem::path path;             ///< the file the capture was described by: `…/snapshot.ini`
+    std::filesystem::path path;  ///< the file the capture was described by: `…/snapshot.ini`
     std::string description{};
-    std::vector<Core> cores{};              ///< in capture order, like everything below
+    std::vector<Core> cores{};  ///< in capture order, like everything below
     std::vector<Source> sources{};
     std::vector<Buffer> buffers{};
     std::vector<MemoryDump> dumps{};
@@ -124,11 +124,11 @@ struct Capture {
 struct RawOptions {
     Buffer::Format format = Buffer::Format::source_data;
     std::string source_name = "source0";
-    std::string source_type{};               ///< `PTM1.1`; the type decides which decoder reads it
+    std::string source_type{};  ///< `PTM1.1`; the type decides which decoder reads it
     std::vector<Register> registers{};
     std::string core_name = "core0";
     std::string core_type{};
-    std::vector<MemoryDump> dumps{};         ///< raw memory; their `core` is left as given
+    std::vector<MemoryDump> dumps{};                  ///< raw memory; their `core` is left as given
     std::vector<std::filesystem::path> more_files{};  ///< further parts of the same stream, after the first
 };
 

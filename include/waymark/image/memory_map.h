@@ -1,5 +1,5 @@
-/// The program's memory as far as it is known: pieces of files and ELF segments at addresses, perhaps different ones for
-/// Secure, Non-secure and Hyp. Decoders read it through `isa::CodeReader`.
+/// The program's memory as far as it is known: pieces of files and ELF segments at addresses, perhaps different ones
+/// for Secure, Non-secure and Hyp. Decoders read it through `isa::CodeReader`.
 ///
 /// Overlap rule: where sections overlap, the one added LAST is seen. So add the general image first and corrections (a
 /// patched region, a module, a dump of what was really in memory) after it.
@@ -34,8 +34,8 @@ public:
     [[nodiscard]] static constexpr SpaceFilter hyp() { return SpaceFilter{0b1010}; }
 
     /// The letters of a snapshot's `space` key in any case (docs/spec/pft.md, 7.2): empty is any; N, S; H and EL2 are
-    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; EL3 Secure, since trace does not tell the two
-    /// apart. Nothing for other letters.
+    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; EL3 Secure, since trace does not tell the
+    /// two apart. Nothing for other letters.
     [[nodiscard]] static std::optional<SpaceFilter> parse(std::string_view letters);
 
     /// The number of a state, 0 to `states` - 1.
@@ -65,7 +65,7 @@ struct Section {
     Address address{};
     std::uint64_t bytes{};
     SpaceFilter space{};
-    std::string name{};                ///< origin as given: a file name, `vmlinux[LOAD 0]`
+    std::string name{};  ///< origin as given: a file name, `vmlinux[LOAD 0]`
 };
 
 /// A stretch [address, address + bytes) of one section, and whether code reading sees it.
@@ -73,7 +73,7 @@ struct Region {
     Address address{};
     std::uint64_t bytes{};
     std::uint32_t section{};
-    SpaceFilter space{};               ///< states in which this holds; states that agree are one row
+    SpaceFilter space{};                         ///< states in which this holds; states that agree are one row
     std::optional<std::uint32_t> shadowed_by{};  ///< the section seen instead; absent: this one is seen
 };
 
@@ -101,17 +101,17 @@ public:
     [[nodiscard]] Result<Added> add_bytes(std::vector<std::uint8_t> bytes, Address address, SpaceFilter space = {},
                                           std::string name = {});
 
-    /// Maps the loadable segments of a little-endian ARM or AArch64 ELF file (32 or 64 bits; executable, shared object or
-    /// core) as far as the file holds their contents: .bss is not mapped. A relocatable file has no segments: its
+    /// Maps the loadable segments of a little-endian ARM or AArch64 ELF file (32 or 64 bits; executable, shared object
+    /// or core) as far as the file holds their contents: .bss is not mapped. A relocatable file has no segments: its
     /// executable sections are laid out one after another from `load_bias` on, in file order, each at its alignment;
-    /// relocations are not applied, and a note says where each one went. Addresses are those of the file plus `load_bias`, modulo 2^32 for
-    /// 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF, damaged, or without contents (a
-    /// separate debug file); `unsupported`: another machine or byte order.
+    /// relocations are not applied, and a note says where each one went. Addresses are those of the file plus
+    /// `load_bias`, modulo 2^32 for 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF, damaged, or
+    /// without contents (a separate debug file); `unsupported`: another machine or byte order.
     [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
                                         SpaceFilter space = {}, std::string name = {});
     /// The same for a file that is in memory already. `name` stands for the path in messages.
-    [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias, SpaceFilter space,
-                                              std::string name);
+    [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
+                                              SpaceFilter space, std::string name);
 
     /// O(log n) in the number of pieces. The bytes end where their section does or another one begins to be seen; they
     /// are valid as long as the map, and the section id is one of `sections()`.
@@ -139,12 +139,12 @@ struct ImageArgument {
     std::optional<Address> address{};
     friend bool operator==(const ImageArgument&, const ImageArgument&) = default;
 };
-/// Splits at the last `@` behind which a number stands (0x… hexadecimal, else decimal); a file name may hold `@`. Errors:
-/// `usage`: no file name, or an empty or malformed address.
+/// Splits at the last `@` behind which a number stands (0x… hexadecimal, else decimal); a file name may hold `@`.
+/// Errors: `usage`: no file name, or an empty or malformed address.
 [[nodiscard]] Result<ImageArgument> parse_image_argument(std::string_view text);
 
-/// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), anything else as a
-/// raw dump at ADDRESS. Errors: those of the functions above, and `usage` for a raw dump without an address.
+/// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), anything else as
+/// a raw dump at ADDRESS. Errors: those of the functions above, and `usage` for a raw dump without an address.
 [[nodiscard]] Result<Added> add_image(MemoryMap& map, std::string_view argument, SpaceFilter space = {});
 
 }  // namespace waymark::image
