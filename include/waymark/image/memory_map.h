@@ -43,7 +43,9 @@ public:
         return (space.ns ? 2U : 0U) + (space.hyp ? 1U : 0U);
     }
     [[nodiscard]] constexpr bool has(unsigned state) const { return ((mask_ >> state) & 1U) != 0; }
-    /// For reports: `any`, `S`, `N`, `H`, `EL1S`, `EL1N`.
+    /// Exactly the states with these numbers.
+    [[nodiscard]] static SpaceFilter of(const std::vector<unsigned>& states_held);
+    /// For reports: `any`, `S`, `N`, `H`, `EL1S`, `EL1N`, else `some`.
     [[nodiscard]] std::string_view name() const;
     friend constexpr bool operator==(SpaceFilter, SpaceFilter) = default;
 
