@@ -67,14 +67,16 @@ std::optional<SpaceFilter> SpaceFilter::parse(std::string_view letters) {
     return std::nullopt;
 }
 
-std::string_view SpaceFilter::name() const {
+std::string SpaceFilter::name() const {
     if (*this == any()) return "any";
     if (*this == secure()) return "S";
     if (*this == non_secure()) return "N";
     if (*this == hyp()) return "H";
-    if (*this == secure_not_hyp()) return "EL1S";
-    if (*this == non_secure_not_hyp()) return "EL1N";
-    return "some";
+    constexpr std::array<std::string_view, states> names{"EL1S", "EL2S", "EL1N", "EL2N"};
+    std::string joined;
+    for (unsigned state = 0; state < states; ++state)
+        if (has(state)) joined.append(joined.empty() ? "" : "+").append(names[state]);
+    return joined;
 }
 
 SpaceFilter SpaceFilter::of(const std::vector<unsigned>& states_held) {

@@ -45,8 +45,8 @@ public:
     [[nodiscard]] constexpr bool has(unsigned state) const { return ((mask_ >> state) & 1U) != 0; }
     /// Exactly the states with these numbers.
     [[nodiscard]] static SpaceFilter of(const std::vector<unsigned>& states_held);
-    /// For reports: `any`, `S`, `N`, `H`, `EL1S`, `EL1N`, else `some`.
-    [[nodiscard]] std::string_view name() const;
+    /// For reports: `any`, `S`, `N`, `H`, else the states joined: `EL1S`, `EL2S`, `EL1N`, `EL2N` (EL1: not Hyp).
+    [[nodiscard]] std::string name() const;
     friend constexpr bool operator==(SpaceFilter, SpaceFilter) = default;
 
 private:
