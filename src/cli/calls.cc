@@ -67,14 +67,17 @@ void CallTree::range(const flow::Block& block, const flow::Range& range) {
         }
         called_ = fresh_ = false;
     } else {
-        const auto frame = std::find_if(frames_.rbegin(), frames_.rend(), [&](const Frame& f) { return f.return_address == block.start; });
+        const auto frame = std::find_if(frames_.rbegin(), frames_.rend(),
+                                        [&](const Frame& f) { return f.return_address == block.start; });
         if (frame != frames_.rend()) {
             at_ = frame->node;
             frames_.erase(frame.base() - 1, frames_.end());
         } else if (at_ != 0) {
             // A jump into another function takes the place of the one it leaves: a tail call.
-            if (const auto found = symbols_.find({block.start}); found && found->symbol.address.value != nodes_[at_].function) {
-                const std::size_t next = child(nodes_[at_].parent, found->symbol.address.value, std::string(found->name));
+            if (const auto found = symbols_.find({block.start});
+                found && found->symbol.address.value != nodes_[at_].function) {
+                const std::size_t next =
+                    child(nodes_[at_].parent, found->symbol.address.value, std::string(found->name));
                 if (next != at_ && found->offset == 0) ++nodes_[next].calls;
                 at_ = next;
             }
@@ -100,9 +103,10 @@ void CallTree::event(const flow::Event& event) {
                 fresh_ = false;
                 called_ = true;
                 return_address_ = ~std::uint64_t{0};
-            } else if constexpr (std::is_same_v<T, Gap> || std::is_same_v<T, flow::NoMemory> || std::is_same_v<T, flow::TraceOn> ||
-                                 std::is_same_v<T, flow::Inconsistency>) {
-                // Whatever ran meanwhile may come back to an address we wait for: a filter that leaves out library calls does.
+            } else if constexpr (std::is_same_v<T, Gap> || std::is_same_v<T, flow::NoMemory> ||
+                                 std::is_same_v<T, flow::TraceOn> || std::is_same_v<T, flow::Inconsistency>) {
+                // Whatever ran meanwhile may come back to an address we wait for: a filter that leaves out library
+                // calls does.
                 called_ = false;
                 if constexpr (std::is_same_v<T, Gap>) start_again();
             }
@@ -129,7 +133,8 @@ void CallTree::print(Output& out, std::size_t node, unsigned depth) const {
     });
     for (const auto& [cost, below] : order) {
         const Node& n = nodes_[below];
-        out.print("{:>14} {:>14} {:>10}  {:{}}{}\n", grouped(cost), grouped(n.instructions), grouped(n.calls), "", 2 * depth, n.name);
+        out.print("{:>14} {:>14} {:>10}  {:{}}{}\n", grouped(cost), grouped(n.instructions), grouped(n.calls), "",
+                  2 * depth, n.name);
         print(out, below, depth + 1);
     }
 }

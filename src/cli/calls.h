@@ -1,5 +1,5 @@
-/// Who called whom, how often, and what it cost: a tree built from calls and returns in the flow. Recursion is folded into
-/// the outermost call of a function; where flow is unknown, the tree starts again at its root.
+/// Who called whom, how often, and what it cost: a tree built from calls and returns in the flow. Recursion is folded
+/// into the outermost call of a function; where flow is unknown, the tree starts again at its root.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +52,9 @@ private:
     const image::Symbols& symbols_;
     std::vector<Node> nodes_;
     std::vector<Frame> frames_;
-    std::size_t at_ = 0;       // the node execution is in; 0 is the root
-    bool called_ = false;      // the next range begins a function
-    bool fresh_ = true;        // nothing is known of where execution is
+    std::size_t at_ = 0;   // the node execution is in; 0 is the root
+    bool called_ = false;  // the next range begins a function
+    bool fresh_ = true;    // nothing is known of where execution is
     std::uint64_t return_address_ = 0;
 };
 

@@ -28,7 +28,8 @@ struct Disassembler::Handles {
 Disassembler::Disassembler() = default;
 Disassembler::~Disassembler() = default;
 
-std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const isa::Space& space, const flow::Block& block) {
+std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const isa::Space& space,
+                                             const flow::Block& block) {
     if (!handles_) handles_ = std::make_unique<Handles>();
     std::vector<std::string> out;
     for (std::uint64_t at = block.start; at < block.start + block.bytes;) {
@@ -52,9 +53,11 @@ std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const 
                                            : fmt::format("{:08x}", fetched.opcode);
         cs_insn* instruction = nullptr;
         const std::size_t count =
-            handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes, at, 1, &instruction) : 0;
-        out.push_back(count == 0 ? fmt::format("{:08x}  {:<9}", at, opcode)
-                                 : fmt::format("{:08x}  {:<9}  {} {}", at, opcode, instruction->mnemonic, instruction->op_str));
+            handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes, at, 1, &instruction)
+                           : 0;
+        out.push_back(
+            count == 0 ? fmt::format("{:08x}  {:<9}", at, opcode)
+                       : fmt::format("{:08x}  {:<9}  {} {}", at, opcode, instruction->mnemonic, instruction->op_str));
         if (count != 0) cs_free(instruction, count);
         at += fetched.bytes;
     }

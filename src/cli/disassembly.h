@@ -17,9 +17,10 @@ public:
     Disassembler(const Disassembler&) = delete;
     Disassembler& operator=(const Disassembler&) = delete;
 
-    /// One line per instruction of the block: address, opcode, mnemonic. An instruction the disassembler does not know is
-    /// shown by its opcode alone.
-    [[nodiscard]] std::vector<std::string> lines(const isa::CodeReader& code, const isa::Space& space, const flow::Block& block);
+    /// One line per instruction of the block: address, opcode, mnemonic. An instruction the disassembler does not know
+    /// is shown by its opcode alone.
+    [[nodiscard]] std::vector<std::string> lines(const isa::CodeReader& code, const isa::Space& space,
+                                                 const flow::Block& block);
 
 private:
     struct Handles;

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/pft/parser.h"
+#include "waymark/pft/state.h"
 #include "waymark/pft/text.h"
 
 namespace waymark::cli {
@@ -137,7 +138,8 @@ ordered_json stream_json(const pipeline::StreamReport& stream) {
     out["packets"] = std::move(packets);
     ordered_json isyncs = ordered_json::object();
     for (unsigned reason = 0; reason < 4; ++reason)
-        if (counter->isyncs[reason] != 0) isyncs[std::string(name(static_cast<pft::ISyncReason>(reason)))] = counter->isyncs[reason];
+        if (counter->isyncs[reason] != 0)
+            isyncs[std::string(name(static_cast<pft::ISyncReason>(reason)))] = counter->isyncs[reason];
     out["i_syncs"] = std::move(isyncs);
     if (counter->first_sync) out["first_sync_offset"] = counter->first_sync->value;
     if (counter->first_timestamp) {
@@ -148,7 +150,10 @@ ordered_json stream_json(const pipeline::StreamReport& stream) {
     for (unsigned reason = 0; reason < gap_reasons; ++reason) {
         const auto& gap = counter->gaps[reason];
         if (gap.times != 0)
-            gaps.push_back({{"reason", name(static_cast<GapReason>(reason))}, {"times", gap.times}, {"bytes", gap.bytes}, {"first_offset", gap.first.value}});
+            gaps.push_back({{"reason", name(static_cast<GapReason>(reason))},
+                            {"times", gap.times},
+                            {"bytes", gap.bytes},
+                            {"first_offset", gap.first.value}});
     }
     out["gaps"] = std::move(gaps);
     return out;
@@ -158,7 +163,11 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
     const capture::Buffer& buffer = *report.buffer;
     ordered_json files = ordered_json::array();
     for (const auto& file : buffer.files) files.push_back(file.string());
-    ordered_json out{{"name", buffer.name}, {"format", buffer.format_name.empty() ? std::string(capture::name(buffer.format)) : buffer.format_name}, {"files", std::move(files)}, {"bytes", report.bytes}};
+    ordered_json out{
+        {"name", buffer.name},
+        {"format", buffer.format_name.empty() ? std::string(capture::name(buffer.format)) : buffer.format_name},
+        {"files", std::move(files)},
+        {"bytes", report.bytes}};
     if (report.error) out["error"] = report.error->message;
     if (!report.framed) return out;
     const coresight::Totals& t = report.frames;
@@ -167,7 +176,8 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
                      {"overhead_bytes", t.overhead_bytes()},
                      {"padding_bytes", t.padding_bytes()},
                      {"reserved_id_bytes", t.data_bytes(coresight::TraceIdClass::reserved)},
-                     {"trigger_and_flush_bytes", t.data_bytes(coresight::TraceIdClass::trigger) + t.data_bytes(coresight::TraceIdClass::flush)},
+                     {"trigger_and_flush_bytes",
+                      t.data_bytes(coresight::TraceIdClass::trigger) + t.data_bytes(coresight::TraceIdClass::flush)},
                      {"before_first_id_bytes", t.unassociated},
                      {"lost_bytes", t.lost_bytes()},
                      {"full_syncs", t.fsyncs},
@@ -177,10 +187,14 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
     ordered_json ids = ordered_json::array();
     for (unsigned id = 1; id < 0x70; ++id) {
         if (t.data[id] == 0) continue;
-        const auto source = std::find_if(session.sources.begin(), session.sources.end(), [&](const pipeline::Source& s) {
-            return s.trace_id && s.trace_id->value == id && std::find(buffer.sources.begin(), buffer.sources.end(), s.name) != buffer.sources.end();
-        });
-        ids.push_back({{"id", fmt::format("{:#04x}", id)}, {"bytes", t.data[id]}, {"source", source == session.sources.end() ? ordered_json() : ordered_json(source->name)}});
+        const auto source =
+            std::find_if(session.sources.begin(), session.sources.end(), [&](const pipeline::Source& s) {
+                return s.trace_id && s.trace_id->value == id &&
+                       std::find(buffer.sources.begin(), buffer.sources.end(), s.name) != buffer.sources.end();
+            });
+        ids.push_back({{"id", fmt::format("{:#04x}", id)},
+                       {"bytes", t.data[id]},
+                       {"source", source == session.sources.end() ? ordered_json() : ordered_json(source->name)}});
     }
     out["ids"] = std::move(ids);
     return out;
@@ -190,12 +204,13 @@ ordered_json memory_json(const pipeline::Source& source) {
     ordered_json out = ordered_json::array();
     const auto& sections = source.memory->sections();
     for (const image::Region& region : source.memory->regions())
-        out.push_back({{"start", fmt::format("{:#010x}", region.address.value)},
-                       {"end", fmt::format("{:#010x}", region.address.value + region.bytes)},
-                       {"bytes", region.bytes},
-                       {"space", region.space.name()},
-                       {"image", sections[region.section].name},
-                       {"hidden_by", region.shadowed_by ? ordered_json(sections[*region.shadowed_by].name) : ordered_json()}});
+        out.push_back(
+            {{"start", fmt::format("{:#010x}", region.address.value)},
+             {"end", fmt::format("{:#010x}", region.address.value + region.bytes)},
+             {"bytes", region.bytes},
+             {"space", region.space.name()},
+             {"image", sections[region.section].name},
+             {"hidden_by", region.shadowed_by ? ordered_json(sections[*region.shadowed_by].name) : ordered_json()}});
     return out;
 }
 
@@ -209,45 +224,63 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
         if (!b.framed) continue;
         const coresight::Totals& t = b.frames;
         if (t.damaged_frames != 0 || t.sync_losses != 0)
-            add(fmt::format("buffer {}: {} damaged frames and {} losses of frame synchronisation, {} bytes lost, the first at offset {:#x}; the file may "
+            add(
+                fmt::format("buffer {}: {} damaged frames and {} losses of frame synchronisation, {} bytes lost, the "
+                            "first at offset {:#x}; the file may "
                             "be cut, or not be {} data",
-                            b.name, t.damaged_frames, t.sync_losses, grouped(t.lost_bytes()), t.first_forbidden ? t.first_forbidden->value : 0,
-                            capture::name(b.buffer->format)));
+                            b.name, t.damaged_frames, t.sync_losses, grouped(t.lost_bytes()),
+                            t.first_forbidden ? t.first_forbidden->value : 0, capture::name(b.buffer->format)));
         else if (t.lost_bytes() != 0)
             add(fmt::format("buffer {}: {} bytes are no whole frame", b.name, grouped(t.lost_bytes())));
         for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"])
             if (id["source"].is_null())
-                add(fmt::format("buffer {}: {} bytes have trace ID {}, which no described source has; add a trace source with that ETMTRACEIDR to decode them",
+                add(
+                    fmt::format("buffer {}: {} bytes have trace ID {}, which no described source has; add a trace "
+                                "source with that ETMTRACEIDR to decode them",
                                 b.name, grouped(id["bytes"].get<std::uint64_t>()), id["id"].get<std::string>()));
     }
     for (const pipeline::StreamReport& s : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());
         if (counter == nullptr) continue;
         if (s.bytes == 0)
-            add(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle", s.source->label(), s.buffer));
+            add(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle",
+                            s.source->label(), s.buffer));
         else if (!counter->first_sync)
-            add(fmt::format("source {}: no A-sync in its {} bytes, so nothing of it can be decoded; the protocol or the framing may be another", s.source->label(), grouped(s.bytes)));
+            add(
+                fmt::format("source {}: no A-sync in its {} bytes, so nothing of it can be decoded; the protocol or "
+                            "the framing may be another",
+                            s.source->label(), grouped(s.bytes)));
         const auto& isyncs = counter->isyncs;
         if (counter->first_sync && isyncs[0] + isyncs[1] + isyncs[2] + isyncs[3] == 0)
             add(fmt::format("source {}: no I-sync, so no address is known", s.source->label()));
-        if (isyncs[2] != 0) add(fmt::format("source {}: its FIFO overflowed {} times; execution is missing there", s.source->label(), isyncs[2]));
+        if (isyncs[2] != 0)
+            add(fmt::format("source {}: its FIFO overflowed {} times; execution is missing there", s.source->label(),
+                            isyncs[2]));
         if (!s.source->config.timestamps && counter->packets.contains("TIMESTAMP"))
-            add(fmt::format("source {}: ETMCR says no timestamps, but there are some; ETMCR may not be the value in force while tracing", s.source->label()));
+            add(
+                fmt::format("source {}: ETMCR says no timestamps, but there are some; ETMCR may not be the value in "
+                            "force while tracing",
+                            s.source->label()));
         for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing}) {
             const auto& gap = counter->gaps[static_cast<unsigned>(reason)];
             if (gap.times != 0)
-                add(fmt::format("source {}: {} ({} times, {} bytes lost, first at offset {:#x}): the bytes are damaged, or ETMCR and ETMCCER are not the values in force while tracing",
+                add(
+                    fmt::format("source {}: {} ({} times, {} bytes lost, first at offset {:#x}): the bytes are "
+                                "damaged, or ETMCR and ETMCCER are not the values in force while tracing",
                                 s.source->label(), name(reason), gap.times, grouped(gap.bytes), gap.first.value));
         }
-        if (s.source->memory->empty()) add(fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
+        if (s.source->memory->empty())
+            add(fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
     }
 }
 
-ordered_json describe(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected, const pipeline::Report& report) {
+ordered_json describe(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
+                      const pipeline::Report& report) {
     ordered_json info{{"capture", session.capture.path.string()}};
     if (!session.capture.description.empty()) info["description"] = session.capture.description;
     info["cores"] = ordered_json::array();
-    for (const capture::Core& core : session.capture.cores) info["cores"].push_back({{"name", core.name}, {"type", core.type}});
+    for (const capture::Core& core : session.capture.cores)
+        info["cores"].push_back({{"name", core.name}, {"type", core.type}});
     info["sources"] = ordered_json::array();
     for (const pipeline::Source* source : selected) {
         ordered_json s{{"name", source->name},
@@ -316,13 +349,15 @@ void print_source(Output& out, const ordered_json& s) {
         if (!r.contains("fields")) continue;
         std::vector<std::string> words;
         for (const auto& [name, value] : r["fields"].items())
-            if (name.rfind("reserved", 0) != 0 || value != 0) words.push_back(fmt::format("{} {:#x}", name, value.get<std::uint64_t>()));
+            if (name.rfind("reserved", 0) != 0 || value != 0)
+                words.push_back(fmt::format("{} {:#x}", name, value.get<std::uint64_t>()));
         wrapped(out, "    ", words);
     }
     for (const auto& stream : s["streams"]) {
         out.print("  in buffer {}: {} bytes", stream["buffer"].get<std::string>(), plain(stream["bytes"]));
         if (stream.contains("bytes_in_packets")) out.print(", {} in packets", plain(stream["bytes_in_packets"]));
-        if (stream.contains("first_sync_offset")) out.print(", first A-sync at {:#x}", stream["first_sync_offset"].get<std::uint64_t>());
+        if (stream.contains("first_sync_offset"))
+            out.print(", first A-sync at {:#x}", stream["first_sync_offset"].get<std::uint64_t>());
         out.write("\n");
         if (!stream.contains("packets")) continue;
         std::vector<std::string> words;
@@ -332,14 +367,17 @@ void print_source(Output& out, const ordered_json& s) {
         for (const auto& [name, count] : stream["i_syncs"].items()) words.push_back(plain(count) + " " + name);
         wrapped(out, "    I-syncs: ", words);
         if (stream.contains("first_timestamp"))
-            out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(), stream["last_timestamp"].get<std::string>());
+            out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(),
+                      stream["last_timestamp"].get<std::string>());
         for (const auto& gap : stream["gaps"])
-            out.print("    gap: {}: {} bytes in {} stretch{}, first at {:#x}\n", gap["reason"].get<std::string>(), plain(gap["bytes"]), plain(gap["times"]),
-                      gap["times"] == 1 ? "" : "es", gap["first_offset"].get<std::uint64_t>());
+            out.print("    gap: {}: {} bytes in {} stretch{}, first at {:#x}\n", gap["reason"].get<std::string>(),
+                      plain(gap["bytes"]), plain(gap["times"]), gap["times"] == 1 ? "" : "es",
+                      gap["first_offset"].get<std::uint64_t>());
     }
     for (const auto& m : s["memory"])
-        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(), m["end"].get<std::string>(), plain(m["bytes"]),
-                  m["space"].get<std::string>(), m["image"].get<std::string>(),
+        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(),
+                  m["end"].get<std::string>(), plain(m["bytes"]), m["space"].get<std::string>(),
+                  m["image"].get<std::string>(),
                   m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
 }
 
@@ -349,14 +387,16 @@ void print_text(Output& out, const ordered_json& info) {
     for (const auto& b : info["buffers"]) {
         std::string files;
         for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
-        out.print("\nbuffer {}  {}, {} bytes, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(), plain(b["bytes"]), files);
+        out.print("\nbuffer {}  {}, {} bytes, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
+                  plain(b["bytes"]), files);
         if (!b.contains("frames")) continue;
         std::vector<std::string> words;
         for (const auto& [name, value] : b["frames"].items())
             if (value != 0) words.push_back(spaced(name) + " " + plain(value));
         wrapped(out, "  frames: ", words);
         for (const auto& id : b["ids"])
-            out.print("  {}  {:>10} bytes  {}\n", id["id"].get<std::string>(), plain(id["bytes"]), id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
+            out.print("  {}  {:>10} bytes  {}\n", id["id"].get<std::string>(), plain(id["bytes"]),
+                      id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
     }
     for (const auto& s : info["sources"]) print_source(out, s);
     if (info["problems"].empty()) {
@@ -397,7 +437,9 @@ Status run_info(const InfoOptions& options) {
     };
     ProgressLine progress;
     const pipeline::Report report = pipeline::run(
-        session, *selected, make, progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); }) : nullptr);
+        session, *selected, make,
+        progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
+                          : nullptr);
     const ordered_json info = describe(session, *selected, report);
     if (options.format == "json") {
         out->write(info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
@@ -419,13 +461,15 @@ Status run_info(const InfoOptions& options) {
 
 Run add_info(CLI::App& app) {
     auto options = std::make_shared<InfoOptions>();
-    CLI::App& command = *app.add_subcommand("info", "What a capture holds: sources, their configuration, sizes, memory, and what is wrong with it");
+    CLI::App& command = *app.add_subcommand(
+        "info", "What a capture holds: sources, their configuration, sizes, memory, and what is wrong with it");
     options->input.add_to(command);
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->check(CLI::IsMember({"text", "tsv", "json"}))
         ->capture_default_str();
-    command.footer("Example:\n"
-                   "  waymark info CAPTURE\n");
+    command.footer(
+        "Example:\n"
+        "  waymark info CAPTURE\n");
     return [options] { return run_info(*options); };
 }
 

@@ -34,34 +34,46 @@ std::string sentence_of(const flow::Inconsistency& what) {
     const std::string found = hex(what.found), expected = hex(what.expected);
     switch (what.conflict) {
         case Conflict::sync_disagrees:
-            return what.found == what.expected
-                       ? fmt::format("the periodic I-sync confirms {} but not the instruction set or context reached: trace was lost or "
-                                     "damaged, or the image is not the program that ran",
-                                     found)
-                       : fmt::format("the periodic I-sync says {}, the walk has reached {}: trace was lost or damaged, or the image is "
-                                     "not the program that ran",
-                                     expected, found);
+            return what.found == what.expected ? fmt::format(
+                                                     "the periodic I-sync confirms {} but not the instruction set or "
+                                                     "context reached: trace was lost or "
+                                                     "damaged, or the image is not the program that ran",
+                                                     found)
+                                               : fmt::format(
+                                                     "the periodic I-sync says {}, the walk has reached {}: trace was "
+                                                     "lost or damaged, or the image is "
+                                                     "not the program that ran",
+                                                     expected, found);
         case Conflict::branch_disagrees:
-            return fmt::format("the branch packet goes to {}, the direct branch in the image to {}: the code was modified, or the image "
-                               "is not the program that ran",
-                               expected, found);
+            return fmt::format(
+                "the branch packet goes to {}, the direct branch in the image to {}: the code was modified, or the "
+                "image "
+                "is not the program that ran",
+                expected, found);
         case Conflict::update_behind:
-            return fmt::format("the waypoint update names {}, which execution has passed ({} is next): the image is not the program "
-                               "that ran, or trace was lost",
-                               expected, found);
+            return fmt::format(
+                "the waypoint update names {}, which execution has passed ({} is next): the image is not the program "
+                "that ran, or trace was lost",
+                expected, found);
         case Conflict::no_return_address:
-            return fmt::format("the indirect branch at {} was taken without an address, and no return stack entry explains it: the image "
-                               "is not the program that ran, ETMCR is not the value in force, or calls were missed; flow resumes at the "
-                               "next traced address",
-                               found);
+            return fmt::format(
+                "the indirect branch at {} was taken without an address, and no return stack entry explains it: the "
+                "image "
+                "is not the program that ran, ETMCR is not the value in force, or calls were missed; flow resumes at "
+                "the "
+                "next traced address",
+                found);
         case Conflict::undefined_reached:
-            return fmt::format("an atom leads over the undefined instruction at {}: the image is not the program that ran, or holds "
-                               "data there; flow resumes at the next traced address",
-                               found);
+            return fmt::format(
+                "an atom leads over the undefined instruction at {}: the image is not the program that ran, or holds "
+                "data there; flow resumes at the next traced address",
+                found);
         case Conflict::runaway_walk:
-            return fmt::format("an atom, but no branch follows {} within the longest plausible block: the image is not the program that "
-                               "ran, or is empty there; flow resumes at the next traced address",
-                               found);
+            return fmt::format(
+                "an atom, but no branch follows {} within the longest plausible block: the image is not the program "
+                "that "
+                "ran, or is empty there; flow resumes at the next traced address",
+                found);
     }
     return {};
 }
@@ -73,30 +85,35 @@ EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
             if constexpr (std::is_same_v<T, Gap>) {
                 const Offset first = offsets.capture(e.first);
                 if (e.bytes() == 0)
-                    return {"no_sync", "", std::string(name(e.reason)), "the frames break here; what follows does not continue what came before"};
+                    return {"no_sync", "", std::string(name(e.reason)),
+                            "the frames break here; what follows does not continue what came before"};
                 return {"no_sync", "", fmt::format("{}, {} bytes", name(e.reason), e.bytes()),
                         fmt::format("gap: {} bytes from {:#x} on: {}", e.bytes(), first.value, name(e.reason))};
             } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
-                return {"trace_on", "", std::string(name(e.reason)), fmt::format("trace on: {}", name(e.reason)), e.cycles};
+                return {"trace_on", "", std::string(name(e.reason)), fmt::format("trace on: {}", name(e.reason)),
+                        e.cycles};
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 return {"context", "", context_text(e), "context: " + context_text(e)};
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
                 if (!e.known)
                     return {"timestamp", "", fmt::format("{:#x} (high bits unknown)", e.value),
                             fmt::format("timestamp …{:x}: its high bits are not yet known", e.value), e.cycles};
-                return {"timestamp", "", fmt::format("{:#014x}", e.value),
-                        fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""), e.cycles};
+                return {
+                    "timestamp", "", fmt::format("{:#014x}", e.value),
+                    fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
+                    e.cycles};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 std::string sentence = fmt::format("exception {}: {}", e.number, pft::exception_name(e.number));
                 if (e.vector) sentence += ", to " + hex(*e.vector);
                 if (e.preferred_return) sentence += ", return address " + hex(*e.preferred_return);
-                return {"exception", e.preferred_return ? hex(*e.preferred_return) : "", fmt::format("{:#04x}", e.number),
-                        std::move(sentence), e.cycles};
+                return {"exception", e.preferred_return ? hex(*e.preferred_return) : "",
+                        fmt::format("{:#04x}", e.number), std::move(sentence), e.cycles};
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
                 return {"exception_return", "", "", "exception return"};
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
                 return {"no_memory", hex(e.address), "",
-                        fmt::format("no image has an instruction at {}; flow resumes at the next traced address", hex(e.address))};
+                        fmt::format("no image has an instruction at {}; flow resumes at the next traced address",
+                                    hex(e.address))};
             } else if constexpr (std::is_same_v<T, flow::Trigger>) {
                 return {"trigger", "", "", "trigger"};
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
@@ -177,10 +194,11 @@ public:
 private:
     void begin() override {
         if (context_.last_source == &stream_.source) return;
-        context_.out.print("{}# source {} ({}{}{}), buffer {}\n", context_.last_source == nullptr ? "" : "\n", stream_.source.label(),
-                           stream_.source.type, stream_.source.core_type.empty() ? "" : ", ", stream_.source.core_type,
-                           stream_.buffer.name);
-        context_.out.print("# {:>8}  {:<21}  {:>5}  {:<4} {:<1}  {:<18} {:>7}\n", "offset", "from-to", "instr", "isa", "", "ends in", "cycles");
+        context_.out.print("{}# source {} ({}{}{}), buffer {}\n", context_.last_source == nullptr ? "" : "\n",
+                           stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ",
+                           stream_.source.core_type, stream_.buffer.name);
+        context_.out.print("# {:>8}  {:<21}  {:>5}  {:<4} {:<1}  {:<18} {:>7}\n", "offset", "from-to", "instr", "isa",
+                           "", "ends in", "cycles");
         context_.last_source = &stream_.source;
     }
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
@@ -191,8 +209,9 @@ private:
         }
         const std::string name = symbol(b.start);
         context_.out.print("{:>#10x}  {:#010x}-{:08x}   {:>5}  {:<4} {:<1}  {:<18} {:>7}  {}{}\n", offset, b.start,
-                           static_cast<std::uint32_t>(b.start + b.bytes), b.instructions, isa::name(b.isa), atom(b, range), kind(b),
-                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), name, to);
+                           static_cast<std::uint32_t>(b.start + b.bytes), b.instructions, isa::name(b.isa),
+                           atom(b, range), kind(b), range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles),
+                           name, to);
         if (context_.disassemble) disassemble(b);
     }
     void show(const EventText& event, std::uint64_t offset) override {
@@ -215,16 +234,17 @@ public:
 
 private:
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
-        context_.out.print("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t\t{:#x}\t{}\t{}\t{}\n", source_, b.start,
-                           b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range), branch_name(b.end),
-                           (b.flags & flow::Block::link) != 0 ? 1 : 0, (b.flags & flow::Block::conditional) != 0 ? 1 : 0,
-                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset, context_text(now_),
-                           symbol(b.start), stream_.buffer.name);
+        context_.out.print("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t\t{:#x}\t{}\t{}\t{}\n", source_,
+                           b.start, b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
+                           branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
+                           (b.flags & flow::Block::conditional) != 0 ? 1 : 0,
+                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset,
+                           context_text(now_), symbol(b.start), stream_.buffer.name);
     }
     void show(const EventText& e, std::uint64_t offset) override {
         context_.out.print("{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}\t{}\t\t{}\n", source_, e.element, e.start,
-                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset, context_text(now_),
-                           stream_.buffer.name);
+                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset,
+                           context_text(now_), stream_.buffer.name);
     }
     const std::string source_;
 };
@@ -239,13 +259,16 @@ public:
 private:
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
         const std::string_view outcome = atom(b, range);
-        context_.out.print("{}\"range\",\"offset\":{},\"start\":\"{:#010x}\",\"end\":\"{:#010x}\",\"instructions\":{},\"isa\":\"{}\",\"atom\":{},"
-                           "\"branch\":\"{}\",\"link\":{},\"conditional\":{}",
-                           head_, offset, b.start, b.start + b.bytes, b.instructions, isa::name(b.isa),
-                           outcome.empty() ? "null" : fmt::format("\"{}\"", outcome), branch_name(b.end),
-                           (b.flags & flow::Block::link) != 0, (b.flags & flow::Block::conditional) != 0);
+        context_.out.print(
+            "{}\"range\",\"offset\":{},\"start\":\"{:#010x}\",\"end\":\"{:#010x}\",\"instructions\":{},\"isa\":\"{}\","
+            "\"atom\":{},"
+            "\"branch\":\"{}\",\"link\":{},\"conditional\":{}",
+            head_, offset, b.start, b.start + b.bytes, b.instructions, isa::name(b.isa),
+            outcome.empty() ? "null" : fmt::format("\"{}\"", outcome), branch_name(b.end),
+            (b.flags & flow::Block::link) != 0, (b.flags & flow::Block::conditional) != 0);
         if (range.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", range.cycles);
-        if (const std::string name = symbol(b.start); !name.empty()) context_.out.print(",\"symbol\":{}", json_string(name));
+        if (const std::string name = symbol(b.start); !name.empty())
+            context_.out.print(",\"symbol\":{}", json_string(name));
         context_.out.print(",\"context\":\"{}\"}}\n", context_text(now_));
     }
     void show(const EventText& e, std::uint64_t offset) override {
@@ -262,8 +285,10 @@ private:
 
 void begin_listing(ListingContext& context, Format format) {
     if (format == Format::tsv)
-        context.out.write("source\telement\tstart\tend\tinstructions\tisa\tatom\tbranch\tlink\tconditional\tcycles\tdetail\toffset\tcontext\t"
-                          "symbol\tbuffer\n");
+        context.out.write(
+            "source\telement\tstart\tend\tinstructions\tisa\tatom\tbranch\tlink\tconditional\tcycles\tdetail\toffset\tc"
+            "ontext\t"
+            "symbol\tbuffer\n");
 }
 
 std::unique_ptr<flow::Sink> make_listing(ListingContext& context, const pipeline::StreamInfo& stream, Format format) {

@@ -24,6 +24,7 @@ struct ListingContext {
 void begin_listing(ListingContext& context, Format format);
 
 /// A sink that prints each element of one source. Everything given is borrowed.
-[[nodiscard]] std::unique_ptr<flow::Sink> make_listing(ListingContext& context, const pipeline::StreamInfo& stream, Format format);
+[[nodiscard]] std::unique_ptr<flow::Sink> make_listing(ListingContext& context, const pipeline::StreamInfo& stream,
+                                                       Format format);
 
 }  // namespace waymark::cli

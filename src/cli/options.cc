@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 Result<std::uint64_t> number(const std::string& text, const char* option, std::uint64_t most) {
     std::uint64_t value = 0;
     if (!wire::scan_number(text, value) || value > most)
-        return Error{Errc::usage, fmt::format("--{} takes a number up to {:#x} (0x for hexadecimal), not '{}'", option, most, text)};
+        return Error{Errc::usage,
+                     fmt::format("--{} takes a number up to {:#x} (0x for hexadecimal), not '{}'", option, most, text)};
     return value;
 }
 
@@ -27,7 +28,8 @@ Result<std::string> source_type(const std::string& protocol) {
     std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
     if (upper == "PTM" || upper == "PFT") return upper + "1.1";
     if (pipeline::protocol_of(upper) == pipeline::Protocol::pft) return upper;
-    return Error{Errc::usage, fmt::format("--protocol '{}' is not known; known are ptm (or pft), ptm1.0, ptm1.1", protocol)};
+    return Error{Errc::usage,
+                 fmt::format("--protocol '{}' is not known; known are ptm (or pft), ptm1.0, ptm1.1", protocol)};
 }
 
 Result<std::vector<std::uint8_t>> head_of(const std::string& path) {
@@ -47,9 +49,10 @@ Result<capture::Buffer::Format> buffer_format(const InputOptions& options) {
     if (!options.buffer_format.empty()) {
         const auto format = capture::buffer_format(options.buffer_format);
         if (format == capture::Buffer::Format::unknown)
-            return Error{Errc::usage, fmt::format("--buffer-format '{}' is not known; known are coresight, source_data and "
-                                                  "dstream_coresight",
-                                                  options.buffer_format)};
+            return Error{Errc::usage,
+                         fmt::format("--buffer-format '{}' is not known; known are coresight, source_data and "
+                                     "dstream_coresight",
+                                     options.buffer_format)};
         return format;
     }
     if (options.capture == "-") return capture::Buffer::Format::source_data;
@@ -59,9 +62,10 @@ Result<capture::Buffer::Format> buffer_format(const InputOptions& options) {
                         : guess.kind == coresight::BufferKind::tpiu  ? capture::Buffer::Format::dstream_coresight
                                                                      : capture::Buffer::Format::source_data;
     say("note", fmt::format("{} looks like {}{}; --buffer-format says otherwise", options.capture,
-                            format == capture::Buffer::Format::coresight     ? "16-byte CoreSight frames (coresight)"
-                            : format == capture::Buffer::Format::source_data ? "the bytes of one source (source_data)"
-                                                                             : "CoreSight frames with syncs (dstream_coresight)",
+                            format == capture::Buffer::Format::coresight ? "16-byte CoreSight frames (coresight)"
+                            : format == capture::Buffer::Format::source_data
+                                ? "the bytes of one source (source_data)"
+                                : "CoreSight frames with syncs (dstream_coresight)",
                             guess.confidence == coresight::Confidence::low ? ", though little speaks for it" : ""));
     return format;
 }
@@ -93,11 +97,13 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, coresight::Fra
 
 Result<capture::Capture> open_raw(const InputOptions& options) {
     if (options.protocol.empty())
-        return Error{Errc::usage,
-                     fmt::format("{} is not a snapshot folder (a folder with snapshot.ini, or such a file). To decode it as a bare "
-                                 "trace file, say what it holds: --protocol ptm, and how the macrocell was programmed: --etmcr "
-                                 "VALUE --etmccer VALUE --etmidr VALUE, and the program: --image FILE[@ADDRESS]",
-                                 options.capture)};
+        return Error{
+            Errc::usage,
+            fmt::format(
+                "{} is not a snapshot folder (a folder with snapshot.ini, or such a file). To decode it as a bare "
+                "trace file, say what it holds: --protocol ptm, and how the macrocell was programmed: --etmcr "
+                "VALUE --etmccer VALUE --etmidr VALUE, and the program: --image FILE[@ADDRESS]",
+                options.capture)};
     WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
     WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
     capture::RawOptions raw;
@@ -119,10 +125,13 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         ids.push_back(static_cast<std::uint8_t>(id));
     }
     if (format == capture::Buffer::Format::source_data) {
-        if (ids.size() > 1) return Error{Errc::usage, "source_data holds the bytes of one source: give one --trace-id at most"};
+        if (ids.size() > 1)
+            return Error{Errc::usage, "source_data holds the bytes of one source: give one --trace-id at most"};
     } else if (ids.empty()) {
-        if (options.capture == "-") return Error{Errc::usage, "frames from standard input need --trace-id: which IDs are to be decoded?"};
-        const auto framing = format == capture::Buffer::Format::coresight ? coresight::Framing::aligned : coresight::Framing::tpiu;
+        if (options.capture == "-")
+            return Error{Errc::usage, "frames from standard input need --trace-id: which IDs are to be decoded?"};
+        const auto framing =
+            format == capture::Buffer::Format::coresight ? coresight::Framing::aligned : coresight::Framing::tpiu;
         WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, framing));
     }
     const std::vector<capture::Register> registers = raw.registers;
@@ -143,27 +152,38 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
 }  // namespace
 
 void InputOptions::add_to(CLI::App& command) {
-    command.add_option("CAPTURE", capture,
-                       "A snapshot folder or its snapshot.ini; or a bare trace file (.gz and .zst too; - is standard input), "
-                       "which needs --protocol")
+    command
+        .add_option(
+            "CAPTURE", capture,
+            "A snapshot folder or its snapshot.ini; or a bare trace file (.gz and .zst too; - is standard input), "
+            "which needs --protocol")
         ->required();
-    command.add_option("--source", sources, "Only this source: trace ID (0x13) or name. May be repeated")->type_name("ID|NAME")->take_all();
-    command.add_option("--image", images,
-                       "Program image: an ELF file, or a memory dump with its address. May be repeated; added to the capture's own "
-                       "memory, and where images overlap the last one is seen")
+    command.add_option("--source", sources, "Only this source: trace ID (0x13) or name. May be repeated")
+        ->type_name("ID|NAME")
+        ->take_all();
+    command
+        .add_option("--image", images,
+                    "Program image: an ELF file, or a memory dump with its address. May be repeated; added to the "
+                    "capture's own "
+                    "memory, and where images overlap the last one is seen")
         ->type_name("FILE[@ADDRESS]")
         ->take_all();
-    command.add_option("--symbols", symbols, "ELF file to take names from, and nothing else. May be repeated")->type_name("FILE")->take_all();
+    command.add_option("--symbols", symbols, "ELF file to take names from, and nothing else. May be repeated")
+        ->type_name("FILE")
+        ->take_all();
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
     const auto raw = [&](const char* name, std::string& value, const char* help, const char* type) {
         command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
     };
     raw("--protocol", protocol, "What the file holds: ptm (PFT v1.1), ptm1.0, ptm1.1", "NAME");
     raw("--buffer-format", buffer_format,
-        "source_data: bytes of one source; coresight: 16-byte frames; dstream_coresight: frames with syncs. Guessed if not given "
+        "source_data: bytes of one source; coresight: 16-byte frames; dstream_coresight: frames with syncs. Guessed if "
+        "not given "
         "(standard input: source_data)",
         "NAME");
-    command.add_option("--trace-id", trace_ids, "Source in a file of frames. May be repeated; all sources found if not given")
+    command
+        .add_option("--trace-id", trace_ids,
+                    "Source in a file of frames. May be repeated; all sources found if not given")
         ->type_name("ID")
         ->take_all()
         ->group("Bare trace files");
@@ -179,7 +199,8 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     if (!snapshot && options.capture != "-" && !fs::exists(path, error))
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
     if (snapshot && !options.protocol.empty())
-        return Error{Errc::usage, fmt::format("{} is a snapshot and says itself what it holds: leave out --protocol", options.capture)};
+        return Error{Errc::usage, fmt::format("{} is a snapshot and says itself what it holds: leave out --protocol",
+                                              options.capture)};
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
     if (!capture) return std::move(capture.error());
     return pipeline::make_session(std::move(*capture), {options.images, options.symbols});
@@ -200,8 +221,10 @@ bool report_read_errors(const pipeline::Report& report) {
     bool any = false;
     for (const pipeline::BufferReport& buffer : report.buffers) {
         if (!buffer.error) continue;
-        say("error", fmt::format("buffer {}: {}{}", buffer.name, buffer.error->message,
-                                 buffer.bytes == 0 ? "" : fmt::format("; the {} bytes before it were decoded", grouped(buffer.bytes))));
+        say("error",
+            fmt::format(
+                "buffer {}: {}{}", buffer.name, buffer.error->message,
+                buffer.bytes == 0 ? "" : fmt::format("; the {} bytes before it were decoded", grouped(buffer.bytes))));
         any = true;
     }
     return any;

@@ -55,7 +55,8 @@ void say(std::string_view kind, std::string_view text) {
     fmt::print(stderr, "waymark: {}: {}\n", kind, text);
 }
 
-ProgressLine::ProgressLine() : active_(isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()), shown_(began_) {}
+ProgressLine::ProgressLine()
+    : active_(isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()), shown_(began_) {}
 ProgressLine::~ProgressLine() { clear_progress(); }
 
 void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
@@ -67,8 +68,8 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     const double rate = static_cast<double>(bytes) / seconds;
     std::string line = fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
     if (of && *of != 0)
-        line = fmt::format("{:3.0f} %  {} of {:.1f} MB", 100.0 * static_cast<double>(bytes) / static_cast<double>(*of), line,
-                           static_cast<double>(*of) / 1e6);
+        line = fmt::format("{:3.0f} %  {} of {:.1f} MB", 100.0 * static_cast<double>(bytes) / static_cast<double>(*of),
+                           line, static_cast<double>(*of) / 1e6);
     line += fmt::format("  {:.1f} MB/s", rate / 1e6);
     if (of && *of > bytes) line += fmt::format("  {:.0f} s left", static_cast<double>(*of - bytes) / rate);
     fmt::print(stderr, "\r\033[K{}", line);

@@ -40,7 +40,8 @@ public:
         shared_.bytes += bytes.size();
         parser_.feed(bytes);
         // What is still unfinished will be shown with its bytes; a long gap's are not shown.
-        const std::uint64_t keep = std::max(parser_.pending().value, recent_first_ + recent_.size() - std::min<std::size_t>(recent_.size(), 64));
+        const std::uint64_t keep = std::max(parser_.pending().value,
+                                            recent_first_ + recent_.size() - std::min<std::size_t>(recent_.size(), 64));
         recent_.erase(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(keep - recent_first_));
         recent_first_ = keep;
     }
@@ -65,13 +66,15 @@ public:
                 break;
             }
             case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", stream_.source.id_text(), offset, at.bytes, P::info.name,
-                                  pft::fields_text(packet, config_), meaning, bytes, stream_.buffer.name);
+                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", stream_.source.id_text(), offset, at.bytes,
+                                  P::info.name, pft::fields_text(packet, config_), meaning, bytes, stream_.buffer.name);
                 break;
             case Format::json:
-                shared_.out.print("{{\"source\":{},\"buffer\":{},\"offset\":{},\"bytes\":\"{}\",\"packet\":\"{}\",\"fields\":{{{}}},\"meaning\":{}}}\n",
-                                  json_string(stream_.source.id_text()), json_string(stream_.buffer.name), offset, bytes, P::info.name,
-                                  json_fields(packet, config_), json_string(meaning));
+                shared_.out.print(
+                    "{{\"source\":{},\"buffer\":{},\"offset\":{},\"bytes\":\"{}\",\"packet\":\"{}\",\"fields\":{{{}}},"
+                    "\"meaning\":{}}}\n",
+                    json_string(stream_.source.id_text()), json_string(stream_.buffer.name), offset, bytes,
+                    P::info.name, json_fields(packet, config_), json_string(meaning));
                 break;
         }
     }
@@ -82,14 +85,17 @@ public:
         switch (shared_.format) {
             case Format::text:
                 heading();
-                shared_.out.print("{:>#10x}  {:<32} {:<16} {} bytes: {}\n", offset, bytes_text({gap.first, gap.bytes()}), "(gap)", gap.bytes(), name(gap.reason));
+                shared_.out.print("{:>#10x}  {:<32} {:<16} {} bytes: {}\n", offset,
+                                  bytes_text({gap.first, gap.bytes()}), "(gap)", gap.bytes(), name(gap.reason));
                 break;
             case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", stream_.source.id_text(), offset, gap.bytes(), name(gap.reason), stream_.buffer.name);
+                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", stream_.source.id_text(), offset, gap.bytes(),
+                                  name(gap.reason), stream_.buffer.name);
                 break;
             case Format::json:
-                shared_.out.print("{{\"source\":{},\"buffer\":{},\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n", json_string(stream_.source.id_text()),
-                                  json_string(stream_.buffer.name), offset, name(gap.reason), gap.bytes());
+                shared_.out.print("{{\"source\":{},\"buffer\":{},\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n",
+                                  json_string(stream_.source.id_text()), json_string(stream_.buffer.name), offset,
+                                  name(gap.reason), gap.bytes());
                 break;
         }
     }
@@ -97,9 +103,10 @@ public:
 private:
     void heading() {
         if (shared_.last_source == &stream_.source) return;
-        shared_.out.print("{}# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} fields  ; meaning\n", shared_.last_source == nullptr ? "" : "\n",
-                          stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ", stream_.source.core_type,
-                          stream_.buffer.name, "offset", "bytes", "packet");
+        shared_.out.print("{}# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} fields  ; meaning\n",
+                          shared_.last_source == nullptr ? "" : "\n", stream_.source.label(), stream_.source.type,
+                          stream_.source.core_type.empty() ? "" : ", ", stream_.source.core_type, stream_.buffer.name,
+                          "offset", "bytes", "packet");
         shared_.last_source = &stream_.source;
     }
     /// At most 16 bytes of what stood there.
@@ -108,7 +115,8 @@ private:
         if (at.first.value < recent_first_) return "…";
         const std::size_t from = at.first.value - recent_first_;
         const std::size_t shown = std::min<std::size_t>(at.bytes, 16);
-        for (std::size_t i = from; i < from + shown && i < recent_.size(); ++i) out += fmt::format("{}{:02x}", i == from ? "" : " ", recent_[i]);
+        for (std::size_t i = from; i < from + shown && i < recent_.size(); ++i)
+            out += fmt::format("{}{:02x}", i == from ? "" : " ", recent_[i]);
         if (shown < at.bytes) out += " …";
         return out;
     }
@@ -139,16 +147,24 @@ Status run_packets(const PacketOptions& options) {
     }
     auto out = Output::open(options.input.output);
     if (!out) return fail(out.error());
-    Shared shared{*out, options.format == "tsv" ? Format::tsv : options.format == "json" ? Format::json : Format::text, {}};
+    Shared shared{*out,
+                  options.format == "tsv"    ? Format::tsv
+                  : options.format == "json" ? Format::json
+                                             : Format::text,
+                  {}};
     for (std::string type : options.types) {
         std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
         shared.types.insert(std::move(type));
     }
     if (shared.format == Format::tsv) out->write("source\toffset\tlength\tpacket\tfields\tmeaning\tbytes\tbuffer\n");
-    const auto make = [&](const pipeline::StreamInfo& stream) { return std::make_unique<PacketPrinter>(shared, stream); };
+    const auto make = [&](const pipeline::StreamInfo& stream) {
+        return std::make_unique<PacketPrinter>(shared, stream);
+    };
     ProgressLine progress;
     const pipeline::Report report = pipeline::run(
-        session, sources, make, progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); }) : nullptr);
+        session, sources, make,
+        progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
+                          : nullptr);
     std::string why;
     if (out->close(why) != decoded) {
         say("error", why);
@@ -156,9 +172,12 @@ Status run_packets(const PacketOptions& options) {
     }
     if (report_read_errors(report)) return unreadable;
     if (shared.packets != 0) return decoded;
-    say("error", sources.empty()      ? "nothing parsed: none of the selected sources is of a protocol Waymark knows (PTM1.x, PFT1.x)"
-                 : shared.bytes == 0 ? std::string("nothing parsed: the buffers hold no byte of the selected sources; waymark info shows whose bytes they hold")
-                                     : fmt::format("nothing parsed: no A-sync (00 00 00 00 00 80) in {} bytes", grouped(shared.bytes)));
+    say("error", sources.empty()
+                     ? "nothing parsed: none of the selected sources is of a protocol Waymark knows (PTM1.x, PFT1.x)"
+                 : shared.bytes == 0
+                     ? std::string("nothing parsed: the buffers hold no byte of the selected sources; waymark info "
+                                   "shows whose bytes they hold")
+                     : fmt::format("nothing parsed: no A-sync (00 00 00 00 00 80) in {} bytes", grouped(shared.bytes)));
     return nothing;
 }
 
@@ -166,9 +185,11 @@ Status run_packets(const PacketOptions& options) {
 
 Run add_packets(CLI::App& app) {
     auto options = std::make_shared<PacketOptions>();
-    CLI::App& command = *app.add_subcommand("packets", "The packets of each source, with their bytes and what they mean");
+    CLI::App& command =
+        *app.add_subcommand("packets", "The packets of each source, with their bytes and what they mean");
     options->input.add_to(command);
-    command.add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
+    command
+        .add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
         ->check(CLI::IsMember({"text", "tsv", "json"}))
         ->capture_default_str();
     std::vector<std::string> types;
@@ -177,9 +198,10 @@ Run add_packets(CLI::App& app) {
         ->type_name("TYPE")
         ->take_all()
         ->check(CLI::IsMember(types, CLI::ignore_case));
-    command.footer("Examples:\n"
-                   "  waymark packets CAPTURE --source 0x13 | less\n"
-                   "  waymark packets CAPTURE --type i-sync --type timestamp --format tsv\n");
+    command.footer(
+        "Examples:\n"
+        "  waymark packets CAPTURE --source 0x13 | less\n"
+        "  waymark packets CAPTURE --type i-sync --type timestamp --format tsv\n");
     return [options] { return run_packets(*options); };
 }
 

@@ -8,11 +8,15 @@
 namespace waymark::cli {
 
 int run(int argc, char** argv) {
-    CLI::App app{"Waymark reads what processors write down about their own execution: which code ran, when, and what was lost.", "waymark"};
+    CLI::App app{
+        "Waymark reads what processors write down about their own execution: which code ran, when, and what was lost.",
+        "waymark"};
     app.require_subcommand(1);
     app.set_version_flag("--version", WAYMARK_VERSION);
-    app.footer("Exit status: 0 decoded; 1 nothing decoded, or something lost under --strict; 2 usage; 3 an input cannot be read.\n"
-               "waymark COMMAND --help tells more about each.");
+    app.footer(
+        "Exit status: 0 decoded; 1 nothing decoded, or something lost under --strict; 2 usage; 3 an input cannot be "
+        "read.\n"
+        "waymark COMMAND --help tells more about each.");
     std::vector<std::pair<CLI::App*, Run>> commands;
     const auto add = [&](Run command) { commands.emplace_back(app.get_subcommands({}).back(), std::move(command)); };
     add(add_info(app));

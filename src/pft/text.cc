@@ -65,7 +65,8 @@ struct Explainer::State {
         if (synced || target.bytes == 5) return fmt::format("{:#010x} {}", to.address.value, name(to.isa));
         // Nibbles the packet carries in full, in the instruction set assumed (it is not known either).
         const unsigned known = (target_bits(target.bytes) + address_shift(to.isa)) / 4;
-        return fmt::format("0x{:?>{}}{:0{}x}", "", 8 - known, to.address.value & ((std::uint64_t{1} << 4 * known) - 1), known);
+        return fmt::format("0x{:?>{}}{:0{}x}", "", 8 - known, to.address.value & ((std::uint64_t{1} << 4 * known) - 1),
+                           known);
     }
 
     std::string explain(const BranchAddress& p) {

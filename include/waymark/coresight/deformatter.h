@@ -231,7 +231,7 @@ private:
                 count_full_sync(frame_start_);
                 filled_ = 0;
             }
-        } else if (filled_ % 2 == 0 && frame_[filled_ - 2] == 0xFF) {
+        } else if (filled_ % 2 == 0 && frame_[(filled_ - 2) % frame_bytes] == 0xFF) {
             if (byte != half_sync[1]) {
                 lose(at - 1, handler);
             } else {
