@@ -261,7 +261,7 @@ void SnapshotReader::read_devices(const Ini& ini) {
     }
     std::map<std::string, unsigned> keys, paths;
     for (const IniEntry& entry : list->entries) {
-        if (keys.size() >= max_devices) {
+        if (paths.size() >= max_devices) {
             problem(ini, entry.line,
                     fmt::format("[device_list] has more than {} devices; the rest was ignored. Split the snapshot.",
                                 max_devices));

@@ -226,6 +226,8 @@ Result<std::string> SnapshotWriter::trace() const {
             files += (files.empty() ? "" : ",") + part;
         }
         const std::string format = buffer.format_name.empty() ? std::string(name(buffer.format)) : buffer.format_name;
+        if (format.empty())
+            return Error{Errc::usage, fmt::format("buffer '{}' has no format name; give it one", buffer.name)};
         if (buffer_format(format) != buffer.format)
             return Error{Errc::usage,
                          fmt::format("buffer '{}': its format name '{}' contradicts its format", buffer.name, format)};

@@ -166,6 +166,24 @@ TEST(ByteStream, DamageAndGarbage) {
     }
 }
 
+TEST(ByteStream, ZstdWithAWindowBeyondBoundedMemory) {
+    const TemporaryFolder folder;
+    ZSTD_CCtx* context = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, 30);
+    const Octets bytes = noise(1000);
+    Octets packed(4096);
+    ZSTD_outBuffer out{packed.data(), packed.size(), 0};
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    // Without a size given beforehand the frame declares the window.
+    ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush);
+    EXPECT_EQ(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0U);
+    ZSTD_freeCCtx(context);
+    packed.resize(out.pos);
+    const Drained all = drain(open_bytes(folder.write("long", packed)));
+    ASSERT_TRUE(all.error);
+    EXPECT_NE(all.error->message.find("zstd -d --long=31"), std::string::npos) << all.error->message;
+}
+
 TEST(ByteStream, EveryFlippedByteTerminates) {
     const TemporaryFolder folder;
     const Octets bytes = noise(500);

@@ -478,6 +478,20 @@ TEST(Snapshot, ManyProblemsInOneFileAreCounted) {
               "s/core_b.ini: 4900 more problems in this file are not listed. Mend the first ones and read it again.");
 }
 
+TEST(Snapshot, TooManyDevices) {
+    Texts files = example();
+    std::string list = "[device_list]\n";
+    for (int i = 0; i < 5000; ++i) list += "k" + std::to_string(i) + "=d" + std::to_string(i) + ".ini\n";
+    replace(files.texts["s/snapshot.ini"], "[device_list]\n", list);
+    for (int i = 0; i < 5000; ++i)
+        files.texts["s/d" + std::to_string(i) + ".ini"] = "[device]\nname=d" + std::to_string(i) + "\nclass=other\n";
+    const auto capture = files.read();
+    ASSERT_TRUE(capture.has_value());
+    EXPECT_TRUE(capture->cores.empty());  // they come behind the limit
+    EXPECT_EQ(
+        to_string(capture->problems.front()).find("s/snapshot.ini:4102: [device_list] has more than 4096 devices"), 0U);
+}
+
 TEST(Snapshot, FatalErrors) {
     Texts files;
     EXPECT_EQ(files.read().error().code, Errc::not_found);
@@ -689,6 +703,11 @@ TEST(SnapshotWriter, RefusesWhatTheFormatCannotHold) {
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].files[0] = "-"; }), "standard input"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].sources.emplace_back("q"); }), "holds trace source 'q'"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].format_name = "source_data"; }), "contradicts"));
+    EXPECT_TRUE(has(refused([](Capture& c) {
+                        c.buffers[0].format = Buffer::Format::unknown;
+                        c.buffers[0].format_name = "";
+                    }),
+                    "has no format name"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.clusters[0].cores = {"q"}; }), "names core 'q'"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.dumps[0].core = "q"; }), "belongs to core 'q'"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].registers[0].bits = 8; }), "does not fit 8 bits"));

@@ -164,9 +164,9 @@ TinyElf program() {
 }
 
 TEST(SymbolsElf, ArmWithThumbBitsAndMappingSymbols) {
-    for (const std::uint32_t table : {SHT_SYMTAB, SHT_DYNSYM}) {
+    for (const int table : {SHT_SYMTAB, SHT_DYNSYM}) {
         TinyElf elf = program();
-        elf.symbol_table = table;
+        elf.symbol_table = static_cast<std::uint32_t>(table);
         Symbols symbols;
         const auto count = symbols.add_elf_bytes(elf.build(), 0, "prog");
         ASSERT_TRUE(count.has_value()) << count.error().message;
