@@ -104,9 +104,10 @@ ordered_json fields_of(std::uint32_t value) {
     return out;
 }
 
-ordered_json register_json(const capture::Register& r) {
+ordered_json register_json(const capture::Register& r, pipeline::Protocol protocol) {
     const auto value = static_cast<std::uint32_t>(r.value);
     ordered_json out{{"name", r.name}, {"value", fmt::format("{:#010x}", r.value)}};
+    if (protocol != pipeline::Protocol::pft) return out;
     if (r.name == pft::Etmcr::name) out["fields"] = fields_of<pft::Etmcr>(value);
     if (r.name == pft::Etmccer::name) out["fields"] = fields_of<pft::Etmccer>(value);
     if (r.name == pft::Etmidr::name) out["fields"] = fields_of<pft::Etmidr>(value);
@@ -290,7 +291,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
                        {"core_type", source->core_type},
                        {"decodable", source->protocol == pipeline::Protocol::pft}};
         s["registers"] = ordered_json::array();
-        for (const capture::Register& r : source->registers) s["registers"].push_back(register_json(r));
+        for (const capture::Register& r : source->registers) s["registers"].push_back(register_json(r, source->protocol));
         if (source->protocol == pipeline::Protocol::pft) s["configuration"] = config_json(source->config);
         s["streams"] = ordered_json::array();
         for (const pipeline::StreamReport& stream : report.streams)

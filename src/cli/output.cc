@@ -77,8 +77,12 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
 }
 
 std::string grouped(std::uint64_t number) {
-    std::string out = std::to_string(number);
-    for (std::size_t at = out.size(); at > 3;) out.insert(at -= 3, ",");
+    const std::string digits = std::to_string(number);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
     return out;
 }
 
