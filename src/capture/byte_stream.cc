@@ -198,11 +198,8 @@ private:
                 if (!next_member()) break;
                 continue;
             }
-            if (at_end()) {
-                fail("the gzip data end inside a member", copy_again);
-                break;
-            }
-            // zlib's interface predates const.
+            // At the end of the file zlib may still hold output: call it once more without input. Its interface
+            // predates const.
             inflater_.next_in = const_cast<Bytef*>(pending().data());
             inflater_.avail_in = static_cast<uInt>(pending().size());
             const int outcome = inflate(&inflater_, Z_NO_FLUSH);
@@ -212,6 +209,9 @@ private:
             } else if (outcome != Z_OK && outcome != Z_BUF_ERROR) {
                 fail(fmt::format("the gzip data are damaged ({})", inflater_.msg != nullptr ? inflater_.msg : "zlib"),
                      copy_again);
+                break;
+            } else if (at_end() && inflater_.avail_out == limit) {
+                fail("the gzip data end inside a member", copy_again);
                 break;
             }
         }

@@ -745,8 +745,10 @@ TEST(SnapshotWriter, OpenCsdListsARewrittenFolderLikeTheOriginal) {
         ASSERT_TRUE(write_snapshot(capture, folder.path()).has_value());
         EXPECT_EQ(read_snapshot(folder.path()).value(), capture);
 
-        const auto list = [](const fs::path& snapshot) {
-            std::string text = output_of("trc_pkt_lister -ss_dir " + snapshot.string() + " -decode -logstdout");
+        // The program leaves a log file where it runs, whatever it is told.
+        const auto list = [&folder](const fs::path& snapshot) {
+            std::string text = output_of("cd " + folder.path().string() + " && trc_pkt_lister -ss_dir " +
+                                         snapshot.string() + " -decode -logstdout");
             // The folder's name stands in it.
             for (auto at = text.find(snapshot.string()); at != std::string::npos; at = text.find(snapshot.string(), at))
                 text.erase(at, snapshot.string().size());
