@@ -118,6 +118,9 @@ public:
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
+    [[nodiscard]] std::array<Offset, 2> pending() const {
+        return {parser_.pending(), async_seen_ ? async_end_ : parser_.pending()};
+    }
 
     WM_INLINE void operator()(const Atom& p, Extent at) {
         ++packets_;
@@ -455,5 +458,6 @@ void Decoder::feed(Bytes bytes) { machine_->feed(bytes); }
 void Decoder::reset() { machine_->reset(); }
 void Decoder::finish() { machine_->finish(); }
 std::uint64_t Decoder::packets() const { return machine_->packets(); }
+std::array<Offset, 2> Decoder::pending() const { return machine_->pending(); }
 
 }  // namespace waymark::pft

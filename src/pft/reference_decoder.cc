@@ -25,6 +25,9 @@ public:
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
+    [[nodiscard]] std::array<Offset, 2> pending() const {
+        return {parser_.pending(), async_seen_ ? async_end_ : parser_.pending()};
+    }
 
     // ---- packets, as section 4.1 dispatches them
 
@@ -328,5 +331,6 @@ void ReferenceDecoder::feed(Bytes bytes) { machine_->feed(bytes); }
 void ReferenceDecoder::reset() { machine_->reset(); }
 void ReferenceDecoder::finish() { machine_->finish(); }
 std::uint64_t ReferenceDecoder::packets() const { return machine_->packets(); }
+std::array<Offset, 2> ReferenceDecoder::pending() const { return machine_->pending(); }
 
 }  // namespace waymark::pft

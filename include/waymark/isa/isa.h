@@ -26,10 +26,10 @@ enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64 };
 
 /// Which memory an address belongs to: the parts of a core's state that select it.
 struct Space {
-    bool ns{};                                ///< Non-secure
-    bool hyp{};                               ///< Hyp mode (EL2)
-    std::optional<std::uint32_t> context_id;  ///< where traced
-    std::optional<std::uint32_t> vmid;        ///< where traced
+    bool ns{};                                  ///< Non-secure
+    bool hyp{};                                 ///< Hyp mode (EL2)
+    std::optional<std::uint32_t> context_id{};  ///< where traced
+    std::optional<std::uint32_t> vmid{};        ///< where traced
     friend bool operator==(const Space&, const Space&) = default;
 };
 
