@@ -351,7 +351,8 @@ private:
             }
             const Instruction instruction = isa::decode_instr(address, from.isa, fetched.opcode, fetched.bytes == 4,
                                                               {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            if (instruction.undefined && address != update) {  // it raises its exception: an update names it (4.7)
+            // At the update's address stands the instruction that has raised its exception.
+            if (instruction.undefined && address != update) {
                 dead = Dead::undefined;
                 break;
             }
