@@ -119,6 +119,9 @@ public:
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
+    [[nodiscard]] std::array<Offset, 2> pending() const {
+        return {parser_.pending(), async_seen_ ? async_end_ : parser_.pending()};
+    }
 
     WM_INLINE void operator()(const Atom& p, Extent at) {
         ++packets_;
@@ -348,7 +351,8 @@ private:
             }
             const Instruction instruction = isa::decode_instr(address, from.isa, fetched.opcode, fetched.bytes == 4,
                                                               {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            if (instruction.undefined && address != update) {  // it raises its exception: an update names it (4.7)
+            // At the update's address stands the instruction that has raised its exception.
+            if (instruction.undefined && address != update) {
                 dead = Dead::undefined;
                 break;
             }
@@ -461,5 +465,6 @@ void Decoder::feed(Bytes bytes) { machine_->feed(bytes); }
 void Decoder::reset() { machine_->reset(); }
 void Decoder::finish() { machine_->finish(); }
 std::uint64_t Decoder::packets() const { return machine_->packets(); }
+std::array<Offset, 2> Decoder::pending() const { return machine_->pending(); }
 
 }  // namespace waymark::pft

@@ -26,6 +26,9 @@ public:
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
+    [[nodiscard]] std::array<Offset, 2> pending() const {
+        return {parser_.pending(), async_seen_ ? async_end_ : parser_.pending()};
+    }
 
     // ---- packets, as section 4.1 dispatches them
 
@@ -227,8 +230,9 @@ private:
     }
 
     /// Where CurrentState points, decoded. False when that is not possible: the walk so far is output and the reason
-    /// reported; flow is unknown up to the next address. `raises`: the instruction there is followed by an exception.
-    bool decode_instr(Instruction& instruction, std::optional<Address> raises = {}) {
+    /// reported; flow is unknown up to the next address. An undefined instruction raises its exception, so no walk can
+    /// pass it; `raised` names the one that a waypoint update says has done so.
+    bool decode_instr(Instruction& instruction, std::optional<Address> raised = {}) {
         const Address address = current_state_.address;
         const auto walked = static_cast<std::uint32_t>(address.value - range_.start.value);
         if (walked >= config_.max_walk_bytes)
@@ -237,8 +241,7 @@ private:
         if (fetched.bytes == 0) return give_up(flow::NoMemory{address});
         instruction = isa::decode_instr(address, current_state_.isa, fetched.opcode, fetched.bytes == 4,
                                         {.dmb_dsb_waypoints = config_.barrier_waypoints});
-        // An undefined instruction raises its exception: no walk can pass it. A waypoint update names it (4.7).
-        if (instruction.undefined && address != raises)
+        if (instruction.undefined && address != raised)
             return give_up(flow::Inconsistency{flow::Conflict::undefined_reached, address, {}});
         if (range_.instructions == 0) range_.section = fetched.section;
         return true;
@@ -335,5 +338,6 @@ void ReferenceDecoder::feed(Bytes bytes) { machine_->feed(bytes); }
 void ReferenceDecoder::reset() { machine_->reset(); }
 void ReferenceDecoder::finish() { machine_->finish(); }
 std::uint64_t ReferenceDecoder::packets() const { return machine_->packets(); }
+std::array<Offset, 2> ReferenceDecoder::pending() const { return machine_->pending(); }
 
 }  // namespace waymark::pft

@@ -3,6 +3,8 @@
 /// (docs/spec/pft.md, 4).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 
 #include "waymark/core/types.h"
@@ -28,6 +30,8 @@ public:
     void finish();
     /// Whole packets met so far.
     [[nodiscard]] std::uint64_t packets() const;
+    /// Stream positions that elements to come may name: where whatever is unfinished began.
+    [[nodiscard]] std::array<Offset, 2> pending() const;
 
 private:
     class Machine;

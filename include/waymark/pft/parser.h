@@ -98,12 +98,11 @@ public:
 
     /// The stream ends here: reports what is left over as a gap.
     void finish() {
-        if (state_ == State::searching)
-            report_gap(gap_first_, at_, gap_reason_);
-        else if (state_ == State::zeros)
-            report_gap(at_ - zeros_, at_, GapReason::padding);  // raw captures are padded like this (2.2)
-        else
-            report_gap(at_ - carried_, at_, GapReason::incomplete_packet);
+        // Zeros up to the end are no error: raw captures are padded like this (2.2).
+        report_gap(pending(), at_,
+                   state_ == State::searching ? gap_reason_
+                   : state_ == State::zeros   ? GapReason::padding
+                                              : GapReason::incomplete_packet);
         carried_ = 0;
         search(at_, GapReason::unsynchronised);
     }
@@ -120,6 +119,10 @@ public:
 
     /// Bytes fed so far.
     [[nodiscard]] Offset offset() const { return at_; }
+    /// Where what is not yet reported began: a gap, a run of zeros or a packet cut by the end of a chunk.
+    [[nodiscard]] Offset pending() const {
+        return state_ == State::searching ? gap_first_ : at_ - (state_ == State::zeros ? zeros_ : carried_);
+    }
 
 private:
     enum class State : std::uint8_t { searching, zeros, packets };

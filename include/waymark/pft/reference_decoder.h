@@ -2,6 +2,8 @@
 /// section 4). Clear, not fast: `Decoder` gives the same elements at speed, and tests hold the two together.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 
 #include "waymark/core/types.h"
@@ -27,6 +29,8 @@ public:
     void finish();
     /// Whole packets met so far.
     [[nodiscard]] std::uint64_t packets() const;
+    /// Stream positions that elements to come may name: where whatever is unfinished began.
+    [[nodiscard]] std::array<Offset, 2> pending() const;
 
 private:
     class Machine;

@@ -2,9 +2,11 @@
 /// fields are those of docs/spec/pft.md, section 2.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "waymark/core/gap.h"
 #include "waymark/core/result.h"
 #include "waymark/core/wire.h"
 #include "waymark/pft/config.h"
@@ -37,5 +39,25 @@ template <class P>
 
 /// Why an I-sync was sent, as a word.
 [[nodiscard]] std::string_view name(ISyncReason reason);
+
+/// Says what packets mean that are partial on the wire: keeps the state they are compressed against, and nothing of the
+/// program. Fed every packet and gap of a stream in order.
+class Explainer {
+public:
+    explicit Explainer(const Config& config);
+    ~Explainer();
+    Explainer(const Explainer&) = delete;
+    Explainer& operator=(const Explainer&) = delete;
+
+    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty when the fields say it all. Addresses that cannot be
+    /// completed, because no I-sync came yet, have `?` for each unknown hexadecimal digit.
+    [[nodiscard]] std::string operator()(const Packet& packet);
+    /// What was known is known no more.
+    void operator()(const Gap& gap);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
 
 }  // namespace waymark::pft

@@ -1,0 +1,54 @@
+/// Captured bytes, pulled in constant memory from wherever they are: a file, standard input, a gzip or zstd file, or
+/// several files one after another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+
+namespace waymark::capture {
+
+/// A source of bytes. Not thread-safe: one reader at a time.
+class ByteStream {
+public:
+    virtual ~ByteStream() = default;
+
+    /// Fills `into` from its front with the next bytes and returns how many; 0 is the end, and stays it. Fewer than
+    /// asked is no sign of the end. A damaged or cut compressed file first delivers everything that can be
+    /// decompressed, then fails (`Errc::unreadable`) and fails again at each further call; the error names the file,
+    /// the offset in it, and what to do. Precondition: `into` is not empty.
+    [[nodiscard]] virtual Result<std::size_t> read(std::span<std::uint8_t> into) = 0;
+
+    /// How many bytes the whole stream delivers, where that is known without reading it: not for standard input, pipes
+    /// and compressed files.
+    [[nodiscard]] virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
+};
+
+/// Opens a file for reading; `-` is standard input. gzip (also of several members) and zstd (also of several frames)
+/// are recognised by their first bytes, whatever the file is called, and decompressed while reading. Errors:
+/// - `not_found`: there is no such file;
+/// - `unreadable`: a directory, no permission, or any other refusal of the operating system;
+/// - `bad_format`: the file is empty (a compressed file whose content is empty is none: its first read returns 0).
+[[nodiscard]] Result<std::unique_ptr<ByteStream>> open_bytes(const std::filesystem::path& path);
+
+/// The bytes of several files as one stream, in the order given; each may be compressed. A file is opened when its turn
+/// comes, so an error in a later one arrives from `read` after the bytes of those before it; the first is opened at
+/// once. Empty files are passed over, unless all are empty. Errors: those of `open_bytes`, and `usage` when `paths` is
+/// empty.
+[[nodiscard]] Result<std::unique_ptr<ByteStream>> concatenate(std::vector<std::filesystem::path> paths);
+
+/// A stream over bytes in memory, which it owns.
+[[nodiscard]] std::unique_ptr<ByteStream> from_memory(std::vector<std::uint8_t> bytes);
+
+/// The rest of a stream in one piece, at most `limit` bytes. Errors: those of `read`, and `unsupported` when there are
+/// more bytes than `limit`.
+[[nodiscard]] Result<std::vector<std::uint8_t>> read_all(ByteStream& stream, std::uint64_t limit);
+
+}  // namespace waymark::capture

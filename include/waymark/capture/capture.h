@@ -1,0 +1,139 @@
+/// What a capture consists of, whatever it came in: which cores and trace sources there were, how they were programmed,
+/// which files hold the trace and which hold memory. Readers of containers (capture/snapshot.h) fill it in; everything
+/// behind it knows only this.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/types.h"
+
+namespace waymark::capture {
+
+/// One register of a core or trace source, as it was when the capture was taken.
+struct Register {
+    std::string name;              ///< as written: `ETMCR`
+    std::uint64_t value{};         ///< fits `bits`
+    std::optional<unsigned> id{};  ///< register number, where the capture gives it (docs/spec/pft.md, 3)
+    unsigned bits = 32;            ///< 1 to 64
+    friend bool operator==(const Register&, const Register&) = default;
+};
+
+/// The first register of that name (upper and lower case differ: so they do in every format), or null.
+[[nodiscard]] const Register* find_register(const std::vector<Register>& registers, std::string_view name);
+
+struct Core {
+    std::string name;  ///< unique among cores and sources; carries no meaning
+    std::string type;  ///< as written: `Cortex-A15`, `ARMv7-A`; empty where unknown
+    std::vector<Register> registers{};
+    std::string location{};  ///< as written: `address:0x8001c000`; empty where unknown
+    std::string file{};      ///< name of the file that described it, relative to the capture; may be empty
+    friend bool operator==(const Core&, const Core&) = default;
+};
+
+/// A unit that generates trace: a macrocell, ITM, STM.
+struct Source {
+    std::string name;         ///< unique among cores and sources
+    std::string type;         ///< protocol and version as written: `PTM1.1`, `PFT1.0`, `ETM4.0`, `ITM`
+    std::string core{};       ///< name of the core it traces; empty: none, or not told
+    std::string core_type{};  ///< type of that core; empty where unknown
+    std::vector<Register> registers{};
+    std::optional<std::uint32_t> stream{};  ///< stream number inside its buffers, where the capture gives one
+    std::string location{};
+    std::string file{};
+
+    [[nodiscard]] const Register* find_register(std::string_view register_name) const {
+        return capture::find_register(registers, register_name);
+    }
+    friend bool operator==(const Source&, const Source&) = default;
+};
+
+/// One captured stream of bytes.
+struct Buffer {
+    /// docs/spec/pft.md, 6.5.
+    enum class Format : std::uint8_t {
+        coresight,          ///< 16-byte formatter frames, aligned, without synchronisation packets
+        source_data,        ///< the bytes of exactly one source
+        dstream_coresight,  ///< formatter frames with synchronisation packets between them
+        unknown,            ///< `format_name` says what the capture calls it
+    };
+    std::string name;  ///< unique among buffers
+    Format format = Format::coresight;
+    std::string format_name{};                   ///< as written
+    std::vector<std::filesystem::path> files{};  ///< parts to be read one after another; usable as they stand
+    std::vector<std::string> sources{};          ///< names of the sources whose trace is in it, in capture order
+    friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+/// The name a snapshot uses for a format; empty for `unknown`.
+[[nodiscard]] std::string_view name(Buffer::Format format);
+/// The format of that name, in any case; `unknown` for every other.
+[[nodiscard]] Buffer::Format buffer_format(std::string_view name);
+
+/// A file with memory contents as a core saw them.
+struct MemoryDump {
+    std::string core{};                     ///< empty: as every core sees it
+    std::filesystem::path file;             ///< usable as it stands
+    Address address{};                      ///< of the first byte
+    std::uint64_t offset{};                 ///< of the first byte in the file
+    std::optional<std::uint64_t> length{};  ///< absent: the rest of the file. May exceed the file: see `problems`
+    std::string space{};                    ///< as written, docs/spec/pft.md, 7.2; empty: any
+    friend bool operator==(const MemoryDump&, const MemoryDump&) = default;
+};
+
+struct Cluster {
+    std::string name;
+    std::vector<std::string> cores;
+    friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+/// Something wrong with a capture that did not keep it from being read.
+struct Problem {
+    std::filesystem::path file;  ///< in which it was found
+    unsigned line{};             ///< counted from 1; 0: the file as a whole
+    std::string message;         ///< sentences: what was found, what was expected, what to do
+    friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+/// `file:line: message`, without the line where there is none.
+[[nodiscard]] std::string to_string(const Problem& problem);
+
+struct Capture {
+    std::filesystem::path path;  ///< the file the capture was described by: `…/snapshot.ini`
+    std::string description{};
+    std::vector<Core> cores{};  ///< in capture order, like everything below
+    std::vector<Source> sources{};
+    std::vector<Buffer> buffers{};
+    std::vector<MemoryDump> dumps{};
+    std::vector<Cluster> clusters{};
+    std::optional<std::uint64_t> timestamp_frequency_hz{};
+    std::vector<Problem> problems{};
+
+    /// By name; null when there is none. Valid as long as the vector is not changed.
+    [[nodiscard]] const Core* find_core(std::string_view core_name) const;
+    [[nodiscard]] const Source* find_source(std::string_view source_name) const;
+    [[nodiscard]] const Buffer* find_buffer(std::string_view buffer_name) const;
+    friend bool operator==(const Capture&, const Capture&) = default;
+};
+
+/// What a bare trace file does not say about itself.
+struct RawOptions {
+    Buffer::Format format = Buffer::Format::source_data;
+    std::string source_name = "source0";
+    std::string source_type{};  ///< `PTM1.1`; the type decides which decoder reads it
+    std::vector<Register> registers{};
+    std::string core_name = "core0";
+    std::string core_type{};
+    std::vector<MemoryDump> dumps{};                  ///< raw memory; their `core` is left as given
+    std::vector<std::filesystem::path> more_files{};  ///< further parts of the same stream, after the first
+};
+
+/// Describes a bare trace file (`-`: standard input) as a capture of one buffer, one source and one core. Touches no
+/// file. For several sources in one buffer add to `sources` and to the buffer's list.
+[[nodiscard]] Capture raw_capture(const std::filesystem::path& file, RawOptions options);
+
+}  // namespace waymark::capture

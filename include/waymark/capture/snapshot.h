@@ -1,0 +1,49 @@
+/// Snapshot folders: snapshot.ini, one ini file per device, trace.ini, and binary files (docs/spec/pft.md, 7).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "waymark/capture/capture.h"
+#include "waymark/core/result.h"
+
+namespace waymark::capture {
+
+/// How the reader reaches files: the disk, or texts in memory for tests and fuzzing.
+class FileAccess {
+public:
+    virtual ~FileAccess() = default;
+    /// The whole file; fails when it holds more than `limit` bytes (`Errc::unsupported`), is missing (`not_found`) or
+    /// cannot be read (`unreadable`).
+    [[nodiscard]] virtual Result<std::string> text(const std::filesystem::path& path, std::uint64_t limit) const = 0;
+    /// The file's size in bytes; fails when it is missing or is not a file.
+    [[nodiscard]] virtual Result<std::uint64_t> size(const std::filesystem::path& path) const = 0;
+};
+
+/// An ini file longer than this is refused: it is something else.
+inline constexpr std::uint64_t max_ini_bytes = std::uint64_t{1} << 20;
+
+/// Reads a snapshot. `path` is the folder or its snapshot.ini. Whatever can be read is; everything wrong is a sentence
+/// in `Capture::problems`, so one bad device does not hide the rest. Binary files are not opened, only measured.
+/// Errors:
+/// - `not_found`: no such folder, or no snapshot.ini in it;
+/// - `unreadable`: the operating system refused;
+/// - `bad_format`: snapshot.ini holds no section, or none of its devices and no trace buffer could be read;
+/// - `unsupported`: snapshot.ini is longer than `max_ini_bytes`.
+[[nodiscard]] Result<Capture> read_snapshot(const std::filesystem::path& path);
+
+/// The same with other files; `snapshot_ini` is the path of snapshot.ini as `files` knows it.
+[[nodiscard]] Result<Capture> read_snapshot(const std::filesystem::path& snapshot_ini, const FileAccess& files);
+
+/// Writes the ini files of a capture into `folder`, which is created; the caller writes the binary files. Paths inside
+/// `folder` are written relative to it, so it can be moved; others as they are reached from it. Reading the folder
+/// again gives an equal capture, apart from `path`, from `file` names this function had to choose, and from `problems`.
+/// OpenCSD's tools read the folder as long as it needs nothing they lack: several files in one buffer, a source in
+/// several buffers, stream numbers, memory without a core.
+/// Errors: `usage`: a name, path or text that the format cannot hold (it has no quoting: `;`, `#`, line breaks, and in
+/// lists commas), two things of one name, a link to something that is not there; `unreadable`: a file cannot be
+/// written.
+[[nodiscard]] Status write_snapshot(const Capture& capture, const std::filesystem::path& folder);
+
+}  // namespace waymark::capture

@@ -1,0 +1,58 @@
+/// Counts of everything a decoder delivers, and a hash of the ranges: two decodes with equal summaries told the same
+/// story.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "waymark/flow/flow.h"
+
+namespace waymark::flow {
+
+inline constexpr unsigned trace_on_reasons = 4;
+inline constexpr unsigned conflicts = 6;
+
+/// What a reason or conflict is called in reports.
+[[nodiscard]] std::string_view name(TraceOnReason reason);
+[[nodiscard]] std::string_view name(Conflict conflict);
+
+struct Count {
+    std::uint64_t times{};
+    std::uint64_t bytes{};
+};
+
+struct Totals {
+    std::uint64_t ranges{};        ///< executions of blocks
+    std::uint64_t instructions{};  ///< executed
+    std::uint64_t cycles{};        ///< sum of all cycle counts that came
+    std::uint64_t exceptions{}, exception_returns{}, contexts{}, timestamps{}, triggers{};
+    std::uint64_t no_memory{};  ///< times the image had nothing at an executed address
+    std::array<std::uint64_t, trace_on_reasons> trace_on{};
+    std::array<std::uint64_t, conflicts> inconsistencies{};
+    std::array<Count, gap_reasons> gaps{};  ///< stretches of the stream that gave nothing
+    std::optional<std::uint64_t> first_timestamp, last_timestamp;
+    /// h = 1469598103934665603; for each range in order h = (h xor start) * 1099511628211; h = (h xor end) *
+    /// 1099511628211, modulo 2^64.
+    std::uint64_t hash = 1469598103934665603U;
+
+    /// Bytes of the stream that gave no packet.
+    [[nodiscard]] std::uint64_t gap_bytes() const;
+    /// Anything a strict user must know of: lost bytes, overflow, unreadable memory, contradictions. Padding is none.
+    [[nodiscard]] bool has_gaps() const;
+    /// Sums everything; the hash of a sum is that of the hashes, in the order added.
+    Totals& operator+=(const Totals& other);
+};
+
+class Summary final : public Sink {
+public:
+    void consume(const Batch& batch) override;
+    [[nodiscard]] const Totals& totals() const { return totals_; }
+
+private:
+    void count(const Event& event);
+    Totals totals_;
+};
+
+}  // namespace waymark::flow

@@ -1,0 +1,152 @@
+/// The program's memory as far as it is known: pieces of files and ELF segments at addresses, perhaps different ones
+/// for Secure, Non-secure and Hyp. Decoders read it through `isa::CodeReader`.
+///
+/// Overlap rule: where sections overlap, the one added LAST is seen. So add the general image first and corrections (a
+/// patched region, a module, a dump of what was really in memory) after it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::image {
+
+/// The security and Hyp states in which a section is seen. A state is Non-secure or not times Hyp or not.
+class SpaceFilter {
+public:
+    static constexpr unsigned states = 4;
+    /// Every state.
+    constexpr SpaceFilter() = default;
+    [[nodiscard]] static constexpr SpaceFilter any() { return {}; }
+    [[nodiscard]] static constexpr SpaceFilter secure() { return SpaceFilter{0b0011}; }
+    [[nodiscard]] static constexpr SpaceFilter non_secure() { return SpaceFilter{0b1100}; }
+    [[nodiscard]] static constexpr SpaceFilter secure_not_hyp() { return SpaceFilter{0b0001}; }
+    [[nodiscard]] static constexpr SpaceFilter non_secure_not_hyp() { return SpaceFilter{0b0100}; }
+    [[nodiscard]] static constexpr SpaceFilter hyp() { return SpaceFilter{0b1010}; }
+
+    /// The letters of a snapshot's `space` key in any case (docs/spec/pft.md, 7.2): empty is any; N, S; H and EL2 are
+    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; EL3 Secure, since trace does not tell the
+    /// two apart. Nothing for other letters.
+    [[nodiscard]] static std::optional<SpaceFilter> parse(std::string_view letters);
+
+    /// The number of a state, 0 to `states` - 1.
+    [[nodiscard]] static constexpr unsigned state(const isa::Space& space) {
+        return (space.ns ? 2U : 0U) + (space.hyp ? 1U : 0U);
+    }
+    [[nodiscard]] constexpr bool has(unsigned state) const { return ((mask_ >> state) & 1U) != 0; }
+    /// Exactly the states with these numbers.
+    [[nodiscard]] static SpaceFilter of(const std::vector<unsigned>& states_held);
+    /// For reports: `any`, `S`, `N`, `H`, else the states joined: `EL1S`, `EL2S`, `EL1N`, `EL2N` (EL1: not Hyp).
+    [[nodiscard]] std::string name() const;
+    friend constexpr bool operator==(SpaceFilter, SpaceFilter) = default;
+
+private:
+    explicit constexpr SpaceFilter(std::uint8_t mask) : mask_(mask) {}
+    std::uint8_t mask_ = 0b1111;
+};
+
+/// What an `add_…` put into the map.
+struct Added {
+    std::uint32_t section{};           ///< id of the first; further ones are numbered upwards from it
+    std::uint32_t sections = 1;        ///< how many, at least 1
+    std::vector<std::string> notes{};  ///< sentences on what was not as declared, such as a dump shorter than it says
+};
+
+/// One section, for `info`.
+struct Section {
+    std::uint32_t id{};
+    Address address{};
+    std::uint64_t bytes{};
+    SpaceFilter space{};
+    std::string name{};  ///< origin as given: a file name, `vmlinux[LOAD 0]`
+};
+
+/// A stretch [address, address + bytes) of one section, and whether code reading sees it.
+struct Region {
+    Address address{};
+    std::uint64_t bytes{};
+    std::uint32_t section{};
+    SpaceFilter space{};                         ///< states in which this holds; states that agree are one row
+    std::optional<std::uint32_t> shadowed_by{};  ///< the section seen instead; absent: this one is seen
+};
+
+/// See the file's head for the overlap rule. Building is single-threaded; after it any number of threads may call the
+/// const members. Files are mapped into memory, not read: they must stay as they are while the map lives (a file cut
+/// short under a mapping ends the program with SIGBUS). Movable; a moved map keeps the bytes it gave out valid.
+/// `Space::context_id` and `vmid` do not select: keep one map per address space.
+class MemoryMap final : public isa::CodeReader {
+public:
+    MemoryMap();
+    ~MemoryMap() override;
+    MemoryMap(MemoryMap&&) noexcept;
+    MemoryMap& operator=(MemoryMap&&) noexcept;
+    MemoryMap(const MemoryMap&) = delete;
+    MemoryMap& operator=(const MemoryMap&) = delete;
+
+    /// Maps bytes [offset, offset + length) of a file at `address`; no `length`: the rest of the file. A file that is
+    /// shorter is mapped as far as it goes, with a note. `name` is for reports; empty: the file's. Errors: `not_found`,
+    /// `unreadable`; `bad_format`: nothing of the range is in the file; `usage`: the range leaves the address space.
+    [[nodiscard]] Result<Added> add_file(const std::filesystem::path& path, Address address, std::uint64_t offset = 0,
+                                         std::optional<std::uint64_t> length = std::nullopt, SpaceFilter space = {},
+                                         std::string name = {});
+
+    /// Takes over bytes. Errors: `usage`: none, or they leave the address space.
+    [[nodiscard]] Result<Added> add_bytes(std::vector<std::uint8_t> bytes, Address address, SpaceFilter space = {},
+                                          std::string name = {});
+
+    /// Maps the loadable segments of a little-endian ARM or AArch64 ELF file (32 or 64 bits; executable, shared object
+    /// or core) as far as the file holds their contents: .bss is not mapped. A relocatable file has no segments: its
+    /// executable sections are laid out one after another from `load_bias` on, in file order, each at its alignment;
+    /// relocations are not applied, and a note says where each one went. Addresses are those of the file plus
+    /// `load_bias`, modulo 2^32 for 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF, damaged, or
+    /// without contents (a separate debug file); `unsupported`: another machine or byte order.
+    [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
+                                        SpaceFilter space = {}, std::string name = {});
+    /// The same for a file that is in memory already. `name` stands for the path in messages.
+    [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
+                                              SpaceFilter space, std::string name);
+
+    /// O(log n) in the number of pieces. The bytes end where their section does or another one begins to be seen; they
+    /// are valid as long as the map, and the section id is one of `sections()`.
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
+
+    [[nodiscard]] bool empty() const;
+    /// All sections; the index is the id.
+    [[nodiscard]] const std::vector<Section>& sections() const;
+    /// What is seen where and what is hidden by what, by address, then section.
+    [[nodiscard]] std::vector<Region> regions() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// What a file that is to serve as image is.
+enum class ImageKind : std::uint8_t { elf, raw };
+/// By the file's first four bytes. Errors: `not_found`, `unreadable`, `bad_format` (empty).
+[[nodiscard]] Result<ImageKind> recognise(const std::filesystem::path& path);
+
+/// `FILE[@ADDRESS]` as on the command line.
+struct ImageArgument {
+    std::filesystem::path path;
+    std::optional<Address> address{};
+    friend bool operator==(const ImageArgument&, const ImageArgument&) = default;
+};
+/// Splits at the last `@` behind which a number stands (0x… hexadecimal, else decimal); a file name may hold `@`.
+/// Errors: `usage`: no file name, or an empty or malformed address.
+[[nodiscard]] Result<ImageArgument> parse_image_argument(std::string_view text);
+
+/// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), anything else as
+/// a raw dump at ADDRESS. Errors: those of the functions above, and `usage` for a raw dump without an address.
+[[nodiscard]] Result<Added> add_image(MemoryMap& map, std::string_view argument, SpaceFilter space = {});
+
+}  // namespace waymark::image

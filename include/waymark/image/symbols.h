@@ -1,0 +1,81 @@
+/// Names for addresses: the symbol tables of ELF files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+
+namespace waymark::image {
+
+enum class SymbolKind : std::uint8_t { function, object, none };
+
+/// One symbol. The strings live as long as the `Symbols` they came from and nothing is added to it.
+struct Symbol {
+    std::string_view name;          ///< for reading: demangled where it is a C++ name
+    std::string_view linkage_name;  ///< as in the file
+    Address address{};              ///< bit 0 (Thumb) cleared
+    std::uint64_t bytes{};          ///< as in the file; 0: not told
+    SymbolKind kind{};
+    bool thumb{};  ///< a function entered in Thumb state
+};
+
+/// An address seen from the symbol it lies in.
+struct SymbolOffset {
+    std::string_view name;  ///< as `Symbol::name`
+    std::uint64_t offset{};
+    Symbol symbol;
+};
+
+/// What an ELF file says about the contents of an address ($a, $t, $d, $x: "mapping symbols").
+enum class Contents : std::uint8_t { a32, t32, a64, data };
+
+/// Symbols of any number of files. Where files or symbols overlap, the innermost symbol wins; among those that begin at
+/// one address a function before an object before none, then the global one, then the one with a size, then the one
+/// added first. Building is single-threaded; then any number of threads may look up.
+class Symbols {
+public:
+    Symbols();
+    ~Symbols();
+    Symbols(Symbols&&) noexcept;
+    Symbols& operator=(Symbols&&) noexcept;
+    Symbols(const Symbols&) = delete;
+    Symbols& operator=(const Symbols&) = delete;
+
+    /// Takes the symbols of .symtab and .dynsym, at their address plus `load_bias` (as `MemoryMap::add_elf`). Returns
+    /// how many were taken; 0 for a stripped file. Separate debug files serve. Errors: as `MemoryMap::add_elf`.
+    [[nodiscard]] Result<std::size_t> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0);
+    /// The same for a file in memory; `name` stands for the path in messages.
+    [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
+                                                    std::string name);
+    /// One symbol by hand. `bytes` 0: up to the next symbol.
+    void add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind);
+
+    /// The symbol an address lies in: within its size, or where it has none before the next symbol and the end of its
+    /// ELF section. O(log n).
+    [[nodiscard]] std::optional<SymbolOffset> find(Address address) const;
+    /// The address of a symbol by its linkage name or else its demangled name; a global one before a local one.
+    [[nodiscard]] std::optional<Address> address_of(std::string_view name) const;
+    /// What the mapping symbols say about an address; nothing where no mapping symbol lies before it in its ELF
+    /// section.
+    [[nodiscard]] std::optional<Contents> contents(Address address) const;
+
+    [[nodiscard]] std::size_t size() const;
+    /// All symbols, by address.
+    [[nodiscard]] std::vector<Symbol> all() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// A C++ name for reading; anything else as it is.
+[[nodiscard]] std::string demangle(const std::string& linkage_name);
+
+}  // namespace waymark::image

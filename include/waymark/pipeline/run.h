@@ -1,0 +1,89 @@
+/// Reads the buffers of a session in constant memory, takes their frames apart, and gives each source's bytes to
+/// whoever wants them: a decoder with a sink, a packet listing, a count.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/coresight/deformatter.h"
+#include "waymark/flow/flow.h"
+#include "waymark/pipeline/offsets.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+/// One source's bytes in one buffer. The referenced objects outlive the consumer.
+struct StreamInfo {
+    const Source& source;
+    const capture::Buffer& buffer;
+    const OffsetMap& offsets;  ///< from positions in this stream to positions in the buffer
+};
+
+/// Takes one source's bytes.
+class Consumer {
+public:
+    virtual ~Consumer() = default;
+    /// The next bytes, borrowed for the call.
+    virtual void feed(Bytes bytes) = 0;
+    /// What comes next does not follow what came before.
+    virtual void reset() = 0;
+    /// The stream ends here.
+    virtual void finish() = 0;
+    /// Deliver what is known so far; called at the end of each piece of the buffer, while its offsets can be mapped.
+    virtual void flush() = 0;
+    /// Stream positions that will still be reported: where whatever is unfinished began.
+    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+};
+
+using MakeConsumer = std::function<std::unique_ptr<Consumer>(const StreamInfo&)>;
+
+/// What one selected source got from one buffer.
+struct StreamReport {
+    const Source* source{};
+    std::string buffer;
+    std::uint64_t bytes{};               ///< fed to the consumer
+    std::uint64_t padding{};             ///< the end mark of a buffer written without formatter (docs/spec/pft.md, 6.5)
+    std::unique_ptr<Consumer> consumer;  ///< finished; may be null
+};
+
+/// What became of one buffer.
+struct BufferReport {
+    std::string name;
+    const capture::Buffer* buffer{};
+    std::uint64_t bytes{};  ///< read, after decompression
+    bool framed{};
+    coresight::Totals frames;    ///< framed only: every byte read is in one of its counters
+    std::vector<Gap> gaps;       ///< framed only: bytes lost at frame level, the first 100
+    std::optional<Error> error;  ///< the buffer could not be opened, or not be read to its end
+};
+
+struct Report {
+    std::vector<BufferReport> buffers;
+    std::vector<StreamReport> streams;
+};
+
+/// Called now and then with the bytes read so far of all buffers together, and the sum of their sizes where known.
+using Progress = std::function<void(std::uint64_t bytes, std::optional<std::uint64_t> of)>;
+
+/// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it; a null consumer
+/// leaves the source out. A buffer that cannot be read to its end is reported, and what came before the failure counts.
+/// Memory: about a piece of 1 MiB per source, whatever the size of the capture.
+[[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
+                         const Progress& progress = {});
+
+enum class DecoderKind : std::uint8_t { fast, reference };
+
+/// A consumer that decodes the source's program flow into `sink`, which is borrowed.
+[[nodiscard]] std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind);
+
+/// Packets met by a flow consumer so far.
+[[nodiscard]] std::uint64_t packets(const Consumer& flow_consumer);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,64 @@
+/// The ini dialect of snapshot folders (docs/spec/pft.md, 7.5), with the line of everything, so problems can be pointed
+/// at.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/capture/capture.h"
+
+namespace waymark::capture {
+
+/// Collects problems. After `limit` in one file the rest of that file's are only counted, so a binary file taken for an
+/// ini file does not give a report of a million lines.
+class ProblemList {
+public:
+    static constexpr std::size_t limit = 100;
+
+    void add(const std::filesystem::path& file, unsigned line, std::string message);
+    /// ` Did you mean …?`, or nothing when no candidate is near. Costs nothing once the file's limit is reached.
+    [[nodiscard]] std::string suggestion(const std::filesystem::path& file, std::string_view word,
+                                         const std::vector<std::string_view>& candidates) const;
+    /// All problems, each file's surplus as its last.
+    [[nodiscard]] std::vector<Problem> take();
+
+private:
+    std::vector<Problem> problems_;
+    std::map<std::filesystem::path, std::size_t> count_;
+};
+
+struct IniEntry {
+    std::string key, value;  // trimmed
+    unsigned line{};
+};
+
+struct IniSection {
+    std::string name;  // as written
+    unsigned line{};
+    std::vector<IniEntry> entries{};
+};
+
+/// A parsed ini file. Names of sections and keys are found in any case.
+class Ini {
+public:
+    /// Never fails: every line that is not understood is a problem.
+    Ini(std::filesystem::path file, std::string_view text, ProblemList& problems);
+
+    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+    [[nodiscard]] const std::vector<IniSection>& sections() const { return sections_; }
+    [[nodiscard]] const IniSection* section(std::string_view name) const;
+
+    /// The entry of a key that may stand once: the first one; further ones are problems. Null when there is none.
+    const IniEntry* single(const IniSection& section, std::string_view key, ProblemList& problems) const;
+
+private:
+    std::filesystem::path file_;
+    std::vector<IniSection> sections_;
+    std::map<std::string, std::size_t, std::less<>> index_;  // lower-case name → section
+};
+
+}  // namespace waymark::capture

@@ -1,0 +1,20 @@
+/// The commands of `waymark`. Each adds itself to the command line; its run gives the exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "output.h"
+
+namespace waymark::cli {
+
+using Run = std::function<Status()>;
+
+Run add_info(CLI::App& app);
+Run add_packets(CLI::App& app);
+Run add_flow(CLI::App& app);
+
+/// The whole program; never throws.
+int run(int argc, char** argv);
+
+}  // namespace waymark::cli

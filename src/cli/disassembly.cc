@@ -1,0 +1,67 @@
+#include "disassembly.h"
+
+#include <capstone/capstone.h>
+#include <fmt/format.h>
+
+#include <array>
+
+#include "waymark/isa/decode_instr.h"
+
+namespace waymark::cli {
+
+struct Disassembler::Handles {
+    std::array<csh, 2> modes{};  // ARM, Thumb
+    bool open = false;
+
+    Handles() {
+        open = cs_open(CS_ARCH_ARM, CS_MODE_ARM, &modes[0]) == CS_ERR_OK &&
+               cs_open(CS_ARCH_ARM, static_cast<cs_mode>(CS_MODE_THUMB | CS_MODE_V8), &modes[1]) == CS_ERR_OK;
+    }
+    ~Handles() {
+        for (csh& mode : modes)
+            if (mode != 0) cs_close(&mode);
+    }
+    Handles(const Handles&) = delete;
+    Handles& operator=(const Handles&) = delete;
+};
+
+Disassembler::Disassembler() = default;
+Disassembler::~Disassembler() = default;
+
+std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const isa::Space& space,
+                                             const flow::Block& block) {
+    if (!handles_) handles_ = std::make_unique<Handles>();
+    std::vector<std::string> out;
+    for (std::uint64_t at = block.start; at < block.start + block.bytes;) {
+        const isa::Fetched fetched = isa::fetch(code, space, {at}, block.isa);
+        if (fetched.bytes == 0) break;
+        const bool thumb = block.isa != isa::Isa::a32;
+        std::array<std::uint8_t, 4> bytes{};
+        const auto put = [&](std::size_t index, std::uint32_t halfword) {
+            bytes[index] = static_cast<std::uint8_t>(halfword);
+            bytes[index + 1] = static_cast<std::uint8_t>(halfword >> 8);
+        };
+        if (!thumb || fetched.bytes == 2) {
+            put(0, fetched.opcode & 0xffff);
+            put(2, fetched.opcode >> 16);
+        } else {
+            put(0, fetched.opcode >> 16);
+            put(2, fetched.opcode & 0xffff);
+        }
+        const std::string opcode = fetched.bytes == 2 ? fmt::format("{:04x}", fetched.opcode)
+                                   : thumb ? fmt::format("{:04x} {:04x}", fetched.opcode >> 16, fetched.opcode & 0xffff)
+                                           : fmt::format("{:08x}", fetched.opcode);
+        cs_insn* instruction = nullptr;
+        const std::size_t count =
+            handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes, at, 1, &instruction)
+                           : 0;
+        out.push_back(
+            count == 0 ? fmt::format("{:08x}  {:<9}", at, opcode)
+                       : fmt::format("{:08x}  {:<9}  {} {}", at, opcode, instruction->mnemonic, instruction->op_str));
+        if (count != 0) cs_free(instruction, count);
+        at += fetched.bytes;
+    }
+    return out;
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,477 @@
+/// `waymark info`: what a capture holds, how its units were programmed, and what is wrong with it.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "json_fields.h"
+#include "listing.h"
+#include "options.h"
+#include "waymark/coresight/guess.h"
+#include "waymark/pft/parser.h"
+#include "waymark/pft/state.h"
+#include "waymark/pft/text.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct InfoOptions {
+    InputOptions input;
+    std::string format = "text";
+};
+
+/// What one PTM's bytes hold, without a program image.
+class PacketCounter final : public pipeline::Consumer {
+public:
+    explicit PacketCounter(const pipeline::StreamInfo& stream)
+        : offsets_(stream.offsets), config_(stream.source.config), parser_(config_, *this) {}
+
+    void feed(Bytes bytes) override { parser_.feed(bytes); }
+    void reset() override { parser_.reset(); }
+    void finish() override { parser_.finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
+
+    template <class P>
+    void operator()(const P& packet, pft::Extent at) {
+        ++packets[std::string(P::info.name)];
+        bytes_in_packets += at.bytes;
+        if constexpr (std::is_same_v<P, pft::ASync>) {
+            if (!first_sync) first_sync = offsets_.capture(at.first);
+        } else if constexpr (std::is_same_v<P, pft::ISync>) {
+            ++isyncs[static_cast<unsigned>(packet.reason)];
+            if (packet.context_id != 0) ++with_context;
+        } else if constexpr (std::is_same_v<P, pft::Timestamp>) {
+            timestamps_.update(packet.value, config_);
+            if (timestamps_.known()) {
+                last_timestamp = timestamps_.value(config_);
+                if (!first_timestamp) first_timestamp = last_timestamp;
+            }
+        }
+    }
+    void operator()(const Gap& gap) {
+        timestamps_.forget();
+        auto& [times, bytes, first] = gaps[static_cast<unsigned>(gap.reason)];
+        if (times++ == 0) first = offsets_.capture(gap.first);
+        bytes += gap.bytes();
+    }
+
+    struct Gaps {
+        std::uint64_t times{}, bytes{};
+        Offset first{};
+    };
+    std::map<std::string, std::uint64_t> packets;
+    std::uint64_t bytes_in_packets = 0, with_context = 0;
+    std::array<std::uint64_t, 4> isyncs{};
+    std::array<Gaps, gap_reasons> gaps{};
+    std::optional<Offset> first_sync;
+    std::optional<std::uint64_t> first_timestamp, last_timestamp;
+
+private:
+    const pipeline::OffsetMap& offsets_;
+    const pft::Config config_;
+    pft::Parser<PacketCounter> parser_;
+    pft::TimestampState timestamps_;
+};
+
+/// The fields of a register by name, as its description lists them.
+class RegisterFields {
+public:
+    explicit RegisterFields(ordered_json& out) : out_(out) {}
+    template <class... Parts>
+    void word(Parts... parts) {
+        (add(parts), ...);
+    }
+
+private:
+    template <unsigned Hi, unsigned Lo, class T>
+    void add(wire::Bits<Hi, Lo, T> part) {
+        out_[std::string(part.name)] = static_cast<std::uint64_t>(part.value);
+    }
+    ordered_json& out_;
+};
+
+template <class Register>
+ordered_json fields_of(std::uint32_t value) {
+    ordered_json out = ordered_json::object();
+    Register r = pft::from_value<Register>(value);
+    RegisterFields walker(out);
+    Register::fields(walker, r);
+    return out;
+}
+
+ordered_json register_json(const capture::Register& r, pipeline::Protocol protocol) {
+    const auto value = static_cast<std::uint32_t>(r.value);
+    ordered_json out{{"name", r.name}, {"value", fmt::format("{:#010x}", r.value)}};
+    if (protocol != pipeline::Protocol::pft) return out;
+    if (r.name == pft::Etmcr::name) out["fields"] = fields_of<pft::Etmcr>(value);
+    if (r.name == pft::Etmccer::name) out["fields"] = fields_of<pft::Etmccer>(value);
+    if (r.name == pft::Etmidr::name) out["fields"] = fields_of<pft::Etmidr>(value);
+    if (r.name == pft::Etmtraceidr::name) out["fields"] = fields_of<pft::Etmtraceidr>(value);
+    return out;
+}
+
+ordered_json config_json(const pft::Config& c) {
+    return {{"version", fmt::format("PFT v1.{}", c.minor_version)},
+            {"cycle_accurate", c.cycle_accurate},
+            {"context_id_bytes", c.context_id_bytes},
+            {"vmid", c.vmid_trace},
+            {"return_stack", c.return_stack},
+            {"branch_broadcast", c.branch_broadcast},
+            {"timestamps", c.timestamps},
+            {"timestamp_bits", c.timestamp_bytes == 9 ? 64 : 48},
+            {"timestamp_encoding", c.gray_timestamps ? "Gray" : "natural binary"},
+            {"barriers_are_waypoints", c.barrier_waypoints ? "ISB, DMB, DSB" : "ISB"}};
+}
+
+ordered_json stream_json(const pipeline::StreamReport& stream) {
+    ordered_json out{{"buffer", stream.buffer}, {"bytes", stream.bytes + stream.padding}};
+    if (stream.padding != 0) out["end_mark_bytes"] = stream.padding;
+    const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
+    if (counter == nullptr) return out;
+    out["bytes_in_packets"] = counter->bytes_in_packets;
+    ordered_json packets = ordered_json::object();
+    for (const auto& [name, count] : counter->packets) packets[name] = count;
+    out["packets"] = std::move(packets);
+    ordered_json isyncs = ordered_json::object();
+    for (unsigned reason = 0; reason < 4; ++reason)
+        if (counter->isyncs[reason] != 0)
+            isyncs[std::string(name(static_cast<pft::ISyncReason>(reason)))] = counter->isyncs[reason];
+    out["i_syncs"] = std::move(isyncs);
+    if (counter->first_sync) out["first_sync_offset"] = counter->first_sync->value;
+    if (counter->first_timestamp) {
+        out["first_timestamp"] = fmt::format("{:#x}", *counter->first_timestamp);
+        out["last_timestamp"] = fmt::format("{:#x}", *counter->last_timestamp);
+    }
+    ordered_json gaps = ordered_json::array();
+    for (unsigned reason = 0; reason < gap_reasons; ++reason) {
+        const auto& gap = counter->gaps[reason];
+        if (gap.times != 0)
+            gaps.push_back({{"reason", name(static_cast<GapReason>(reason))},
+                            {"times", gap.times},
+                            {"bytes", gap.bytes},
+                            {"first_offset", gap.first.value}});
+    }
+    out["gaps"] = std::move(gaps);
+    return out;
+}
+
+ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::Session& session) {
+    const capture::Buffer& buffer = *report.buffer;
+    ordered_json files = ordered_json::array();
+    for (const auto& file : buffer.files) files.push_back(file.string());
+    ordered_json out{
+        {"name", buffer.name},
+        {"format", buffer.format_name.empty() ? std::string(capture::name(buffer.format)) : buffer.format_name},
+        {"files", std::move(files)},
+        {"bytes", report.bytes}};
+    if (report.error) out["error"] = report.error->message;
+    if (!report.framed) return out;
+    const coresight::Totals& t = report.frames;
+    out["frames"] = {{"count", t.frames},
+                     {"source_data_bytes", t.data_bytes(coresight::TraceIdClass::source)},
+                     {"overhead_bytes", t.overhead_bytes()},
+                     {"padding_bytes", t.padding_bytes()},
+                     {"reserved_id_bytes", t.data_bytes(coresight::TraceIdClass::reserved)},
+                     {"trigger_and_flush_bytes",
+                      t.data_bytes(coresight::TraceIdClass::trigger) + t.data_bytes(coresight::TraceIdClass::flush)},
+                     {"before_first_id_bytes", t.unassociated},
+                     {"lost_bytes", t.lost_bytes()},
+                     {"full_syncs", t.fsyncs},
+                     {"half_syncs", t.hsyncs},
+                     {"barriers", t.barriers},
+                     {"damaged_frames", t.damaged_frames}};
+    ordered_json ids = ordered_json::array();
+    for (unsigned id = 1; id < 0x70; ++id) {
+        if (t.data[id] == 0) continue;
+        const auto source =
+            std::find_if(session.sources.begin(), session.sources.end(), [&](const pipeline::Source& s) {
+                return s.trace_id && s.trace_id->value == id &&
+                       std::find(buffer.sources.begin(), buffer.sources.end(), s.name) != buffer.sources.end();
+            });
+        ids.push_back({{"id", fmt::format("{:#04x}", id)},
+                       {"bytes", t.data[id]},
+                       {"source", source == session.sources.end() ? ordered_json() : ordered_json(source->name)}});
+    }
+    out["ids"] = std::move(ids);
+    return out;
+}
+
+ordered_json memory_json(const pipeline::Source& source) {
+    ordered_json out = ordered_json::array();
+    const auto& sections = source.memory->sections();
+    for (const image::Region& region : source.memory->regions())
+        out.push_back(
+            {{"start", fmt::format("{:#010x}", region.address.value)},
+             {"end", fmt::format("{:#010x}", region.address.value + region.bytes)},
+             {"bytes", region.bytes},
+             {"space", region.space.name()},
+             {"image", sections[region.section].name},
+             {"hidden_by", region.shadowed_by ? ordered_json(sections[*region.shadowed_by].name) : ordered_json()}});
+    return out;
+}
+
+/// Things that are wrong, or that a user would want to be told, and that only reading the bytes shows.
+void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
+    ordered_json& problems = info["problems"];
+    const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
+    for (const capture::Problem& p : session.problems) add(capture::to_string(p));
+    for (const pipeline::BufferReport& b : report.buffers) {
+        if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
+        if (!b.framed) continue;
+        const coresight::Totals& t = b.frames;
+        if (t.damaged_frames != 0 || t.sync_losses != 0)
+            add(
+                fmt::format("buffer {}: {} damaged frames and {} losses of frame synchronisation, {} bytes lost, the "
+                            "first at offset {:#x}; the file may "
+                            "be cut, or not be {} data",
+                            b.name, t.damaged_frames, t.sync_losses, grouped(t.lost_bytes()),
+                            t.first_forbidden ? t.first_forbidden->value : 0, capture::name(b.buffer->format)));
+        else if (t.lost_bytes() != 0)
+            add(fmt::format("buffer {}: {} bytes are no whole frame", b.name, grouped(t.lost_bytes())));
+        for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"])
+            if (id["source"].is_null())
+                add(
+                    fmt::format("buffer {}: {} bytes have trace ID {}, which no described source has; add a trace "
+                                "source with that ETMTRACEIDR to decode them",
+                                b.name, grouped(id["bytes"].get<std::uint64_t>()), id["id"].get<std::string>()));
+    }
+    for (const pipeline::StreamReport& s : report.streams) {
+        const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());
+        if (counter == nullptr) continue;
+        if (s.bytes == 0)
+            add(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle",
+                            s.source->label(), s.buffer));
+        else if (!counter->first_sync)
+            add(
+                fmt::format("source {}: no A-sync in its {} bytes, so nothing of it can be decoded; the protocol or "
+                            "the framing may be another",
+                            s.source->label(), grouped(s.bytes)));
+        const auto& isyncs = counter->isyncs;
+        if (counter->first_sync && isyncs[0] + isyncs[1] + isyncs[2] + isyncs[3] == 0)
+            add(fmt::format("source {}: no I-sync, so no address is known", s.source->label()));
+        if (isyncs[2] != 0)
+            add(fmt::format("source {}: its FIFO overflowed {} times; execution is missing there", s.source->label(),
+                            isyncs[2]));
+        if (!s.source->config.timestamps && counter->packets.contains("TIMESTAMP"))
+            add(
+                fmt::format("source {}: ETMCR says no timestamps, but there are some; ETMCR may not be the value in "
+                            "force while tracing",
+                            s.source->label()));
+        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing}) {
+            const auto& gap = counter->gaps[static_cast<unsigned>(reason)];
+            if (gap.times != 0)
+                add(
+                    fmt::format("source {}: {} ({} times, {} bytes lost, first at offset {:#x}): the bytes are "
+                                "damaged, or ETMCR and ETMCCER are not the values in force while tracing",
+                                s.source->label(), name(reason), gap.times, grouped(gap.bytes), gap.first.value));
+        }
+        if (s.source->memory->empty())
+            add(fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
+    }
+}
+
+ordered_json describe(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
+                      const pipeline::Report& report) {
+    ordered_json info{{"capture", session.capture.path.string()}};
+    if (!session.capture.description.empty()) info["description"] = session.capture.description;
+    info["cores"] = ordered_json::array();
+    for (const capture::Core& core : session.capture.cores)
+        info["cores"].push_back({{"name", core.name}, {"type", core.type}});
+    info["sources"] = ordered_json::array();
+    for (const pipeline::Source* source : selected) {
+        ordered_json s{{"name", source->name},
+                       {"trace_id", source->trace_id ? ordered_json(source->id_text()) : ordered_json()},
+                       {"type", source->type},
+                       {"core", source->core},
+                       {"core_type", source->core_type},
+                       {"decodable", source->protocol == pipeline::Protocol::pft}};
+        s["registers"] = ordered_json::array();
+        for (const capture::Register& r : source->registers) s["registers"].push_back(register_json(r, source->protocol));
+        if (source->protocol == pipeline::Protocol::pft) s["configuration"] = config_json(source->config);
+        s["streams"] = ordered_json::array();
+        for (const pipeline::StreamReport& stream : report.streams)
+            if (stream.source == source) s["streams"].push_back(stream_json(stream));
+        s["memory"] = memory_json(*source);
+        info["sources"].push_back(std::move(s));
+    }
+    info["buffers"] = ordered_json::array();
+    for (const pipeline::BufferReport& buffer : report.buffers) info["buffers"].push_back(buffer_json(buffer, session));
+    info["problems"] = ordered_json::array();
+    find_trouble(info, session, report);
+    return info;
+}
+
+// ---- text
+
+std::string plain(const ordered_json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+    if (value.is_null()) return "-";
+    if (value.is_number_unsigned() || value.is_number_integer()) return grouped(value.get<std::uint64_t>());
+    return value.dump();
+}
+
+/// Words in a row, broken before column 118.
+void wrapped(Output& out, const std::string& indent, const std::vector<std::string>& words) {
+    std::string line = indent;
+    for (const std::string& word : words) {
+        if (line.size() + word.size() + 2 > 118 && line.size() > indent.size()) {
+            out.print("{}\n", line);
+            line = indent;
+        }
+        line += (line.size() == indent.size() ? "" : ", ") + word;
+    }
+    if (line.size() > indent.size()) out.print("{}\n", line);
+}
+
+std::string spaced(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
+void print_source(Output& out, const ordered_json& s) {
+    const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
+    out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(), s["type"].get<std::string>(),
+              s["core"].get<std::string>().empty() ? "" : ", traces ", s["core"].get<std::string>(),
+              s["core_type"].get<std::string>().empty() ? "" : fmt::format(" ({})", s["core_type"].get<std::string>()));
+    if (!s["decodable"].get<bool>()) out.write("  Waymark does not decode this protocol\n");
+    if (s.contains("configuration")) {
+        std::vector<std::string> words;
+        for (const auto& [name, value] : s["configuration"].items()) words.push_back(spaced(name) + " " + plain(value));
+        wrapped(out, "  ", words);
+    }
+    for (const auto& r : s["registers"]) {
+        out.print("  {:<12} {}\n", r["name"].get<std::string>(), r["value"].get<std::string>());
+        if (!r.contains("fields")) continue;
+        std::vector<std::string> words;
+        for (const auto& [name, value] : r["fields"].items())
+            if (name.rfind("reserved", 0) != 0 || value != 0)
+                words.push_back(fmt::format("{} {:#x}", name, value.get<std::uint64_t>()));
+        wrapped(out, "    ", words);
+    }
+    for (const auto& stream : s["streams"]) {
+        out.print("  in buffer {}: {} bytes", stream["buffer"].get<std::string>(), plain(stream["bytes"]));
+        if (stream.contains("bytes_in_packets")) out.print(", {} in packets", plain(stream["bytes_in_packets"]));
+        if (stream.contains("first_sync_offset"))
+            out.print(", first A-sync at {:#x}", stream["first_sync_offset"].get<std::uint64_t>());
+        out.write("\n");
+        if (!stream.contains("packets")) continue;
+        std::vector<std::string> words;
+        for (const auto& [name, count] : stream["packets"].items()) words.push_back(plain(count) + " " + name);
+        wrapped(out, "    packets: ", words);
+        words.clear();
+        for (const auto& [name, count] : stream["i_syncs"].items()) words.push_back(plain(count) + " " + name);
+        wrapped(out, "    I-syncs: ", words);
+        if (stream.contains("first_timestamp"))
+            out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(),
+                      stream["last_timestamp"].get<std::string>());
+        for (const auto& gap : stream["gaps"])
+            out.print("    gap: {}: {} bytes in {} stretch{}, first at {:#x}\n", gap["reason"].get<std::string>(),
+                      plain(gap["bytes"]), plain(gap["times"]), gap["times"] == 1 ? "" : "es",
+                      gap["first_offset"].get<std::uint64_t>());
+    }
+    for (const auto& m : s["memory"])
+        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(),
+                  m["end"].get<std::string>(), plain(m["bytes"]), m["space"].get<std::string>(),
+                  m["image"].get<std::string>(),
+                  m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
+}
+
+void print_text(Output& out, const ordered_json& info) {
+    out.print("capture {}\n", info["capture"].get<std::string>());
+    if (info.contains("description")) out.print("  {}\n", info["description"].get<std::string>());
+    for (const auto& b : info["buffers"]) {
+        std::string files;
+        for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
+        out.print("\nbuffer {}  {}, {} bytes, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
+                  plain(b["bytes"]), files);
+        if (!b.contains("frames")) continue;
+        std::vector<std::string> words;
+        for (const auto& [name, value] : b["frames"].items())
+            if (value != 0) words.push_back(spaced(name) + " " + plain(value));
+        wrapped(out, "  frames: ", words);
+        for (const auto& id : b["ids"])
+            out.print("  {}  {:>10} bytes  {}\n", id["id"].get<std::string>(), plain(id["bytes"]),
+                      id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
+    }
+    for (const auto& s : info["sources"]) print_source(out, s);
+    if (info["problems"].empty()) {
+        out.write("\nNothing wrong was found.\n");
+        return;
+    }
+    out.write("\nworth knowing\n");
+    for (const auto& problem : info["problems"]) out.print("  - {}\n", problem.get<std::string>());
+}
+
+/// Every leaf as a line: where it stands, and its value.
+void print_tsv(Output& out, const ordered_json& value, const std::string& path) {
+    if (value.is_structured()) {
+        std::size_t index = 0;
+        for (const auto& [key, below] : value.items()) {
+            const std::string step = value.is_array() ? std::to_string(index++) : key;
+            print_tsv(out, below, path.empty() ? step : path + "/" + step);
+        }
+        return;
+    }
+    std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    out.print("{}\t{}\n", path, text);
+}
+
+Status run_info(const InfoOptions& options) {
+    auto opened = open_session(options.input);
+    if (!opened) return fail(opened.error());
+    const pipeline::Session session = std::move(*opened);
+    const auto selected = session.select(options.input.sources);
+    if (!selected) return fail(selected.error());
+    auto out = Output::open(options.input.output);
+    if (!out) return fail(out.error());
+    const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+        if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;
+        return std::make_unique<PacketCounter>(stream);
+    };
+    ProgressLine progress;
+    const pipeline::Report report = pipeline::run(
+        session, *selected, make,
+        progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
+                          : nullptr);
+    const ordered_json info = describe(session, *selected, report);
+    if (options.format == "json") {
+        out->write(info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+    } else if (options.format == "tsv") {
+        out->write("item\tvalue\n");
+        print_tsv(*out, info, "");
+    } else {
+        print_text(*out, info);
+    }
+    std::string why;
+    if (out->close(why) != decoded) {
+        say("error", why);
+        return unreadable;
+    }
+    return report_read_errors(report) ? unreadable : decoded;
+}
+
+}  // namespace
+
+Run add_info(CLI::App& app) {
+    auto options = std::make_shared<InfoOptions>();
+    CLI::App& command = *app.add_subcommand(
+        "info", "What a capture holds: sources, their configuration, sizes, memory, and what is wrong with it");
+    options->input.add_to(command);
+    command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
+        ->check(CLI::IsMember({"text", "tsv", "json"}))
+        ->capture_default_str();
+    command.footer(
+        "Example:\n"
+        "  waymark info CAPTURE\n");
+    return [options] { return run_info(*options); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,303 @@
+#include "listing.h"
+
+#include <type_traits>
+
+#include "disassembly.h"
+#include "waymark/flow/summary.h"
+#include "waymark/pft/text.h"
+
+namespace waymark::cli {
+
+namespace {
+
+/// An event in the three ways it is shown.
+struct EventText {
+    std::string_view element;  ///< the name of section `element` in the tables
+    std::string start;         ///< an address, where it has one
+    std::string detail;        ///< for programs
+    std::string sentence;      ///< for people
+    std::uint32_t cycles = flow::no_cycles;
+};
+
+std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
+
+std::string context_text(const flow::Context& c) {
+    std::string out = c.ns ? "NS" : "S";
+    if (c.hyp) out += " HYP";
+    if (c.context_id) out += fmt::format(" CID={:#x}", *c.context_id);
+    if (c.vmid) out += fmt::format(" VMID={:#x}", *c.vmid);
+    return out;
+}
+
+std::string sentence_of(const flow::Inconsistency& what) {
+    using flow::Conflict;
+    const std::string found = hex(what.found), expected = hex(what.expected);
+    switch (what.conflict) {
+        case Conflict::sync_disagrees:
+            return what.found == what.expected ? fmt::format(
+                                                     "the periodic I-sync confirms {} but not the instruction set or "
+                                                     "context reached: trace was lost or "
+                                                     "damaged, or the image is not the program that ran",
+                                                     found)
+                                               : fmt::format(
+                                                     "the periodic I-sync says {}, the walk has reached {}: trace was "
+                                                     "lost or damaged, or the image is "
+                                                     "not the program that ran",
+                                                     expected, found);
+        case Conflict::branch_disagrees:
+            return fmt::format(
+                "the branch packet goes to {}, the direct branch in the image to {}: the code was modified, or the "
+                "image "
+                "is not the program that ran",
+                expected, found);
+        case Conflict::update_behind:
+            return fmt::format(
+                "the waypoint update names {}, which execution has passed ({} is next): the image is not the program "
+                "that ran, or trace was lost",
+                expected, found);
+        case Conflict::no_return_address:
+            return fmt::format(
+                "the indirect branch at {} was taken without an address, and no return stack entry explains it: the "
+                "image "
+                "is not the program that ran, ETMCR is not the value in force, or calls were missed; flow resumes at "
+                "the "
+                "next traced address",
+                found);
+        case Conflict::undefined_reached:
+            return fmt::format(
+                "an atom leads over the undefined instruction at {}: the image is not the program that ran, or holds "
+                "data there; flow resumes at the next traced address",
+                found);
+        case Conflict::runaway_walk:
+            return fmt::format(
+                "an atom, but no branch follows {} within the longest plausible block: the image is not the program "
+                "that "
+                "ran, or is empty there; flow resumes at the next traced address",
+                found);
+    }
+    return {};
+}
+
+EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
+    return std::visit(
+        [&](const auto& e) -> EventText {
+            using T = std::decay_t<decltype(e)>;
+            if constexpr (std::is_same_v<T, Gap>) {
+                const Offset first = offsets.capture(e.first);
+                if (e.bytes() == 0)
+                    return {"no_sync", "", std::string(name(e.reason)),
+                            "the frames break here; what follows does not continue what came before"};
+                return {"no_sync", "", fmt::format("{}, {} bytes", name(e.reason), e.bytes()),
+                        fmt::format("gap: {} bytes from {:#x} on: {}", e.bytes(), first.value, name(e.reason))};
+            } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
+                return {"trace_on", "", std::string(name(e.reason)), fmt::format("trace on: {}", name(e.reason)),
+                        e.cycles};
+            } else if constexpr (std::is_same_v<T, flow::Context>) {
+                return {"context", "", context_text(e), "context: " + context_text(e)};
+            } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
+                if (!e.known)
+                    return {"timestamp", "", fmt::format("{:#x} (high bits unknown)", e.value),
+                            fmt::format("timestamp …{:x}: its high bits are not yet known", e.value), e.cycles};
+                return {
+                    "timestamp", "", fmt::format("{:#014x}", e.value),
+                    fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
+                    e.cycles};
+            } else if constexpr (std::is_same_v<T, flow::Exception>) {
+                std::string sentence = fmt::format("exception {}: {}", e.number, pft::exception_name(e.number));
+                if (e.vector) sentence += ", to " + hex(*e.vector);
+                if (e.preferred_return) sentence += ", return address " + hex(*e.preferred_return);
+                return {"exception", e.preferred_return ? hex(*e.preferred_return) : "",
+                        fmt::format("{:#04x}", e.number), std::move(sentence), e.cycles};
+            } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
+                return {"exception_return", "", "", "exception return"};
+            } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
+                return {"no_memory", hex(e.address), "",
+                        fmt::format("no image has an instruction at {}; flow resumes at the next traced address",
+                                    hex(e.address))};
+            } else if constexpr (std::is_same_v<T, flow::Trigger>) {
+                return {"trigger", "", "", "trigger"};
+            } else if constexpr (std::is_same_v<T, flow::Cycles>) {
+                return {"cycles", "", "", "cycles of unknown flow", e.cycles};
+            } else {
+                static_assert(std::is_same_v<T, flow::Inconsistency>);
+                return {"inconsistency", hex(e.found), std::string(name(e.conflict)), sentence_of(e)};
+            }
+        },
+        what);
+}
+
+std::string_view branch_name(flow::End end) {
+    switch (end) {
+        case flow::End::direct: return "direct";
+        case flow::End::indirect: return "indirect";
+        case flow::End::barrier: return "barrier";
+        case flow::End::not_a_waypoint: break;
+    }
+    return "none";
+}
+
+/// Of the last instruction: E, N, or nothing where the trace does not tell.
+std::string_view atom(const flow::Block& block, const flow::Range& range) {
+    if (block.end == flow::End::not_a_waypoint) return "";
+    return range.taken() ? "E" : "N";
+}
+
+/// What the last instruction of a block was, for people.
+std::string_view kind(const flow::Block& b) {
+    using flow::Block;
+    if (b.end == flow::End::not_a_waypoint) return "(cut short)";
+    if (b.end == flow::End::barrier) return "barrier";
+    if ((b.flags & Block::exception_return) != 0) return "exception return";
+    if ((b.flags & Block::function_return) != 0) return "return";
+    if ((b.flags & Block::link) != 0) return b.end == flow::End::direct ? "call" : "indirect call";
+    if (b.end == flow::End::indirect) return "indirect branch";
+    return (b.flags & Block::conditional) != 0 ? "conditional branch" : "branch";
+}
+
+class Listing : public flow::Sink {
+public:
+    Listing(ListingContext& context, const pipeline::StreamInfo& stream) : context_(context), stream_(stream) {}
+
+    void consume(const flow::Batch& batch) final {
+        begin();
+        flow::in_order(
+            batch,
+            [&](const flow::Block& block, const flow::Range& range) {
+                show(block, range, stream_.offsets.capture(batch.base + range.offset).value);
+            },
+            [&](const flow::Event& event) {
+                if (const auto* now = std::get_if<flow::Context>(&event.what)) now_ = *now;
+                show(describe(event.what, stream_.offsets), stream_.offsets.capture(event.offset).value);
+            });
+    }
+
+protected:
+    virtual void begin() {}
+    virtual void show(const flow::Block& block, const flow::Range& range, std::uint64_t offset) = 0;
+    virtual void show(const EventText& event, std::uint64_t offset) = 0;
+
+    [[nodiscard]] std::string symbol(std::uint64_t address) const {
+        const auto found = context_.symbols.find({address});
+        if (!found) return {};
+        return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
+    }
+
+    ListingContext& context_;
+    const pipeline::StreamInfo stream_;
+    flow::Context now_;
+};
+
+class TextListing final : public Listing {
+public:
+    TextListing(ListingContext& context, const pipeline::StreamInfo& stream) : Listing(context, stream) {}
+
+private:
+    void begin() override {
+        if (context_.last_source == &stream_.source) return;
+        context_.out.print("{}# source {} ({}{}{}), buffer {}\n", context_.last_source == nullptr ? "" : "\n",
+                           stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ",
+                           stream_.source.core_type, stream_.buffer.name);
+        context_.out.print("# {:>8}  {:<21}  {:>5}  {:<4} {:<1}  {:<18} {:>7}\n", "offset", "from-to", "instr", "isa",
+                           "", "ends in", "cycles");
+        context_.last_source = &stream_.source;
+    }
+    void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
+        std::string to;
+        if (b.end == flow::End::direct && range.taken()) {
+            const std::string name = symbol(b.target);
+            to = name.empty() ? fmt::format(" -> {:#010x}", b.target) : fmt::format(" -> {}", name);
+        }
+        const std::string name = symbol(b.start);
+        context_.out.print("{:>#10x}  {:#010x}-{:08x}   {:>5}  {:<4} {:<1}  {:<18} {:>7}  {}{}\n", offset, b.start,
+                           static_cast<std::uint32_t>(b.start + b.bytes), b.instructions, isa::name(b.isa),
+                           atom(b, range), kind(b), range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles),
+                           name, to);
+        if (context_.disassemble) disassemble(b);
+    }
+    void show(const EventText& event, std::uint64_t offset) override {
+        context_.out.print("{:>#10x}  {}{}\n", offset, event.sentence,
+                           event.cycles == flow::no_cycles ? "" : fmt::format(" ({} cycles)", event.cycles));
+    }
+    void disassemble(const flow::Block& block) {
+        const isa::Space space{now_.ns, now_.hyp, now_.context_id, now_.vmid};
+        for (const std::string& line : disassembler_.lines(*stream_.source.memory, space, block))
+            context_.out.print("{:12}{}\n", "", line);
+    }
+
+    Disassembler disassembler_;
+};
+
+class TsvListing final : public Listing {
+public:
+    TsvListing(ListingContext& context, const pipeline::StreamInfo& stream)
+        : Listing(context, stream), source_(stream.source.id_text()) {}
+
+private:
+    void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
+        context_.out.print("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t\t{:#x}\t{}\t{}\t{}\n", source_,
+                           b.start, b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
+                           branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
+                           (b.flags & flow::Block::conditional) != 0 ? 1 : 0,
+                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset,
+                           context_text(now_), symbol(b.start), stream_.buffer.name);
+    }
+    void show(const EventText& e, std::uint64_t offset) override {
+        context_.out.print("{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}\t{}\t\t{}\n", source_, e.element, e.start,
+                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset,
+                           context_text(now_), stream_.buffer.name);
+    }
+    const std::string source_;
+};
+
+class JsonListing final : public Listing {
+public:
+    JsonListing(ListingContext& context, const pipeline::StreamInfo& stream)
+        : Listing(context, stream),
+          head_(fmt::format("{{\"source\":{},\"buffer\":{},\"element\":", json_string(stream.source.id_text()),
+                            json_string(stream.buffer.name))) {}
+
+private:
+    void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
+        const std::string_view outcome = atom(b, range);
+        context_.out.print(
+            "{}\"range\",\"offset\":{},\"start\":\"{:#010x}\",\"end\":\"{:#010x}\",\"instructions\":{},\"isa\":\"{}\","
+            "\"atom\":{},"
+            "\"branch\":\"{}\",\"link\":{},\"conditional\":{}",
+            head_, offset, b.start, b.start + b.bytes, b.instructions, isa::name(b.isa),
+            outcome.empty() ? "null" : fmt::format("\"{}\"", outcome), branch_name(b.end),
+            (b.flags & flow::Block::link) != 0, (b.flags & flow::Block::conditional) != 0);
+        if (range.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", range.cycles);
+        if (const std::string name = symbol(b.start); !name.empty())
+            context_.out.print(",\"symbol\":{}", json_string(name));
+        context_.out.print(",\"context\":\"{}\"}}\n", context_text(now_));
+    }
+    void show(const EventText& e, std::uint64_t offset) override {
+        context_.out.print("{}\"{}\",\"offset\":{}", head_, e.element, offset);
+        if (!e.start.empty()) context_.out.print(",\"start\":\"{}\"", e.start);
+        if (e.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", e.cycles);
+        if (!e.detail.empty()) context_.out.print(",\"detail\":{}", json_string(e.detail));
+        context_.out.print(",\"text\":{}}}\n", json_string(e.sentence));
+    }
+    const std::string head_;
+};
+
+}  // namespace
+
+void begin_listing(ListingContext& context, Format format) {
+    if (format == Format::tsv)
+        context.out.write(
+            "source\telement\tstart\tend\tinstructions\tisa\tatom\tbranch\tlink\tconditional\tcycles\tdetail\toffset\tc"
+            "ontext\t"
+            "symbol\tbuffer\n");
+}
+
+std::unique_ptr<flow::Sink> make_listing(ListingContext& context, const pipeline::StreamInfo& stream, Format format) {
+    switch (format) {
+        case Format::tsv: return std::make_unique<TsvListing>(context, stream);
+        case Format::json: return std::make_unique<JsonListing>(context, stream);
+        case Format::text: break;
+    }
+    return std::make_unique<TextListing>(context, stream);
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,30 @@
+/// Flow elements as lines: text for people, tab-separated values and JSON lines for programs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "output.h"
+#include "waymark/flow/flow.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::cli {
+
+enum class Format { text, tsv, json };
+
+/// What listings of all sources share.
+struct ListingContext {
+    Output& out;
+    const image::Symbols& symbols;
+    bool disassemble = false;
+    const pipeline::Source* last_source = nullptr;  ///< text: whose heading was printed last
+};
+
+/// The first line of a table.
+void begin_listing(ListingContext& context, Format format);
+
+/// A sink that prints each element of one source. Everything given is borrowed.
+[[nodiscard]] std::unique_ptr<flow::Sink> make_listing(ListingContext& context, const pipeline::StreamInfo& stream,
+                                                       Format format);
+
+}  // namespace waymark::cli

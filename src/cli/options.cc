@@ -1,0 +1,233 @@
+#include "options.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "waymark/capture/byte_stream.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/core/wire.h"
+#include "waymark/coresight/guess.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::uint64_t> number(const std::string& text, const char* option, std::uint64_t most) {
+    std::uint64_t value = 0;
+    if (!wire::scan_number(text, value) || value > most)
+        return Error{Errc::usage,
+                     fmt::format("--{} takes a number up to {:#x} (0x for hexadecimal), not '{}'", option, most, text)};
+    return value;
+}
+
+/// The protocol option as a snapshot writes a source's type.
+Result<std::string> source_type(const std::string& protocol) {
+    std::string upper = protocol;
+    std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+    if (upper == "PTM" || upper == "PFT") return upper + "1.1";
+    if (pipeline::protocol_of(upper) == pipeline::Protocol::pft) return upper;
+    return Error{Errc::usage,
+                 fmt::format("--protocol '{}' is not known; known are ptm (or pft), ptm1.0, ptm1.1", protocol)};
+}
+
+Result<std::vector<std::uint8_t>> head_of(const std::string& path) {
+    WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(path));
+    std::vector<std::uint8_t> head(1 << 16);
+    std::size_t have = 0;
+    while (have < head.size()) {
+        const auto count = stream->read(std::span(head).subspan(have));
+        if (!count || *count == 0) break;
+        have += *count;
+    }
+    head.resize(have);
+    return head;
+}
+
+Result<capture::Buffer::Format> buffer_format(const InputOptions& options) {
+    if (!options.buffer_format.empty()) {
+        const auto format = capture::buffer_format(options.buffer_format);
+        if (format == capture::Buffer::Format::unknown)
+            return Error{Errc::usage,
+                         fmt::format("--buffer-format '{}' is not known; known are coresight, source_data and "
+                                     "dstream_coresight",
+                                     options.buffer_format)};
+        return format;
+    }
+    if (options.capture == "-") return capture::Buffer::Format::source_data;
+    WM_ASSIGN_OR_RETURN(const auto head, head_of(options.capture));
+    const coresight::FramingGuess guess = coresight::guess_framing(head);
+    const auto format = guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
+                        : guess.kind == coresight::BufferKind::tpiu  ? capture::Buffer::Format::dstream_coresight
+                                                                     : capture::Buffer::Format::source_data;
+    say("note", fmt::format("{} looks like {}{}; --buffer-format says otherwise", options.capture,
+                            format == capture::Buffer::Format::coresight ? "16-byte CoreSight frames (coresight)"
+                            : format == capture::Buffer::Format::source_data
+                                ? "the bytes of one source (source_data)"
+                                : "CoreSight frames with syncs (dstream_coresight)",
+                            guess.confidence == coresight::Confidence::low ? ", though little speaks for it" : ""));
+    return format;
+}
+
+/// Which sources have bytes in a bare file of frames.
+struct CountIds {
+    void data(coresight::TraceId, Bytes, Offset) {}
+    void trigger(coresight::TraceId, Offset, std::uint8_t) {}
+    void gap(const Gap&) {}
+    void reset(Offset) {}
+};
+Result<std::vector<std::uint8_t>> ids_in(const std::string& path, coresight::Framing framing) {
+    WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(path));
+    coresight::Deformatter deformatter({.framing = framing});
+    CountIds handler;
+    std::vector<std::uint8_t> piece(1 << 20);
+    for (;;) {
+        const auto count = stream->read(piece);
+        if (!count || *count == 0) break;  // reading again for real will report the failure
+        deformatter.feed(Bytes(piece).first(*count), handler);
+    }
+    deformatter.finish(handler);
+    std::vector<std::uint8_t> ids;
+    for (unsigned id = 0; id < coresight::trace_ids; ++id)
+        if (coresight::is_source({static_cast<std::uint8_t>(id)}) && deformatter.totals().data[id] != 0)
+            ids.push_back(static_cast<std::uint8_t>(id));
+    return ids;
+}
+
+Result<capture::Capture> open_raw(const InputOptions& options) {
+    if (options.protocol.empty())
+        return Error{
+            Errc::usage,
+            fmt::format(
+                "{} is not a snapshot folder (a folder with snapshot.ini, or such a file). To decode it as a bare "
+                "trace file, say what it holds: --protocol ptm, and how the macrocell was programmed: --etmcr "
+                "VALUE --etmccer VALUE --etmidr VALUE, and the program: --image FILE[@ADDRESS]",
+                options.capture)};
+    WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
+    WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
+    capture::RawOptions raw;
+    raw.format = format;
+    raw.source_type = type;
+    const auto add = [&](const std::string& text, const char* option, const char* name) -> waymark::Status {
+        if (text.empty()) return Nothing{};
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, number(text, option, 0xffffffff));
+        raw.registers.push_back({name, value});
+        return Nothing{};
+    };
+    WM_RETURN_IF_ERROR(add(options.etmcr, "etmcr", "ETMCR"));
+    WM_RETURN_IF_ERROR(add(options.etmccer, "etmccer", "ETMCCER"));
+    WM_RETURN_IF_ERROR(add(options.etmidr, "etmidr", "ETMIDR"));
+
+    std::vector<std::uint8_t> ids;
+    for (const std::string& text : options.trace_ids) {
+        WM_ASSIGN_OR_RETURN(const std::uint64_t id, number(text, "trace-id", 0x6f));
+        ids.push_back(static_cast<std::uint8_t>(id));
+    }
+    if (format == capture::Buffer::Format::source_data) {
+        if (ids.size() > 1)
+            return Error{Errc::usage, "source_data holds the bytes of one source: give one --trace-id at most"};
+    } else if (ids.empty()) {
+        if (options.capture == "-")
+            return Error{Errc::usage, "frames from standard input need --trace-id: which IDs are to be decoded?"};
+        const auto framing =
+            format == capture::Buffer::Format::coresight ? coresight::Framing::aligned : coresight::Framing::tpiu;
+        WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, framing));
+    }
+    const std::vector<capture::Register> registers = raw.registers;
+    if (!ids.empty()) raw.registers.push_back({"ETMTRACEIDR", ids.front()});
+    raw.source_name = ids.empty() ? "source" : fmt::format("source_{:02x}", ids.front());
+    capture::Capture capture = capture::raw_capture(options.capture, raw);
+    for (std::size_t i = 1; i < ids.size(); ++i) {
+        capture::Source another = capture.sources.front();
+        another.name = fmt::format("source_{:02x}", ids[i]);
+        another.registers = registers;
+        another.registers.push_back({"ETMTRACEIDR", ids[i]});
+        capture.buffers.front().sources.push_back(another.name);
+        capture.sources.push_back(std::move(another));
+    }
+    return capture;
+}
+
+}  // namespace
+
+void InputOptions::add_to(CLI::App& command) {
+    command
+        .add_option(
+            "CAPTURE", capture,
+            "A snapshot folder or its snapshot.ini; or a bare trace file (.gz and .zst too; - is standard input), "
+            "which needs --protocol")
+        ->required();
+    command.add_option("--source", sources, "Only this source: trace ID (0x13) or name. May be repeated")
+        ->type_name("ID|NAME")
+        ->take_all();
+    command
+        .add_option("--image", images,
+                    "Program image: an ELF file, or a memory dump with its address. May be repeated; added to the "
+                    "capture's own "
+                    "memory, and where images overlap the last one is seen")
+        ->type_name("FILE[@ADDRESS]")
+        ->take_all();
+    command.add_option("--symbols", symbols, "ELF file to take names from, and nothing else. May be repeated")
+        ->type_name("FILE")
+        ->take_all();
+    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
+    const auto raw = [&](const char* name, std::string& value, const char* help, const char* type) {
+        command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
+    };
+    raw("--protocol", protocol, "What the file holds: ptm (PFT v1.1), ptm1.0, ptm1.1", "NAME");
+    raw("--buffer-format", buffer_format,
+        "source_data: bytes of one source; coresight: 16-byte frames; dstream_coresight: frames with syncs. Guessed if "
+        "not given "
+        "(standard input: source_data)",
+        "NAME");
+    command
+        .add_option("--trace-id", trace_ids,
+                    "Source in a file of frames. May be repeated; all sources found if not given")
+        ->type_name("ID")
+        ->take_all()
+        ->group("Bare trace files");
+    raw("--etmcr", etmcr, "Value of ETMCR: cycle-accurate, Context ID size, return stack …", "VALUE");
+    raw("--etmccer", etmccer, "Value of ETMCCER: timestamp size and encoding, barriers", "VALUE");
+    raw("--etmidr", etmidr, "Value of ETMIDR: version", "VALUE");
+}
+
+Result<pipeline::Session> open_session(const InputOptions& options) {
+    std::error_code error;
+    const fs::path path = options.capture;
+    const bool snapshot = options.capture != "-" && (fs::is_directory(path, error) || path.extension() == ".ini");
+    if (!snapshot && options.capture != "-" && !fs::exists(path, error))
+        return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
+    if (snapshot && !options.protocol.empty())
+        return Error{Errc::usage, fmt::format("{} is a snapshot and says itself what it holds: leave out --protocol",
+                                              options.capture)};
+    Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
+    if (!capture) return std::move(capture.error());
+    return pipeline::make_session(std::move(*capture), {options.images, options.symbols});
+}
+
+Status status_of(const Error& error) { return error.code == Errc::usage ? usage : unreadable; }
+
+Status fail(const Error& error) {
+    say("error", error.message);
+    return status_of(error);
+}
+
+void warn(const pipeline::Session& session) {
+    for (const capture::Problem& problem : session.problems) say("warning", capture::to_string(problem));
+}
+
+bool report_read_errors(const pipeline::Report& report) {
+    bool any = false;
+    for (const pipeline::BufferReport& buffer : report.buffers) {
+        if (!buffer.error) continue;
+        say("error",
+            fmt::format(
+                "buffer {}: {}{}", buffer.name, buffer.error->message,
+                buffer.bytes == 0 ? "" : fmt::format("; the {} bytes before it were decoded", grouped(buffer.bytes))));
+        any = true;
+    }
+    return any;
+}
+
+}  // namespace waymark::cli

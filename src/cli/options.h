@@ -1,0 +1,47 @@
+/// The options that say which capture, shared by every command.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "output.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::cli {
+
+struct InputOptions {
+    std::string capture;
+    std::vector<std::string> sources;
+    std::vector<std::string> images;
+    std::vector<std::string> symbols;
+    std::string output;
+
+    // For a bare trace file.
+    std::string protocol, buffer_format;
+    std::vector<std::string> trace_ids;
+    std::string etmcr, etmccer, etmidr;
+
+    /// Adds them all to a command.
+    void add_to(CLI::App& command);
+};
+
+/// Reads what the options name. Problems that did not keep it from being read are in the session.
+[[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);
+
+/// The exit status that fits an error.
+[[nodiscard]] Status status_of(const Error& error);
+
+/// Says an error and gives its status.
+Status fail(const Error& error);
+
+/// Says the session's problems as warnings.
+void warn(const pipeline::Session& session);
+
+/// Says what kept buffers from being read to their end; true if anything did.
+bool report_read_errors(const pipeline::Report& report);
+
+}  // namespace waymark::cli

@@ -1,0 +1,94 @@
+#include "output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace waymark::cli {
+
+namespace {
+bool progress_shown = false;
+
+void clear_progress() {
+    if (progress_shown) std::fputs("\r\033[K", stderr);
+    progress_shown = false;
+}
+}  // namespace
+
+Result<Output> Output::open(const std::string& path) {
+    if (path.empty() || path == "-") return Output(stdout, "standard output");
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr)
+        return Error{Errc::unreadable, fmt::format("cannot create {}: {}", path, std::strerror(errno))};
+    return Output(file, path);
+}
+
+Output::Output(Output&& other) noexcept
+    : file_(std::exchange(other.file_, nullptr)),
+      path_(std::move(other.path_)),
+      buffer_(std::move(other.buffer_)),
+      error_(other.error_) {}
+
+Output::~Output() {
+    if (file_ == nullptr) return;
+    flush();
+    if (file_ != stdout) std::fclose(file_);
+}
+
+void Output::flush() {
+    if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) error_ = errno;
+    buffer_.clear();
+}
+
+Status Output::close(std::string& why) {
+    flush();
+    if (std::fflush(file_) != 0 && error_ == 0) error_ = errno;
+    if (error_ == 0) return decoded;
+    why = fmt::format("cannot write {}: {}", path_, std::strerror(error_));
+    return unreadable;
+}
+
+void say(std::string_view kind, std::string_view text) {
+    clear_progress();
+    fmt::print(stderr, "waymark: {}: {}\n", kind, text);
+}
+
+ProgressLine::ProgressLine()
+    : active_(isatty(STDERR_FILENO) == 1), began_(std::chrono::steady_clock::now()), shown_(began_) {}
+ProgressLine::~ProgressLine() { clear_progress(); }
+
+void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
+    using std::chrono::duration;
+    const auto now = std::chrono::steady_clock::now();
+    if (!active_ || now - shown_ < std::chrono::milliseconds(200)) return;
+    shown_ = now;
+    const double seconds = duration<double>(now - began_).count();
+    const double rate = static_cast<double>(bytes) / seconds;
+    std::string line = fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+    if (of && *of != 0)
+        line = fmt::format("{:3.0f} %  {} of {:.1f} MB", 100.0 * static_cast<double>(bytes) / static_cast<double>(*of),
+                           line, static_cast<double>(*of) / 1e6);
+    line += fmt::format("  {:.1f} MB/s", rate / 1e6);
+    if (of && *of > bytes) line += fmt::format("  {:.0f} s left", static_cast<double>(*of - bytes) / rate);
+    fmt::print(stderr, "\r\033[K{}", line);
+    progress_shown = true;
+}
+
+std::string grouped(std::uint64_t number) {
+    const std::string digits = std::to_string(number);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+std::string json_string(std::string_view text) {
+    // Names come from files: whatever is not UTF-8 in them is replaced rather than refused.
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace waymark::cli

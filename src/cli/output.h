@@ -1,0 +1,81 @@
+/// Where commands write: a file or standard output, buffered, with write errors noticed; and progress on a terminal.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "waymark/core/result.h"
+
+namespace waymark::cli {
+
+/// Exit statuses, the same for every command.
+enum Status : int {
+    decoded = 0,     ///< what was asked for was done
+    nothing = 1,     ///< nothing could be decoded; or, with --strict, something was lost
+    usage = 2,       ///< the command line cannot be meant as given
+    unreadable = 3,  ///< an input cannot be read, or not to its end
+};
+
+/// Buffered text output. Errors stick and are reported once, by `close`.
+class Output {
+public:
+    /// `-` and the empty path are standard output. `unreadable`: the file cannot be created.
+    static Result<Output> open(const std::string& path);
+    Output(Output&& other) noexcept;
+    Output& operator=(Output&&) = delete;
+    ~Output();
+
+    template <class... Args>
+    void print(fmt::format_string<Args...> format, Args&&... args) {
+        fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+        if (buffer_.size() >= flush_bytes) flush();
+    }
+    void write(std::string_view text) {
+        buffer_.append(text.data(), text.data() + text.size());
+        if (buffer_.size() >= flush_bytes) flush();
+    }
+    /// Writes everything out. `unreadable`: some of it could not be written.
+    Status close(std::string& why);
+
+private:
+    static constexpr std::size_t flush_bytes = 1 << 16;
+    Output(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+    void flush();
+
+    std::FILE* file_;
+    std::string path_;
+    fmt::memory_buffer buffer_;
+    int error_ = 0;
+};
+
+/// `warning: …` and the like on standard error; a progress line on it is cleared first.
+void say(std::string_view kind, std::string_view text);
+
+/// A line on standard error that is rewritten in place: how much is done, how fast, how long yet. Only on a terminal.
+class ProgressLine {
+public:
+    ProgressLine();
+    ~ProgressLine();
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+    void show(std::uint64_t bytes, std::optional<std::uint64_t> of);
+    [[nodiscard]] bool active() const { return active_; }
+
+private:
+    bool active_;
+    std::chrono::steady_clock::time_point began_, shown_;
+};
+
+/// 12345678 → `12,345,678`.
+[[nodiscard]] std::string grouped(std::uint64_t number);
+
+/// Text as a JSON string, quotes included.
+[[nodiscard]] std::string json_string(std::string_view text);
+
+}  // namespace waymark::cli

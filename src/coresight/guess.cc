@@ -1,0 +1,72 @@
+#include "waymark/coresight/guess.h"
+
+#include <algorithm>
+
+#include "waymark/coresight/deformatter.h"
+
+namespace waymark::coresight {
+
+namespace {
+
+struct Discard {
+    void data(TraceId, Bytes, Offset) {}
+    void trigger(TraceId, Offset, std::uint8_t) {}
+    void gap(const Gap&) {}
+    void reset(Offset) {}
+};
+
+Totals totals_as(Framing framing, Bytes head) {
+    Discard discard;
+    Deformatter deformatter({.framing = framing});
+    deformatter.feed(head, discard);
+    deformatter.finish(discard);
+    return deformatter.totals();
+}
+
+std::uint64_t reserved_bytes(const Totals& totals) { return totals.data_bytes(TraceIdClass::reserved); }
+
+std::uint64_t distinct_ids(const Totals& totals) {
+    return static_cast<std::uint64_t>(
+        std::count_if(totals.data.begin(), totals.data.end(), [](auto n) { return n > 0; }));
+}
+
+FramingGuess raw(Confidence confidence, Evidence evidence) { return {BufferKind::raw, confidence, evidence}; }
+
+}  // namespace
+
+FramingGuess guess_framing(Bytes head) {
+    if (head.size() < frame_bytes) return raw(Confidence::low, Evidence::too_short);
+
+    // Three full syncs in a stream that keeps its place between them are no accident. Barriers of aligned memory are
+    // full syncs too, but then so are all.
+    const Totals aligned = totals_as(Framing::aligned, head);
+    const Totals tpiu = totals_as(Framing::tpiu, head);
+    if (tpiu.fsyncs > aligned.fsyncs && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&
+        tpiu.sync_losses * 16 <= tpiu.fsyncs) {
+        return {BufferKind::tpiu, tpiu.fsyncs >= 3 ? Confidence::high : Confidence::low, Evidence::full_syncs};
+    }
+
+    // Bytes that are no frames have an "ID" in every second even place, spread over all values: each of the 127 soon
+    // appears, and of 32 frames one is refused for the forbidden value. A formatter announces the same few again and
+    // again.
+    const auto distinct = distinct_ids(aligned);
+    constexpr std::uint64_t few_sources = 8;
+    const bool sparse = aligned.id_bytes <= 2 * aligned.frames;
+    const bool few = reserved_bytes(aligned) == 0 && distinct > 0 && distinct * 4 <= aligned.id_bytes &&
+                     (distinct <= few_sources || sparse);
+    if (aligned.damaged_frames * 64 > aligned.frames) return raw(Confidence::high, Evidence::forbidden_ids);
+    if (aligned.id_bytes == 0) return raw(Confidence::low, Evidence::no_ids);
+    if (few) {
+        if (aligned.damaged_frames > 0) return {BufferKind::aligned, Confidence::low, Evidence::few_damaged};
+        if (aligned.id_bytes >= 16) return {BufferKind::aligned, Confidence::high, Evidence::steady_ids};
+    }
+    // In a short dump a source may be announced only once or twice; then the number of sources has to do.
+    constexpr std::uint64_t id_bytes_to_judge = 64;
+    if (aligned.damaged_frames == 0 && reserved_bytes(aligned) == 0 && distinct > 0 && distinct <= few_sources &&
+        aligned.id_bytes < id_bytes_to_judge && sparse) {
+        return {BufferKind::aligned, Confidence::low, Evidence::plausible_ids};
+    }
+    return raw(aligned.id_bytes >= id_bytes_to_judge ? Confidence::high : Confidence::low, Evidence::scattered_ids);
+}
+
+}  // namespace waymark::coresight

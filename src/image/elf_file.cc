@@ -1,0 +1,266 @@
+#include "elf_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <system_error>
+#include <utility>
+
+namespace waymark::image {
+namespace {
+
+constexpr std::string_view elf_magic =
+    "\x7f"
+    "ELF";
+
+constexpr std::size_t max_segments = 65536;
+
+struct Mapping {
+    void* address;
+    std::size_t bytes;
+    ~Mapping() { ::munmap(address, bytes); }
+};
+
+struct Descriptor {
+    int value;
+    ~Descriptor() {
+        if (value >= 0) ::close(value);
+    }
+};
+
+/// The part of [offset, offset + bytes) that a file of `file_bytes` has.
+std::uint64_t clip(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes) {
+    return offset >= file_bytes ? 0 : std::min(bytes, file_bytes - offset);
+}
+
+}  // namespace
+
+Result<SharedBytes> map_file(const std::string& path) {
+    const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+    if (file.value < 0) {
+        const int error_number = errno;
+        if (error_number == ENOENT || error_number == ENOTDIR)
+            return Error{Errc::not_found, fmt::format("{}: there is no such file; check the name", path)};
+        return Error{Errc::unreadable,
+                     fmt::format("{}: cannot be opened: {}; check the owner and mode of the file and of the "
+                                 "folders above it",
+                                 path, std::generic_category().message(error_number))};
+    }
+    struct stat status {};
+    if (::fstat(file.value, &status) != 0 || !S_ISREG(status.st_mode))
+        return Error{Errc::unreadable,
+                     fmt::format("{}: is no regular file, but program bytes were expected; name a file", path)};
+    if (status.st_size == 0)
+        return Error{Errc::bad_format,
+                     fmt::format("{}: is empty, but program bytes were expected; check how it was made", path)};
+    const auto bytes = static_cast<std::size_t>(status.st_size);
+    void* address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.value, 0);
+    if (address == MAP_FAILED)
+        return Error{Errc::unreadable,
+                     fmt::format("{}: cannot be mapped: {}", path, std::generic_category().message(errno))};
+    return SharedBytes{std::shared_ptr<const Mapping>(new Mapping{address, bytes}),
+                       Bytes(static_cast<const std::uint8_t*>(address), bytes)};
+}
+
+SharedBytes share(std::vector<std::uint8_t> bytes) {
+    const auto owner = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
+    return {owner, Bytes(*owner)};
+}
+
+bool is_elf(Bytes bytes) {
+    return bytes.size() >= elf_magic.size() && std::memcmp(bytes.data(), elf_magic.data(), elf_magic.size()) == 0;
+}
+
+struct ElfFile::State {
+    SharedBytes file;
+    std::string name;
+    std::unique_ptr<Elf, int (*)(Elf*)> elf{nullptr, elf_end};
+    GElf_Ehdr header{};
+    std::map<std::size_t, std::uint64_t> placed;  // relocatable file: section index → address
+
+    struct SectionView {
+        std::size_t index;
+        Elf_Scn* handle;
+        GElf_Shdr header;
+        std::string_view name;  // as long as the ELF file
+    };
+    [[nodiscard]] std::vector<SectionView> sections() const {
+        std::vector<SectionView> result;
+        std::size_t names = 0;
+        const bool have_names = elf_getshdrstrndx(elf.get(), &names) == 0;
+        for (Elf_Scn* scn = nullptr; (scn = elf_nextscn(elf.get(), scn)) != nullptr;) {
+            SectionView view{elf_ndxscn(scn), scn, {}, {}};
+            if (gelf_getshdr(scn, &view.header) == nullptr) continue;
+            const char* section_name = have_names ? elf_strptr(elf.get(), names, view.header.sh_name) : nullptr;
+            if (section_name != nullptr) view.name = section_name;
+            result.push_back(view);
+        }
+        return result;
+    }
+    void place_sections();
+    /// Whether a section that should hold code holds nothing: `objcopy --only-keep-debug` leaves such files.
+    [[nodiscard]] bool is_debug_only() const {
+        const auto all = sections();
+        return header.e_type != ET_REL && std::any_of(all.begin(), all.end(), [](const SectionView& s) {
+                   return s.header.sh_type == SHT_NOBITS && (s.header.sh_flags & SHF_EXECINSTR) != 0 &&
+                          s.header.sh_size != 0;
+               });
+    }
+};
+
+/// Gives the executable sections of a relocatable file addresses, one behind the other. A section with an address keeps
+/// it.
+void ElfFile::State::place_sections() {
+    std::uint64_t next = 0;
+    for (const SectionView& section : sections()) {
+        const auto& h = section.header;
+        if (h.sh_type != SHT_PROGBITS || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0) continue;
+        // A damaged file may claim any alignment; what is no power of two, or absurd, aligns nothing.
+        constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 20;
+        const bool sane =
+            h.sh_addralign != 0 && (h.sh_addralign & (h.sh_addralign - 1)) == 0 && h.sh_addralign <= largest_alignment;
+        const std::uint64_t alignment = sane ? h.sh_addralign : 1;
+        const std::uint64_t address = h.sh_addr != 0 ? h.sh_addr : (next + alignment - 1) & ~(alignment - 1);
+        placed.emplace(section.index, address);
+        next = address + clip(h.sh_offset, h.sh_size, file.bytes.size());
+    }
+}
+
+ElfFile::ElfFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ElfFile::~ElfFile() = default;
+ElfFile::ElfFile(ElfFile&&) noexcept = default;
+
+Error ElfFile::damaged(std::string_view what) const {
+    return Error{Errc::bad_format,
+                 fmt::format("{}: is a damaged ELF file: {}; build or copy it again", state_->name, what)};
+}
+
+Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
+    if (!is_elf(file.bytes))
+        return Error{Errc::bad_format,
+                     fmt::format("{}: is no ELF file: it does not begin with 7f 45 4c 46; a raw memory dump "
+                                 "needs an address, as {}@0x8000",
+                                 name, name)};
+    // Set once and harmlessly repeated; nothing else works before it.
+    if (elf_version(EV_CURRENT) == EV_NONE)
+        return Error{Errc::unsupported, "the installed libelf is older than the ELF format; update it"};
+    auto state = std::make_unique<State>();
+    state->file = std::move(file);
+    state->name = std::move(name);
+    // libelf takes char* but leaves bytes it only reads as they are.
+    auto* bytes = const_cast<char*>(reinterpret_cast<const char*>(state->file.bytes.data()));
+    state->elf.reset(elf_memory(bytes, state->file.bytes.size()));
+    ElfFile result(std::move(state));
+    State& s = *result.state_;
+    if (s.elf == nullptr || elf_kind(s.elf.get()) != ELF_K_ELF || gelf_getehdr(s.elf.get(), &s.header) == nullptr)
+        return result.damaged(fmt::format("its header cannot be read ({})", elf_errmsg(-1)));
+    if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64)
+        return Error{Errc::unsupported,
+                     fmt::format("{}: is an ELF file for machine {}, but ARM ({}) or AArch64 ({}) was expected; "
+                                 "name the program that was traced",
+                                 s.name, s.header.e_machine, EM_ARM, EM_AARCH64)};
+    if (s.header.e_ident[EI_DATA] != ELFDATA2LSB)
+        return Error{Errc::unsupported,
+                     fmt::format("{}: is a big-endian ELF file; only little-endian programs can be read", s.name)};
+    if (s.header.e_type == ET_REL) s.place_sections();
+    return result;
+}
+
+bool ElfFile::is_relocatable() const { return state_->header.e_type == ET_REL; }
+bool ElfFile::is_32_bit() const { return gelf_getclass(state_->elf.get()) == ELFCLASS32; }
+bool ElfFile::is_arm() const { return state_->header.e_machine == EM_ARM; }
+const SharedBytes& ElfFile::file() const { return state_->file; }
+
+Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
+    std::vector<Piece> pieces;
+    const std::uint64_t file_bytes = state_->file.bytes.size();
+    if (is_relocatable()) {
+        for (const auto& section : state_->sections()) {
+            const auto at = state_->placed.find(section.index);
+            if (at == state_->placed.end() || section.header.sh_size == 0) continue;
+            const auto& h = section.header;
+            pieces.push_back({std::string(section.name), at->second, h.sh_offset,
+                              clip(h.sh_offset, h.sh_size, file_bytes), h.sh_size});
+        }
+    } else {
+        if (state_->is_debug_only())
+            return Error{Errc::bad_format,
+                         fmt::format("{}: holds only debug information, its code sections are empty; name the "
+                                     "program file it was separated from",
+                                     state_->name)};
+        std::size_t count = 0;
+        if (elf_getphdrnum(state_->elf.get(), &count) != 0) return damaged("its program header table cannot be read");
+        // More than any program or core file has; the map would take minutes to build.
+        if (count > max_segments) return damaged(fmt::format("it claims {} program headers", count));
+        for (std::size_t i = 0; i < count; ++i) {
+            GElf_Phdr segment{};
+            if (gelf_getphdr(state_->elf.get(), static_cast<int>(i), &segment) == nullptr)
+                return damaged(fmt::format("program header {} of {} cannot be read", i, count));
+            if (segment.p_type != PT_LOAD || segment.p_filesz == 0) continue;
+            pieces.push_back({fmt::format("LOAD {}", i), segment.p_vaddr, segment.p_offset,
+                              clip(segment.p_offset, segment.p_filesz, file_bytes), segment.p_filesz});
+        }
+    }
+    const std::size_t declared = pieces.size();
+    std::erase_if(pieces, [](const Piece& piece) { return piece.bytes == 0; });
+    if (!pieces.empty()) return pieces;
+    if (declared != 0) return damaged("all contents lie beyond the end of the file; it was cut short");
+    return Error{Errc::bad_format,
+                 fmt::format("{}: has no {} with contents, so there is no code in it; name the program that was traced",
+                             state_->name, is_relocatable() ? "executable section" : "loadable segment")};
+}
+
+std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
+    const auto sections = state_->sections();
+    std::map<std::size_t, const State::SectionView*> by_index;
+    for (const auto& section : sections) by_index.emplace(section.index, &section);
+
+    std::vector<SymbolEntry> result;
+    for (const auto& table : sections) {
+        if (table.header.sh_type != SHT_SYMTAB && table.header.sh_type != SHT_DYNSYM) continue;
+        if (table.header.sh_entsize == 0) continue;
+        Elf_Data* data = elf_getdata(table.handle, nullptr);
+        if (data == nullptr) continue;
+        const std::uint64_t count = data->d_size / table.header.sh_entsize;
+        for (std::uint64_t i = 1; i < count && i <= INT32_MAX; ++i) {
+            GElf_Sym symbol{};
+            if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+            if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_COMMON) continue;
+            const char* symbol_name = elf_strptr(state_->elf.get(), table.header.sh_link, symbol.st_name);
+            if (symbol_name == nullptr || *symbol_name == '\0') continue;
+            SymbolEntry entry{symbol_name,
+                              symbol.st_value,
+                              symbol.st_size,
+                              static_cast<unsigned char>(GELF_ST_TYPE(symbol.st_info)),
+                              static_cast<unsigned char>(GELF_ST_BIND(symbol.st_info)),
+                              0,
+                              0};
+            if (const auto section = by_index.find(symbol.st_shndx); section != by_index.end()) {
+                const GElf_Shdr& h = section->second->header;
+                std::uint64_t base = h.sh_addr;
+                if (is_relocatable()) {
+                    const auto at = state_->placed.find(symbol.st_shndx);
+                    if (at == state_->placed.end()) continue;  // data of a relocatable file is not placed
+                    base = at->second;
+                    entry.value += base;
+                }
+                entry.section_start = base;
+                entry.section_end = base + h.sh_size;
+            }
+            result.push_back(std::move(entry));
+        }
+    }
+    return result;
+}
+
+}  // namespace waymark::image

@@ -1,0 +1,71 @@
+/// A little-endian ARM or AArch64 ELF file, read through elfutils' libelf, which stays out of every other file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+
+namespace waymark::image {
+
+/// Immutable bytes and whatever keeps them alive: a mapping or a vector.
+struct SharedBytes {
+    std::shared_ptr<const void> owner;
+    Bytes bytes;
+};
+
+/// Maps a whole file. Errors: `not_found`, `unreadable` (also a folder or a device), `bad_format` (empty).
+[[nodiscard]] Result<SharedBytes> map_file(const std::string& path);
+[[nodiscard]] SharedBytes share(std::vector<std::uint8_t> bytes);
+
+/// Whether bytes begin like an ELF file.
+[[nodiscard]] bool is_elf(Bytes bytes);
+
+class ElfFile {
+public:
+    /// File contents and where they go, before the load bias.
+    struct Piece {
+        std::string name;  // `LOAD 0`, or the section's name
+        std::uint64_t address{};
+        std::uint64_t offset{}, bytes{};  // inside the file
+        std::uint64_t declared_bytes{};   // more than `bytes` in a file that was cut short
+    };
+    struct SymbolEntry {
+        std::string name;
+        std::uint64_t value{};  // address before the load bias, with the Thumb bit
+        std::uint64_t bytes{};
+        unsigned char type{}, binding{};  // STT_…, STB_…
+        std::uint64_t section_end{};      // end of the section it is in; 0: unknown
+        std::uint64_t section_start{};
+    };
+
+    /// `name` stands in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.
+    [[nodiscard]] static Result<ElfFile> open(SharedBytes file, std::string name);
+    ~ElfFile();
+    ElfFile(ElfFile&&) noexcept;
+    ElfFile& operator=(ElfFile&&) = delete;
+
+    [[nodiscard]] bool is_relocatable() const;
+    [[nodiscard]] bool is_32_bit() const;
+    [[nodiscard]] bool is_arm() const;
+    [[nodiscard]] const SharedBytes& file() const;
+
+    /// Loadable segments, or for a relocatable file its placed executable sections. Errors: `bad_format`: none with
+    /// contents, or the tables are damaged.
+    [[nodiscard]] Result<std::vector<Piece>> pieces() const;
+    /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over.
+    [[nodiscard]] std::vector<SymbolEntry> symbols() const;
+
+private:
+    struct State;
+    explicit ElfFile(std::unique_ptr<State> state);
+    [[nodiscard]] Error damaged(std::string_view what) const;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace waymark::image

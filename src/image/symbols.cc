@@ -1,0 +1,281 @@
+#include "waymark/image/symbols.h"
+
+#include <cxxabi.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "elf_file.h"
+
+namespace waymark::image {
+namespace {
+
+constexpr std::uint64_t top = std::numeric_limits<std::uint64_t>::max();
+
+struct Entry {
+    std::string linkage_name;
+    std::string demangled;  // empty: as the linkage name
+    std::uint64_t address{}, bytes{};
+    std::uint64_t limit = top;  // last address its section has; for symbols without a size
+    SymbolKind kind{};
+    bool thumb{}, global{};
+
+    [[nodiscard]] std::string_view name() const { return demangled.empty() ? linkage_name : demangled; }
+    [[nodiscard]] Symbol view() const { return {name(), linkage_name, Address{address}, bytes, kind, thumb}; }
+};
+
+struct Mark {
+    std::uint64_t address, limit;
+    Contents contents;
+};
+
+/// [first, last] in which an entry is the answer. Pieces do not overlap.
+struct Piece {
+    std::uint64_t first, last;
+    std::size_t entry;
+};
+
+int rank(SymbolKind kind) {
+    switch (kind) {
+        case SymbolKind::function: return 0;
+        case SymbolKind::object: return 1;
+        case SymbolKind::none: return 2;
+    }
+    return 3;
+}
+
+/// $a, $t, $d, $x, each perhaps with a suffix as `$d.realdata`.
+std::optional<Contents> mapping_symbol(std::string_view name) {
+    if (name.size() < 2 || name[0] != '$' || (name.size() > 2 && name[2] != '.')) return std::nullopt;
+    switch (name[1]) {
+        case 'a': return Contents::a32;
+        case 't': return Contents::t32;
+        case 'x': return Contents::a64;
+        case 'd': return Contents::data;
+        default: return std::nullopt;
+    }
+}
+
+}  // namespace
+
+struct Symbols::State {
+    std::deque<Entry> entries;  // a deque: views stay valid while the table grows
+    std::vector<Mark> marks;
+
+    // The index is made at the first question after an addition.
+    mutable std::mutex mutex;
+    mutable std::atomic<bool> ready{false};
+    mutable std::vector<std::size_t> order;  // best first among equal addresses
+    mutable std::vector<Piece> pieces;
+    mutable std::vector<Mark> sorted_marks;
+    mutable std::unordered_map<std::string_view, std::size_t> by_linkage_name, by_name;
+
+    std::size_t add_elf(const ElfFile& elf, std::uint64_t load_bias);
+    void index() const;
+    void index_addresses() const;
+    void index_names() const;
+};
+
+std::string demangle(const std::string& linkage_name) {
+    // Without the check a symbol `i` would become `int`: every type name is a mangled name too.
+    if (linkage_name.rfind("_Z", 0) != 0) return linkage_name;
+    // The demangler recurses with the nesting of the name; no compiler writes names near this length.
+    constexpr std::size_t longest = 4096;
+    if (linkage_name.size() > longest) return linkage_name;
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(linkage_name.c_str(), nullptr, nullptr, &status), std::free);
+    return status == 0 && text != nullptr ? std::string(text.get()) : linkage_name;
+}
+
+Symbols::Symbols() : state_(std::make_unique<State>()) {}
+Symbols::~Symbols() = default;
+Symbols::Symbols(Symbols&&) noexcept = default;
+Symbols& Symbols::operator=(Symbols&&) noexcept = default;
+
+Result<std::size_t> Symbols::add_elf(const std::filesystem::path& path, std::uint64_t load_bias) {
+    WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path.string()));
+    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(std::move(file), path.string()));
+    return state_->add_elf(elf, load_bias);
+}
+
+Result<std::size_t> Symbols::add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias, std::string name) {
+    WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(share(std::move(file)), std::move(name)));
+    return state_->add_elf(elf, load_bias);
+}
+
+void Symbols::add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind) {
+    Entry entry;
+    entry.demangled = demangle(linkage_name);
+    if (entry.demangled == linkage_name) entry.demangled.clear();
+    entry.linkage_name = std::move(linkage_name);
+    entry.address = address.value;
+    entry.bytes = bytes;
+    entry.kind = kind;
+    entry.global = true;
+    state_->entries.push_back(std::move(entry));
+    state_->ready = false;
+}
+
+std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias) {
+    const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : top;
+    std::size_t added = 0;
+    ready = false;
+    std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats what .symtab has
+    for (ElfFile::SymbolEntry& symbol : elf.symbols()) {
+        // The section's last address, kept from wrapping below its start.
+        const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
+        const bool in_section = symbol.section_end > symbol.section_start;
+        const std::uint64_t address = (symbol.value + load_bias) & mask;
+        const std::uint64_t limit = in_section && biased_end >= address ? biased_end : mask;
+        if (const auto contents = mapping_symbol(symbol.name)) {
+            marks.push_back({address, limit, *contents});
+            continue;
+        }
+        if (!seen.emplace(address, symbol.name).second) continue;
+        Entry entry;
+        switch (symbol.type) {
+            case STT_FUNC:
+            case STT_GNU_IFUNC: entry.kind = SymbolKind::function; break;
+            case STT_OBJECT: entry.kind = SymbolKind::object; break;
+            case STT_NOTYPE: entry.kind = SymbolKind::none; break;
+            default: continue;  // sections, files, thread-local offsets: no addresses of code
+        }
+        entry.thumb = elf.is_arm() && entry.kind == SymbolKind::function && (address & 1) != 0;
+        entry.address = entry.thumb ? address - 1 : address;
+        entry.bytes = symbol.bytes;
+        entry.limit = limit;
+        entry.global = symbol.binding != STB_LOCAL;
+        entry.demangled = demangle(symbol.name);
+        if (entry.demangled == symbol.name) entry.demangled.clear();
+        entry.linkage_name = std::move(symbol.name);
+        entries.push_back(std::move(entry));
+        ++added;
+    }
+    return added;
+}
+
+void Symbols::State::index() const {
+    if (ready.load(std::memory_order_acquire)) return;
+    const std::scoped_lock lock(mutex);
+    if (ready.load(std::memory_order_relaxed)) return;
+    order.resize(entries.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const auto key = [&](std::size_t i) {
+            const Entry& e = entries[i];
+            return std::tuple(e.address, rank(e.kind), !e.global, e.bytes == 0, i);
+        };
+        return key(a) < key(b);
+    });
+    index_addresses();
+    index_names();
+    sorted_marks = marks;
+    std::stable_sort(sorted_marks.begin(), sorted_marks.end(),
+                     [](const Mark& a, const Mark& b) { return a.address < b.address; });
+    ready.store(true, std::memory_order_release);
+}
+
+/// Cuts overlapping symbols into pieces, so that a lookup is one binary search. Symbols come by address.
+void Symbols::State::index_addresses() const {
+    struct Span {
+        std::uint64_t last;
+        std::size_t entry;
+    };
+    pieces.clear();
+    std::vector<Span> open;         // with a size, and begun: the innermost on top
+    std::optional<Span> unsized{};  // without one: only where nothing with a size lies around it
+    const auto cut = [&](std::uint64_t first, std::uint64_t last) {
+        while (true) {
+            while (!open.empty() && open.back().last < first) open.pop_back();
+            if (open.empty()) {
+                if (unsized && unsized->last >= first)
+                    pieces.push_back({first, std::min(last, unsized->last), unsized->entry});
+                return;
+            }
+            const std::uint64_t end = std::min(last, open.back().last);
+            pieces.push_back({first, end, open.back().entry});
+            if (end == last) return;
+            first = end + 1;
+        }
+    };
+    for (std::size_t i = 0; i < order.size();) {
+        const std::uint64_t address = entries[order[i]].address;
+        std::size_t next = i;
+        while (next < order.size() && entries[order[next]].address == address) ++next;
+        unsized.reset();
+        // The best goes on top; a worse one of the same address matters only where it is longer.
+        for (std::size_t k = next; k-- > i;) {
+            const Entry& e = entries[order[k]];
+            if (e.bytes == 0)
+                unsized = Span{e.limit, order[k]};
+            else
+                open.push_back({e.bytes - 1 > top - address ? top : address + (e.bytes - 1), order[k]});
+        }
+        while (!open.empty() && open.back().last < address) open.pop_back();
+        // A label inside a function is not where the function ends.
+        if (!open.empty()) unsized.reset();
+        cut(address, next < order.size() ? entries[order[next]].address - 1 : top);
+        i = next;
+    }
+}
+
+void Symbols::State::index_names() const {
+    by_linkage_name.clear();
+    by_name.clear();
+    // Global ones first: the first to come keeps the name.
+    for (const bool global : {true, false})
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            if (entries[i].global != global) continue;
+            by_linkage_name.emplace(entries[i].linkage_name, i);
+            by_name.emplace(entries[i].name(), i);
+        }
+}
+
+std::optional<SymbolOffset> Symbols::find(Address address) const {
+    state_->index();
+    const auto& pieces = state_->pieces;
+    const auto found = std::lower_bound(pieces.begin(), pieces.end(), address.value,
+                                        [](const Piece& p, std::uint64_t a) { return p.last < a; });
+    if (found == pieces.end() || found->first > address.value) return std::nullopt;
+    const Entry& entry = state_->entries[found->entry];
+    return SymbolOffset{entry.name(), address.value - entry.address, entry.view()};
+}
+
+std::optional<Address> Symbols::address_of(std::string_view name) const {
+    state_->index();
+    for (const auto* names : {&state_->by_linkage_name, &state_->by_name})
+        if (const auto found = names->find(name); found != names->end())
+            return Address{state_->entries[found->second].address};
+    return std::nullopt;
+}
+
+std::optional<Contents> Symbols::contents(Address address) const {
+    state_->index();
+    const auto& marks = state_->sorted_marks;
+    const auto after = std::upper_bound(marks.begin(), marks.end(), address.value,
+                                        [](std::uint64_t a, const Mark& m) { return a < m.address; });
+    if (after == marks.begin() || (after - 1)->limit < address.value) return std::nullopt;
+    return (after - 1)->contents;
+}
+
+std::size_t Symbols::size() const { return state_->entries.size(); }
+
+std::vector<Symbol> Symbols::all() const {
+    state_->index();
+    std::vector<Symbol> result;
+    result.reserve(state_->order.size());
+    for (const std::size_t i : state_->order) result.push_back(state_->entries[i].view());
+    return result;
+}
+
+}  // namespace waymark::image

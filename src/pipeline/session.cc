@@ -1,0 +1,255 @@
+#include "waymark/pipeline/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "waymark/core/wire.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+using capture::Problem;
+
+std::string upper(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
+    return out;
+}
+
+/// The minor version a type such as `PTM1.1` names, if it names one.
+std::optional<unsigned> minor_version(std::string_view type) {
+    const std::size_t dot = type.find('.');
+    if (dot == std::string_view::npos || dot + 1 == type.size()) return {};
+    const char digit = type[dot + 1];
+    if (digit < '0' || digit > '9') return {};
+    return static_cast<unsigned>(digit - '0');
+}
+
+class Maker {
+public:
+    Maker(Session& session, const SessionOptions& options) : session_(session), options_(options) {}
+
+    Status run() {
+        for (const std::string& argument : options_.images) WM_RETURN_IF_ERROR(add_symbols_of(argument));
+        for (const std::string& file : options_.symbols) {
+            auto taken = session_.symbols.add_elf(file);
+            if (!taken) return std::move(taken.error());
+        }
+        for (const capture::Source& described : session_.capture.sources) {
+            auto source = make(described);
+            if (!source) return std::move(source.error());
+            session_.sources.push_back(std::move(*source));
+        }
+        report_shared_ids();
+        return Nothing{};
+    }
+
+private:
+    void problem(const std::filesystem::path& file, std::string message) {
+        const Problem found{file, 0, std::move(message)};
+        if (std::find(session_.problems.begin(), session_.problems.end(), found) == session_.problems.end())
+            session_.problems.push_back(found);
+    }
+
+    Status add_symbols_of(const std::string& argument) {
+        WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
+        WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(image.path));
+        if (kind != image::ImageKind::elf) return Nothing{};
+        auto taken = session_.symbols.add_elf(image.path, image.address.value_or(Address{}).value);
+        if (!taken) return std::move(taken.error());
+        return Nothing{};
+    }
+
+    Result<Source> make(const capture::Source& described) {
+        Source source{described.name,
+                      described.type,
+                      described.core,
+                      described.core_type,
+                      {},
+                      protocol_of(described.type),
+                      described.registers,
+                      {},
+                      {}};
+        if (const auto* id = described.find_register("ETMTRACEIDR")) {
+            source.trace_id = {pft::from_value<pft::Etmtraceidr>(static_cast<std::uint32_t>(id->value)).trace_id};
+        } else if (const auto* itm = described.find_register("ITMTCR")) {
+            // Bits [22:16] of the ITM's control register are its trace ID, as section 7.2 has it of the STM's.
+            source.trace_id = {static_cast<std::uint8_t>(itm->value >> 16 & 0x7f)};
+        } else if (const auto* stm = described.find_register("STMTCSR")) {
+            source.trace_id = {static_cast<std::uint8_t>(stm->value >> 16 & 0x7f)};
+        }
+        if (source.protocol == Protocol::pft) configure(source, described.file);
+        WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core));
+        return source;
+    }
+
+    void configure(Source& source, const std::string& file) {
+        const auto value = [&](const char* register_name, std::uint32_t otherwise, const char* meaning) {
+            if (const auto* r = capture::find_register(source.registers, register_name))
+                return static_cast<std::uint32_t>(r->value);
+            problem(file,
+                    fmt::format("source '{}' has no register {}; decoding goes on as if it were {:#x} ({}). Add "
+                                "'{}=VALUE' to its [regs], or give it with --{} for a raw file.",
+                                source.name, register_name, otherwise, meaning, register_name, lower(register_name)));
+            return otherwise;
+        };
+        const std::uint32_t minor = minor_version(source.type).value_or(1);
+        const std::uint32_t cr = value("ETMCR", 0, "no cycle counts, Context IDs or return stack");
+        const std::uint32_t idr = value("ETMIDR", 0x4100f300 | minor << 4, "the version its type names");
+        const std::uint32_t ccer = value("ETMCCER", 0, "48-bit Gray coded timestamps, no barrier waypoints");
+        const auto identification = pft::from_value<pft::Etmidr>(idr);
+        source.config = pft::Config::from_registers(pft::from_value<pft::Etmcr>(cr),
+                                                    pft::from_value<pft::Etmccer>(ccer), identification);
+        if (const auto named = minor_version(source.type); named && *named != identification.minor)
+            problem(file, fmt::format(
+                              "source '{}' is of type {}, but its ETMIDR {:#010x} says PFT v1.{}; decoding follows the "
+                              "register. Correct whichever is wrong.",
+                              source.name, source.type, idr, identification.minor));
+        if (identification.major != 3 || identification.family != 0xf)
+            problem(
+                file,
+                fmt::format("source '{}' is of type {}, but its ETMIDR {:#010x} is not that of a PTM (bits [15:8] are "
+                            "{:#04x}, expected 0xf3); decoding goes on as PFT v1.{}.",
+                            source.name, source.type, idr, idr >> 8 & 0xff, identification.minor));
+        if (source.config.return_stack && source.config.branch_broadcast)
+            problem(file, fmt::format(
+                              "source '{}': ETMCR {:#010x} enables both return stack and branch broadcast, which a PTM "
+                              "does not allow; the value may not be the one in force while tracing.",
+                              source.name, cr));
+        if (source.trace_id && !coresight::is_source(*source.trace_id))
+            problem(
+                file,
+                fmt::format("source '{}': trace ID {:#04x} in ETMTRACEIDR is not one a source can have (0x01 to 0x6f); "
+                            "no bytes of a formatted buffer can belong to it.",
+                            source.name, source.trace_id->value));
+    }
+
+    static std::string lower(std::string_view text) {
+        std::string out(text);
+        std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+        return out;
+    }
+
+    /// The dumps a core sees, then the images of the options. A source of no known core sees the dumps of all.
+    Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core) {
+        const auto known = maps_.find(core);
+        if (known != maps_.end()) return known->second;
+        auto map = std::make_shared<image::MemoryMap>();
+        std::vector<const capture::MemoryDump*> added;
+        for (const capture::MemoryDump& dump : session_.capture.dumps) {
+            if (!core.empty() && !dump.core.empty() && dump.core != core) continue;
+            if (seen(added, dump)) continue;
+            added.push_back(&dump);
+            add_dump(*map, dump);
+        }
+        for (const std::string& argument : options_.images) {
+            auto image = image::add_image(*map, argument);
+            if (!image) return std::move(image.error());
+            for (std::string& note : image->notes) problem(argument, std::move(note));
+        }
+        maps_[core] = map;
+        return std::shared_ptr<const image::MemoryMap>(map);
+    }
+
+    /// Several cores often list one and the same dump.
+    static bool seen(const std::vector<const capture::MemoryDump*>& added, const capture::MemoryDump& dump) {
+        return std::any_of(added.begin(), added.end(), [&](const capture::MemoryDump* other) {
+            return other->file == dump.file && other->address == dump.address && other->offset == dump.offset &&
+                   other->length == dump.length && other->space == dump.space;
+        });
+    }
+
+    void add_dump(image::MemoryMap& map, const capture::MemoryDump& dump) {
+        const auto space = image::SpaceFilter::parse(dump.space);
+        if (!space) {
+            problem(
+                dump.file,
+                fmt::format("memory space '{}' is not known (N, S, H, EL1N, EL1S, EL2, EL3, P, SP, NP); the dump is "
+                            "shown to every state.",
+                            dump.space));
+        }
+        auto added =
+            map.add_file(dump.file, dump.address, dump.offset, dump.length, space.value_or(image::SpaceFilter{}));
+        if (!added) return problem(dump.file, added.error().message);
+        for (std::string& note : added->notes) problem(dump.file, std::move(note));
+    }
+
+    /// Two sources with one ID in one buffer cannot be told apart.
+    void report_shared_ids() {
+        for (const capture::Buffer& buffer : session_.capture.buffers) {
+            if (buffer.format == capture::Buffer::Format::source_data) continue;
+            std::map<std::uint8_t, const Source*> by_id;
+            for (const Source& source : session_.sources) {
+                if (std::find(buffer.sources.begin(), buffer.sources.end(), source.name) == buffer.sources.end())
+                    continue;
+                if (!source.trace_id) {
+                    problem(session_.capture.path,
+                            fmt::format("source '{}' ({}) has no trace ID (register ETMTRACEIDR), so its bytes in "
+                                        "buffer '{}' cannot "
+                                        "be told from others. Add 'ETMTRACEIDR=ID' to its [regs].",
+                                        source.name, source.type, buffer.name));
+                    continue;
+                }
+                const auto [other, first] = by_id.try_emplace(source.trace_id->value, &source);
+                if (!first)
+                    problem(session_.capture.path, fmt::format("sources '{}' and '{}' both have trace ID {:#04x} in "
+                                                               "buffer '{}'; its bytes are given to '{}'. "
+                                                               "Correct ETMTRACEIDR of one of them.",
+                                                               other->second->name, source.name, source.trace_id->value,
+                                                               buffer.name, other->second->name));
+            }
+        }
+    }
+
+    Session& session_;
+    const SessionOptions& options_;
+    std::map<std::string, std::shared_ptr<const image::MemoryMap>> maps_;
+};
+
+}  // namespace
+
+Protocol protocol_of(std::string_view source_type) {
+    const std::string protocol = upper(source_type.substr(0, source_type.find('.')));
+    return protocol == "PTM1" || protocol == "PFT1" || protocol == "PTM" || protocol == "PFT" ? Protocol::pft
+                                                                                              : Protocol::unsupported;
+}
+
+std::string Source::id_text() const { return trace_id ? fmt::format("{:#04x}", trace_id->value) : name; }
+std::string Source::label() const { return trace_id ? fmt::format("{:#04x} {}", trace_id->value, name) : name; }
+
+Result<std::vector<const Source*>> Session::select(const std::vector<std::string>& selectors) const {
+    std::vector<const Source*> out;
+    if (selectors.empty()) {
+        for (const Source& source : sources) out.push_back(&source);
+        return out;
+    }
+    for (const std::string& selector : selectors) {
+        std::uint64_t id = 0;
+        const bool number = wire::scan_number(selector, id);
+        const auto found = std::find_if(sources.begin(), sources.end(), [&](const Source& s) {
+            return s.name == selector || (number && s.trace_id && s.trace_id->value == id);
+        });
+        if (found == sources.end()) {
+            std::string there;
+            for (const Source& source : sources) there += (there.empty() ? "" : ", ") + source.label();
+            return Error{Errc::usage, fmt::format("'{}' is the trace ID or name of no source of {}. It has: {}.",
+                                                  selector, capture.path.string(), there.empty() ? "none" : there)};
+        }
+        if (std::find(out.begin(), out.end(), &*found) == out.end()) out.push_back(&*found);
+    }
+    return out;
+}
+
+Result<Session> make_session(capture::Capture capture, const SessionOptions& options) {
+    Session session;
+    session.problems = capture.problems;
+    session.capture = std::move(capture);
+    WM_RETURN_IF_ERROR(Maker(session, options).run());
+    return session;
+}
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,451 @@
+#include "waymark/image/memory_map.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "support/corpus.h"
+#include "support/temporary_folder.h"
+#include "support/tiny_elf.h"
+
+namespace waymark::image {
+namespace {
+
+using Octets = std::vector<std::uint8_t>;
+
+constexpr isa::Space space_of(bool ns, bool hyp_mode) {
+    isa::Space space;
+    space.ns = ns;
+    space.hyp = hyp_mode;
+    return space;
+}
+constexpr isa::Space secure = space_of(false, false), non_secure = space_of(true, false), hyp = space_of(true, true);
+
+std::string text_at(const MemoryMap& map, std::uint64_t address, const isa::Space& space = secure) {
+    const isa::Code code = map.at(Address{address}, space);
+    return {code.bytes.begin(), code.bytes.end()};
+}
+
+Octets octets(std::string_view text) { return {text.begin(), text.end()}; }
+
+std::string listed(const std::vector<Region>& regions) {
+    std::string text;
+    for (const Region& r : regions) {
+        char line[128];
+        std::snprintf(line, sizeof line, "%llx+%llx %u %s%s\n", static_cast<unsigned long long>(r.address.value),
+                      static_cast<unsigned long long>(r.bytes), r.section, r.space.name().c_str(),
+                      r.shadowed_by ? (" under " + std::to_string(*r.shadowed_by)).c_str() : "");
+        text += line;
+    }
+    return text;
+}
+
+TEST(SpaceFilter, LettersOfSnapshots) {
+    // docs/spec/pft.md, 7.2. States: S, S+Hyp, N, N+Hyp.
+    const std::map<std::string, std::string> expected{
+        {"", "1111"},  {"N", "0011"},  {"S", "1100"},  {"H", "0101"},    {"EL2", "0101"}, {"EL1N", "0010"},
+        {"P", "0010"}, {"NP", "0010"}, {"SP", "1000"}, {"EL1S", "1000"}, {"el3", "1100"}, {"n", "0011"}};
+    for (const auto& [letters, states] : expected) {
+        const auto filter = SpaceFilter::parse(letters);
+        ASSERT_TRUE(filter) << letters;
+        std::string held;
+        for (unsigned state = 0; state < SpaceFilter::states; ++state) held += filter->has(state) ? '1' : '0';
+        EXPECT_EQ(held, states) << letters;
+    }
+    for (const char* letters : {"X", "NS", "EL", "EL4", " "}) EXPECT_FALSE(SpaceFilter::parse(letters)) << letters;
+    EXPECT_EQ(SpaceFilter::parse("NP")->name(), "EL1N");
+    EXPECT_EQ(SpaceFilter().name(), "any");
+    EXPECT_EQ(SpaceFilter::of({0, 2}).name(), "EL1S+EL1N");
+    EXPECT_EQ(SpaceFilter::of({2, 3}), SpaceFilter::non_secure());
+    EXPECT_EQ(SpaceFilter::state(hyp), 3U);
+}
+
+TEST(MemoryMap, NothingIsMappedAtFirst) {
+    const MemoryMap map;
+    EXPECT_TRUE(map.empty());
+    EXPECT_TRUE(map.at(Address{0}, secure).bytes.empty());
+    EXPECT_TRUE(map.regions().empty());
+}
+
+TEST(MemoryMap, BytesRunToTheEndOfTheirSection) {
+    MemoryMap map;
+    const auto added = map.add_bytes(octets("abcdef"), Address{0x100}, {}, "one");
+    ASSERT_TRUE(added.has_value());
+    EXPECT_EQ(added->section, 0U);
+    EXPECT_EQ(added->sections, 1U);
+    EXPECT_EQ(text_at(map, 0x100), "abcdef");
+    EXPECT_EQ(text_at(map, 0x105), "f");
+    EXPECT_EQ(text_at(map, 0x106), "");
+    EXPECT_EQ(text_at(map, 0xff), "");
+    EXPECT_EQ(map.sections()[0].name, "one");
+    EXPECT_FALSE(map.empty());
+}
+
+TEST(MemoryMap, TheOneAddedLastIsSeen) {
+    MemoryMap map;
+    ASSERT_TRUE(map.add_bytes(octets("aaaaaaaaaa"), Address{10}).has_value());
+    ASSERT_TRUE(map.add_bytes(octets("bbb"), Address{13}).has_value());
+    EXPECT_EQ(text_at(map, 10), "aaa");
+    EXPECT_EQ(text_at(map, 13), "bbb");
+    EXPECT_EQ(text_at(map, 15), "b");
+    EXPECT_EQ(text_at(map, 16), "aaaa");
+    EXPECT_EQ(map.at(Address{16}, secure).section, 0U);
+    EXPECT_EQ(map.at(Address{14}, secure).section, 1U);
+    EXPECT_EQ(listed(map.regions()), "a+3 0 any\nd+3 0 any under 1\nd+3 1 any\n10+4 0 any\n");
+    ASSERT_TRUE(map.add_bytes(octets("cccccccccccccccccccc"), Address{5}).has_value());
+    EXPECT_EQ(text_at(map, 5), "cccccccccccccccccccc");
+    EXPECT_EQ(listed(map.regions()), "5+14 2 any\na+a 0 any under 2\nd+3 1 any under 2\n");
+}
+
+TEST(MemoryMap, SpacesAreSeparate) {
+    MemoryMap map;
+    ASSERT_TRUE(map.add_bytes(octets("any-any-"), Address{0}).has_value());
+    ASSERT_TRUE(map.add_bytes(octets("ns"), Address{2}, SpaceFilter::non_secure()).has_value());
+    ASSERT_TRUE(map.add_bytes(octets("h"), Address{2}, SpaceFilter::hyp()).has_value());
+    EXPECT_EQ(text_at(map, 0, secure), "any-any-");
+    EXPECT_EQ(text_at(map, 2, non_secure), "ns");
+    EXPECT_EQ(text_at(map, 2, hyp), "h");
+    EXPECT_EQ(text_at(map, 3, hyp), "s");
+    EXPECT_EQ(listed(map.regions()),
+              "0+8 0 EL1S\n"
+              "0+2 0 EL2S+EL1N+EL2N\n"
+              "2+1 0 H under 2\n"
+              "2+2 0 EL1N under 1\n"
+              "2+2 1 EL1N\n"
+              "2+1 1 EL2N under 2\n"
+              "2+1 2 H\n"
+              "3+5 0 EL2S\n"
+              "3+1 0 EL2N under 1\n"
+              "3+1 1 EL2N\n"
+              "4+4 0 N\n");
+}
+
+TEST(MemoryMap, TopOfTheAddressSpace) {
+    MemoryMap map;
+    const std::uint64_t top = ~std::uint64_t{0};
+    ASSERT_TRUE(map.add_bytes(octets("abcd"), Address{top - 3}).has_value());
+    ASSERT_TRUE(map.add_bytes(octets("z"), Address{top}).has_value());
+    EXPECT_EQ(text_at(map, top - 3), "abc");
+    EXPECT_EQ(text_at(map, top), "z");
+    const auto beyond = map.add_bytes(octets("abcd"), Address{top - 2}, {}, "late");
+    ASSERT_FALSE(beyond.has_value());
+    EXPECT_EQ(beyond.error().code, Errc::usage);
+    EXPECT_EQ(beyond.error().message,
+              "late: 0x4 bytes at 0xfffffffffffffffd leave the 64-bit address space; check the address");
+    EXPECT_EQ(map.add_bytes({}, Address{0}).error().code, Errc::usage);
+    EXPECT_EQ(map.regions().size(), 3U);
+}
+
+TEST(MemoryMap, AgreesWithPaintingByteByByte) {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        std::mt19937 random(seed);
+        constexpr std::size_t span = 64;
+        MemoryMap map;
+        std::array<std::array<int, span>, SpaceFilter::states> owner;
+        for (auto& row : owner) row.fill(-1);
+        const std::array filters{SpaceFilter::any(), SpaceFilter::secure(),         SpaceFilter::non_secure(),
+                                 SpaceFilter::hyp(), SpaceFilter::secure_not_hyp(), SpaceFilter::non_secure_not_hyp()};
+        for (int id = 0; id < 12; ++id) {
+            const std::size_t first = random() % span, bytes = 1 + random() % (span - first);
+            const SpaceFilter filter = filters[random() % filters.size()];
+            ASSERT_TRUE(
+                map.add_bytes(Octets(bytes, static_cast<std::uint8_t>(id)), Address{first}, filter).has_value());
+            for (unsigned state = 0; state < SpaceFilter::states; ++state)
+                for (std::size_t i = first; filter.has(state) && i < first + bytes; ++i) owner[state][i] = id;
+        }
+        for (unsigned state = 0; state < SpaceFilter::states; ++state) {
+            const isa::Space space = space_of(state >= 2, (state & 1) != 0);
+            for (std::size_t i = 0; i < span; ++i) {
+                const isa::Code code = map.at(Address{i}, space);
+                std::size_t run = 0;
+                while (owner[state][i] >= 0 && i + run < span && owner[state][i + run] == owner[state][i]) ++run;
+                ASSERT_EQ(code.bytes.size(), run) << "seed " << seed << " state " << state << " address " << i;
+                if (run == 0) continue;
+                ASSERT_EQ(code.section, static_cast<std::uint32_t>(owner[state][i])) << "seed " << seed;
+                ASSERT_EQ(code.bytes[0], owner[state][i]) << "seed " << seed;
+            }
+        }
+        // What is seen, by the regions, covers the same bytes.
+        std::size_t seen = 0, painted = 0;
+        for (const Region& region : map.regions())
+            for (unsigned state = 0; state < SpaceFilter::states; ++state)
+                if (!region.shadowed_by && region.space.has(state)) seen += region.bytes;
+        for (const auto& row : owner)
+            for (const int id : row) painted += id >= 0 ? 1 : 0;
+        ASSERT_EQ(seen, painted) << "seed " << seed;
+    }
+}
+
+TEST(MemoryMap, FilesWithOffsetAndLength) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("dump.bin", "0123456789");
+    MemoryMap map;
+    ASSERT_TRUE(map.add_file(path, Address{0x1000}).has_value());
+    ASSERT_TRUE(map.add_file(path, Address{0x2000}, 3, 4).has_value());
+    ASSERT_TRUE(map.add_file(path, Address{0x3000}, 9, std::nullopt, SpaceFilter::secure(), "tail").has_value());
+    EXPECT_EQ(text_at(map, 0x1000), "0123456789");
+    EXPECT_EQ(text_at(map, 0x2000), "3456");
+    EXPECT_EQ(text_at(map, 0x3000), "9");
+    EXPECT_EQ(text_at(map, 0x3000, non_secure), "");
+    EXPECT_EQ(map.sections()[0].name, path.string());
+    EXPECT_EQ(map.sections()[2].name, "tail");
+
+    const auto cut = map.add_file(path, Address{0x4000}, 4, 100);
+    ASSERT_TRUE(cut.has_value());
+    ASSERT_EQ(cut->notes.size(), 1U);
+    EXPECT_EQ(cut->notes[0], path.string() +
+                                 ": a dump shorter than it says: 0x64 bytes were declared from offset 0x4 on, but the "
+                                 "file ends after 0x6; those are mapped. Correct the length, or copy the whole file.");
+    EXPECT_EQ(text_at(map, 0x4000), "456789");
+}
+
+TEST(MemoryMap, FileErrors) {
+    const TemporaryFolder folder;
+    MemoryMap map;
+    EXPECT_EQ(map.add_file(folder.path() / "gone", Address{0}).error().code, Errc::not_found);
+    const auto directory = map.add_file(folder.path(), Address{0});
+    EXPECT_EQ(directory.error().code, Errc::unreadable);
+    EXPECT_NE(directory.error().message.find("is no regular file"), std::string::npos);
+    EXPECT_EQ(map.add_file(folder.write("empty", ""), Address{0}).error().code, Errc::bad_format);
+    const auto beyond = map.add_file(folder.write("dump", "1234"), Address{0}, 4);
+    EXPECT_EQ(beyond.error().code, Errc::bad_format);
+    EXPECT_NE(beyond.error().message.find("holds 0x4 bytes, so there is nothing at offset 0x4"), std::string::npos);
+    EXPECT_EQ(map.add_file(folder.path() / "dump", Address{~std::uint64_t{0}}).error().code, Errc::usage);
+    EXPECT_EQ(map.add_file(folder.path() / "dump", Address{0}, 0, 0).error().code, Errc::usage);
+    EXPECT_TRUE(map.empty());
+}
+
+TEST(MemoryMap, BytesSurviveAMoveAndTheFileName) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("dump", "abcd");
+    MemoryMap first;
+    ASSERT_TRUE(first.add_file(path, Address{0}).has_value());
+    const isa::Code code = first.at(Address{0}, secure);
+    std::filesystem::remove(path);
+    const MemoryMap second = std::move(first);
+    EXPECT_EQ(second.at(Address{0}, secure).bytes.data(), code.bytes.data());
+    EXPECT_EQ(text_at(second, 0), "abcd");
+}
+
+TEST(MemoryMap, ManyReaders) {
+    MemoryMap map;
+    for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(map.add_bytes(octets("abcdefgh"), Address{i * 6}).has_value());
+    std::vector<std::thread> threads;
+    std::array<std::uint64_t, 4> sums{};
+    for (auto& sum : sums)
+        threads.emplace_back([&map, &sum] {
+            for (std::uint64_t i = 0; i < 600; ++i) sum += map.at(Address{i}, secure).bytes.size();
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(sums[0], sums[3]);
+}
+
+// --- ELF ---
+
+TinyElf program() {
+    TinyElf elf;
+    elf.segments = {{PT_LOAD, 0x8000, octets("codecode"), 0x100, 0},
+                    {PT_NOTE, 0x9000, octets("note"), 0, 0},
+                    {PT_LOAD, 0x10000, octets("data"), 0, 0},
+                    {PT_LOAD, 0x20000, {}, 0x40, 0}};
+    return elf;
+}
+
+TEST(MemoryMapElf, LoadableSegmentsAsFarAsTheFileHoldsThem) {
+    for (const bool is_64 : {false, true}) {
+        TinyElf elf = program();
+        elf.is_64 = is_64;
+        elf.machine = is_64 ? EM_AARCH64 : EM_ARM;
+        MemoryMap map;
+        ASSERT_TRUE(map.add_bytes(octets("x"), Address{1}).has_value());
+        const auto added = map.add_elf_bytes(elf.build(), 0, {}, "prog");
+        ASSERT_TRUE(added.has_value()) << added.error().message;
+        EXPECT_EQ(added->section, 1U);
+        EXPECT_EQ(added->sections, 2U);
+        EXPECT_TRUE(added->notes.empty());
+        EXPECT_EQ(text_at(map, 0x8000), "codecode");
+        EXPECT_EQ(text_at(map, 0x8008), "");  // .bss
+        EXPECT_EQ(text_at(map, 0x9000), "");
+        EXPECT_EQ(text_at(map, 0x10002), "ta");
+        EXPECT_EQ(map.sections()[2].name, "prog[LOAD 2]");
+    }
+}
+
+TEST(MemoryMapElf, LoadBiasAndSpace) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("prog", program().build());
+    MemoryMap map;
+    ASSERT_TRUE(map.add_elf(path, 0xfffff000, SpaceFilter::secure()).has_value());
+    EXPECT_EQ(text_at(map, 0x7000), "codecode");  // modulo 2^32
+    EXPECT_EQ(text_at(map, 0x7000, non_secure), "");
+    EXPECT_EQ(map.sections()[0].name, path.string() + "[LOAD 0]");
+
+    const auto over = map.add_elf(path, 0xffffffff - 0x8003);
+    ASSERT_TRUE(over.has_value());
+    ASSERT_EQ(over->notes.size(), 1U);
+    EXPECT_NE(over->notes[0].find("LOAD 0 leaves the 32-bit address space; its first 0x4 bytes are mapped"),
+              std::string::npos);
+    EXPECT_EQ(text_at(map, 0xfffffffc), "code");
+}
+
+TEST(MemoryMapElf, RelocatableFilesAreLaidOutBySections) {
+    TinyElf elf;
+    elf.type = ET_REL;
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, octets("12345"), 4, 0},
+                    {".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0, octets("dddd"), 4, 0},
+                    {".init", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, octets("abc"), 16, 0},
+                    {".comment", SHT_PROGBITS, 0, 0, octets("gcc"), 1, 0}};
+    MemoryMap map;
+    const auto added = map.add_elf_bytes(elf.build(), 0x100, {}, "mod.ko");
+    ASSERT_TRUE(added.has_value()) << added.error().message;
+    EXPECT_EQ(added->sections, 2U);
+    ASSERT_EQ(added->notes.size(), 1U);
+    EXPECT_NE(added->notes[0].find("placed without relocation: .text at 0x100, .init at 0x110."), std::string::npos)
+        << added->notes[0];
+    EXPECT_EQ(text_at(map, 0x100), "12345");
+    EXPECT_EQ(text_at(map, 0x110), "abc");
+}
+
+TEST(MemoryMapElf, CutShort) {
+    TinyElf elf = program();
+    elf.segments.back() = {PT_LOAD, 0x20000, octets("end"), 0, 0x10000};
+    MemoryMap map;
+    const auto added = map.add_elf_bytes(elf.build(), 0, {}, "prog");
+    ASSERT_TRUE(added.has_value());
+    ASSERT_EQ(added->notes.size(), 1U);
+    EXPECT_NE(added->notes[0].find("prog: LOAD 3 declares 0x10000 bytes, but the file ends after"), std::string::npos);
+    EXPECT_EQ(text_at(map, 0x20000).substr(0, 3), "end");
+}
+
+TEST(MemoryMapElf, Errors) {
+    const auto message = [](const Octets& file) {
+        MemoryMap map;
+        const auto added = map.add_elf_bytes(file, 0, {}, "prog");
+        return added ? std::string("added") : added.error().message;
+    };
+    EXPECT_NE(message(octets("\x7f"
+                             "ELG not"))
+                  .find("prog: is no ELF file"),
+              std::string::npos);
+    EXPECT_NE(message(octets("\x7f"
+                             "ELF"))
+                  .find("is a damaged ELF file"),
+              std::string::npos);
+    TinyElf elf = program();
+    elf.machine = EM_X86_64;
+    EXPECT_NE(message(elf.build()).find("is an ELF file for machine 62, but ARM (40) or AArch64 (183)"),
+              std::string::npos);
+    elf = program();
+    elf.segments.clear();
+    EXPECT_NE(message(elf.build()).find("has no loadable segment with contents"), std::string::npos);
+    elf.type = ET_REL;
+    EXPECT_NE(message(elf.build()).find("has no executable section with contents"), std::string::npos);
+    elf = program();
+    elf.sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, {}, 4, 8}};
+    EXPECT_NE(message(elf.build()).find("holds only debug information"), std::string::npos);
+    Octets big = program().build();
+    big[EI_DATA] = ELFDATA2MSB;
+    std::swap(big[offsetof(Elf32_Ehdr, e_machine)], big[offsetof(Elf32_Ehdr, e_machine) + 1]);
+    EXPECT_NE(message(big).find("is a big-endian ELF file"), std::string::npos) << message(big);
+
+    MemoryMap map;
+    EXPECT_EQ(map.add_elf("/nonexistent/prog").error().code, Errc::not_found);
+    EXPECT_TRUE(map.empty());
+}
+
+TEST(MemoryMapElf, EveryFlippedByteIsAnswered) {
+    for (const bool is_64 : {false, true}) {
+        TinyElf elf = program();
+        elf.is_64 = is_64;
+        elf.machine = is_64 ? EM_AARCH64 : EM_ARM;
+        elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, octets("12345678"), 4, 0}};
+        const Octets good = elf.build();
+        for (std::size_t i = 0; i < good.size(); ++i)
+            for (const int flip : {0x01, 0x80, 0xff}) {
+                Octets bad = good;
+                bad[i] = static_cast<std::uint8_t>(bad[i] ^ flip);
+                MemoryMap map;
+                if (const auto added = map.add_elf_bytes(bad, 0, {}, "prog"); !added) {
+                    EXPECT_FALSE(added.error().message.empty());
+                    continue;
+                }
+                for (const Section& section : map.sections()) {
+                    const auto code = map.at(section.address, secure);
+                    unsigned sum = 0;
+                    for (const std::uint8_t byte : code.bytes) sum += byte;  // the sanitizer checks the range
+                    EXPECT_GE(sum, 0U);
+                }
+            }
+        for (std::size_t keep = 0; keep < good.size(); ++keep) {
+            MemoryMap map;
+            const auto added =
+                map.add_elf_bytes(Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)), 0, {}, "p");
+            EXPECT_TRUE(added.has_value() || !added.error().message.empty());
+        }
+    }
+}
+
+// --- FILE[@ADDRESS] ---
+
+TEST(ImageArgument, Splits) {
+    EXPECT_EQ(*parse_image_argument("vmlinux"), (ImageArgument{"vmlinux", std::nullopt}));
+    EXPECT_EQ(*parse_image_argument("d.bin@0xc0008000"), (ImageArgument{"d.bin", Address{0xc0008000}}));
+    EXPECT_EQ(*parse_image_argument("d.bin@0"), (ImageArgument{"d.bin", Address{0}}));
+    EXPECT_EQ(*parse_image_argument("d.bin@32768"), (ImageArgument{"d.bin", Address{0x8000}}));
+    EXPECT_EQ(*parse_image_argument("a@b/d.bin"), (ImageArgument{"a@b/d.bin", std::nullopt}));
+    EXPECT_EQ(*parse_image_argument("d@2.bin@0x10"), (ImageArgument{"d@2.bin", Address{0x10}}));
+    EXPECT_EQ(*parse_image_argument("d@2.bin"), (ImageArgument{"d@2.bin", std::nullopt}));
+    for (const char* text : {"", "@0x8000", "d.bin@", "d.bin@0x", "d.bin@0xg", "d.bin@0x10000000000000000",
+                             "d.bin@99999999999999999999"}) {
+        const auto argument = parse_image_argument(text);
+        if (argument) {
+            EXPECT_EQ(std::string(text), "d.bin@0x");  // a file may be called so
+        } else {
+            EXPECT_EQ(argument.error().code, Errc::usage) << text;
+        }
+    }
+    EXPECT_EQ(parse_image_argument("d.bin@0xg").error().message,
+              "'d.bin@0xg': '0xg' behind '@' is no address of up to 64 bits; write it as d.bin@0x8000");
+}
+
+TEST(ImageArgument, RecognisesAndAdds) {
+    const TemporaryFolder folder;
+    const auto elf = folder.write("prog.bin", program().build()), raw = folder.write("raw.elf", "abcd"),
+               tiny = folder.write("t", "\x7f");
+    EXPECT_EQ(*recognise(elf), ImageKind::elf);
+    EXPECT_EQ(*recognise(raw), ImageKind::raw);
+    EXPECT_EQ(*recognise(tiny), ImageKind::raw);
+    EXPECT_EQ(recognise(folder.path() / "gone").error().code, Errc::not_found);
+
+    MemoryMap map;
+    ASSERT_TRUE(add_image(map, elf.string()).has_value());
+    ASSERT_TRUE(add_image(map, elf.string() + "@0x100000").has_value());
+    ASSERT_TRUE(add_image(map, raw.string() + "@0x40").has_value());
+    EXPECT_EQ(text_at(map, 0x8000), "codecode");
+    EXPECT_EQ(text_at(map, 0x108000), "codecode");
+    EXPECT_EQ(text_at(map, 0x40), "abcd");
+    const auto nowhere = add_image(map, raw.string());
+    EXPECT_EQ(nowhere.error().code, Errc::usage);
+    EXPECT_EQ(nowhere.error().message, raw.string() +
+                                           ": is a raw memory dump (no ELF file), and where it was in memory is not "
+                                           "known; write " +
+                                           raw.string() + "@ADDRESS");
+}
+
+TEST(MemoryMapCorpus, KernelDump) {
+    WM_NEEDS_CORPUS("ptm/tc2");
+    MemoryMap map;
+    const auto added = map.add_file(testing::corpus_folder() / "ptm/tc2/kernel_dump.bin", Address{0xc0008000}, 0, 0x50000);
+    ASSERT_TRUE(added.has_value());
+    EXPECT_TRUE(added->notes.empty());
+    EXPECT_EQ(map.at(Address{0xc0008000}, non_secure).bytes.size(), 0x50000U);
+    EXPECT_EQ(map.at(Address{0xc0057fff}, secure).bytes.size(), 1U);
+    EXPECT_TRUE(map.at(Address{0xc0058000}, secure).bytes.empty());
+}
+
+}  // namespace
+}  // namespace waymark::image

@@ -1,0 +1,305 @@
+#include "waymark/image/symbols.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "support/temporary_folder.h"
+#include "support/tiny_elf.h"
+#include "waymark/image/memory_map.h"
+
+namespace waymark::image {
+namespace {
+
+using Octets = std::vector<std::uint8_t>;
+
+/// `name+offset` in hexadecimal; `-` for none.
+std::string at(const Symbols& symbols, std::uint64_t address) {
+    const auto found = symbols.find(Address{address});
+    if (!found) return "-";
+    char offset[32];
+    std::snprintf(offset, sizeof offset, "+%llx", static_cast<unsigned long long>(found->offset));
+    return std::string(found->name) + offset;
+}
+
+TEST(Symbols, NothingAtFirst) {
+    const Symbols symbols;
+    EXPECT_EQ(at(symbols, 0), "-");
+    EXPECT_FALSE(symbols.address_of("main"));
+    EXPECT_FALSE(symbols.contents(Address{0}));
+    EXPECT_EQ(symbols.size(), 0U);
+}
+
+TEST(Symbols, SizesAndGaps) {
+    Symbols symbols;
+    symbols.add("a", Address{0x100}, 0x10, SymbolKind::function);
+    symbols.add("b", Address{0x120}, 0x10, SymbolKind::function);
+    symbols.add("label", Address{0x140}, 0, SymbolKind::none);
+    symbols.add("c", Address{0x150}, 4, SymbolKind::function);
+    EXPECT_EQ(at(symbols, 0xff), "-");
+    EXPECT_EQ(at(symbols, 0x100), "a+0");
+    EXPECT_EQ(at(symbols, 0x10f), "a+f");
+    EXPECT_EQ(at(symbols, 0x110), "-");
+    EXPECT_EQ(at(symbols, 0x12f), "b+f");
+    EXPECT_EQ(at(symbols, 0x130), "-");
+    EXPECT_EQ(at(symbols, 0x14f), "label+f");
+    EXPECT_EQ(at(symbols, 0x153), "c+3");
+    EXPECT_EQ(at(symbols, 0x154), "-");
+    symbols.add("last", Address{0x1000}, 0, SymbolKind::function);
+    EXPECT_EQ(at(symbols, 0x10000), "last+f000");
+    EXPECT_EQ(at(symbols, ~std::uint64_t{0}), "last+ffffffffffffefff");
+}
+
+TEST(Symbols, TheInnermostWinsAndLabelsDoNotCutFunctions) {
+    Symbols symbols;
+    symbols.add("outer", Address{0x100}, 0x100, SymbolKind::function);
+    symbols.add("inner", Address{0x140}, 0x10, SymbolKind::function);
+    symbols.add("label", Address{0x180}, 0, SymbolKind::none);
+    symbols.add("after", Address{0x1f0}, 0x20, SymbolKind::object);
+    EXPECT_EQ(at(symbols, 0x13f), "outer+3f");
+    EXPECT_EQ(at(symbols, 0x140), "inner+0");
+    EXPECT_EQ(at(symbols, 0x150), "outer+50");
+    EXPECT_EQ(at(symbols, 0x180), "outer+80");
+    EXPECT_EQ(at(symbols, 0x1f0), "after+0");
+    EXPECT_EQ(at(symbols, 0x20f), "after+1f");
+    EXPECT_EQ(at(symbols, 0x210), "-");
+    EXPECT_EQ(symbols.address_of("label"), Address{0x180});
+}
+
+TEST(Symbols, OneAddressSeveralNames) {
+    Symbols symbols;
+    symbols.add("nothing", Address{0}, 8, SymbolKind::none);
+    symbols.add("object", Address{0}, 16, SymbolKind::object);
+    symbols.add("function", Address{0}, 4, SymbolKind::function);
+    symbols.add("alias", Address{0}, 4, SymbolKind::function);
+    EXPECT_EQ(at(symbols, 3), "function+3");
+    EXPECT_EQ(at(symbols, 4), "object+4");
+    EXPECT_EQ(at(symbols, 15), "object+f");
+    EXPECT_EQ(at(symbols, 16), "-");
+    EXPECT_EQ(symbols.address_of("alias"), Address{0});
+}
+
+TEST(Symbols, TopOfTheAddressSpace) {
+    Symbols symbols;
+    const std::uint64_t top = ~std::uint64_t{0};
+    symbols.add("huge", Address{top - 9}, top, SymbolKind::function);
+    symbols.add("edge", Address{top}, 1, SymbolKind::function);
+    EXPECT_EQ(at(symbols, top - 1), "huge+8");
+    EXPECT_EQ(at(symbols, top), "edge+0");
+    symbols.add("bottom", Address{0}, top, SymbolKind::object);
+    EXPECT_EQ(at(symbols, top - 10), "bottom+fffffffffffffff5");
+}
+
+TEST(Symbols, AgreesWithASearchThroughAll) {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        std::mt19937 random(seed);
+        struct One {
+            std::uint64_t address, bytes;
+        };
+        std::vector<One> all;
+        Symbols symbols;
+        for (unsigned i = 0; i < 15; ++i) {
+            const One one{random() % 64, random() % 4 == 0 ? 0 : 1 + random() % 20};
+            symbols.add(std::to_string(i), Address{one.address}, one.bytes, SymbolKind::function);
+            all.push_back(one);
+        }
+        const auto covers = [&](std::size_t i, std::uint64_t address) {
+            return all[i].bytes != 0 && all[i].address <= address && address < all[i].address + all[i].bytes;
+        };
+        for (std::uint64_t address = 0; address < 96; ++address) {
+            std::optional<std::size_t> best;
+            for (std::size_t i = 0; i < all.size(); ++i)
+                if (covers(i, address) && (!best || all[i].address > all[*best].address)) best = i;
+            if (!best) {
+                // Without a size: the nearest symbol before, if none with a size lies around its start.
+                std::uint64_t nearest = 0;
+                bool any = false;
+                for (const One& one : all)
+                    if (one.address <= address) {
+                        nearest = std::max(nearest, one.address);
+                        any = true;
+                    }
+                for (std::size_t i = all.size(); any && i-- > 0;)
+                    if (all[i].address == nearest && all[i].bytes == 0) best = i;
+                for (std::size_t i = 0; i < all.size(); ++i)
+                    if (covers(i, nearest)) best.reset();
+            }
+            const auto found = symbols.find(Address{address});
+            ASSERT_EQ(found.has_value(), best.has_value()) << "seed " << seed << " address " << address;
+            if (best) {
+                ASSERT_EQ(found->name, std::to_string(*best)) << "seed " << seed << " address " << address;
+            }
+        }
+    }
+}
+
+TEST(Symbols, Demangling) {
+    EXPECT_EQ(demangle("_ZN3foo3barEi"), "foo::bar(int)");
+    EXPECT_EQ(demangle("main"), "main");
+    EXPECT_EQ(demangle("i"), "i");
+    EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+    EXPECT_EQ(demangle("_Z" + std::string(100000, 'P')), "_Z" + std::string(100000, 'P'));
+    Symbols symbols;
+    symbols.add("_ZN3foo3barEi", Address{0x10}, 4, SymbolKind::function);
+    EXPECT_EQ(at(symbols, 0x12), "foo::bar(int)+2");
+    EXPECT_EQ(symbols.find(Address{0x12})->symbol.linkage_name, "_ZN3foo3barEi");
+    EXPECT_EQ(symbols.address_of("_ZN3foo3barEi"), Address{0x10});
+    EXPECT_EQ(symbols.address_of("foo::bar(int)"), Address{0x10});
+    EXPECT_FALSE(symbols.address_of("foo::bar"));
+}
+
+TinyElf program() {
+    TinyElf elf;
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, Octets(0x40), 4, 0}};
+    elf.symbols = {{"$a", 0x8000, 0, STT_NOTYPE, STB_LOCAL, 1},    {"arm", 0x8000, 8, STT_FUNC, STB_GLOBAL, 1},
+                   {"$t", 0x8008, 0, STT_NOTYPE, STB_LOCAL, 1},    {"thumb", 0x8009, 8, STT_FUNC, STB_LOCAL, 1},
+                   {"$d.7", 0x8010, 0, STT_NOTYPE, STB_LOCAL, 1},  {"table", 0x8011, 4, STT_OBJECT, STB_GLOBAL, 1},
+                   {"tail", 0x8020, 0, STT_NOTYPE, STB_GLOBAL, 1}, {"gone", 0, 0, STT_FUNC, STB_GLOBAL, SHN_UNDEF},
+                   {"file.c", 0, 0, STT_FILE, STB_LOCAL, SHN_ABS}, {"tls", 4, 4, STT_TLS, STB_GLOBAL, 1},
+                   {"$dollar", 0x8030, 4, STT_FUNC, STB_GLOBAL, 1}};
+    return elf;
+}
+
+TEST(SymbolsElf, ArmWithThumbBitsAndMappingSymbols) {
+    for (const int table : {SHT_SYMTAB, SHT_DYNSYM}) {
+        TinyElf elf = program();
+        elf.symbol_table = static_cast<std::uint32_t>(table);
+        Symbols symbols;
+        const auto count = symbols.add_elf_bytes(elf.build(), 0, "prog");
+        ASSERT_TRUE(count.has_value()) << count.error().message;
+        EXPECT_EQ(*count, 5U);
+        EXPECT_EQ(at(symbols, 0x8004), "arm+4");
+        EXPECT_EQ(at(symbols, 0x8008), "thumb+0");
+        EXPECT_TRUE(symbols.find(Address{0x8008})->symbol.thumb);
+        EXPECT_FALSE(symbols.find(Address{0x8004})->symbol.thumb);
+        EXPECT_EQ(symbols.address_of("thumb"), Address{0x8008});
+        EXPECT_EQ(at(symbols, 0x8010), "-");
+        EXPECT_EQ(at(symbols, 0x8011), "table+0");  // an object at an odd address is no Thumb code
+        EXPECT_EQ(at(symbols, 0x802f), "tail+f");
+        EXPECT_EQ(at(symbols, 0x8031), "$dollar+1");
+        EXPECT_EQ(at(symbols, 0x8034), "-");
+        EXPECT_FALSE(symbols.address_of("$a"));
+        EXPECT_FALSE(symbols.address_of("gone"));
+        EXPECT_EQ(symbols.contents(Address{0x8007}), Contents::a32);
+        EXPECT_EQ(symbols.contents(Address{0x8008}), Contents::t32);
+        EXPECT_EQ(symbols.contents(Address{0x803f}), Contents::data);
+        EXPECT_FALSE(symbols.contents(Address{0x8040}));
+        EXPECT_FALSE(symbols.contents(Address{0x7fff}));
+        ASSERT_EQ(symbols.all().size(), 5U);
+        EXPECT_EQ(symbols.all()[1].name, "thumb");
+    }
+}
+
+TEST(SymbolsElf, ASymbolWithoutSizeEndsWithItsSection) {
+    TinyElf elf = program();
+    elf.symbols.pop_back();
+    Symbols symbols;
+    ASSERT_TRUE(symbols.add_elf_bytes(elf.build(), 0, "prog").has_value());
+    EXPECT_EQ(at(symbols, 0x803f), "tail+1f");
+    EXPECT_EQ(at(symbols, 0x8040), "-");
+}
+
+TEST(SymbolsElf, AArch64AndBias) {
+    TinyElf elf = program();
+    elf.is_64 = true;
+    elf.machine = EM_AARCH64;
+    elf.symbols = {{"$x", 0x8000, 0, STT_NOTYPE, STB_LOCAL, 1}, {"f", 0x8000, 8, STT_FUNC, STB_GLOBAL, 1}};
+    Symbols symbols;
+    ASSERT_TRUE(symbols.add_elf_bytes(elf.build(), 0xffff000000000000, "prog").has_value());
+    EXPECT_EQ(at(symbols, 0xffff000000008004), "f+4");
+    EXPECT_EQ(symbols.contents(Address{0xffff000000008004}), Contents::a64);
+}
+
+TEST(SymbolsElf, SeveralFilesMergeAndViewsStay) {
+    Symbols symbols;
+    ASSERT_TRUE(symbols.add_elf_bytes(program().build(), 0, "one").has_value());
+    const Symbol first = symbols.find(Address{0x8000})->symbol;
+    for (std::uint64_t i = 1; i < 50; ++i)
+        ASSERT_TRUE(symbols.add_elf_bytes(program().build(), i * 0x1000, "more").has_value());
+    EXPECT_EQ(at(symbols, 0x9004), "arm+4");
+    EXPECT_EQ(symbols.size(), 250U);
+    EXPECT_EQ(first.name, "arm");
+    EXPECT_EQ(symbols.address_of("arm"), Address{0x8000});
+}
+
+TEST(SymbolsElf, RelocatableFilesAgreeWithTheMemoryMap) {
+    TinyElf elf;
+    elf.type = ET_REL;
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, Octets(6, 'a'), 4, 0},
+                    {".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0, Octets(8, 'd'), 4, 0},
+                    {".init", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, Octets(8, 'b'), 8, 0}};
+    elf.symbols = {{"f", 0, 6, STT_FUNC, STB_GLOBAL, 1},
+                   {"v", 0, 8, STT_OBJECT, STB_GLOBAL, 2},
+                   {"g", 5, 2, STT_FUNC, STB_GLOBAL, 3}};
+    Symbols symbols;
+    MemoryMap map;
+    ASSERT_EQ(symbols.add_elf_bytes(elf.build(), 0x100, "mod").value(), 2U);
+    ASSERT_TRUE(map.add_elf_bytes(elf.build(), 0x100, {}, "mod").has_value());
+    EXPECT_EQ(symbols.address_of("f"), Address{0x100});
+    EXPECT_EQ(symbols.address_of("g"), Address{0x10c});
+    EXPECT_EQ(map.at(Address{0x10c}, {}).bytes[0], 'b');
+}
+
+TEST(SymbolsElf, Errors) {
+    Symbols symbols;
+    EXPECT_EQ(symbols.add_elf("/nonexistent").error().code, Errc::not_found);
+    EXPECT_EQ(symbols.add_elf_bytes({1, 2, 3, 4, 5}, 0, "x").error().code, Errc::bad_format);
+    TinyElf stripped = program();
+    stripped.symbols.clear();
+    EXPECT_EQ(symbols.add_elf_bytes(stripped.build(), 0, "x").value(), 0U);
+}
+
+TEST(SymbolsElf, EveryFlippedByteIsAnswered) {
+    const Octets good = program().build();
+    for (std::size_t i = 0; i < good.size(); ++i)
+        for (const int flip : {0x01, 0x80, 0xff}) {
+            Octets bad = good;
+            bad[i] = static_cast<std::uint8_t>(bad[i] ^ flip);
+            Symbols symbols;
+            if (const auto count = symbols.add_elf_bytes(bad, 0, "prog"); count) {
+                EXPECT_LE(*count, 11U);
+                at(symbols, 0x8008);
+            }
+        }
+}
+
+TEST(SymbolsElf, ManyReaders) {
+    Symbols symbols;
+    ASSERT_TRUE(symbols.add_elf_bytes(program().build(), 0, "prog").has_value());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&symbols] { EXPECT_EQ(at(symbols, 0x8004), "arm+4"); });
+    for (auto& thread : threads) thread.join();
+}
+
+TEST(SymbolsElf, AProgramFromTheCrossCompiler) {
+    if (std::system("command -v arm-linux-gnueabihf-gcc >/dev/null") != 0)
+        GTEST_SKIP() << "arm-linux-gnueabihf-gcc (Debian: gcc-arm-linux-gnueabihf) is not installed";
+    const TemporaryFolder folder;
+    const auto source = folder.write("p.c",
+                                     "int f(int x) __asm__(\"_ZN1n1fEi\");\n"
+                                     "__attribute__((noinline, target(\"arm\"))) int f(int x) { return x * 3; }\n"
+                                     "__attribute__((target(\"thumb\"))) void _start(void) { f(2); for (;;) {} }\n");
+    const auto binary = folder.path() / "p";
+    const std::string command =
+        "arm-linux-gnueabihf-gcc -O1 -nostdlib -static -o " + binary.string() + " " + source.string();
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    Symbols symbols;
+    MemoryMap map;
+    ASSERT_TRUE(symbols.add_elf(binary).has_value());
+    ASSERT_TRUE(map.add_elf(binary).has_value());
+    const auto f = symbols.address_of("n::f(int)"), start = symbols.address_of("_start");
+    ASSERT_TRUE(f && start);
+    EXPECT_EQ(symbols.contents(*f), Contents::a32);
+    EXPECT_EQ(symbols.contents(*start), Contents::t32);
+    EXPECT_TRUE(symbols.find(*start)->symbol.thumb);
+    // add r0, r0, r0, lsl #1; bx lr
+    const Bytes code = map.at(*f, {}).bytes;
+    ASSERT_GE(code.size(), 8U);
+    EXPECT_EQ((Octets{code.begin(), code.begin() + 4}), (Octets{0x80, 0x00, 0x80, 0xe0}));
+}
+
+}  // namespace
+}  // namespace waymark::image
