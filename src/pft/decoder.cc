@@ -357,7 +357,6 @@ private:
                 break;
             }
             if (instruction.waypoint != Waypoint::none) break;
-            block.flags = cut_block_flags(instruction);
             if (block.instructions == 0) block.section = fetched.section;
             ++block.instructions;
             block.bytes += instruction.bytes;

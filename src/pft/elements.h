@@ -163,10 +163,6 @@ private:
                                      (i.exception_return ? Block::exception_return : 0) |
                                      (i.undefined ? Block::undefined : 0));
 }
-/// Those of a block that a waypoint update ends: what its last instruction does as a branch is no part of it.
-[[nodiscard]] inline std::uint8_t cut_block_flags(const isa::Instruction& i) {
-    return i.undefined ? flow::Block::undefined : std::uint8_t{0};
-}
 [[nodiscard]] inline flow::End block_end(isa::Waypoint waypoint) {
     switch (waypoint) {
         case isa::Waypoint::direct: return flow::End::direct;

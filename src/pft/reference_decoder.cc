@@ -303,8 +303,7 @@ private:
     }
     /// The range ends somewhere else: its outcome is unknown.
     void cut_range() {
-        if (range_.instructions != 0)
-            out_.range(block(flow::End::not_a_waypoint, cut_block_flags(range_.last), {}) * 2, at_);
+        if (range_.instructions != 0) out_.range(block(flow::End::not_a_waypoint, 0, {}) * 2, at_);
     }
 
     struct Walked {
