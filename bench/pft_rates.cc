@@ -165,7 +165,8 @@ void opencsd(benchmark::State& state) {
             const auto piece = static_cast<std::uint32_t>(std::min<std::size_t>(s.bytes.size() - at, 1 << 20));
             std::uint32_t used = 0;
             if (OCSD_DATA_RESP_IS_FATAL(
-                    ocsd_dt_process_data(tree, OCSD_OP_DATA, at, piece, s.bytes.data() + at, &used))) {
+                    ocsd_dt_process_data(tree, OCSD_OP_DATA, static_cast<ocsd_trc_index_t>(at), piece,
+                                                                s.bytes.data() + at, &used))) {
                 state.SkipWithError("OpenCSD gives up");
                 break;
             }
