@@ -74,7 +74,7 @@ TEST(Damage, decoders_agree) {
                 differs = difference(reference, decode<pft::ReferenceDecoder>(wmt, stream, chunk_bytes));
             if (differs.empty()) continue;
             std::string bytes;
-            for (const std::uint8_t byte : stream) bytes += " " + std::to_string(byte);
+            for (const std::uint8_t byte : stream) bytes.append(" ").append(std::to_string(byte));
             FAIL() << path << ", chunks of " << chunk_bytes << ", bytes" << bytes << "\n" << differs;
         }
     }
