@@ -1,5 +1,6 @@
-/// Parser and encoder of Program Flow Trace: any bytes, any configuration, any chunking. What is reported covers the input
-/// end to end, is the same however the input is cut, and what parsed encodes to something that parses to the same packet.
+/// Parser and encoder of Program Flow Trace: any bytes, any configuration, any chunking. What is reported covers the
+/// input end to end, is the same however the input is cut, and what parsed encodes to something that parses to the same
+/// packet.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -40,7 +41,8 @@ std::vector<Item> parse(Bytes bytes, const pft::Config& config, std::size_t piec
     std::vector<Item> items;
     Collector collector(items);
     pft::Parser<Collector> parser(config, collector);
-    for (std::size_t at = 0; at < bytes.size(); at += piece) parser.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));
+    for (std::size_t at = 0; at < bytes.size(); at += piece)
+        parser.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));
     parser.finish();
     return items;
 }

@@ -70,9 +70,9 @@ std::string sentence_of(const flow::Inconsistency& what) {
                 found);
         case Conflict::runaway_walk:
             return fmt::format(
-                "an atom, but no branch follows {} within the longest plausible block: the image is not the program "
-                "that "
-                "ran, or is empty there; flow resumes at the next traced address",
+                "an atom, but no branch up to {}, farther than any block goes: the image is not the program that ran, "
+                "or "
+                "is empty there; flow resumes at the next traced address",
                 found);
     }
     return {};

@@ -9,7 +9,7 @@ struct Flush {
 #ifdef WM_MISTAKE
                                            .value = 0x0c,  // the trigger's
 #else
-                                            .value = 0x0e,
+                                           .value = 0x0e,
 #endif
                                            .mask = 0xff,
                                            .max_bytes = 1};
