@@ -540,10 +540,10 @@ TEST(Snapshot, FoldersInPlaceOfFiles) {
 
 TEST(SnapshotCorpus, Tc2) {
     WM_NEEDS_CORPUS("ptm");
-    const auto capture = read_snapshot(testing::corpus_folder() / "ptm/tc2");
+    const auto capture = read_snapshot(support::corpus_folder() / "ptm/tc2");
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
     EXPECT_EQ(listed(capture->problems), "");
-    EXPECT_EQ(read_snapshot(testing::corpus_folder() / "ptm/tc2/snapshot.ini").value(), *capture);
+    EXPECT_EQ(read_snapshot(support::corpus_folder() / "ptm/tc2/snapshot.ini").value(), *capture);
     EXPECT_EQ(capture->cores.size(), 5U);
     EXPECT_EQ(capture->sources.size(), 6U);
     EXPECT_EQ(capture->dumps.size(), 5U);
@@ -562,7 +562,7 @@ TEST(SnapshotCorpus, Tc2) {
 
 TEST(SnapshotCorpus, Snowball) {
     WM_NEEDS_CORPUS("ptm");
-    const auto capture = read_snapshot(testing::corpus_folder() / "ptm/snowball");
+    const auto capture = read_snapshot(support::corpus_folder() / "ptm/snowball");
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
     EXPECT_EQ(listed(capture->problems), "");
     EXPECT_EQ(capture->cores.size(), 2U);
@@ -729,7 +729,7 @@ TEST(SnapshotWriter, OpenCsdListsARewrittenFolderLikeTheOriginal) {
         GTEST_SKIP() << "trc_pkt_lister (Debian: libopencsd-bin) is not installed";
     for (const char* name : {"tc2", "snowball"}) {
         const TemporaryFolder folder;
-        const fs::path original = testing::corpus_folder() / "ptm" / name;
+        const fs::path original = support::corpus_folder() / "ptm" / name;
         Capture capture = read_snapshot(original).value();
         for (const auto& entry : fs::directory_iterator(original))
             if (entry.path().extension() == ".bin") fs::copy(entry.path(), folder.path());

@@ -440,7 +440,7 @@ TEST(MemoryMapCorpus, KernelDump) {
     WM_NEEDS_CORPUS("ptm/tc2");
     MemoryMap map;
     const auto added =
-        map.add_file(testing::corpus_folder() / "ptm/tc2/kernel_dump.bin", Address{0xc0008000}, 0, 0x50000);
+        map.add_file(support::corpus_folder() / "ptm/tc2/kernel_dump.bin", Address{0xc0008000}, 0, 0x50000);
     ASSERT_TRUE(added.has_value());
     EXPECT_TRUE(added->notes.empty());
     EXPECT_EQ(map.at(Address{0xc0008000}, non_secure).bytes.size(), 0x50000U);
