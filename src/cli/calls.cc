@@ -135,7 +135,7 @@ std::uint64_t CallTree::inclusive(std::size_t node) const {
 }
 
 void CallTree::print(Output& out) const {
-    out.print("{:>14} {:>14} {:>10}  {:<26}\n", "instructions", "of these self", "calls", "share of all");
+    out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "of these self", "calls", "share of all");
     const std::uint64_t all = inclusive(0);
     if (nodes_[0].instructions != 0)
         out.print("{:>14} {:>14} {:>10}  {}  (where no function is known)\n", grouped(nodes_[0].instructions),
