@@ -101,8 +101,8 @@ void print_rows(Output& out, const flow::Totals& t) {
     if (t.first_timestamp) out.print("  {:<28} {:>14}\n", "first timestamp", fmt::format("{:#x}", *t.first_timestamp));
     if (t.last_timestamp) out.print("  {:<28} {:>14}\n", "last timestamp", fmt::format("{:#x}", *t.last_timestamp));
     for (unsigned i = 0; i < gap_reasons; ++i)
-        if (t.gaps[i].times != 0)
-            out.print("  {:<28} {:>14}  {} lost\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
+        if (t.gaps[i].times != 0 && static_cast<GapReason>(i) != GapReason::padding)
+            out.print("  {:<28} {:>14}  {}\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
                       grouped(t.gaps[i].times), counted(t.gaps[i].bytes, "byte"));
     if (t.no_memory != 0) row("gap: no image there", t.no_memory);
     for (unsigned i = 0; i < flow::conflicts; ++i)
@@ -117,7 +117,7 @@ void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
     const auto row = [&](std::string_view name, std::uint64_t value) {
         out.print("  {:<28} {:>14}\n", name, grouped(value));
     };
-    out.print("buffer {} ({})\n", buffer.name, capture::name(buffer.buffer->format));
+    out.print("buffer {} ({})\n", buffer.name, buffer.buffer->format_name);
     row("bytes", buffer.bytes);
     if (buffer.framed) {
         using coresight::TraceIdClass;
@@ -138,11 +138,17 @@ void print_summary(Output& out, const pipeline::Report& report, const std::vecto
     flow::Totals sum;
     std::uint64_t bytes = 0, packets = 0, padding = 0;
     const auto head = [&](std::uint64_t n, std::uint64_t p, std::uint64_t pad, const flow::Totals& t) {
-        out.print("  {:<28} {:>14}\n", "bytes", grouped(n));
-        out.print("  {:<28} {:>14}\n", "  decoded", grouped(n - t.gap_bytes() - pad));
-        if (pad != 0) out.print("  {:<28} {:>14}\n", "  end mark", grouped(pad));
-        out.print("  {:<28} {:>14}\n", "  in gaps", grouped(t.gap_bytes()));
-        out.print("  {:<28} {:>14}\n", "packets", grouped(p));
+        const auto row = [&](std::string_view name, std::uint64_t value) {
+            out.print("  {:<28} {:>14}\n", name, grouped(value));
+        };
+        const auto in = [&](GapReason reason) { return t.gaps[static_cast<unsigned>(reason)].bytes; };
+        const std::uint64_t lost = t.gap_bytes() - in(GapReason::unsynchronised)-in(GapReason::padding);
+        row("bytes", n);
+        row("  decoded", n - t.gap_bytes() - pad);
+        if (pad + in(GapReason::padding) != 0) row("  padding", pad + in(GapReason::padding));
+        row("  unsynchronised", in(GapReason::unsynchronised));
+        row("  lost", lost);
+        row("packets", p);
     };
     for (const Decoded& d : all) {
         out.print("source {} ({}{}{}), buffer {}\n", d.source->label(), d.source->type,
@@ -184,7 +190,7 @@ void report_contradictions(const Decoded& d) {
         say("warning",
             fmt::format(
                 "source {}: trace and image contradict each other {}, first {}: {}. {}", d.source->label(),
-                counted(contradictions, "time"), where(d, *d.tee->contradiction), d.tee->contradiction->sentence,
+                times(contradictions), where(d, *d.tee->contradiction), d.tee->contradiction->sentence,
                 contradictions * 50 < t.ranges
                     ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
                     : fmt::format("The program that ran is probably not {} (give the right one with --image), or "
@@ -194,7 +200,7 @@ void report_contradictions(const Decoded& d) {
         say("warning",
             fmt::format("source {}: {} no branch follows for more than 64 KiB, first from {:#010x} on, {}: {} is empty "
                         "there or not the program that ran (give the right one with --image)",
-                        d.source->label(), counted(d.tee->long_walks, "time"), d.tee->long_walk->address.value,
+                        d.source->label(), times(d.tee->long_walks), d.tee->long_walk->address.value,
                         where(d, *d.tee->long_walk), image_at(*d.source->memory, d.tee->long_walk->address)));
 }
 
@@ -204,14 +210,15 @@ void report_losses(const Decoded& d) {
         const auto& at = d.tee->gaps[static_cast<unsigned>(reason)];
         return at ? where(d, *at) : std::string();
     };
-    for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing})
-        if (const flow::Count lost = count(reason); lost.bytes != 0)
-            say("warning",
-                fmt::format("source {}: {}: {} lost in {}, first {}; decoding went on at the next A-sync and "
-                            "I-sync. The bytes are damaged, or ETMCR and ETMCCER are not the values in force "
-                            "while tracing",
-                            d.source->label(), name(reason), counted(lost.bytes, "byte"),
-                            counted(lost.times, "stretch", "stretches"), first(reason)));
+    for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet})
+        if (const flow::Count lost = count(reason); lost.times != 0)
+            say("warning", fmt::format("source {}: {}: {} lost in {} up to the next A-sync, first {}. The bytes are "
+                                       "damaged, or ETMCR and ETMCCER are not the values in force while tracing",
+                                       d.source->label(), name(reason), counted(lost.bytes, "byte"),
+                                       counted(lost.times, "stretch", "stretches"), first(reason)));
+    if (const flow::Count cut = count(GapReason::framing); cut.bytes != 0)
+        say("warning", fmt::format("source {}: {} of packets that were cut in two where frames were lost, first {}",
+                                   d.source->label(), counted(cut.bytes, "byte"), first(GapReason::framing)));
     if (const flow::Count cut = count(GapReason::incomplete_packet); cut.times != 0)
         say("note", fmt::format("source {}: {} cut off ({}), {}: normal where recording stopped, else the file was cut",
                                 d.source->label(), counted(cut.times, "packet is", "packets are"),
@@ -227,8 +234,8 @@ void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& 
         if (d.totals.no_memory != 0)
             say("note", fmt::format("source {}: execution went {} where no image is known, first to {:#010x} {}; give "
                                     "what is there with --image FILE[@ADDRESS]",
-                                    d.source->label(), counted(d.totals.no_memory, "time"),
-                                    d.tee->no_memory->address.value, where(d, *d.tee->no_memory)));
+                                    d.source->label(), times(d.totals.no_memory), d.tee->no_memory->address.value,
+                                    where(d, *d.tee->no_memory)));
         report_losses(d);
     }
 }
@@ -237,16 +244,19 @@ void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& 
 std::string why_nothing(const pipeline::Session& session, const pipeline::Report& report,
                         const std::vector<Decoded>& all, const std::vector<const pipeline::Source*>& selected) {
     std::uint64_t bytes = 0, packets = 0;
-    bool unsynchronised = false, no_memory = false;
+    bool unsynchronised = false, damaged = false, no_memory = false;
     for (const Decoded& d : all) {
         bytes += d.bytes;
         packets += d.packets;
         unsynchronised |= d.totals.gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
+        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing})
+            damaged |= d.totals.gaps[static_cast<unsigned>(reason)].times != 0;
         no_memory |= d.totals.no_memory != 0;
     }
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (packets == 0) return no_async(bytes);
     if (no_memory) return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
+    if (damaged) return "the trace is damaged before anything could be told from it, see above";
     if (unsynchronised) return "no I-sync follows an A-sync, so no address is known";
     return "no waypoint was traced between synchronisations";
 }
@@ -347,8 +357,8 @@ private:
 
 Run add_flow(CLI::App& app) {
     auto options = std::make_shared<FlowOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "flow", "The executed program: every range of instructions, exception, context change and gap, in order");
+    CLI::App& command =
+        *app.add_subcommand("flow", "What ran: ranges of instructions, exceptions, context changes, gaps");
     options->input.add_to(command);
     command
         .add_option("--format", options->format,

@@ -263,13 +263,18 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
             add(fmt::format("source {}: no I-sync, so no address is known", s.source->label()));
         if (isyncs[2] != 0)
             add(fmt::format("source {}: its FIFO overflowed {}; execution is missing there", s.source->label(),
-                            counted(isyncs[2], "time")));
+                            times(isyncs[2])));
         if (!s.source->config.timestamps && counter->packets.contains("TIMESTAMP"))
             add(
                 fmt::format("source {}: ETMCR says no timestamps, but there are some; ETMCR may not be the value in "
                             "force while tracing",
                             s.source->label()));
-        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing}) {
+        if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
+            add(
+                fmt::format("source {}: {} of packets that were cut in two where frames were lost, first at offset "
+                            "{:#x}",
+                            s.source->label(), counted(cut.bytes, "byte"), cut.first.value));
+        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet}) {
             const auto& gap = counter->gaps[static_cast<unsigned>(reason)];
             if (gap.times != 0)
                 add(
@@ -362,7 +367,8 @@ std::string spaced(std::string name) {
 
 void print_source(Output& out, const ordered_json& s) {
     const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
-    out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(), s["type"].get<std::string>(),
+    out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(),
+              s["type"] == "" ? "of unknown type" : s["type"].get<std::string>(),
               s["core"].get<std::string>().empty() ? "" : ", traces ", s["core"].get<std::string>(),
               s["core_type"].get<std::string>().empty() ? "" : fmt::format(" ({})", s["core_type"].get<std::string>()));
     if (!s["decodable"].get<bool>()) out.write("  Waymark does not decode this protocol\n");
@@ -431,7 +437,7 @@ void print_text(Output& out, const ordered_json& info) {
             if (name.size() > unit.size() && name.substr(name.size() - unit.size()) == unit)
                 places.push_back(plain(value) + " " + spaced(name.substr(0, name.size() - unit.size())));
             else
-                words.push_back(plain(value) + " " + spaced(name));
+                words.push_back(counted(value.get<std::uint64_t>(), spaced(name.substr(0, name.size() - 1))));
         }
         wrapped(out, "  ", words);
         wrapped(out, fmt::format("  {} bytes = ", plain(b["bytes"])), places, " + ");
@@ -495,15 +501,25 @@ Status run_info(const InfoOptions& options) {
         say("error", why);
         return unreadable;
     }
-    return report_read_errors(report) ? unreadable : decoded;
+    const bool read_errors = report_read_errors(report);
+    std::uint64_t bytes = 0, packets = 0;
+    for (const pipeline::StreamReport& stream : report.streams) {
+        const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
+        if (counter == nullptr) continue;
+        bytes += stream.bytes;
+        for (const auto& [name, count] : counter->packets) packets += count;
+    }
+    if (packets == 0)
+        say("error", "nothing decoded: " + (bytes == 0 ? why_no_bytes(session, *selected, report) : no_async(bytes)));
+    return read_errors ? unreadable : packets == 0 ? nothing : decoded;
 }
 
 }  // namespace
 
 Run add_info(CLI::App& app) {
     auto options = std::make_shared<InfoOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "info", "What a capture holds: sources, their configuration, sizes, memory, and what is wrong with it");
+    CLI::App& command =
+        *app.add_subcommand("info", "What a capture holds: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->type_name("FORMAT")

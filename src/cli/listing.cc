@@ -1,5 +1,6 @@
 #include "listing.h"
 
+#include <optional>
 #include <type_traits>
 
 #include "disassembly.h"
@@ -145,9 +146,11 @@ protected:
         return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
     }
 
+    [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_) : std::string(); }
+
     ListingContext& context_;
     const pipeline::StreamInfo stream_;
-    flow::Context now_;
+    std::optional<flow::Context> now_;  // absent: not yet known
 };
 
 class TextListing final : public Listing {
@@ -185,7 +188,8 @@ private:
                            event.cycles == flow::no_cycles ? "" : fmt::format(" ({})", counted(event.cycles, "cycle")));
     }
     void disassemble(const flow::Block& block) {
-        const isa::Space space{now_.ns, now_.hyp, now_.context_id, now_.vmid};
+        const flow::Context now = now_.value_or(flow::Context{});
+        const isa::Space space{now.ns, now.hyp, now.context_id, now.vmid};
         for (const std::string& line : disassembler_.lines(*stream_.source.memory, space, block))
             context_.out.print("{:12}{}\n", "", line);
     }
@@ -204,13 +208,13 @@ private:
                            b.start, b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
                            branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
                            (b.flags & flow::Block::conditional) != 0 ? 1 : 0,
-                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset,
-                           context_text(now_), symbol(b.start), stream_.buffer.name);
+                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset, context_now(),
+                           symbol(b.start), stream_.buffer.name);
     }
     void show(const EventText& e, std::uint64_t offset) override {
         context_.out.print("{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}\t{}\t\t{}\n", source_, e.element, e.start,
-                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset,
-                           context_text(now_), stream_.buffer.name);
+                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset, context_now(),
+                           stream_.buffer.name);
     }
     const std::string source_;
 };
@@ -235,7 +239,7 @@ private:
         if (range.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", range.cycles);
         if (const std::string name = symbol(b.start); !name.empty())
             context_.out.print(",\"symbol\":{}", json_string(name));
-        context_.out.print(",\"context\":\"{}\"}}\n", context_text(now_));
+        context_.out.print(",\"context\":\"{}\"}}\n", context_now());
     }
     void show(const EventText& e, std::uint64_t offset) override {
         context_.out.print("{}\"{}\",\"offset\":{}", head_, e.element, offset);

@@ -91,6 +91,8 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
     return many.empty() ? fmt::format("{} {}s", grouped(number), one) : fmt::format("{} {}", grouped(number), many);
 }
 
+std::string times(std::uint64_t number) { return number == 1 ? "once" : counted(number, "time"); }
+
 std::string json_string(std::string_view text) {
     // Names come from files: whatever is not UTF-8 in them is replaced rather than refused.
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

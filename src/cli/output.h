@@ -77,6 +77,8 @@ private:
 
 /// `1 byte`, `2,345 bytes`. `many` is for words that take more than an s.
 [[nodiscard]] std::string counted(std::uint64_t number, std::string_view one, std::string_view many = {});
+/// `once`, `2,345 times`.
+[[nodiscard]] std::string times(std::uint64_t number);
 
 /// Text as a JSON string, quotes included.
 [[nodiscard]] std::string json_string(std::string_view text);

@@ -62,8 +62,10 @@ public:
             case Format::text: {
                 heading();
                 const std::string fields = pft::fields_text(packet, config_);
-                shared_.out.print("{:>#10x}  {:<32} {:<16} {}{}{}\n", offset, bytes, P::info.name, meaning,
-                                  meaning.empty() || fields.empty() ? "" : "; ", fields);
+                std::string line = fmt::format("{:>#10x}  {:<32} {:<16} {}{}{}", offset, bytes, P::info.name, meaning,
+                                               meaning.empty() || fields.empty() ? "" : "; ", fields);
+                line.erase(line.find_last_not_of(' ') + 1);
+                shared_.out.print("{}\n", line);
                 break;
             }
             case Format::tsv:

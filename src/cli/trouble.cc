@@ -21,12 +21,12 @@ std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
         return found == buffer.gaps.end() ? std::string() : fmt::format(" from offset {:#x} on", found->first.value);
     };
     if (lost(GapReason::framing) != 0)
-        out.push_back(
-            fmt::format("buffer {}: {} and {} of the frames' place, {} lost{}: the file is damaged, or not of "
-                        "format {}",
-                        buffer.name, counted(t.damaged_frames, "damaged frame"),
-                        counted(t.sync_losses, "loss", "losses"), counted(lost(GapReason::framing), "byte"),
-                        first(GapReason::framing), capture::name(buffer.buffer->format)));
+        out.push_back(fmt::format("buffer {}: {} lost{}: {}; the file is damaged, or not of format {}", buffer.name,
+                                  counted(lost(GapReason::framing), "byte"), first(GapReason::framing),
+                                  t.damaged_frames != 0 ? counted(t.damaged_frames, "frame has the forbidden ID 0x7f",
+                                                                  "frames have the forbidden ID 0x7f")
+                                                        : "the place of the frames was lost " + times(t.sync_losses),
+                                  capture::name(buffer.buffer->format)));
     if (lost(GapReason::unsynchronised) != 0)
         out.push_back(
             fmt::format("buffer {}: no frame sync in {}{}, so their frames are not known; {}", buffer.name,
