@@ -40,8 +40,9 @@ public:
         flow::in_order(
             batch,
             [&](const flow::Block& b, const flow::Range& r) {
-                add({1, b.start, b.target, b.bytes, b.instructions, b.section, static_cast<std::uint64_t>(b.isa), static_cast<std::uint64_t>(b.end),
-                     b.last_bytes, b.flags, r.edge & 1U, batch.base.value + r.offset, r.cycles, r.times});
+                add({1, b.start, b.target, b.bytes, b.instructions, b.section, static_cast<std::uint64_t>(b.isa),
+                     static_cast<std::uint64_t>(b.end), b.last_bytes, b.flags, r.edge & 1U, batch.base.value + r.offset,
+                     r.cycles, r.times});
                 if (b.bytes == 0 || b.instructions == 0) std::abort();
             },
             [&](const flow::Event& e) {
@@ -55,24 +56,30 @@ private:
     void add(std::initializer_list<std::uint64_t> values) { numbers.insert(numbers.end(), values); }
     void event(const Gap& g) { add({g.first.value, g.end.value, static_cast<std::uint64_t>(g.reason)}); }
     void event(const flow::TraceOn& t) { add({static_cast<std::uint64_t>(t.reason), t.cycles}); }
-    void event(const flow::Context& c) { add({c.ns, c.hyp, c.context_id.has_value(), c.context_id.value_or(0), c.vmid.has_value(), c.vmid.value_or(0)}); }
+    void event(const flow::Context& c) {
+        add({c.ns, c.hyp, c.context_id.has_value(), c.context_id.value_or(0), c.vmid.has_value(), c.vmid.value_or(0)});
+    }
     void event(const flow::Timestamp& t) { add({t.value, t.known, t.frequency_changed, t.cycles}); }
     void event(const flow::Exception& e) {
         add({e.number, e.preferred_return.value_or(Address{1}).value, e.vector.value_or(Address{1}).value, e.cycles});
     }
     void event(const flow::NoMemory& n) { add({n.address.value}); }
     void event(const flow::Cycles& c) { add({c.cycles}); }
-    void event(const flow::Inconsistency& i) { add({static_cast<std::uint64_t>(i.conflict), i.found.value, i.expected.value}); }
+    void event(const flow::Inconsistency& i) {
+        add({static_cast<std::uint64_t>(i.conflict), i.found.value, i.expected.value});
+    }
     void event(const auto&) {}
 };
 
 template <class Decoder>
-std::vector<std::uint64_t> decode(Bytes bytes, std::size_t piece, const pft::Config& config, const isa::CodeReader& code) {
+std::vector<std::uint64_t> decode(Bytes bytes, std::size_t piece, const pft::Config& config,
+                                  const isa::CodeReader& code) {
     Flat sink;
     flow::BlockTable table;
     flow::BatchWriter out(table, sink);
     Decoder decoder(config, code, out);
-    for (std::size_t at = 0; at < bytes.size(); at += piece) decoder.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));
+    for (std::size_t at = 0; at < bytes.size(); at += piece)
+        decoder.feed(bytes.subspan(at, std::min(piece, bytes.size() - at)));
     decoder.finish();
     return std::move(sink.numbers);
 }

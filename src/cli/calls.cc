@@ -7,6 +7,20 @@
 
 namespace waymark::cli {
 
+namespace {
+
+/// `████████░░░░░░░░░░░░  40.0 %`: a bar of twenty cells and the number.
+std::string share(std::uint64_t part, std::uint64_t all) {
+    constexpr std::uint64_t cells = 20;
+    const std::uint64_t full = all == 0 ? 0 : (part * cells + all / 2) / all;
+    std::string out;
+    for (std::uint64_t i = 0; i < cells; ++i) out += i < full ? "█" : "·";
+    return out +
+           fmt::format(" {:>5.1f}%", all == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+}  // namespace
+
 class CallTree::FlowSink final : public flow::Sink {
 public:
     explicit FlowSink(CallTree& tree) : tree_(tree) {}
@@ -121,11 +135,15 @@ std::uint64_t CallTree::inclusive(std::size_t node) const {
 }
 
 void CallTree::print(Output& out) const {
-    out.print("{:>14} {:>14} {:>10}\n", "instructions", "of these self", "calls");
-    print(out, 0, 0);
+    out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "of these self", "calls", "share of all");
+    const std::uint64_t all = inclusive(0);
+    if (nodes_[0].instructions != 0)
+        out.print("{:>14} {:>14} {:>10}  {}  (where no function is known)\n", grouped(nodes_[0].instructions),
+                  grouped(nodes_[0].instructions), "", share(nodes_[0].instructions, all));
+    print(out, 0, 0, all);
 }
 
-void CallTree::print(Output& out, std::size_t node, unsigned depth) const {
+void CallTree::print(Output& out, std::size_t node, unsigned depth, std::uint64_t all) const {
     std::vector<std::pair<std::uint64_t, std::size_t>> order;
     for (const auto& [function, below] : nodes_[node].children) order.emplace_back(inclusive(below), below);
     std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
@@ -133,9 +151,9 @@ void CallTree::print(Output& out, std::size_t node, unsigned depth) const {
     });
     for (const auto& [cost, below] : order) {
         const Node& n = nodes_[below];
-        out.print("{:>14} {:>14} {:>10}  {:{}}{}\n", grouped(cost), grouped(n.instructions), grouped(n.calls), "",
-                  2 * depth, n.name);
-        print(out, below, depth + 1);
+        out.print("{:>14} {:>14} {:>10}  {}  {:{}}{}\n", grouped(cost), grouped(n.instructions), grouped(n.calls),
+                  share(cost, all), "", 2 * depth, n.name);
+        print(out, below, depth + 1, all);
     }
 }
 

@@ -47,7 +47,7 @@ private:
     /// Start and name of the function an address lies in; the address itself where no symbol tells.
     [[nodiscard]] std::pair<std::uint64_t, std::string> function_at(std::uint64_t address) const;
     [[nodiscard]] std::uint64_t inclusive(std::size_t node) const;
-    void print(Output& out, std::size_t node, unsigned depth) const;
+    void print(Output& out, std::size_t node, unsigned depth, std::uint64_t all) const;
 
     const image::Symbols& symbols_;
     std::vector<Node> nodes_;

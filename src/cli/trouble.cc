@@ -77,7 +77,8 @@ std::string to_sentence(const flow::Inconsistency& what) {
             return fmt::format("no address for the indirect branch at {}, nor a return stack entry", found);
         case Conflict::undefined_reached:
             return fmt::format("an atom leads over the undefined instruction at {}", found);
-        case Conflict::runaway_walk: return fmt::format("an atom, but no branch follows {} for very long", found);
+        case Conflict::runaway_walk:
+            return fmt::format("an atom, but no branch up to {}, farther than any block goes", found);
     }
     return {};
 }

@@ -2,7 +2,7 @@
 
 namespace waymark::pft {
 
-bool TargetField::scan(std::string_view text, Target& t) {
+bool TargetField::scan(std::string_view text, Target& t) const {
     t = {};
     if (text.ends_with("+info")) {
         t.information = true;
@@ -15,6 +15,8 @@ bool TargetField::scan(std::string_view text, Target& t) {
     if (text.empty() || text[0] < '1' || text[0] > '5') return false;
     t.bytes = static_cast<std::uint8_t>(text[0] - '0');
     text.remove_prefix(1);
+    // Only what can be written: there is no room for the bit that says so elsewhere.
+    if (t.information && t.bytes < (information_from_two_bytes ? 2 : 5)) return false;
     if (t.bytes < 5) {
         t.bits = static_cast<std::uint32_t>(value);
         return text.empty() && value < (std::uint64_t{1} << target_bits(t.bytes));
@@ -23,7 +25,7 @@ bool TargetField::scan(std::string_view text, Target& t) {
         t.isa = Isa::a32;
     else if (text == "/T32")
         t.isa = Isa::t32;
-    else if (text == "/Jazelle")
+    else if (text == "/Jazelle" && jazelle)
         t.isa = Isa::jazelle;
     else
         return false;

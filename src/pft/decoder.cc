@@ -114,7 +114,8 @@ public:
     void finish() {
         parser_.finish();
         if (async_seen_) elements_.waited_for_isync(async_end_, parser_.offset());
-        async_seen_ = false;
+        forget();
+        elements_.forget();
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
@@ -242,16 +243,21 @@ public:
     }
     void operator()(const Gap& gap) {
         if (async_seen_) elements_.waited_for_isync(async_end_, gap.first);
+        forget();
+        elements_.gap(gap);
+    }
+
+private:
+    /// As before the first byte: nothing is known of the core. Blocks stay.
+    void forget() {
         synced_ = async_seen_ = false;
         lose_address();
         state_ = last_context_ = {};
         last_ = {};
         last_alt_isa_ = false;
         cache_ = nullptr;
-        elements_.gap(gap);
     }
 
-private:
     void plain_event(Extent at, flow::What what) {
         ++packets_;
         if (synced_) elements_.event(at.first, std::move(what));
@@ -345,7 +351,8 @@ private:
             }
             const Instruction instruction = isa::decode_instr(address, from.isa, fetched.opcode, fetched.bytes == 4,
                                                               {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            if (instruction.undefined) {
+            // At the update's address stands the instruction that has raised its exception.
+            if (instruction.undefined && address != update) {
                 dead = Dead::undefined;
                 break;
             }
@@ -357,7 +364,7 @@ private:
             address = advance(address, instruction.bytes);
         } while (address <= update && address >= from.address);
         if (block.instructions != 0) out_.range(out_.table().intern(block) * 2, at);
-        if (dead != Dead::no) return report_dead(dead, from.address, address, at);
+        if (dead != Dead::no) return report_dead(dead, address, at);
         node_ = nowhere;
         place_ = {address, from.isa};
     }
@@ -365,17 +372,17 @@ private:
     /// A dead node: the instructions before the failure, the failure, and flow is unknown.
     void give_up(const Node& node, Offset at) {
         const Dead dead = node.dead;
-        const Address start{node.start}, after{node.after};
+        const Address after{node.after};
         if (node.instructions != 0) out_.range(node.edge, at);
-        report_dead(dead, start, after, at);
+        report_dead(dead, after, at);
     }
-    void report_dead(Dead dead, Address start, Address at_address, Offset at) {
+    void report_dead(Dead dead, Address at_address, Offset at) {
         if (dead == Dead::no_memory)
             elements_.event(at, flow::NoMemory{at_address});
         else if (dead == Dead::undefined)
             elements_.event(at, flow::Inconsistency{flow::Conflict::undefined_reached, at_address, {}});
         else
-            elements_.event(at, flow::Inconsistency{flow::Conflict::runaway_walk, start, {}});
+            elements_.event(at, flow::Inconsistency{flow::Conflict::runaway_walk, at_address, {}});
         lose_address();
     }
 

@@ -2,6 +2,7 @@
 /// instructions are walked is each decoder's own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -66,8 +67,9 @@ class Elements {
 public:
     Elements(const Config& config, flow::BatchWriter& out) : config_(config), out_(out) {}
 
+    /// A packet's cycle count as elements carry it. The largest of all means "none" there, and so is told as one less.
     [[nodiscard]] std::uint32_t cycles(std::uint32_t count) const {
-        return config_.cycle_accurate ? count : flow::no_cycles;
+        return config_.cycle_accurate ? std::min(count, flow::no_cycles - 1) : flow::no_cycles;
     }
     void event(Offset at, flow::What what) { out_.event(at, std::move(what)); }
 
@@ -108,6 +110,10 @@ public:
 
     void gap(const Gap& gap) {
         event(gap.first, gap);
+        forget();
+    }
+    /// What was told before does not hold for what comes.
+    void forget() {
         told_.reset();
         timestamps_.forget();
     }

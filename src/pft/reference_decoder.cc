@@ -1,5 +1,7 @@
 #include "waymark/pft/reference_decoder.h"
 
+#include <optional>
+
 #include "elements.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/parser.h"
@@ -19,7 +21,8 @@ public:
     void finish() {
         parser_.finish();
         if (!synced_ && async_seen_) elements_.waited_for_isync(async_end_, parser_.offset());
-        async_seen_ = false;
+        forget();
+        elements_.forget();
         out_.flush();
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
@@ -31,9 +34,7 @@ public:
 
     void operator()(const Gap& gap) {
         if (!synced_ && async_seen_) elements_.waited_for_isync(async_end_, gap.first);
-        synced_ = async_seen_ = false;
-        lose_address();
-        current_state_ = last_state_ = {};  // the VMID too is unknown until its packet comes
+        forget();
         elements_.gap(gap);
     }
     void operator()(const ASync&, Extent at) {
@@ -88,6 +89,13 @@ private:
         ++packets_;
         at_ = at.first;
         return synced_;
+    }
+
+    /// As before the first byte: nothing is known of the core.
+    void forget() {
+        synced_ = async_seen_ = false;
+        lose_address();
+        current_state_ = last_state_ = {};  // the VMID too is unknown until its packet comes
     }
 
     // ---- the operations of section 4.2, under their own names
@@ -190,7 +198,7 @@ private:
         begin_range();
         do {
             Instruction instruction;
-            if (!decode_instr(instruction)) return;
+            if (!decode_instr(instruction, waypoint)) return;
             // Repair of steps 5 and 6: a waypoint instruction still gets its own atom or branch packet.
             if (instruction.waypoint != Waypoint::none) break;
             output(instruction);                                                          // step 3
@@ -222,18 +230,19 @@ private:
     }
 
     /// Where CurrentState points, decoded. False when that is not possible: the walk so far is output and the reason
-    /// reported; flow is unknown up to the next address.
-    bool decode_instr(Instruction& instruction) {
+    /// reported; flow is unknown up to the next address. An undefined instruction raises its exception, so no walk can
+    /// pass it; `raised` names the one that a waypoint update says has done so.
+    bool decode_instr(Instruction& instruction, std::optional<Address> raised = {}) {
         const Address address = current_state_.address;
         const auto walked = static_cast<std::uint32_t>(address.value - range_.start.value);
         if (walked >= config_.max_walk_bytes)
-            return give_up(flow::Inconsistency{flow::Conflict::runaway_walk, range_.start, {}});
+            return give_up(flow::Inconsistency{flow::Conflict::runaway_walk, address, {}});
         const isa::Fetched fetched = isa::fetch(code_, current_state_.space(), address, current_state_.isa);
         if (fetched.bytes == 0) return give_up(flow::NoMemory{address});
         instruction = isa::decode_instr(address, current_state_.isa, fetched.opcode, fetched.bytes == 4,
                                         {.dmb_dsb_waypoints = config_.barrier_waypoints});
-        // An undefined instruction raises its exception: no walk can pass it.
-        if (instruction.undefined) return give_up(flow::Inconsistency{flow::Conflict::undefined_reached, address, {}});
+        if (instruction.undefined && address != raised)
+            return give_up(flow::Inconsistency{flow::Conflict::undefined_reached, address, {}});
         if (range_.instructions == 0) range_.section = fetched.section;
         return true;
     }

@@ -539,13 +539,11 @@ TEST(Snapshot, FoldersInPlaceOfFiles) {
 // --- real captures ---
 
 TEST(SnapshotCorpus, Tc2) {
-    const auto found = corpus();
-    if (!found || !fs::exists(*found / "ptm/tc2"))
-        GTEST_SKIP() << "no corpus: set WAYMARK_CORPUS to read real captures";
-    const auto capture = read_snapshot(*found / "ptm/tc2");
+    WM_NEEDS_CORPUS("ptm");
+    const auto capture = read_snapshot(support::corpus_folder() / "ptm/tc2");
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
     EXPECT_EQ(listed(capture->problems), "");
-    EXPECT_EQ(read_snapshot(*found / "ptm/tc2/snapshot.ini").value(), *capture);
+    EXPECT_EQ(read_snapshot(support::corpus_folder() / "ptm/tc2/snapshot.ini").value(), *capture);
     EXPECT_EQ(capture->cores.size(), 5U);
     EXPECT_EQ(capture->sources.size(), 6U);
     EXPECT_EQ(capture->dumps.size(), 5U);
@@ -563,10 +561,8 @@ TEST(SnapshotCorpus, Tc2) {
 }
 
 TEST(SnapshotCorpus, Snowball) {
-    const auto found = corpus();
-    if (!found || !fs::exists(*found / "ptm/snowball"))
-        GTEST_SKIP() << "no corpus: set WAYMARK_CORPUS to read real captures";
-    const auto capture = read_snapshot(*found / "ptm/snowball");
+    WM_NEEDS_CORPUS("ptm");
+    const auto capture = read_snapshot(support::corpus_folder() / "ptm/snowball");
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
     EXPECT_EQ(listed(capture->problems), "");
     EXPECT_EQ(capture->cores.size(), 2U);
@@ -728,13 +724,12 @@ std::string output_of(const std::string& command) {
 }
 
 TEST(SnapshotWriter, OpenCsdListsARewrittenFolderLikeTheOriginal) {
-    const auto found = corpus();
-    if (!found) GTEST_SKIP() << "no corpus: set WAYMARK_CORPUS to compare with OpenCSD on real captures";
+    WM_NEEDS_CORPUS("ptm");
     if (output_of("command -v trc_pkt_lister").empty())
         GTEST_SKIP() << "trc_pkt_lister (Debian: libopencsd-bin) is not installed";
     for (const char* name : {"tc2", "snowball"}) {
         const TemporaryFolder folder;
-        const fs::path original = *found / "ptm" / name;
+        const fs::path original = support::corpus_folder() / "ptm" / name;
         Capture capture = read_snapshot(original).value();
         for (const auto& entry : fs::directory_iterator(original))
             if (entry.path().extension() == ".bin") fs::copy(entry.path(), folder.path());

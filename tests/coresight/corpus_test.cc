@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Boards, RealCapture,
 TEST_P(RealCapture, EveryByteIsAccountedFor) {
     const std::string name = std::string("ptm/") + GetParam().board + "/cstrace.bin";
     WM_NEEDS_CORPUS(name);
-    const auto capture = waymark::testing::read_file(waymark::testing::corpus_path(name));
+    const auto capture = waymark::support::read_file(waymark::support::corpus_path(name));
     ASSERT_EQ(capture.size(), GetParam().size);
 
     const auto result = deformat(capture);
@@ -104,7 +104,7 @@ Account account_of(const Buffer& capture, TraceId before) {
 TEST_P(RealCapture, TheFramesCanBeRebuilt) {
     const std::string name = std::string("ptm/") + GetParam().board + "/cstrace.bin";
     WM_NEEDS_CORPUS(name);
-    const auto capture = waymark::testing::read_file(waymark::testing::corpus_path(name));
+    const auto capture = waymark::support::read_file(waymark::support::corpus_path(name));
 
     constexpr TraceId unknown{0x6F};  // of the bytes before the first ID; neither board uses it
     const auto account = account_of(capture, unknown);
@@ -123,7 +123,7 @@ TEST_P(RealCapture, TheFramesCanBeRebuilt) {
 TEST_P(RealCapture, IsRecognised) {
     const std::string name = std::string("ptm/") + GetParam().board + "/cstrace.bin";
     WM_NEEDS_CORPUS(name);
-    const auto capture = waymark::testing::read_file(waymark::testing::corpus_path(name));
+    const auto capture = waymark::support::read_file(waymark::support::corpus_path(name));
     EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::aligned, Confidence::high, Evidence::steady_ids}));
     EXPECT_EQ(guess_framing(Bytes(capture).first(2048)).kind, BufferKind::aligned);
 

@@ -330,6 +330,14 @@ protected:
 using Values = std::initializer_list<std::uint32_t>;
 constexpr std::size_t random_instructions = 200'000;
 
+/// Calls `add` with all opcodes that differ from `op` in at most two bits: what a mask with a bit too few would take
+/// in.
+void neighbours(std::uint32_t op, auto add) {
+    for (unsigned i = 0; i < 32; ++i)
+        for (unsigned j = 0; j <= i; ++j) add(op ^ 1U << i ^ (i == j ? 0U : 1U << j));
+    add(op);
+}
+
 TEST_F(Compare, EveryHalfwordOfT16) {
     Program program;
     for (std::uint32_t op = 0; !is_thumb_32(op); ++op) {
@@ -347,13 +355,20 @@ TEST_F(Compare, SweepOfT32) {
     Program program;
     for (std::uint32_t first = 0xe800; first < 0x10000; ++first)
         for (std::uint32_t top = 0; top < 16; ++top)
-            for (const std::uint32_t middle : Values{0x0, 0x8, 0xb, 0xc, 0xf})
-                for (const std::uint32_t low : Values{0x00, 0x01, 0x1f, 0x95, 0xfe})
+            for (const std::uint32_t middle : Values{0x0, 0x8, 0xb, 0xf})
+                for (const std::uint32_t low : Values{0x00, 0x1f, 0x95})
                     program.t32(first, top << 12 | middle << 8 | low);
     // First halfwords whose second decides: all of its values.
     for (const std::uint32_t first : Values{0xe810, 0xe8bd, 0xe8d0, 0xe910, 0xe990, 0xee07, 0xf000, 0xf3af, 0xf3bf,
                                             0xf3c0, 0xf3de, 0xf7f0, 0xf850, 0xf85d, 0xf85f, 0xf8d0, 0xf8df})
         for (std::uint32_t second = 0; second < 0x10000; ++second) program.t32(first, second);
+    for (const std::uint32_t op : Values{
+             0xf0008000, 0xf0009000, 0xf000d000, 0xf000c000, 0xf3c38f00, 0xf3de8f04, 0xe8d1f002, 0xe811c000, 0xe991c000,
+             0xe8bd8010, 0xe8918002, 0xf8d1f004, 0xf85ff144, 0xf85dfb04, 0xf851fc04, 0xf851f022, 0xf3bf8f6f, 0xf3bf8f4f,
+             0xf3bf8f5f, 0xee073f95, 0xee073f9a, 0xee073fba, 0xf3bf8f1f, 0xf3bf8f0f, 0xf7f0a000})
+        neighbours(op, [&](std::uint32_t near) {
+            if (is_thumb_32(near >> 16)) program.t32(near >> 16, near & 0xffff);
+        });
     std::mt19937 random(1);
     for (std::size_t i = 0; i < random_instructions; ++i) {
         const std::uint32_t first = 0xe800 + static_cast<std::uint32_t>(random()) % 0x1800;
@@ -371,10 +386,16 @@ TEST_F(Compare, SweepOfA32) {
             for (std::uint32_t bits_7_4 = 0; bits_7_4 < 16; ++bits_7_4)
                 for (const std::uint32_t rn : Values{0, 7, 13, 15})
                     for (const std::uint32_t rd : Values{0, 14, 15})
-                        for (const std::uint32_t rs : Values{0, 5, 10, 15})
-                            for (const std::uint32_t rm : Values{0, 5, 10, 14, 15})
+                        for (const std::uint32_t rs : Values{0, 10, 15})
+                            for (const std::uint32_t rm : Values{0, 5, 14})
                                 program.a32(cond << 28 | bits_27_20 << 20 | rn << 16 | rd << 12 | rs << 8 |
                                             bits_7_4 << 4 | rm);
+    for (const std::uint32_t op :
+         Values{0xea000002, 0xeb000002, 0xe12fff1e, 0xe12fff13, 0xe12fff23, 0xe12fff33, 0xe160006e,
+                0xe8d18002, 0xe8bd8010, 0xe8918002, 0xe49df004, 0xe591f004, 0xe791f102, 0xe251f004,
+                0xe281f004, 0xe1a0f00e, 0xe091f002, 0xe081f002, 0xee073f95, 0xee073f9a, 0xee073fba,
+                0xe7f000f0, 0xfa000002, 0xf8910a00, 0xf57ff04f, 0xf57ff05f, 0xf57ff06f})
+        neighbours(op, [&](std::uint32_t near) { program.a32(near); });
     std::mt19937 random(1);
     for (std::size_t i = 0; i < random_instructions; ++i) program.a32(static_cast<std::uint32_t>(random()));
     Comparison comparison(a32_allowed);

@@ -437,11 +437,10 @@ TEST(ImageArgument, RecognisesAndAdds) {
 }
 
 TEST(MemoryMapCorpus, KernelDump) {
-    const auto found = corpus();
-    if (!found || !std::filesystem::exists(*found / "ptm/tc2"))
-        GTEST_SKIP() << "no corpus: set WAYMARK_CORPUS to map real dumps";
+    WM_NEEDS_CORPUS("ptm/tc2");
     MemoryMap map;
-    const auto added = map.add_file(*found / "ptm/tc2/kernel_dump.bin", Address{0xc0008000}, 0, 0x50000);
+    const auto added =
+        map.add_file(support::corpus_folder() / "ptm/tc2/kernel_dump.bin", Address{0xc0008000}, 0, 0x50000);
     ASSERT_TRUE(added.has_value());
     EXPECT_TRUE(added->notes.empty());
     EXPECT_EQ(map.at(Address{0xc0008000}, non_secure).bytes.size(), 0x50000U);

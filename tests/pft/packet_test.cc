@@ -215,7 +215,9 @@ TEST(Headers, WhatCannotBeIsRefused) {
 TEST(Text, RefusesWhatIsNoPacket) {
     for (const char* wrong : {"", "BRANCH", "ATOM atoms=EEX", "ATOM atoms=EEEEEE", "ATOM", "VMID VMID=256",
                               "VMID VMID=1 x=2", "BRANCH-ADDRESS target=0x40/1", "BRANCH-ADDRESS target=2/5/A32",
-                              "TIMESTAMP R=2 value=1/1", "CONTEXT-ID context_id=1", "A-SYNC zeros=4"})
+                              "TIMESTAMP R=2 value=1/1", "CONTEXT-ID context_id=1", "A-SYNC zeros=4",
+                              "BRANCH-ADDRESS target=1/1+info C=0 AltISA=0 exception[3:0]=0 NS=0",
+                              "WAYPOINT-UPDATE target=1/4+info AltISA=0", "WAYPOINT-UPDATE target=0x8000/5/Jazelle"})
         EXPECT_FALSE(from_text(wrong, plain).has_value()) << wrong;
 }
 

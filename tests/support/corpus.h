@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace waymark::testing {
+namespace waymark::support {
 
 inline std::filesystem::path corpus_folder() {
     if (const char* folder = std::getenv("WAYMARK_CORPUS"); folder != nullptr && *folder != '\0') return folder;
@@ -36,10 +36,10 @@ inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace waymark::testing
+}  // namespace waymark::support
 
 /// First in a test that reads `name` from the corpus: skips it, saying why, where there is none.
 #define WM_NEEDS_CORPUS(name)                                                                                     \
     do {                                                                                                          \
-        if (const auto wm_why = ::waymark::testing::corpus_absent(name); !wm_why.empty()) GTEST_SKIP() << wm_why; \
+        if (const auto wm_why = ::waymark::support::corpus_absent(name); !wm_why.empty()) GTEST_SKIP() << wm_why; \
     } while (false)

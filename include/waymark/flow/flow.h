@@ -56,7 +56,7 @@ struct Range {
 };
 
 enum class TraceOnReason : std::uint8_t {
-    begin,         ///< first synchronisation, or the first after a gap
+    begin,         ///< synchronised at a periodic point, at first or after a gap: tracing was on already
     enabled,       ///< tracing was off by the unit's own choice: a filter, a prohibited region
     overflow,      ///< the unit's FIFO overflowed: an unknown stretch of execution is missing
     debug_restart  ///< the core left Debug state

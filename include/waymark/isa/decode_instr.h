@@ -18,12 +18,12 @@ struct DecodeOptions {
 
 /// What tracing needs to know of one instruction.
 struct Instruction {
-    Address target{};            ///< direct: where it goes if taken; barrier: the next instruction; else 0
-    std::uint8_t bytes = 0;      ///< 2 or 4
+    Address target{};        ///< direct: where it goes if taken; barrier: the next instruction; else 0
+    std::uint8_t bytes = 0;  ///< 2 or 4
     Waypoint waypoint = Waypoint::none;
-    Isa target_isa = Isa::a32;   ///< direct and barrier: the instruction set there
-    bool link = false;           ///< leaves a return address: pushes on the return stack
-    bool conditional = false;    ///< by its own opcode (IT blocks are not tracked); informative
+    Isa target_isa = Isa::a32;  ///< direct and barrier: the instruction set there
+    bool link = false;          ///< leaves a return address: pushes on the return stack
+    bool conditional = false;   ///< by its own opcode (IT blocks are not tracked); informative
     bool exception_return = false;
     bool function_return = false;  ///< BX LR, POP {..pc}, MOV pc, LR and the like: by convention a return; informative
     bool undefined = false;        ///< permanently undefined (UDF): execution never passes it
@@ -35,15 +35,16 @@ struct Instruction {
 
 /// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32, the halfword for 16-bit Thumb,
 /// `first << 16 | second` for 32-bit Thumb (the caller finds out which by `is_thumb_32`; `thumb_32` says which it is).
-/// `isa` is a32, t32 or tee; of another instruction set nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits.
+/// `isa` is a32, t32 or tee; of another instruction set nothing is a waypoint and `bytes` is 0. Targets wrap at 32
+/// bits.
 [[nodiscard]] Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32,
                                        const DecodeOptions& options);
 
 /// An instruction fetched from memory.
 struct Fetched {
     std::uint32_t opcode{};
-    std::uint8_t bytes{};      ///< 2 or 4; 0: the memory holding it, or its second half, is not known
-    std::uint32_t section{};   ///< of its first byte
+    std::uint8_t bytes{};     ///< 2 or 4; 0: the memory holding it, or its second half, is not known
+    std::uint32_t section{};  ///< of its first byte
     friend bool operator==(const Fetched&, const Fetched&) = default;
 };
 

@@ -223,7 +223,7 @@ struct TargetField {
         }
         if (t.information) out += "+info";
     }
-    static bool scan(std::string_view text, Target& t);
+    bool scan(std::string_view text, Target& t) const;
     void random(wire::Random& r, Target& t) const {
         t.bytes = static_cast<std::uint8_t>(1 + r() % 5);
         constexpr Isa isas[] = {Isa::a32, Isa::t32, Isa::jazelle};

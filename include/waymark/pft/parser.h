@@ -33,6 +33,12 @@ inline constexpr bool handles_all<H, wire::PacketList<P...>> = (std::invocable<H
 template <class H>
 concept PacketHandler = handles_all<H> && std::invocable<H&, const Gap&>;
 
+/// Stops the compiler at the packet a handler forgot: the message names P.
+template <class H, class P>
+consteval void check_handles() {
+    static_assert(std::invocable<H&, const P&, Extent>, "the handler has no overload for packet P");
+}
+
 /// What one try at a packet gave.
 struct Parsed {
     Step step{};
@@ -80,6 +86,7 @@ class Parser {
 public:
     /// Both are borrowed and must outlive the parser.
     Parser(const Config& config, Handler& handler) : config_(config), handler_(handler) {
+        Packets::for_each([]<class P>() { check_handles<Handler, P>(); });
         static_assert(PacketHandler<Handler>, "the handler must take every packet of pft::Packets, and Gap");
     }
 

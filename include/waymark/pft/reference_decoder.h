@@ -24,7 +24,8 @@ public:
     void feed(Bytes bytes);
     /// What comes next does not follow what came before (docs/spec/pft.md, 6.4 and 6.5).
     void reset();
-    /// The stream ends here: reports what is left over and delivers everything to the sink.
+    /// The stream ends here: reports what is left over and delivers everything to the sink. Bytes fed after it are
+    /// another stream's, which needs its own A-sync and I-sync; offsets go on.
     void finish();
     /// Whole packets met so far.
     [[nodiscard]] std::uint64_t packets() const;

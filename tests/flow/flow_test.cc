@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "waymark/flow/blocks.h"
+#include "waymark/flow/summary.h"
+
+namespace waymark::flow {
+namespace {
+
+Block block(std::uint64_t start, std::uint32_t bytes = 8) {
+    return {.start = start, .bytes = bytes, .instructions = bytes / 4, .end = End::direct, .last_bytes = 4};
+}
+
+TEST(BlockTable, SameBlockSameId) {
+    BlockTable table;
+    EXPECT_EQ(table.intern(block(0x8000)), 0U);
+    EXPECT_EQ(table.intern(block(0x9000)), 1U);
+    EXPECT_EQ(table.intern(block(0x8000)), 0U);
+    EXPECT_EQ(table.intern(block(0x8000, 12)), 2U);
+    Block other = block(0x8000);
+    other.section = 1;
+    EXPECT_EQ(table.intern(other), 3U);
+    EXPECT_EQ(table.blocks().size(), 4U);
+}
+
+TEST(BlockTable, SpansStayValidWhileItGrows) {
+    BlockTable table;
+    (void)table.intern(block(0));
+    const auto before = table.blocks();
+    for (std::uint32_t i = 1; i < 10000; ++i) EXPECT_EQ(table.intern(block(i * 16)), i);
+    EXPECT_EQ(before.size(), 1U);
+    EXPECT_EQ(before[0], block(0));
+    for (std::uint32_t i = 0; i < 10000; ++i) EXPECT_EQ(table.blocks()[i], block(i * 16));
+}
+
+class Recorder final : public Sink {
+public:
+    void consume(const Batch& batch) override {
+        ++batches;
+        in_order(
+            batch,
+            [&](const Block& b, const Range& r) {
+                text.push_back("r" + std::to_string(b.start) + "@" + std::to_string((batch.base + r.offset).value));
+            },
+            [&](const Event& e) { text.push_back("e@" + std::to_string(e.offset.value)); });
+    }
+    unsigned batches = 0;
+    std::vector<std::string> text;
+};
+
+TEST(BatchWriter, KeepsTheOrder) {
+    Recorder sink;
+    BlockTable table;
+    BatchWriter out(table, sink);
+    const std::uint32_t id = table.intern(block(16));
+    out.event({1}, Trigger{});
+    out.range(id * 2, {2});
+    out.range(id * 2, {3});
+    out.event({4}, Trigger{});
+    out.event({5}, Trigger{});
+    out.range(id * 2, {6});
+    out.flush();
+    out.flush();
+    EXPECT_EQ(sink.text, (std::vector<std::string>{"e@1", "r16@2", "r16@3", "e@4", "e@5", "r16@6"}));
+    EXPECT_EQ(sink.batches, 1U);
+}
+
+TEST(BatchWriter, ManyElementsAndFarOffsets) {
+    Recorder sink;
+    BlockTable table;
+    BatchWriter out(table, sink);
+    const std::uint32_t id = table.intern(block(0));
+    std::vector<std::string> expected;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+        const Offset at{i * 0x1000'0000};  // beyond 2^32 after sixteen
+        if (i % 3 == 0) {
+            out.event(at, Trigger{});
+            expected.push_back("e@" + std::to_string(at.value));
+        } else {
+            out.range(id * 2 + 1, at);
+            expected.push_back("r0@" + std::to_string(at.value));
+        }
+    }
+    out.flush();
+    EXPECT_EQ(sink.text, expected);
+}
+
+TEST(Summary, CountsAndHashes) {
+    Summary summary;
+    BlockTable table;
+    BatchWriter out(table, summary);
+    const std::uint32_t id = table.intern(block(0x8000));
+    out.range(id * 2 + 1, {0}, 5);
+    out.range(id * 2, {1});
+    out.event({2}, Gap{{2}, {9}, GapReason::malformed_packet});
+    out.event({9}, TraceOn{TraceOnReason::overflow, 7});
+    out.event({9}, Timestamp{.value = 3, .known = false});
+    out.event({9}, Timestamp{.value = 4});
+    out.event({9}, Exception{14, {}, {}, 1});
+    out.event({9}, NoMemory{});
+    out.event({9}, Inconsistency{Conflict::runaway_walk, {}, {}});
+    out.event({9}, Cycles{100});
+    out.flush();
+    const Totals& t = summary.totals();
+    EXPECT_EQ(t.ranges, 2U);
+    EXPECT_EQ(t.instructions, 4U);
+    EXPECT_EQ(t.cycles, 113U);
+    EXPECT_EQ(t.gaps[static_cast<unsigned>(GapReason::malformed_packet)].bytes, 7U);
+    EXPECT_EQ(t.gap_bytes(), 7U);
+    EXPECT_EQ(t.first_timestamp, 4U);
+    EXPECT_EQ(t.exceptions, 1U);
+    EXPECT_EQ(t.no_memory, 1U);
+    EXPECT_TRUE(t.has_gaps());
+    std::uint64_t h = 1469598103934665603U;
+    for (unsigned i = 0; i < 2; ++i)
+        for (const std::uint64_t address : {0x8000U, 0x8008U}) h = (h ^ address) * 1099511628211U;
+    EXPECT_EQ(t.hash, h);
+}
+
+TEST(Summary, PaddingIsNoGap) {
+    Totals t;
+    t.gaps[static_cast<unsigned>(GapReason::padding)] = {1, 3};
+    EXPECT_FALSE(t.has_gaps());
+    t.gaps[static_cast<unsigned>(GapReason::unsynchronised)] = {1, 3};
+    EXPECT_TRUE(t.has_gaps());
+}
+
+}  // namespace
+}  // namespace waymark::flow

@@ -1,0 +1,445 @@
+// Random programs, random executions of them, and their trace under random configurations: what both decoders must
+// give is known without any decoder. docs/spec/pft.md, sections 4 and 5.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pft/support.h"
+#include "support/elements.h"
+#include "support/synthetic.h"
+#include "support/trace_writer.h"
+#include "waymark/pft/decoder.h"
+#include "waymark/pft/reference_decoder.h"
+
+namespace waymark::pft {
+namespace {
+
+using synthetic::Element;
+using synthetic::Kind;
+
+/// One random program, execution and configuration.
+struct Case {
+    std::uint64_t seed;
+    Config config;
+    synthetic::Program program;
+    std::vector<std::uint8_t> bytes;
+    std::vector<Element> truth;
+    std::vector<synthetic::SyncPoint> syncs;
+    std::uint64_t traced = 0;
+};
+
+Config random_config(synthetic::Random& random) {
+    Config c;
+    c.cycle_accurate = random.half();
+    c.return_stack = random.half();
+    c.branch_broadcast = !c.return_stack && random.chance(3000);
+    c.timestamps = random.half();
+    c.barrier_waypoints = random.chance(3000);
+    c.minor_version = random.chance(2500) ? 0 : 1;
+    c.vmid_trace = c.minor_version == 1 && random.chance(3000);
+    constexpr std::uint8_t sizes[] = {0, 0, 1, 2, 4};
+    c.context_id_bytes = sizes[random.below(5)];
+    c.timestamp_bytes = c.minor_version == 1 && random.half() ? 9 : 7;
+    c.gray_timestamps = c.minor_version == 0 || random.half();
+    c.update_is_compression_base = random.half();
+    c.hyp_kept_without_info_1 = random.half();
+    return c;
+}
+
+struct Shape {
+    std::uint64_t steps = 1500;
+    std::uint32_t most_sync_bytes = 1060;
+};
+
+Case make_case(std::uint64_t seed, Shape shape = {}) {
+    synthetic::Random random(seed * 0x10001 + 7);
+    Case c;
+    c.seed = seed;
+    c.config = random_config(random);
+
+    synthetic::ProgramOptions program;
+    program.seed = random();
+    program.blocks = random.chance(3000) ? 30 : random.chance(500) ? 5000 : 300;
+    program.sections = 1 + random.below(6);
+    program.tee = random.chance(3000);
+    program.barrier_waypoints = c.config.barrier_waypoints;
+    c.program = make_program(program);
+    c.program.memory.one_view = random.chance(7000);
+
+    synthetic::WalkOptions walk;
+    walk.seed = random();
+    walk.trustzone = random.chance(7000);
+    walk.virtualization = c.config.minor_version == 1 && walk.trustzone && random.half();
+    walk.prohibited = random.chance(2000) ? 10 : 0;
+    if (random.chance(2000)) walk.exceptions = 2000;
+
+    synthetic::TraceWriterOptions writer;
+    writer.seed = random();
+    writer.sync_bytes = random.chance(2000) ? 0 : 60 + random.below(shape.most_sync_bytes - 60);
+    writer.return_stack_depth = 1 + random.below(16);
+    writer.trigger_chance = random.below(60);
+    writer.ignore_chance = random.below(60);
+    writer.timestamp_chance = random.below(200);
+    writer.barrier_packet_chance = 3000;
+    writer.delay_isync = random.half();
+    if (random.chance(3000)) {
+        writer.exclude = random.half();
+        for (unsigned i = random.below(3) + 1; i != 0; --i) {
+            const auto& b = c.program.blocks[random.below(static_cast<std::uint32_t>(c.program.blocks.size()))].block;
+            const std::uint64_t from = b.start & ~std::uint64_t{0xff};
+            writer.ranges.emplace_back(from, from + 0x100 + random.below(0x2000));
+        }
+    }
+
+    synthetic::TraceWriter out(c.config, writer);
+    synthetic::Walk(c.program, walk).run(out, shape.steps);
+    out.finish();
+    c.bytes = out.bytes();
+    c.truth = out.truth();
+    c.syncs = out.syncs();
+    c.traced = out.traced();
+    return c;
+}
+
+template <class D>
+std::vector<Element> decode(const Config& config, const isa::CodeReader& code, Bytes bytes,
+                            const std::vector<std::size_t>& cuts = {}) {
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::BatchWriter out(table, sink);
+    D decoder(config, code, out);
+    std::size_t from = 0;
+    for (const std::size_t cut : cuts) {
+        decoder.feed(bytes.subspan(from, cut - from));
+        from = cut;
+    }
+    decoder.feed(bytes.subspan(from));
+    decoder.finish();
+    return sink.take();
+}
+
+std::string describe(const Case& c) {
+    return "seed " + std::to_string(c.seed) + (c.config.cycle_accurate ? " CA" : "") +
+           (c.config.return_stack ? " return-stack" : "") + (c.config.branch_broadcast ? " broadcast" : "") +
+           (c.config.timestamps ? " timestamps" : "") + (c.config.vmid_trace ? " VMID" : "") + " context-id " +
+           std::to_string(c.config.context_id_bytes) + " v1." + std::to_string(c.config.minor_version);
+}
+
+std::vector<std::size_t> random_cuts(synthetic::Random& random, std::size_t size) {
+    std::vector<std::size_t> cuts;
+    const std::uint32_t longest = 1U << random.below(12);
+    for (std::size_t at = random.below(longest); at < size; at += 1 + random.below(longest)) cuts.push_back(at);
+    return cuts;
+}
+
+TEST(GroundTruth, BothDecodersGiveWhatRan) {
+    std::uint64_t traced = 0, elements = 0;
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        const Case c = make_case(seed);
+        SCOPED_TRACE(describe(c));
+        const std::vector<Element> reference = decode<ReferenceDecoder>(c.config, c.program.memory, c.bytes);
+        ASSERT_EQ(difference(reference, c.truth, "reference", "truth"), "");
+        const std::vector<Element> fast = decode<Decoder>(c.config, c.program.memory, c.bytes);
+        ASSERT_EQ(difference(fast, c.truth, "fast", "truth"), "");
+        traced += c.traced;
+        elements += c.truth.size();
+    }
+    std::printf("%llu waypoints and exceptions, %llu elements\n", static_cast<unsigned long long>(traced),
+                static_cast<unsigned long long>(elements));
+}
+
+/// Decodes with both, which must agree in every element.
+std::vector<Element> decode_both(const Config& config, const isa::CodeReader& code, Bytes bytes,
+                                 const std::vector<std::size_t>& cuts = {}) {
+    std::vector<Element> reference = decode<ReferenceDecoder>(config, code, bytes);
+    const std::vector<Element> fast = decode<Decoder>(config, code, bytes, cuts);
+    EXPECT_EQ(difference(fast, reference, "fast", "reference"), "");
+    return reference;
+}
+
+TEST(GroundTruth, HoldsForAnyCutOfTheInput) {
+    for (std::uint64_t seed = 1001; seed <= 1060; ++seed) {
+        const Case c = make_case(seed, {.steps = 400});
+        SCOPED_TRACE(describe(c));
+        synthetic::Random random(seed);
+        for (unsigned i = 0; i < 4; ++i) {
+            const std::vector<std::size_t> cuts = random_cuts(random, c.bytes.size());
+            ASSERT_EQ(difference(decode<ReferenceDecoder>(c.config, c.program.memory, c.bytes, cuts), c.truth), "");
+            ASSERT_EQ(difference(decode<Decoder>(c.config, c.program.memory, c.bytes, cuts), c.truth), "");
+        }
+    }
+}
+
+bool overlaps(const flow::Block& b, const std::pair<std::uint64_t, std::uint64_t>& hole) {
+    return b.start < hole.second && hole.first < b.start + b.bytes;
+}
+
+/// What is left of the truth when some memory is not known: nothing from the first block that touches a hole up to the
+/// next packet with an address. Section 4.4.
+std::vector<Element> with_holes(const Case& c, const synthetic::Memory& memory) {
+    std::vector<Element> out;
+    bool known = false;
+    std::size_t sync = 0;
+    for (Element e : c.truth) {
+        while (sync < c.syncs.size() && c.syncs[sync].isync <= e.offset) {
+            known = true;
+            ++sync;
+        }
+        if (e.kind == Kind::range) {
+            const bool address_follows = (c.bytes[e.offset] & 1U) != 0;
+            if (known && std::any_of(memory.holes.begin(), memory.holes.end(),
+                                     [&](const auto& hole) { return overlaps(e.block, hole); }))
+                known = false;
+            if (known) out.push_back(e);
+            if (address_follows) known = true;
+            continue;
+        }
+        if (e.kind == Kind::exception) {
+            if (!known) e.b = Element::absent;
+            known = e.a != 1;
+        }
+        out.push_back(e);
+    }
+    return out;
+}
+
+/// Takes out what stands for missing memory, after checking that it does.
+std::vector<Element> without_misses(const std::vector<Element>& found, const synthetic::Memory& memory) {
+    std::vector<Element> out;
+    for (const Element& e : found) {
+        if (e.kind == Kind::cycles) continue;
+        if (e.kind != Kind::no_memory) {
+            out.push_back(e);
+            continue;
+        }
+        // The first halfword of the instruction may still be known.
+        EXPECT_TRUE(std::any_of(memory.holes.begin(), memory.holes.end(), [&](const auto& hole) {
+            return hole.first <= e.a + 2 && e.a < hole.second;
+        })) << to_text(e);
+        if (!out.empty() && out.back().kind == Kind::range && out.back().offset == e.offset &&
+            out.back().block.end == flow::End::not_a_waypoint && out.back().block.start + out.back().block.bytes == e.a)
+            out.pop_back();
+    }
+    return out;
+}
+
+TEST(GroundTruth, MissingMemoryHidesOnlyWhatLiesInIt) {
+    std::size_t kept = 0, all = 0;
+    for (std::uint64_t seed = 2001; seed <= 2150; ++seed) {
+        Case c = make_case(seed);
+        SCOPED_TRACE(describe(c));
+        synthetic::Random random(seed);
+        synthetic::Memory memory = c.program.memory;
+        for (unsigned i = 1 + random.below(4); i != 0; --i) {
+            const auto& b = c.program.blocks[random.below(static_cast<std::uint32_t>(c.program.blocks.size()))].block;
+            const std::uint64_t first = (b.start + random.below(b.bytes)) & ~std::uint64_t{1};
+            memory.holes.emplace_back(first, first + 2 + random.below(256) * 2);
+        }
+        const std::vector<Element> found = decode_both(c.config, memory, c.bytes, random_cuts(random, c.bytes.size()));
+        ASSERT_FALSE(HasFailure());
+        if (c.config.return_stack) continue;  // entries are lost with the calls that made them: less is known
+        const std::vector<Element> expected = with_holes(c, memory);
+        ASSERT_EQ(difference(without_misses(found, memory), expected), "");
+        kept += expected.size();
+        all += c.truth.size();
+    }
+    std::printf("%zu of %zu elements lie outside the holes\n", kept, all);
+}
+
+/// Flow from behind offset `from` on, each element with the context it ran in: what must be right again after a
+/// synchronisation. The VMID may stay unknown up to its packet.
+std::vector<Element> flow_after(const std::vector<Element>& elements, std::uint64_t from, std::uint64_t add,
+                                std::uint64_t subtract) {
+    std::vector<Element> out;
+    std::uint64_t context = 0;
+    for (const Element& e : elements) {
+        if (e.kind == Kind::context) context = e.a | e.b << 1 | e.c << 2;
+        if (e.offset <= from || e.kind == Kind::context) continue;
+        Element next = e;
+        next.offset = e.offset + add - subtract;
+        if (e.kind == Kind::range || e.kind == Kind::exception || e.kind == Kind::exception_return) next.d = context;
+        out.push_back(next);
+    }
+    return out;
+}
+
+/// Every address that ran must be mapped.
+void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory& memory) {
+    for (const Element& e : elements) {
+        if (e.kind != Kind::range) continue;
+        for (std::uint64_t at = e.block.start; at < e.block.start + e.block.bytes;) {
+            const Bytes piece = memory.at({at & 0xffffffff}, {}).bytes;
+            ASSERT_FALSE(piece.empty()) << to_text(e);
+            at += piece.size();
+        }
+    }
+}
+
+struct Damage {
+    std::vector<std::uint8_t> bytes;
+    std::size_t first, end;  ///< [first, end) of the whole bytes
+    std::uint64_t added, dropped;
+};
+
+Damage damage(const std::vector<std::uint8_t>& bytes, synthetic::Random& random) {
+    Damage d{bytes, 0, 0, 0, 0};
+    const auto size = static_cast<std::uint32_t>(bytes.size());
+    d.first = random.below(size);
+    const std::uint32_t length =
+        std::min(1 + random.below(random.half() ? 4 : 60), size - static_cast<std::uint32_t>(d.first));
+    d.end = d.first + length;
+    const auto at = d.bytes.begin() + static_cast<std::ptrdiff_t>(d.first);
+    switch (random.below(4)) {
+        case 0: *at = static_cast<std::uint8_t>(*at ^ (1U << random.below(8))); break;
+        case 1:
+            for (std::uint32_t i = 0; i < length; ++i)
+                at[static_cast<std::ptrdiff_t>(i)] = static_cast<std::uint8_t>(random());
+            break;
+        case 2:
+            d.bytes.erase(at, at + static_cast<std::ptrdiff_t>(length));
+            d.dropped = length;
+            break;
+        default: {
+            std::vector<std::uint8_t> more(length);
+            for (auto& byte : more) byte = static_cast<std::uint8_t>(random.half() ? random() : 0);
+            d.bytes.insert(at, more.begin(), more.end());
+            d.added = length;
+            break;
+        }
+    }
+    return d;
+}
+
+TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
+    unsigned recovered = 0, late = 0, none = 0, gaps = 0;
+    for (std::uint64_t seed = 3001; seed <= 3150; ++seed) {
+        const Case c = make_case(seed, {.steps = 800, .most_sync_bytes = 300});
+        if (c.bytes.empty()) continue;
+        SCOPED_TRACE(describe(c));
+        synthetic::Random random(seed);
+        for (unsigned i = 0; i < 8; ++i) {
+            const Damage d = damage(c.bytes, random);
+            SCOPED_TRACE("damage " + std::to_string(i) + " at " + std::to_string(d.first));
+            const std::vector<Element> found =
+                decode_both(c.config, c.program.memory, d.bytes, random_cuts(random, d.bytes.size()));
+            expect_mapped(found, c.program.memory);
+            ASSERT_FALSE(HasFailure());
+            gaps += static_cast<unsigned>(
+                std::count_if(found.begin(), found.end(), [](const Element& e) { return e.kind == Kind::gap; }));
+            // A damaged packet may swallow the next A-sync, never more than that one in a row can matter: from the
+            // first that is recognised on, all is right again.
+            std::vector<std::uint64_t> asyncs;
+            for (const auto& item : test::collect(d.bytes, c.config).items)
+                if (item.text.starts_with("A-SYNC")) asyncs.push_back(item.first.value + item.bytes);
+            bool first = true;
+            bool done = false;
+            for (const synthetic::SyncPoint& s : c.syncs) {
+                if (!s.own_async || s.async < d.end || done) continue;
+                // Damage before it may lengthen its run of zeros: what counts is where it ends.
+                if (!std::binary_search(asyncs.begin(), asyncs.end(), s.async + 6 + d.added - d.dropped)) {
+                    if (first) ++late;
+                    first = false;
+                    continue;
+                }
+                ASSERT_EQ(difference(flow_after(found, s.isync + d.added - d.dropped, 0, 0),
+                                     flow_after(c.truth, s.isync, d.added, d.dropped)),
+                          "");
+                done = true;
+            }
+            ++(done ? recovered : none);
+        }
+    }
+    std::printf("%u recovered, %u of them missed one A-sync, %u had none behind the damage; %u gaps\n", recovered, late,
+                none, gaps);
+    EXPECT_LT(late * 20, recovered);
+}
+
+TEST(GroundTruth, DecodingMayStartAnywhere) {
+    for (std::uint64_t seed = 4001; seed <= 4100; ++seed) {
+        const Case c = make_case(seed, {.steps = 800});
+        if (c.bytes.size() < 2) continue;  // all of it filtered out
+        SCOPED_TRACE(describe(c));
+        synthetic::Random random(seed);
+        const std::size_t from = 1 + random.below(static_cast<std::uint32_t>(c.bytes.size() - 1));
+        const std::vector<Element> found = decode_both(c.config, c.program.memory, Bytes(c.bytes).subspan(from), {});
+        ASSERT_FALSE(HasFailure());
+        const auto s = std::find_if(c.syncs.begin(), c.syncs.end(),
+                                    [&](const synthetic::SyncPoint& p) { return p.own_async && p.async >= from; });
+        if (s == c.syncs.end()) continue;
+        ASSERT_EQ(difference(flow_after(found, s->isync - from, 0, 0), flow_after(c.truth, s->isync, 0, from)), "");
+    }
+}
+
+TEST(GroundTruth, AWrongImageIsSurvived) {
+    for (std::uint64_t seed = 5001; seed <= 5120; ++seed) {
+        Case c = make_case(seed, {.steps = 800});
+        SCOPED_TRACE(describe(c));
+        synthetic::Random random(seed);
+        synthetic::Memory other = c.program.memory;
+        c.config.max_walk_bytes = random.half() ? 512 * 1024 : 16 + random.below(600);
+        switch (random.below(3)) {
+            case 0: other = synthetic::make_program({.seed = seed, .blocks = 200, .tee = true}).memory; break;
+            case 1:
+                for (auto& s : other.sections)
+                    for (auto& byte : s.bytes)
+                        if (random.chance(300)) byte = static_cast<std::uint8_t>(random());
+                break;
+            default:
+                for (auto& s : other.sections)
+                    for (auto& byte : s.bytes) byte = static_cast<std::uint8_t>(random());
+                break;
+        }
+        expect_mapped(decode_both(c.config, other, c.bytes, random_cuts(random, c.bytes.size())), other);
+        ASSERT_FALSE(HasFailure());
+    }
+}
+
+/// Packets in an order no macrocell would send, many of them with addresses where there is code.
+TEST(GroundTruth, DecodersAgreeOnArbitraryPackets) {
+    for (std::uint64_t seed = 6001; seed <= 6150; ++seed) {
+        synthetic::Random random(seed);
+        wire::Random wild(seed);
+        Config config = random_config(random);
+        config.max_walk_bytes = random.half() ? 512 * 1024 : 16 + random.below(600);
+        synthetic::Program program = synthetic::make_program({.seed = seed, .blocks = 200, .tee = true});
+        program.memory.one_view = random.half();
+        std::vector<std::uint8_t> bytes;
+        const auto somewhere = [&] {
+            return program.blocks[random.below(static_cast<std::uint32_t>(program.blocks.size()))].block;
+        };
+        encode(bytes, ASync{}, config);
+        for (unsigned i = 0; i < 1500; ++i) {
+            Packet packet = test::random_packet(wild, config);
+            if (auto* isync = std::get_if<ISync>(&packet); isync != nullptr && !random.chance(1000)) {
+                const flow::Block b = somewhere();
+                isync->address_31_1 = static_cast<std::uint32_t>(b.start >> 1);
+                isync->thumb = b.isa != Isa::a32;
+                isync->alt_isa = b.isa == Isa::tee;
+            }
+            const auto aim = [&](Target& target) {
+                if (random.chance(1000)) return;
+                const flow::Block b = somewhere();
+                const Isa isa = b.isa == Isa::a32 ? Isa::a32 : Isa::t32;
+                target = {static_cast<std::uint32_t>((b.start + 4 * random.below(8)) >> address_shift(isa)), 5, isa,
+                          target.information && target.bytes == 5};
+            };
+            if (auto* branch = std::get_if<BranchAddress>(&packet)) {
+                aim(branch->target);
+                if (!branch->target.information) branch->exception_3_0 = branch->exception_8_4 = 0;
+            }
+            if (auto* update = std::get_if<WaypointUpdate>(&packet)) aim(update->target);
+            if (random.chance(50)) bytes.push_back(static_cast<std::uint8_t>(random()));
+            encode(bytes, packet, config);
+        }
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        expect_mapped(decode_both(config, program.memory, bytes, random_cuts(random, bytes.size())), program.memory);
+        ASSERT_FALSE(HasFailure());
+    }
+}
+
+}  // namespace
+}  // namespace waymark::pft

@@ -1,0 +1,146 @@
+/// Random AArch32 programs and random executions of them: ground truth for decoders. What each instruction is follows
+/// from how it was made, not from decoding it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "support/random.h"
+#include "support/trace_writer.h"
+#include "waymark/flow/flow.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::synthetic {
+
+/// Pieces of memory at addresses; the section id is the index.
+class Memory final : public isa::CodeReader {
+public:
+    struct Section {
+        std::uint64_t address{};
+        std::vector<std::uint8_t> bytes;
+    };
+
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
+    [[nodiscard]] isa::Space view(const isa::Space& space) const override { return one_view ? isa::Space{} : space; }
+    [[nodiscard]] std::uint32_t section_of(std::uint64_t address) const;
+
+    /// Ascending, without overlap.
+    std::vector<Section> sections;
+    /// Addresses [first, second) that answer as if nothing were there.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> holes;
+    /// The same memory in every space; if false, decoders must assume that each space differs.
+    bool one_view = true;
+};
+
+struct ProgramOptions {
+    std::uint64_t seed = 1;
+    unsigned blocks = 300;                  ///< about so many
+    unsigned sections = 3;                  ///< of code, beside those of the vectors
+    bool tee = false;                       ///< some ThumbEE functions
+    bool barrier_waypoints = false;         ///< Config::barrier_waypoints: DMB and DSB end blocks
+    bool a32_eret = true;                   ///< the A32 ERET occurs
+    std::uint32_t large_block_chance = 30;  ///< in 10 000 blocks: longer than 4096 bytes
+};
+
+/// How the waypoint instruction of a block goes on, beyond what flow::Block says.
+enum class Going : std::uint8_t {
+    direct,         ///< to `target`
+    call,           ///< to `target`, and returns behind the block
+    call_anywhere,  ///< to any function start, and returns behind the block
+    jump_anywhere,  ///< to any function start
+    jump_exchange,  ///< the same, or to Jazelle
+    jump_same_isa,  ///< to any function start in the same instruction set
+    jump_near,      ///< to a block of the same function, in the same instruction set
+    function_return,
+    exception_return,
+    next,  ///< barriers, ENTERX, LEAVEX
+};
+
+/// A block as the program was laid out.
+struct ProgramBlock {
+    flow::Block block{};
+    std::uint32_t target_block{};  ///< of a direct branch
+    std::uint32_t function{};
+    std::uint32_t first_size{};  ///< index into Program::sizes
+    std::uint32_t trap = none;   ///< index of an instruction in it that raises `trap_number`
+    std::uint8_t trap_number{};
+    Going going{};
+    bool may_fail{};  ///< the waypoint instruction can fail: a block lies behind it
+    static constexpr std::uint32_t none = 0xffffffff;
+};
+
+struct ProgramFunction {
+    std::uint32_t first_block{}, blocks{};
+    Isa isa{};
+};
+
+struct Program {
+    Memory memory;
+    std::vector<ProgramBlock> blocks;  ///< in one function: one behind the other in memory
+    std::vector<ProgramFunction> functions;
+    std::vector<std::uint8_t> sizes;       ///< of every instruction of every block
+    std::vector<std::uint32_t> by_isa[3];  ///< functions that start in A32, T32, ThumbEE
+    std::vector<std::uint32_t> vectors;    ///< blocks, one for each exception and kind of table
+};
+
+[[nodiscard]] Program make_program(const ProgramOptions& options);
+
+/// Chances in 10 000 waypoints.
+struct WalkOptions {
+    std::uint64_t seed = 1;
+    std::uint32_t exceptions = 60;
+    std::uint32_t debug = 5;
+    std::uint32_t prohibited = 0;
+    std::uint32_t context_changes = 20;
+    std::uint32_t vmid_changes = 5;
+    std::uint32_t filter_changes = 10;
+    std::uint32_t overflows = 3;
+    std::uint32_t jazelle = 3000;         ///< in 10 000 BXJ
+    std::uint32_t security_changes = 10;  ///< by MCR or MSR, within a block
+    std::uint32_t wrong_returns = 200;    ///< in 10 000 returns
+    std::uint32_t odd_exceptions = 500;   ///< in 10 000 exceptions: numbers that no A/R core gives
+    bool trustzone = true;                ///< S and NS
+    bool virtualization = false;          ///< Hyp
+};
+
+/// An execution, waypoint by waypoint.
+class Walk {
+public:
+    Walk(const Program& program, const WalkOptions& options);
+    /// Goes on for so many waypoints and exceptions.
+    void run(TraceWriter& writer, std::uint64_t steps);
+
+private:
+    struct Position {
+        std::uint32_t block{};
+        std::uint32_t instruction{};  ///< index in the block
+    };
+    struct Frame {
+        Position back;
+        bool ns{}, hyp{};
+    };
+
+    void step(TraceWriter& writer);
+    void changes(TraceWriter& writer);
+    void interrupt(TraceWriter& writer, std::uint32_t at, std::uint32_t number, bool trap);
+    void go(TraceWriter& writer);
+    [[nodiscard]] flow::Block part(std::uint32_t to) const;
+    [[nodiscard]] Position function_start(std::uint32_t function) const;
+    [[nodiscard]] Position anywhere(bool same_isa);
+    [[nodiscard]] pft::Place place(Position position) const;
+    [[nodiscard]] const ProgramBlock& block() const { return program_.blocks[at_.block]; }
+
+    const Program& program_;
+    const WalkOptions options_;
+    Random random_;
+    Position at_;
+    std::uint64_t address_ = 0;  ///< of at_
+    bool ns_ = false, hyp_ = false, filtered_ = false;
+    std::uint64_t cycle_ = 100;
+    std::vector<Position> calls_;
+    std::vector<Frame> exceptions_;
+};
+
+}  // namespace waymark::synthetic
