@@ -329,7 +329,7 @@ Result<std::unique_ptr<ByteStream>> open_unless_empty(const std::filesystem::pat
 Error empty_file(const std::filesystem::path& path) {
     return Error{
         Errc::bad_format,
-        fmt::format("{}: is empty, but trace or memory contents were expected; check that the capture was saved",
+        fmt::format("{}: is empty; check that the capture was saved",
                     path == "-" ? "standard input" : path.string())};
 }
 

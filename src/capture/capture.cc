@@ -42,6 +42,7 @@ Buffer::Format buffer_format(std::string_view name) {
 }
 
 std::string to_string(const Problem& problem) {
+    if (problem.file.empty()) return problem.message;
     if (problem.line == 0) return fmt::format("{}: {}", problem.file.string(), problem.message);
     return fmt::format("{}:{}: {}", problem.file.string(), problem.line, problem.message);
 }

@@ -678,11 +678,12 @@ void SnapshotReader::check_buffer_file(const Ini& ini, const IniEntry& entry, co
     const bool compressed = extension == ".gz" || extension == ".zst";
     const bool single_file = entry.value.find(',') == std::string::npos;
     if (buffer.format == Buffer::Format::coresight && single_file && !compressed && *bytes % frame_bytes != 0)
-        problem(ini, entry.line,
-                fmt::format("'{}' of buffer '{}' holds {} bytes, which is no multiple of the {}-byte frames "
-                            "of format coresight; the last {} bytes are not a frame. If the file is trace of "
-                            "one source without frames, write format=source_data.",
-                            file.string(), buffer.name, *bytes, frame_bytes, *bytes % frame_bytes));
+        problem(
+            ini, entry.line,
+            fmt::format("'{}' of buffer '{}' holds {} bytes, which is no multiple of the {}-byte frames "
+                        "of format coresight; its end, from offset {:#x} on, is no frame. If the file was cut, copy "
+                        "it again; if it is trace of one source without frames, write format=source_data.",
+                        file.string(), buffer.name, *bytes, frame_bytes, *bytes - *bytes % frame_bytes));
 }
 
 /// A source by name or `@location`; a problem when there is none.

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "output.h"
 
@@ -13,6 +15,9 @@ using Run = std::function<Status()>;
 Run add_info(CLI::App& app);
 Run add_packets(CLI::App& app);
 Run add_flow(CLI::App& app);
+
+/// A check that an option's value is one of these words, in any case.
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
 /// The whole program; never throws.
 int run(int argc, char** argv);

@@ -55,10 +55,14 @@ std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const 
         const std::size_t count =
             handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes, at, 1, &instruction)
                            : 0;
-        out.push_back(
-            count == 0 ? fmt::format("{:08x}  {:<9}", at, opcode)
-                       : fmt::format("{:08x}  {:<9}  {} {}", at, opcode, instruction->mnemonic, instruction->op_str));
-        if (count != 0) cs_free(instruction, count);
+        std::string line = fmt::format("{:08x}  {}", at, opcode);
+        if (count != 0) {
+            const std::string_view operands = instruction->op_str;
+            line = fmt::format("{:08x}  {:<9}  {}{}{}", at, opcode, instruction->mnemonic, operands.empty() ? "" : " ",
+                               operands);
+            cs_free(instruction, count);
+        }
+        out.push_back(std::move(line));
         at += fetched.bytes;
     }
     return out;

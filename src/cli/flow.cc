@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "listing.h"
 #include "options.h"
+#include "trouble.h"
 #include "waymark/flow/summary.h"
 
 namespace waymark::cli {
@@ -19,17 +20,57 @@ struct FlowOptions {
     bool strict = false, disassemble = false, reference = false;
 };
 
-/// Passes batches on to a listing, if there is one, and counts them.
+/// Passes batches on to a listing, if there is one; counts them, and keeps the first of each kind of trouble.
 class Tee final : public flow::Sink {
 public:
-    explicit Tee(std::unique_ptr<flow::Sink> next) : next_(std::move(next)) {}
+    struct First {
+        Offset offset;         ///< in the buffer
+        Address address;       ///< in the program, where it has one
+        std::string sentence;  ///< where it needs one
+    };
+
+    Tee(const pipeline::StreamInfo& stream, std::unique_ptr<flow::Sink> next)
+        : offsets_(stream.offsets), next_(std::move(next)) {}
     void consume(const flow::Batch& batch) override {
         summary_.consume(batch);
+        for (const flow::Event& event : batch.events) {
+            if (event.before != 0) last_ = batch.ranges[event.before - 1].block();
+            note(event, batch.blocks);
+        }
+        if (!batch.ranges.empty()) last_ = batch.ranges.back().block();
         if (next_) next_->consume(batch);
     }
     [[nodiscard]] const flow::Totals& totals() const { return summary_.totals(); }
 
+    std::optional<First> contradiction, no_memory, long_walk;
+    std::array<std::optional<First>, gap_reasons> gaps;
+    std::uint64_t long_walks = 0;
+
 private:
+    void note(const flow::Event& event, std::span<const flow::Block> blocks) {
+        const auto keep = [&](std::optional<First>& first, Offset offset, Address address, std::string sentence) {
+            if (!first) first = First{offsets_.capture(offset), address, std::move(sentence)};
+        };
+        if (const auto* gap = std::get_if<Gap>(&event.what)) {
+            keep(gaps[static_cast<unsigned>(gap->reason)], gap->first, {}, {});
+        } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what)) {
+            keep(no_memory, event.offset, no->address, {});
+            const flow::Block* walked = last_ ? &blocks[*last_] : nullptr;
+            if (walked == nullptr || walked->bytes < implausible_bytes ||
+                walked->start + walked->bytes != no->address.value)
+                return;
+            ++long_walks;
+            keep(long_walk, event.offset, {walked->start}, {});
+        } else if (const auto* what = std::get_if<flow::Inconsistency>(&event.what);
+                   what != nullptr && !contradiction) {
+            keep(contradiction, event.offset, what->found, to_sentence(*what));
+        }
+    }
+
+    /// No program goes on for this long without a branch: what was walked is no code.
+    static constexpr std::uint32_t implausible_bytes = 64 * 1024;
+    const pipeline::OffsetMap& offsets_;
+    std::optional<std::uint32_t> last_;  // the block that ran last
     flow::Summary summary_;
     std::unique_ptr<flow::Sink> next_;
 };
@@ -40,6 +81,7 @@ struct Decoded {
     std::string buffer;
     std::uint64_t bytes, padding, packets;
     flow::Totals totals;
+    const Tee* tee;
 };
 
 void print_rows(Output& out, const flow::Totals& t) {
@@ -59,25 +101,54 @@ void print_rows(Output& out, const flow::Totals& t) {
     if (t.first_timestamp) out.print("  {:<28} {:>14}\n", "first timestamp", fmt::format("{:#x}", *t.first_timestamp));
     if (t.last_timestamp) out.print("  {:<28} {:>14}\n", "last timestamp", fmt::format("{:#x}", *t.last_timestamp));
     for (unsigned i = 0; i < gap_reasons; ++i)
-        if (t.gaps[i].times != 0)
-            out.print("  {:<28} {:>14}  {} bytes lost\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
-                      grouped(t.gaps[i].times), grouped(t.gaps[i].bytes));
+        if (t.gaps[i].times != 0 && static_cast<GapReason>(i) != GapReason::padding)
+            out.print("  {:<28} {:>14}  {}\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
+                      grouped(t.gaps[i].times), counted(t.gaps[i].bytes, "byte"));
     if (t.no_memory != 0) row("gap: no image there", t.no_memory);
     for (unsigned i = 0; i < flow::conflicts; ++i)
         if (t.inconsistencies[i] != 0)
-            row(fmt::format("contradiction: {}", flow::name(static_cast<flow::Conflict>(i))), t.inconsistencies[i]);
-    out.print("  {:<28}  {:#018x}\n", "hash", t.hash);
+            out.print("  {:<32} {:>10}\n", fmt::format("contradiction: {}", flow::name(static_cast<flow::Conflict>(i))),
+                      grouped(t.inconsistencies[i]));
+    out.print("  {:<24} {:#018x}\n", "hash", t.hash);
 }
 
-void print_summary(Output& out, const std::vector<Decoded>& all) {
+/// Where the bytes of a buffer went; they add up.
+void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
+    const auto row = [&](std::string_view name, std::uint64_t value) {
+        out.print("  {:<28} {:>14}\n", name, grouped(value));
+    };
+    out.print("buffer {} ({})\n", buffer.name, buffer.buffer->format_name);
+    row("bytes", buffer.bytes);
+    if (buffer.framed) {
+        using coresight::TraceIdClass;
+        const coresight::Totals& t = buffer.frames;
+        const std::uint64_t others = t.data_bytes(TraceIdClass::trigger) + t.data_bytes(TraceIdClass::flush) +
+                                     t.data_bytes(TraceIdClass::reserved);
+        row("  of sources", t.data_bytes(TraceIdClass::source));
+        row("  of frames and padding", t.overhead_bytes() + t.padding_bytes());
+        if (others != 0) row("  of triggers, reserved IDs", others);
+        if (t.unassociated != 0) row("  before the first ID", t.unassociated);
+        if (t.lost_bytes() != 0) row("  lost", t.lost_bytes());
+    }
+    out.write("\n");
+}
+
+void print_summary(Output& out, const pipeline::Report& report, const std::vector<Decoded>& all) {
+    for (const pipeline::BufferReport& buffer : report.buffers) print_buffer(out, buffer);
     flow::Totals sum;
     std::uint64_t bytes = 0, packets = 0, padding = 0;
     const auto head = [&](std::uint64_t n, std::uint64_t p, std::uint64_t pad, const flow::Totals& t) {
-        out.print("  {:<28} {:>14}\n", "bytes", grouped(n));
-        out.print("  {:<28} {:>14}\n", "  decoded", grouped(n - t.gap_bytes() - pad));
-        if (pad != 0) out.print("  {:<28} {:>14}\n", "  end mark", grouped(pad));
-        out.print("  {:<28} {:>14}\n", "  in gaps", grouped(t.gap_bytes()));
-        out.print("  {:<28} {:>14}\n", "packets", grouped(p));
+        const auto row = [&](std::string_view name, std::uint64_t value) {
+            out.print("  {:<28} {:>14}\n", name, grouped(value));
+        };
+        const auto in = [&](GapReason reason) { return t.gaps[static_cast<unsigned>(reason)].bytes; };
+        const std::uint64_t lost = t.gap_bytes() - in(GapReason::unsynchronised)-in(GapReason::padding);
+        row("bytes", n);
+        row("  decoded", n - t.gap_bytes() - pad);
+        if (pad + in(GapReason::padding) != 0) row("  padding", pad + in(GapReason::padding));
+        row("  unsynchronised", in(GapReason::unsynchronised));
+        row("  lost", lost);
+        row("packets", p);
     };
     for (const Decoded& d : all) {
         out.print("source {} ({}{}{}), buffer {}\n", d.source->label(), d.source->type,
@@ -96,59 +167,96 @@ void print_summary(Output& out, const std::vector<Decoded>& all) {
     print_rows(out, sum);
 }
 
-/// One line of causes at the end, so that nobody has to read the listing to learn that something is wrong.
-void report_trouble(const std::vector<Decoded>& all) {
+/// Which image holds an address.
+std::string image_at(const image::MemoryMap& memory, Address address) {
+    for (const image::Region& region : memory.regions())
+        if (!region.shadowed_by && address >= region.address && address - region.address < region.bytes)
+            return memory.sections()[region.section].name;
+    return memory.sections().size() == 1 ? memory.sections().front().name : "the image";
+}
+
+std::string where(const Decoded& d, const Tee::First& first) {
+    return fmt::format("at offset {:#x} of buffer {}", first.offset.value, d.buffer);
+}
+
+void report_contradictions(const Decoded& d) {
+    const flow::Totals& t = d.totals;
+    std::uint64_t contradictions = 0;
+    for (const std::uint64_t times : t.inconsistencies) contradictions += times;
+    const std::string image =
+        d.tee->contradiction ? image_at(*d.source->memory, d.tee->contradiction->address) : std::string();
+    // A wrong image contradicts everywhere; damage and modified code here and there.
+    if (contradictions != 0)
+        say("warning",
+            fmt::format(
+                "source {}: trace and image contradict each other {}, first {}: {}. {}", d.source->label(),
+                times(contradictions), where(d, *d.tee->contradiction), d.tee->contradiction->sentence,
+                contradictions * 50 < t.ranges
+                    ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
+                    : fmt::format("The program that ran is probably not {} (give the right one with --image), or "
+                                  "ETMCR and ETMCCER are not the values in force while tracing",
+                                  image)));
+    if (d.tee->long_walks != 0)
+        say("warning",
+            fmt::format("source {}: {} no branch follows for more than 64 KiB, first from {:#010x} on, {}: {} is empty "
+                        "there or not the program that ran (give the right one with --image)",
+                        d.source->label(), times(d.tee->long_walks), d.tee->long_walk->address.value,
+                        where(d, *d.tee->long_walk), image_at(*d.source->memory, d.tee->long_walk->address)));
+}
+
+void report_losses(const Decoded& d) {
+    const auto count = [&](GapReason reason) { return d.totals.gaps[static_cast<unsigned>(reason)]; };
+    const auto first = [&](GapReason reason) {
+        const auto& at = d.tee->gaps[static_cast<unsigned>(reason)];
+        return at ? where(d, *at) : std::string();
+    };
+    for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet})
+        if (const flow::Count lost = count(reason); lost.times != 0)
+            say("warning", fmt::format("source {}: {}: {} lost in {} up to the next A-sync, first {}. The bytes are "
+                                       "damaged, or ETMCR and ETMCCER are not the values in force while tracing",
+                                       d.source->label(), name(reason), counted(lost.bytes, "byte"),
+                                       counted(lost.times, "stretch", "stretches"), first(reason)));
+    if (const flow::Count cut = count(GapReason::framing); cut.bytes != 0)
+        say("warning", fmt::format("source {}: {} of packets that were cut in two where frames were lost, first {}",
+                                   d.source->label(), counted(cut.bytes, "byte"), first(GapReason::framing)));
+    if (const flow::Count cut = count(GapReason::incomplete_packet); cut.times != 0)
+        say("note", fmt::format("source {}: {} cut off ({}), {}: normal where recording stopped, else the file was cut",
+                                d.source->label(), counted(cut.times, "packet is", "packets are"),
+                                counted(cut.bytes, "byte"), first(GapReason::incomplete_packet)));
+}
+
+/// What is wrong, at the end, so that nobody has to read the listing to learn it.
+void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& all) {
+    for (const pipeline::BufferReport& buffer : report.buffers)
+        for (const std::string& sentence : frame_trouble(buffer)) say("warning", sentence);
     for (const Decoded& d : all) {
-        const flow::Totals& t = d.totals;
-        std::uint64_t contradictions = 0;
-        for (const std::uint64_t times : t.inconsistencies) contradictions += times;
-        if (contradictions != 0)
-            say("warning",
-                fmt::format(
-                    "source {}: trace and image contradict each other {} times; the image is probably not the program "
-                    "that ran (waymark flow shows where: element 'inconsistency')",
-                    d.source->label(), grouped(contradictions)));
-        if (t.no_memory != 0)
-            say("note",
-                fmt::format(
-                    "source {}: execution went {} times where no image is known; give it with --image FILE[@ADDRESS]",
-                    d.source->label(), grouped(t.no_memory)));
-        std::uint64_t lost = 0, stretches = 0;
-        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet,
-                                       GapReason::incomplete_packet, GapReason::framing}) {
-            lost += t.gaps[static_cast<unsigned>(reason)].bytes;
-            stretches += t.gaps[static_cast<unsigned>(reason)].times;
-        }
-        if (stretches != 0)
-            say("note",
-                fmt::format(
-                    "source {}: {} bytes lost in {} damaged stretch{}; decoding went on at the next synchronisation",
-                    d.source->label(), grouped(lost), stretches, stretches == 1 ? "" : "es"));
+        report_contradictions(d);
+        if (d.totals.no_memory != 0)
+            say("note", fmt::format("source {}: execution went {} where no image is known, first to {:#010x} {}; give "
+                                    "what is there with --image FILE[@ADDRESS]",
+                                    d.source->label(), times(d.totals.no_memory), d.tee->no_memory->address.value,
+                                    where(d, *d.tee->no_memory)));
+        report_losses(d);
     }
 }
 
 /// Why a run gave nothing at all.
-std::string why_nothing(const pipeline::Session& session, const std::vector<Decoded>& all, std::size_t selected) {
-    if (session.sources.empty()) return "the capture describes no trace source";
-    if (all.empty())
-        return fmt::format("none of the {} selected source{} is of a protocol Waymark decodes (PTM1.x, PFT1.x)",
-                           selected, selected == 1 ? "" : "s");
+std::string why_nothing(const pipeline::Session& session, const pipeline::Report& report,
+                        const std::vector<Decoded>& all, const std::vector<const pipeline::Source*>& selected) {
     std::uint64_t bytes = 0, packets = 0;
-    bool unsynchronised = false, no_memory = false;
+    bool unsynchronised = false, damaged = false, no_memory = false;
     for (const Decoded& d : all) {
         bytes += d.bytes;
         packets += d.packets;
         unsynchronised |= d.totals.gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
+        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing})
+            damaged |= d.totals.gaps[static_cast<unsigned>(reason)].times != 0;
         no_memory |= d.totals.no_memory != 0;
     }
-    if (bytes == 0) return "the buffers hold no byte of the selected sources; waymark info shows whose bytes they hold";
-    if (packets == 0)
-        return fmt::format(
-            "no A-sync (00 00 00 00 00 80) in {} bytes: not PTM trace, framed otherwise than said (--buffer-format), "
-            "or cut before "
-            "its first synchronisation",
-            grouped(bytes));
+    if (bytes == 0) return why_no_bytes(session, selected, report);
+    if (packets == 0) return no_async(bytes);
     if (no_memory) return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
+    if (damaged) return "the trace is damaged before anything could be told from it, see above";
     if (unsynchronised) return "no I-sync follows an A-sync, so no address is known";
     return "no waypoint was traced between synchronisations";
 }
@@ -164,22 +272,15 @@ public:
         warn(session);
         const auto selected = session.select(options_.input.sources);
         if (!selected) return fail(selected.error());
-        std::vector<const pipeline::Source*> sources;
-        for (const pipeline::Source* source : *selected) {
-            if (source->protocol == pipeline::Protocol::pft)
-                sources.push_back(source);
-            else
-                say("note", fmt::format("source {} is {}, which Waymark does not decode; left out", source->label(),
-                                        source->type.empty() ? "of unknown type" : source->type));
-        }
+        const std::vector<const pipeline::Source*> sources = decodable(*selected);
         auto output = Output::open(options_.input.output);
         if (!output) return fail(output.error());
-        return decode(session, sources, selected->size(), *output);
+        return decode(session, sources, *selected, *output);
     }
 
 private:
     Status decode(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
-                  std::size_t selected, Output& out) {
+                  const std::vector<const pipeline::Source*>& selected, Output& out) {
         const bool listing = options_.format != "summary" && options_.format != "calls";
         const Format format = options_.format == "tsv"    ? Format::tsv
                               : options_.format == "json" ? Format::json
@@ -199,7 +300,7 @@ private:
                 next = tree->sink();
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
-            tee = std::make_unique<Tee>(std::move(next));
+            tee = std::make_unique<Tee>(stream, std::move(next));
             return pipeline::flow_consumer(
                 stream, *tee, options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast);
         };
@@ -212,10 +313,11 @@ private:
         std::vector<Decoded> all;
         for (const pipeline::StreamReport& stream : report.streams) {
             const capture::Buffer* buffer = session.capture.find_buffer(stream.buffer);
+            const Tee& tee = *tees.at({stream.source, buffer});
             all.push_back({stream.source, stream.buffer, stream.bytes, stream.padding,
-                           pipeline::packets(*stream.consumer), tees.at({stream.source, buffer})->totals()});
+                           pipeline::packets(*stream.consumer), tee.totals(), &tee});
         }
-        if (options_.format == "summary") print_summary(out, all);
+        if (options_.format == "summary") print_summary(out, report, all);
         for (const auto& [source, tree] : calls) {
             out.print("source {} ({}{}{})\n", source->label(), source->type, source->core_type.empty() ? "" : ", ",
                       source->core_type);
@@ -225,24 +327,24 @@ private:
     }
 
     Status finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
-                  std::size_t selected, Output& out) {
+                  const std::vector<const pipeline::Source*>& selected, Output& out) {
         std::string why;
         if (out.close(why) != decoded) {
             say("error", why);
             return unreadable;
         }
         const bool read_errors = report_read_errors(report);
-        report_trouble(all);
+        report_trouble(report, all);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
         const bool ranges = any([](const Decoded& d) { return d.totals.ranges != 0; });
-        if (!ranges) say("error", "nothing decoded: " + why_nothing(session, all, selected));
+        if (!ranges) say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
         if (read_errors) return unreadable;
         if (!ranges) return nothing;
         bool lost = any([](const Decoded& d) { return d.totals.has_gaps(); });
         for (const pipeline::BufferReport& buffer : report.buffers)
             lost |= buffer.framed && buffer.frames.lost_bytes() != 0;
         if (options_.strict && lost) {
-            say("error", "--strict: something was lost or contradicts the image, see --format summary");
+            say("error", "--strict: something was lost or contradicts the image; --format summary says how much");
             return nothing;
         }
         return decoded;
@@ -255,15 +357,16 @@ private:
 
 Run add_flow(CLI::App& app) {
     auto options = std::make_shared<FlowOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "flow", "The executed program: every range of instructions, exception, context change and gap, in order");
+    CLI::App& command =
+        *app.add_subcommand("flow", "What ran: ranges of instructions, exceptions, context changes, gaps");
     options->input.add_to(command);
     command
         .add_option("--format", options->format,
                     "text: for reading; tsv, json (a JSON object per line): for programs; summary: counts and a hash "
                     "of the ranges; calls: who "
                     "called whom")
-        ->check(CLI::IsMember({"text", "tsv", "json", "summary", "calls"}))
+        ->type_name("FORMAT")
+        ->check(one_of({"text", "tsv", "json", "summary", "calls"}))
         ->capture_default_str();
     command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
     command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");

@@ -8,6 +8,7 @@
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
+#include "trouble.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
@@ -172,7 +173,7 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
     if (report.error) out["error"] = report.error->message;
     if (!report.framed) return out;
     const coresight::Totals& t = report.frames;
-    out["frames"] = {{"count", t.frames},
+    out["frames"] = {{"frames", t.frames},
                      {"source_data_bytes", t.data_bytes(coresight::TraceIdClass::source)},
                      {"overhead_bytes", t.overhead_bytes()},
                      {"padding_bytes", t.padding_bytes()},
@@ -224,52 +225,75 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
         if (!b.framed) continue;
         const coresight::Totals& t = b.frames;
-        if (t.damaged_frames != 0 || t.sync_losses != 0)
+        for (const std::string& sentence : frame_trouble(b)) add(sentence);
+        if (t.accounted() != b.bytes)
+            add(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark", b.name,
+                            grouped(t.accounted()), grouped(b.bytes)));
+        std::string strangers;
+        std::uint64_t bytes = 0;
+        for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"]) {
+            if (!id["source"].is_null()) continue;
+            bytes += id["bytes"].get<std::uint64_t>();
+            strangers += (strangers.empty() ? "" : ", ") + id["id"].get<std::string>();
+        }
+        if (bytes != 0)
             add(
-                fmt::format("buffer {}: {} damaged frames and {} losses of frame synchronisation, {} bytes lost, the "
-                            "first at offset {:#x}; the file may "
-                            "be cut, or not be {} data",
-                            b.name, t.damaged_frames, t.sync_losses, grouped(t.lost_bytes()),
-                            t.first_forbidden ? t.first_forbidden->value : 0, capture::name(b.buffer->format)));
-        else if (t.lost_bytes() != 0)
-            add(fmt::format("buffer {}: {} bytes are no whole frame", b.name, grouped(t.lost_bytes())));
-        for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"])
-            if (id["source"].is_null())
-                add(
-                    fmt::format("buffer {}: {} bytes have trace ID {}, which no described source has; add a trace "
-                                "source with that ETMTRACEIDR to decode them",
-                                b.name, grouped(id["bytes"].get<std::uint64_t>()), id["id"].get<std::string>()));
+                fmt::format("buffer {}: {} of trace IDs that no described source has ({}); to decode them add sources "
+                            "with that ETMTRACEIDR, unless the frames are damaged",
+                            b.name, counted(bytes, "byte"), strangers));
     }
+    const auto failed = [&](const std::string& name) {
+        return std::any_of(report.buffers.begin(), report.buffers.end(),
+                           [&](const auto& b) { return b.name == name && b.error.has_value(); });
+    };
+    for (const auto& s : info["sources"])
+        if (s["streams"].empty() && s["decodable"].get<bool>())
+            add(fmt::format("source {}: it is tied to no trace buffer", s["name"].get<std::string>()));
     for (const pipeline::StreamReport& s : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());
         if (counter == nullptr) continue;
+        if (s.bytes == 0 && failed(s.buffer)) continue;
         if (s.bytes == 0)
             add(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle",
                             s.source->label(), s.buffer));
         else if (!counter->first_sync)
-            add(
-                fmt::format("source {}: no A-sync in its {} bytes, so nothing of it can be decoded; the protocol or "
-                            "the framing may be another",
-                            s.source->label(), grouped(s.bytes)));
+            add(fmt::format("source {}: nothing of it can be decoded: {}", s.source->label(), no_async(s.bytes)));
         const auto& isyncs = counter->isyncs;
         if (counter->first_sync && isyncs[0] + isyncs[1] + isyncs[2] + isyncs[3] == 0)
             add(fmt::format("source {}: no I-sync, so no address is known", s.source->label()));
         if (isyncs[2] != 0)
-            add(fmt::format("source {}: its FIFO overflowed {} times; execution is missing there", s.source->label(),
-                            isyncs[2]));
+            add(fmt::format("source {}: its FIFO overflowed {}; execution is missing there", s.source->label(),
+                            times(isyncs[2])));
         if (!s.source->config.timestamps && counter->packets.contains("TIMESTAMP"))
             add(
                 fmt::format("source {}: ETMCR says no timestamps, but there are some; ETMCR may not be the value in "
                             "force while tracing",
                             s.source->label()));
-        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing}) {
+        if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
+            add(
+                fmt::format("source {}: {} of packets that were cut in two where frames were lost, first at offset "
+                            "{:#x}",
+                            s.source->label(), counted(cut.bytes, "byte"), cut.first.value));
+        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet}) {
             const auto& gap = counter->gaps[static_cast<unsigned>(reason)];
             if (gap.times != 0)
                 add(
-                    fmt::format("source {}: {} ({} times, {} bytes lost, first at offset {:#x}): the bytes are "
-                                "damaged, or ETMCR and ETMCCER are not the values in force while tracing",
-                                s.source->label(), name(reason), gap.times, grouped(gap.bytes), gap.first.value));
+                    fmt::format("source {}: {}: {} lost in {}, first at offset {:#x}: the bytes are damaged, or ETMCR "
+                                "and ETMCCER are not the values in force while tracing",
+                                s.source->label(), name(reason), counted(gap.bytes, "byte"),
+                                counted(gap.times, "stretch", "stretches"), gap.first.value));
         }
+        if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
+            add(fmt::format(
+                "source {}: {} cut off ({}, first at offset {:#x}): normal where recording stopped, else the "
+                "file was cut",
+                s.source->label(), counted(cut.times, "packet is", "packets are"), counted(cut.bytes, "byte"),
+                cut.first.value));
+        std::uint64_t in_gaps = 0;
+        for (const auto& gap : counter->gaps) in_gaps += gap.bytes;
+        if (counter->bytes_in_packets + in_gaps != s.bytes)
+            add(fmt::format("source {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
+                            s.source->label(), grouped(counter->bytes_in_packets + in_gaps), grouped(s.bytes)));
         if (s.source->memory->empty())
             add(fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
     }
@@ -291,7 +315,8 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
                        {"core_type", source->core_type},
                        {"decodable", source->protocol == pipeline::Protocol::pft}};
         s["registers"] = ordered_json::array();
-        for (const capture::Register& r : source->registers) s["registers"].push_back(register_json(r, source->protocol));
+        for (const capture::Register& r : source->registers)
+            s["registers"].push_back(register_json(r, source->protocol));
         if (source->protocol == pipeline::Protocol::pft) s["configuration"] = config_json(source->config);
         s["streams"] = ordered_json::array();
         for (const pipeline::StreamReport& stream : report.streams)
@@ -316,17 +341,23 @@ std::string plain(const ordered_json& value) {
     return value.dump();
 }
 
-/// Words in a row, broken before column 118.
-void wrapped(Output& out, const std::string& indent, const std::vector<std::string>& words) {
-    std::string line = indent;
+/// Words in a row behind `head`, broken before column 100; further lines stand below the first word.
+void wrapped(Output& out, const std::string& head, const std::vector<std::string>& words,
+             const std::string& between = ", ") {
+    if (words.empty()) return;
+    std::string line = head;
+    bool first = true;
     for (const std::string& word : words) {
-        if (line.size() + word.size() + 2 > 118 && line.size() > indent.size()) {
-            out.print("{}\n", line);
-            line = indent;
+        if (!first && line.size() + between.size() + word.size() > 98) {
+            const std::size_t end = between.find_last_not_of(' ');
+            out.print("{}{}\n", line, between == ", " ? between.substr(0, end + 1) : "");
+            line = std::string(head.size(), ' ') + (between == ", " ? "" : between.substr(1));
+            first = true;
         }
-        line += (line.size() == indent.size() ? "" : ", ") + word;
+        line += (first ? "" : between) + word;
+        first = false;
     }
-    if (line.size() > indent.size()) out.print("{}\n", line);
+    out.print("{}\n", line);
 }
 
 std::string spaced(std::string name) {
@@ -336,7 +367,8 @@ std::string spaced(std::string name) {
 
 void print_source(Output& out, const ordered_json& s) {
     const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
-    out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(), s["type"].get<std::string>(),
+    out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(),
+              s["type"] == "" ? "of unknown type" : s["type"].get<std::string>(),
               s["core"].get<std::string>().empty() ? "" : ", traces ", s["core"].get<std::string>(),
               s["core_type"].get<std::string>().empty() ? "" : fmt::format(" ({})", s["core_type"].get<std::string>()));
     if (!s["decodable"].get<bool>()) out.write("  Waymark does not decode this protocol\n");
@@ -347,7 +379,7 @@ void print_source(Output& out, const ordered_json& s) {
     }
     for (const auto& r : s["registers"]) {
         out.print("  {:<12} {}\n", r["name"].get<std::string>(), r["value"].get<std::string>());
-        if (!r.contains("fields")) continue;
+        if (!r.contains("fields") || (r["fields"].size() == 1 && r["name"] == "ETMTRACEIDR")) continue;
         std::vector<std::string> words;
         for (const auto& [name, value] : r["fields"].items())
             if (name.rfind("reserved", 0) != 0 || value != 0)
@@ -355,8 +387,14 @@ void print_source(Output& out, const ordered_json& s) {
         wrapped(out, "    ", words);
     }
     for (const auto& stream : s["streams"]) {
-        out.print("  in buffer {}: {} bytes", stream["buffer"].get<std::string>(), plain(stream["bytes"]));
-        if (stream.contains("bytes_in_packets")) out.print(", {} in packets", plain(stream["bytes_in_packets"]));
+        out.print("  in buffer {}: {}", stream["buffer"].get<std::string>(),
+                  counted(stream["bytes"].get<std::uint64_t>(), "byte"));
+        if (stream.contains("bytes_in_packets") && stream["bytes"] != 0) {
+            std::uint64_t in_gaps = 0;
+            for (const auto& gap : stream["gaps"]) in_gaps += gap["bytes"].get<std::uint64_t>();
+            out.print(" = {} in packets + {} in gaps", plain(stream["bytes_in_packets"]), grouped(in_gaps));
+            if (stream.contains("end_mark_bytes")) out.print(" + {} of end mark", plain(stream["end_mark_bytes"]));
+        }
         if (stream.contains("first_sync_offset"))
             out.print(", first A-sync at {:#x}", stream["first_sync_offset"].get<std::uint64_t>());
         out.write("\n");
@@ -371,8 +409,9 @@ void print_source(Output& out, const ordered_json& s) {
             out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(),
                       stream["last_timestamp"].get<std::string>());
         for (const auto& gap : stream["gaps"])
-            out.print("    gap: {}: {} bytes in {} stretch{}, first at {:#x}\n", gap["reason"].get<std::string>(),
-                      plain(gap["bytes"]), plain(gap["times"]), gap["times"] == 1 ? "" : "es",
+            out.print("    gap: {}: {} in {}, first at {:#x}\n", gap["reason"].get<std::string>(),
+                      counted(gap["bytes"].get<std::uint64_t>(), "byte"),
+                      counted(gap["times"].get<std::uint64_t>(), "stretch", "stretches"),
                       gap["first_offset"].get<std::uint64_t>());
     }
     for (const auto& m : s["memory"])
@@ -388,13 +427,20 @@ void print_text(Output& out, const ordered_json& info) {
     for (const auto& b : info["buffers"]) {
         std::string files;
         for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
-        out.print("\nbuffer {}  {}, {} bytes, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
-                  plain(b["bytes"]), files);
+        out.print("\nbuffer {}  {}, {}, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
+                  counted(b["bytes"].get<std::uint64_t>(), "byte"), files);
         if (!b.contains("frames")) continue;
-        std::vector<std::string> words;
-        for (const auto& [name, value] : b["frames"].items())
-            if (value != 0) words.push_back(spaced(name) + " " + plain(value));
-        wrapped(out, "  frames: ", words);
+        std::vector<std::string> words, places;
+        for (const auto& [name, value] : b["frames"].items()) {
+            constexpr std::string_view unit = "_bytes";
+            if (value == 0) continue;
+            if (name.size() > unit.size() && name.substr(name.size() - unit.size()) == unit)
+                places.push_back(plain(value) + " " + spaced(name.substr(0, name.size() - unit.size())));
+            else
+                words.push_back(counted(value.get<std::uint64_t>(), spaced(name.substr(0, name.size() - 1))));
+        }
+        wrapped(out, "  ", words);
+        wrapped(out, fmt::format("  {} bytes = ", plain(b["bytes"])), places, " + ");
         for (const auto& id : b["ids"])
             out.print("  {}  {:>10} bytes  {}\n", id["id"].get<std::string>(), plain(id["bytes"]),
                       id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
@@ -455,18 +501,29 @@ Status run_info(const InfoOptions& options) {
         say("error", why);
         return unreadable;
     }
-    return report_read_errors(report) ? unreadable : decoded;
+    const bool read_errors = report_read_errors(report);
+    std::uint64_t bytes = 0, packets = 0;
+    for (const pipeline::StreamReport& stream : report.streams) {
+        const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
+        if (counter == nullptr) continue;
+        bytes += stream.bytes;
+        for (const auto& [name, count] : counter->packets) packets += count;
+    }
+    if (packets == 0)
+        say("error", "nothing decoded: " + (bytes == 0 ? why_no_bytes(session, *selected, report) : no_async(bytes)));
+    return read_errors ? unreadable : packets == 0 ? nothing : decoded;
 }
 
 }  // namespace
 
 Run add_info(CLI::App& app) {
     auto options = std::make_shared<InfoOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "info", "What a capture holds: sources, their configuration, sizes, memory, and what is wrong with it");
+    CLI::App& command =
+        *app.add_subcommand("info", "What a capture holds: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
-        ->check(CLI::IsMember({"text", "tsv", "json"}))
+        ->type_name("FORMAT")
+        ->check(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
     command.footer(
         "Example:\n"

@@ -1,8 +1,10 @@
 #include "listing.h"
 
+#include <optional>
 #include <type_traits>
 
 #include "disassembly.h"
+#include "trouble.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/text.h"
 
@@ -29,53 +31,11 @@ std::string context_text(const flow::Context& c) {
     return out;
 }
 
-std::string sentence_of(const flow::Inconsistency& what) {
+/// Whether flow is unknown after it.
+bool resumes(flow::Conflict conflict) {
     using flow::Conflict;
-    const std::string found = hex(what.found), expected = hex(what.expected);
-    switch (what.conflict) {
-        case Conflict::sync_disagrees:
-            return what.found == what.expected ? fmt::format(
-                                                     "the periodic I-sync confirms {} but not the instruction set or "
-                                                     "context reached: trace was lost or "
-                                                     "damaged, or the image is not the program that ran",
-                                                     found)
-                                               : fmt::format(
-                                                     "the periodic I-sync says {}, the walk has reached {}: trace was "
-                                                     "lost or damaged, or the image is "
-                                                     "not the program that ran",
-                                                     expected, found);
-        case Conflict::branch_disagrees:
-            return fmt::format(
-                "the branch packet goes to {}, the direct branch in the image to {}: the code was modified, or the "
-                "image "
-                "is not the program that ran",
-                expected, found);
-        case Conflict::update_behind:
-            return fmt::format(
-                "the waypoint update names {}, which execution has passed ({} is next): the image is not the program "
-                "that ran, or trace was lost",
-                expected, found);
-        case Conflict::no_return_address:
-            return fmt::format(
-                "the indirect branch at {} was taken without an address, and no return stack entry explains it: the "
-                "image "
-                "is not the program that ran, ETMCR is not the value in force, or calls were missed; flow resumes at "
-                "the "
-                "next traced address",
-                found);
-        case Conflict::undefined_reached:
-            return fmt::format(
-                "an atom leads over the undefined instruction at {}: the image is not the program that ran, or holds "
-                "data there; flow resumes at the next traced address",
-                found);
-        case Conflict::runaway_walk:
-            return fmt::format(
-                "an atom, but no branch up to {}, farther than any block goes: the image is not the program that ran, "
-                "or "
-                "is empty there; flow resumes at the next traced address",
-                found);
-    }
-    return {};
+    return conflict == Conflict::no_return_address || conflict == Conflict::undefined_reached ||
+           conflict == Conflict::runaway_walk;
 }
 
 EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
@@ -87,8 +47,9 @@ EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
                 if (e.bytes() == 0)
                     return {"no_sync", "", std::string(name(e.reason)),
                             "the frames break here; what follows does not continue what came before"};
-                return {"no_sync", "", fmt::format("{}, {} bytes", name(e.reason), e.bytes()),
-                        fmt::format("gap: {} bytes from {:#x} on: {}", e.bytes(), first.value, name(e.reason))};
+                return {
+                    "no_sync", "", fmt::format("{}, {} bytes", name(e.reason), e.bytes()),
+                    fmt::format("gap: {} from {:#x} on: {}", counted(e.bytes(), "byte"), first.value, name(e.reason))};
             } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
                 return {"trace_on", "", std::string(name(e.reason)), fmt::format("trace on: {}", name(e.reason)),
                         e.cycles};
@@ -117,10 +78,13 @@ EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
             } else if constexpr (std::is_same_v<T, flow::Trigger>) {
                 return {"trigger", "", "", "trigger"};
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
-                return {"cycles", "", "", "cycles of unknown flow", e.cycles};
+                return {"cycles", "", "", "flow unknown", e.cycles};
             } else {
                 static_assert(std::is_same_v<T, flow::Inconsistency>);
-                return {"inconsistency", hex(e.found), std::string(name(e.conflict)), sentence_of(e)};
+                return {"inconsistency", hex(e.found), std::string(name(e.conflict)),
+                        fmt::format(
+                            "contradiction: {}; {}", to_sentence(e),
+                            resumes(e.conflict) ? "flow resumes at the next traced address" : "the trace is believed")};
             }
         },
         what);
@@ -182,9 +146,11 @@ protected:
         return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
     }
 
+    [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_) : std::string(); }
+
     ListingContext& context_;
     const pipeline::StreamInfo stream_;
-    flow::Context now_;
+    std::optional<flow::Context> now_;  // absent: not yet known
 };
 
 class TextListing final : public Listing {
@@ -197,29 +163,33 @@ private:
         context_.out.print("{}# source {} ({}{}{}), buffer {}\n", context_.last_source == nullptr ? "" : "\n",
                            stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ",
                            stream_.source.core_type, stream_.buffer.name);
-        context_.out.print("# {:>8}  {:<21}  {:>5}  {:<4} {:<1}  {:<18} {:>7}\n", "offset", "from-to", "instr", "isa",
-                           "", "ends in", "cycles");
+        context_.out.print("# {:>8}  {:<19} {:>6}  {:<4} {:<1}  {:<18} {:>7}  symbol -> branch target\n", "offset",
+                           "from-to", "instrs", "isa", "", "ends in", "cycles");
         context_.last_source = &stream_.source;
     }
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
         std::string to;
         if (b.end == flow::End::direct && range.taken()) {
             const std::string name = symbol(b.target);
-            to = name.empty() ? fmt::format(" -> {:#010x}", b.target) : fmt::format(" -> {}", name);
+            to = name.empty() ? fmt::format("-> {:#010x}", b.target) : fmt::format("-> {}", name);
         }
         const std::string name = symbol(b.start);
-        context_.out.print("{:>#10x}  {:#010x}-{:08x}   {:>5}  {:<4} {:<1}  {:<18} {:>7}  {}{}\n", offset, b.start,
-                           static_cast<std::uint32_t>(b.start + b.bytes), b.instructions, isa::name(b.isa),
-                           atom(b, range), kind(b), range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles),
-                           name, to);
+        std::string line =
+            fmt::format("{:>#10x}  {:#010x}-{:08x} {:>6}  {:<4} {:<1}  {:<18} {:>7}  {}{}{}", offset, b.start,
+                        static_cast<std::uint32_t>(b.start + b.bytes), b.instructions, isa::name(b.isa), atom(b, range),
+                        kind(b), range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), name,
+                        name.empty() || to.empty() ? "" : " ", to);
+        line.erase(line.find_last_not_of(' ') + 1);
+        context_.out.print("{}\n", line);
         if (context_.disassemble) disassemble(b);
     }
     void show(const EventText& event, std::uint64_t offset) override {
         context_.out.print("{:>#10x}  {}{}\n", offset, event.sentence,
-                           event.cycles == flow::no_cycles ? "" : fmt::format(" ({} cycles)", event.cycles));
+                           event.cycles == flow::no_cycles ? "" : fmt::format(" ({})", counted(event.cycles, "cycle")));
     }
     void disassemble(const flow::Block& block) {
-        const isa::Space space{now_.ns, now_.hyp, now_.context_id, now_.vmid};
+        const flow::Context now = now_.value_or(flow::Context{});
+        const isa::Space space{now.ns, now.hyp, now.context_id, now.vmid};
         for (const std::string& line : disassembler_.lines(*stream_.source.memory, space, block))
             context_.out.print("{:12}{}\n", "", line);
     }
@@ -238,13 +208,13 @@ private:
                            b.start, b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
                            branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
                            (b.flags & flow::Block::conditional) != 0 ? 1 : 0,
-                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset,
-                           context_text(now_), symbol(b.start), stream_.buffer.name);
+                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset, context_now(),
+                           symbol(b.start), stream_.buffer.name);
     }
     void show(const EventText& e, std::uint64_t offset) override {
         context_.out.print("{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}\t{}\t\t{}\n", source_, e.element, e.start,
-                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset,
-                           context_text(now_), stream_.buffer.name);
+                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset, context_now(),
+                           stream_.buffer.name);
     }
     const std::string source_;
 };
@@ -269,7 +239,7 @@ private:
         if (range.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", range.cycles);
         if (const std::string name = symbol(b.start); !name.empty())
             context_.out.print(",\"symbol\":{}", json_string(name));
-        context_.out.print(",\"context\":\"{}\"}}\n", context_text(now_));
+        context_.out.print(",\"context\":\"{}\"}}\n", context_now());
     }
     void show(const EventText& e, std::uint64_t offset) override {
         context_.out.print("{}\"{}\",\"offset\":{}", head_, e.element, offset);

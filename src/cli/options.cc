@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 Result<std::uint64_t> number(const std::string& text, const char* option, std::uint64_t most) {
     std::uint64_t value = 0;
     if (!wire::scan_number(text, value) || value > most)
-        return Error{Errc::usage,
-                     fmt::format("--{} takes a number up to {:#x} (0x for hexadecimal), not '{}'", option, most, text)};
+        return Error{Errc::usage, fmt::format("--{} takes a number from 0 to {:#x} (0x for hexadecimal), not '{}'",
+                                              option, most, text)};
     return value;
 }
 
@@ -61,7 +61,7 @@ Result<capture::Buffer::Format> buffer_format(const InputOptions& options) {
     const auto format = guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
                         : guess.kind == coresight::BufferKind::tpiu  ? capture::Buffer::Format::dstream_coresight
                                                                      : capture::Buffer::Format::source_data;
-    say("note", fmt::format("{} looks like {}{}; --buffer-format says otherwise", options.capture,
+    say("note", fmt::format("{} looks like {}{}; if not, say so with --buffer-format", options.capture,
                             format == capture::Buffer::Format::coresight ? "16-byte CoreSight frames (coresight)"
                             : format == capture::Buffer::Format::source_data
                                 ? "the bytes of one source (source_data)"
@@ -100,10 +100,10 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         return Error{
             Errc::usage,
             fmt::format(
-                "{} is not a snapshot folder (a folder with snapshot.ini, or such a file). To decode it as a bare "
-                "trace file, say what it holds: --protocol ptm, and how the macrocell was programmed: --etmcr "
-                "VALUE --etmccer VALUE --etmidr VALUE, and the program: --image FILE[@ADDRESS]",
-                options.capture)};
+                "{} is no snapshot (a folder with snapshot.ini, or such a file). To read it as a bare trace file, say "
+                "what it holds (--protocol ptm), how the macrocell was programmed (--etmcr VALUE --etmccer VALUE "
+                "--etmidr VALUE), and what ran (--image FILE[@ADDRESS])",
+                options.capture == "-" ? "standard input" : options.capture)};
     WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
     WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
     capture::RawOptions raw;
@@ -121,15 +121,21 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
 
     std::vector<std::uint8_t> ids;
     for (const std::string& text : options.trace_ids) {
-        WM_ASSIGN_OR_RETURN(const std::uint64_t id, number(text, "trace-id", 0x6f));
-        ids.push_back(static_cast<std::uint8_t>(id));
+        std::uint64_t id = 0;
+        if (!wire::scan_number(text, id) || id > 0x6f || !coresight::is_source({static_cast<std::uint8_t>(id)}))
+            return Error{Errc::usage, fmt::format("--trace-id takes an ID from 0x01 to 0x6f, not '{}'", text)};
+        if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(static_cast<std::uint8_t>(id));
     }
     if (format == capture::Buffer::Format::source_data) {
         if (ids.size() > 1)
-            return Error{Errc::usage, "source_data holds the bytes of one source: give one --trace-id at most"};
+            return Error{Errc::usage,
+                         "source_data is the bytes of one source, so there can be one --trace-id at most; frames of "
+                         "several need --buffer-format coresight or dstream_coresight"};
     } else if (ids.empty()) {
         if (options.capture == "-")
-            return Error{Errc::usage, "frames from standard input need --trace-id: which IDs are to be decoded?"};
+            return Error{Errc::usage,
+                         "frames from standard input need --trace-id ID for each source to be decoded, since they can "
+                         "be read only once"};
         const auto framing =
             format == capture::Buffer::Format::coresight ? coresight::Framing::aligned : coresight::Framing::tpiu;
         WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, framing));
@@ -147,6 +153,16 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         capture.sources.push_back(std::move(another));
     }
     return capture;
+}
+
+/// The first option given that is for bare trace files only.
+std::string raw_option(const InputOptions& options) {
+    if (!options.protocol.empty()) return "--protocol";
+    if (!options.buffer_format.empty()) return "--buffer-format";
+    if (!options.trace_ids.empty()) return "--trace-id";
+    if (!options.etmcr.empty()) return "--etmcr";
+    if (!options.etmccer.empty()) return "--etmccer";
+    return options.etmidr.empty() ? "" : "--etmidr";
 }
 
 }  // namespace
@@ -198,9 +214,11 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     const bool snapshot = options.capture != "-" && (fs::is_directory(path, error) || path.extension() == ".ini");
     if (!snapshot && options.capture != "-" && !fs::exists(path, error))
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
-    if (snapshot && !options.protocol.empty())
-        return Error{Errc::usage, fmt::format("{} is a snapshot and says itself what it holds: leave out --protocol",
-                                              options.capture)};
+    if (const std::string given = raw_option(options); snapshot && !given.empty())
+        return Error{Errc::usage,
+                     fmt::format("{} is a snapshot and says itself what it holds and how it was recorded; leave out {} "
+                                 "(or change the snapshot's ini files)",
+                                 options.capture, given)};
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
     if (!capture) return std::move(capture.error());
     return pipeline::make_session(std::move(*capture), {options.images, options.symbols});
@@ -213,6 +231,20 @@ Status fail(const Error& error) {
     return status_of(error);
 }
 
+std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected) {
+    std::vector<const pipeline::Source*> out;
+    std::string others;
+    for (const pipeline::Source* source : selected) {
+        if (source->protocol == pipeline::Protocol::pft)
+            out.push_back(source);
+        else
+            others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", source->label(),
+                                  source->type.empty() ? "of unknown type" : source->type);
+    }
+    if (!others.empty()) say("note", "left out, since Waymark does not decode their protocol: " + others);
+    return out;
+}
+
 void warn(const pipeline::Session& session) {
     for (const capture::Problem& problem : session.problems) say("warning", capture::to_string(problem));
 }
@@ -221,10 +253,8 @@ bool report_read_errors(const pipeline::Report& report) {
     bool any = false;
     for (const pipeline::BufferReport& buffer : report.buffers) {
         if (!buffer.error) continue;
-        say("error",
-            fmt::format(
-                "buffer {}: {}{}", buffer.name, buffer.error->message,
-                buffer.bytes == 0 ? "" : fmt::format("; the {} bytes before it were decoded", grouped(buffer.bytes))));
+        say("error", fmt::format("buffer {}: {}{}", buffer.name, buffer.error->message,
+                                 buffer.bytes == 0 ? "" : fmt::format(" ({} read)", counted(buffer.bytes, "byte"))));
         any = true;
     }
     return any;

@@ -38,6 +38,9 @@ struct InputOptions {
 /// Says an error and gives its status.
 Status fail(const Error& error);
 
+/// Those of the selected sources whose protocol is known; says which are left out.
+[[nodiscard]] std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected);
+
 /// Says the session's problems as warnings.
 void warn(const pipeline::Session& session);
 

@@ -86,6 +86,13 @@ std::string grouped(std::uint64_t number) {
     return out;
 }
 
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+    if (number == 1) return fmt::format("1 {}", one);
+    return many.empty() ? fmt::format("{} {}s", grouped(number), one) : fmt::format("{} {}", grouped(number), many);
+}
+
+std::string times(std::uint64_t number) { return number == 1 ? "once" : counted(number, "time"); }
+
 std::string json_string(std::string_view text) {
     // Names come from files: whatever is not UTF-8 in them is replaced rather than refused.
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

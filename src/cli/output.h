@@ -75,6 +75,11 @@ private:
 /// 12345678 → `12,345,678`.
 [[nodiscard]] std::string grouped(std::uint64_t number);
 
+/// `1 byte`, `2,345 bytes`. `many` is for words that take more than an s.
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view one, std::string_view many = {});
+/// `once`, `2,345 times`.
+[[nodiscard]] std::string times(std::uint64_t number);
+
 /// Text as a JSON string, quotes included.
 [[nodiscard]] std::string json_string(std::string_view text);
 

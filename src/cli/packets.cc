@@ -7,6 +7,7 @@
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
+#include "trouble.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/text.h"
@@ -61,8 +62,10 @@ public:
             case Format::text: {
                 heading();
                 const std::string fields = pft::fields_text(packet, config_);
-                shared_.out.print("{:>#10x}  {:<32} {:<16} {}{}{}\n", offset, bytes, P::info.name, fields,
-                                  meaning.empty() || fields.empty() ? "" : "  ; ", meaning);
+                std::string line = fmt::format("{:>#10x}  {:<32} {:<16} {}{}{}", offset, bytes, P::info.name, meaning,
+                                               meaning.empty() || fields.empty() ? "" : "; ", fields);
+                line.erase(line.find_last_not_of(' ') + 1);
+                shared_.out.print("{}\n", line);
                 break;
             }
             case Format::tsv:
@@ -85,8 +88,8 @@ public:
         switch (shared_.format) {
             case Format::text:
                 heading();
-                shared_.out.print("{:>#10x}  {:<32} {:<16} {} bytes: {}\n", offset,
-                                  bytes_text({gap.first, gap.bytes()}), "(gap)", gap.bytes(), name(gap.reason));
+                shared_.out.print("{:>#10x}  {:<32} {:<16} {}: {}\n", offset, bytes_text({gap.first, gap.bytes()}),
+                                  "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
                 break;
             case Format::tsv:
                 shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", stream_.source.id_text(), offset, gap.bytes(),
@@ -103,7 +106,7 @@ public:
 private:
     void heading() {
         if (shared_.last_source == &stream_.source) return;
-        shared_.out.print("{}# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} fields  ; meaning\n",
+        shared_.out.print("{}# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} meaning; fields\n",
                           shared_.last_source == nullptr ? "" : "\n", stream_.source.label(), stream_.source.type,
                           stream_.source.core_type.empty() ? "" : ", ", stream_.source.core_type, stream_.buffer.name,
                           "offset", "bytes", "packet");
@@ -137,14 +140,7 @@ Status run_packets(const PacketOptions& options) {
     warn(session);
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
-    std::vector<const pipeline::Source*> sources;
-    for (const pipeline::Source* source : *selected) {
-        if (source->protocol == pipeline::Protocol::pft)
-            sources.push_back(source);
-        else
-            say("note", fmt::format("source {} is {}, which Waymark does not parse; left out", source->label(),
-                                    source->type.empty() ? "of unknown type" : source->type));
-    }
+    const std::vector<const pipeline::Source*> sources = decodable(*selected);
     auto out = Output::open(options.input.output);
     if (!out) return fail(out.error());
     Shared shared{*out,
@@ -152,10 +148,7 @@ Status run_packets(const PacketOptions& options) {
                   : options.format == "json" ? Format::json
                                              : Format::text,
                   {}};
-    for (std::string type : options.types) {
-        std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
-        shared.types.insert(std::move(type));
-    }
+    shared.types.insert(options.types.begin(), options.types.end());
     if (shared.format == Format::tsv) out->write("source\toffset\tlength\tpacket\tfields\tmeaning\tbytes\tbuffer\n");
     const auto make = [&](const pipeline::StreamInfo& stream) {
         return std::make_unique<PacketPrinter>(shared, stream);
@@ -170,15 +163,11 @@ Status run_packets(const PacketOptions& options) {
         say("error", why);
         return unreadable;
     }
-    if (report_read_errors(report)) return unreadable;
-    if (shared.packets != 0) return decoded;
-    say("error", sources.empty()
-                     ? "nothing parsed: none of the selected sources is of a protocol Waymark knows (PTM1.x, PFT1.x)"
-                 : shared.bytes == 0
-                     ? std::string("nothing parsed: the buffers hold no byte of the selected sources; waymark info "
-                                   "shows whose bytes they hold")
-                     : fmt::format("nothing parsed: no A-sync (00 00 00 00 00 80) in {} bytes", grouped(shared.bytes)));
-    return nothing;
+    const bool read_errors = report_read_errors(report);
+    if (shared.packets == 0)
+        say("error", "nothing decoded: " +
+                         (shared.bytes == 0 ? why_no_bytes(session, *selected, report) : no_async(shared.bytes)));
+    return read_errors ? unreadable : shared.packets == 0 ? nothing : decoded;
 }
 
 }  // namespace
@@ -190,14 +179,17 @@ Run add_packets(CLI::App& app) {
     options->input.add_to(command);
     command
         .add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
-        ->check(CLI::IsMember({"text", "tsv", "json"}))
+        ->type_name("FORMAT")
+        ->check(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
     std::vector<std::string> types;
     pft::Packets::for_each([&]<class P>() { types.emplace_back(P::info.name); });
-    command.add_option("--type", options->types, "Only packets of this type. May be repeated")
+    command
+        .add_option("--type", options->types,
+                    fmt::format("Only packets of this type: {}. May be repeated", fmt::join(types, ", ")))
         ->type_name("TYPE")
         ->take_all()
-        ->check(CLI::IsMember(types, CLI::ignore_case));
+        ->check(one_of(types));
     command.footer(
         "Examples:\n"
         "  waymark packets CAPTURE --source 0x13 | less\n"

@@ -1,5 +1,8 @@
 #include <exception>
+#include <memory>
 #include <new>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -7,15 +10,105 @@
 
 namespace waymark::cli {
 
+namespace {
+
+/// Text in lines of at most `columns`.
+std::string wrapped(const std::string& text, std::size_t columns) {
+    std::istringstream words(text);
+    std::string out, word;
+    std::size_t column = 0;
+    while (words >> word) {
+        if (column != 0 && column + 1 + word.size() > columns) {
+            out += '\n';
+            column = 0;
+        } else if (column != 0) {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += word.size();
+    }
+    return out;
+}
+
+/// Help that fits a terminal.
+class Help final : public CLI::Formatter {
+public:
+    Help() { column_width(30); }
+    [[nodiscard]] std::string make_option_desc(const CLI::Option* option) const override {
+        return wrapped(option->get_description(), 100 - get_column_width());
+    }
+    [[nodiscard]] std::string make_option_opts(const CLI::Option* option) const override {
+        std::string out;
+        if (option->get_type_size() != 0 && !option->get_type_name().empty() && !option->get_positional())
+            out += " " + option->get_type_name();
+        if (!option->get_default_str().empty()) out += " (" + option->get_default_str() + ")";
+        return out;
+    }
+};
+
+std::string names_of(const std::vector<const CLI::App*>& commands) {
+    std::string out;
+    for (const CLI::App* command : commands)
+        out += (out.empty() ? "" : command == commands.back() ? " or " : ", ") + command->get_name();
+    return out;
+}
+
+/// What is wrong with the command line.
+std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    if (parsed.empty()) {
+        const std::string all = names_of(app.get_subcommands(std::function<bool(const CLI::App*)>{}));
+        for (int i = 1; i < argc; ++i)
+            if (argv[i][0] != '-') return fmt::format("'{}' is no command of waymark; name one: {}", argv[i], all);
+        return argc > 1 ? fmt::format("'{}' is no option of waymark itself; name a command first: {}", argv[1], all)
+                        : "name a command: " + all;
+    }
+    const std::string command = "waymark " + parsed.front()->get_name(), what = error.what();
+    const std::string option = what.substr(0, what.find(':'));
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+        for (const std::string& extra : parsed.front()->remaining())
+            if (extra.size() > 1 && extra[0] == '-') return fmt::format("{} has no option '{}'", command, extra);
+        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", parsed.front()->remaining().front(),
+                           command);
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+        return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+        return what.find("At Most") != what.npos || what.find("at most") != what.npos
+                   ? fmt::format("{} may be given once only", option)
+                   : fmt::format("{} needs a value", option);
+    return what;
+}
+
+}  // namespace
+
+CLI::Validator one_of(std::vector<std::string> words) {
+    return CLI::Validator(
+        [words = std::move(words)](std::string& value) -> std::string {
+            std::string list;
+            for (const std::string& word : words) {
+                if (CLI::detail::to_lower(word) == CLI::detail::to_lower(value)) {
+                    value = word;
+                    return {};
+                }
+                list += (list.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
+            }
+            return fmt::format("'{}' is not {}", value, list);
+        },
+        "", "one of");
+}
+
 int run(int argc, char** argv) {
     CLI::App app{
         "Waymark reads what processors write down about their own execution: which code ran, when, and what was lost.",
         "waymark"};
     app.require_subcommand(1);
-    app.set_version_flag("--version", WAYMARK_VERSION);
+    app.formatter(std::make_shared<Help>());
+    app.set_version_flag("--version", "waymark " WAYMARK_VERSION);
     app.footer(
-        "Exit status: 0 decoded; 1 nothing decoded, or something lost under --strict; 2 usage; 3 an input cannot be "
-        "read.\n"
+        "Exit status: 0 decoded; 1 nothing decoded, or something lost under --strict; 2 usage;\n"
+        "3 an input cannot be read, or the output not be written.\n"
         "waymark COMMAND --help tells more about each.");
     std::vector<std::pair<CLI::App*, Run>> commands;
     const auto add = [&](Run command) { commands.emplace_back(app.get_subcommands({}).back(), std::move(command)); };
@@ -28,7 +121,11 @@ int run(int argc, char** argv) {
             if (command->parsed()) return go();
     } catch (const CLI::ParseError& error) {
         // Help and version are no errors, and come this way too.
-        return app.exit(error) == 0 ? decoded : usage;
+        if (error.get_exit_code() == 0) return app.exit(error);
+        const std::vector<CLI::App*> parsed = app.get_subcommands();
+        say("error", fmt::format("{}. See waymark {}--help", sentence_of(error, app, argc, argv),
+                                 parsed.empty() ? "" : parsed.front()->get_name() + " "));
+        return usage;
     } catch (const std::bad_alloc&) {
         say("error", "out of memory");
         return unreadable;

@@ -259,8 +259,12 @@ Result<ImageArgument> parse_image_argument(std::string_view text) {
         const auto [end, failure] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
         const bool is_number = failure == std::errc{} && end == digits.data() + digits.size();
-        // A name may hold an @, as in trace@2.bin; 0x… and digits alone are meant as an address.
-        const bool meant = hexadecimal || digits.find_first_not_of("0123456789") == digits.npos;
+        // A name may hold an @, as in trace@2.bin; 0x… and digits alone are meant as an address, and so is what follows
+        // the name of a file where the whole is none.
+        std::error_code error;
+        const bool meant =
+            hexadecimal || digits.find_first_not_of("0123456789") == digits.npos ||
+            (!std::filesystem::exists(text, error) && std::filesystem::exists(text.substr(0, at), error));
         if (!is_number && meant)
             return Error{Errc::usage,
                          fmt::format("'{}': '{}' behind '@' is no address of up to 64 bits; write it as {}@0x8000",

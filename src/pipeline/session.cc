@@ -82,26 +82,34 @@ private:
         } else if (const auto* stm = described.find_register("STMTCSR")) {
             source.trace_id = {static_cast<std::uint8_t>(stm->value >> 16 & 0x7f)};
         }
-        if (source.protocol == Protocol::pft) configure(source, described.file);
+        const std::filesystem::path folder = session_.capture.path.parent_path();
+        if (source.protocol == Protocol::pft)
+            configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core));
         return source;
     }
 
-    void configure(Source& source, const std::string& file) {
+    /// `file` described the source; empty for a bare trace file, whose description is the command line.
+    void configure(Source& source, const std::filesystem::path& file) {
         const auto value = [&](const char* register_name, std::uint32_t otherwise, const char* meaning) {
             if (const auto* r = capture::find_register(source.registers, register_name))
                 return static_cast<std::uint32_t>(r->value);
-            problem(file,
-                    fmt::format("source '{}' has no register {}; decoding goes on as if it were {:#x} ({}). Add "
-                                "'{}=VALUE' to its [regs], or give it with --{} for a raw file.",
-                                source.name, register_name, otherwise, meaning, register_name, lower(register_name)));
+            if (file.empty())
+                problem(file, fmt::format("--{} is not given; decoding goes on as if {} were {:#x} ({}).",
+                                          lower(register_name), register_name, otherwise, meaning));
+            else
+                problem(file, fmt::format("source '{}' has no register {}; decoding goes on as if it were {:#x} ({}). "
+                                          "Add '{}=VALUE' to its [regs].",
+                                          source.name, register_name, otherwise, meaning, register_name));
             return otherwise;
         };
         const std::uint32_t minor = minor_version(source.type).value_or(1);
         const std::uint32_t cr = value("ETMCR", 0, "no cycle counts, Context IDs or return stack");
         const std::uint32_t idr = value("ETMIDR", 0x4100f300 | minor << 4, "the version its type names");
         const std::uint32_t ccer = value("ETMCCER", 0, "48-bit Gray coded timestamps, no barrier waypoints");
-        const auto identification = pft::from_value<pft::Etmidr>(idr);
+        auto identification = pft::from_value<pft::Etmidr>(idr);
+        const bool is_ptm = identification.major == 3 && identification.family == 0xf;
+        if (!is_ptm) identification.minor = static_cast<std::uint8_t>(minor);
         source.config = pft::Config::from_registers(pft::from_value<pft::Etmcr>(cr),
                                                     pft::from_value<pft::Etmccer>(ccer), identification);
         if (const auto named = minor_version(source.type); named && *named != identification.minor)
@@ -109,11 +117,11 @@ private:
                               "source '{}' is of type {}, but its ETMIDR {:#010x} says PFT v1.{}; decoding follows the "
                               "register. Correct whichever is wrong.",
                               source.name, source.type, idr, identification.minor));
-        if (identification.major != 3 || identification.family != 0xf)
+        if (!is_ptm)
             problem(
                 file,
                 fmt::format("source '{}' is of type {}, but its ETMIDR {:#010x} is not that of a PTM (bits [15:8] are "
-                            "{:#04x}, expected 0xf3); decoding goes on as PFT v1.{}.",
+                            "{:#04x}, expected 0xf3); decoding goes on as PFT v1.{}. Correct whichever is wrong.",
                             source.name, source.type, idr, idr >> 8 & 0xff, identification.minor));
         if (source.config.return_stack && source.config.branch_broadcast)
             problem(file, fmt::format(
@@ -149,7 +157,7 @@ private:
         for (const std::string& argument : options_.images) {
             auto image = image::add_image(*map, argument);
             if (!image) return std::move(image.error());
-            for (std::string& note : image->notes) problem(argument, std::move(note));
+            for (std::string& note : image->notes) problem({}, std::move(note));
         }
         maps_[core] = map;
         return std::shared_ptr<const image::MemoryMap>(map);
@@ -174,8 +182,14 @@ private:
         }
         auto added =
             map.add_file(dump.file, dump.address, dump.offset, dump.length, space.value_or(image::SpaceFilter{}));
-        if (!added) return problem(dump.file, added.error().message);
-        for (std::string& note : added->notes) problem(dump.file, std::move(note));
+        // That a file is missing or too short was found while the capture was read, and is told with the line that
+        // names it.
+        std::error_code error;
+        const std::uintmax_t bytes = std::filesystem::file_size(dump.file, error);
+        const bool told = error || bytes < dump.offset || bytes - dump.offset < dump.length.value_or(0);
+        if (!added && !told) problem({}, added.error().message);
+        if (!added || told) return;
+        for (std::string& note : added->notes) problem({}, std::move(note));
     }
 
     /// Two sources with one ID in one buffer cannot be told apart.
@@ -187,11 +201,7 @@ private:
                 if (std::find(buffer.sources.begin(), buffer.sources.end(), source.name) == buffer.sources.end())
                     continue;
                 if (!source.trace_id) {
-                    problem(session_.capture.path,
-                            fmt::format("source '{}' ({}) has no trace ID (register ETMTRACEIDR), so its bytes in "
-                                        "buffer '{}' cannot "
-                                        "be told from others. Add 'ETMTRACEIDR=ID' to its [regs].",
-                                        source.name, source.type, buffer.name));
+                    report_no_id(source, buffer);
                     continue;
                 }
                 const auto [other, first] = by_id.try_emplace(source.trace_id->value, &source);
@@ -203,6 +213,20 @@ private:
                                                                buffer.name, other->second->name));
             }
         }
+    }
+
+    void report_no_id(const Source& source, const capture::Buffer& buffer) {
+        const capture::Source* described = session_.capture.find_source(source.name);
+        if (described == nullptr || described->file.empty())
+            problem(session_.capture.path,
+                    fmt::format("no trace ID of a source is in it, read as {}; it may be framed otherwise "
+                                "(--buffer-format), or be no trace.",
+                                capture::name(buffer.format)));
+        else
+            problem(session_.capture.path.parent_path() / described->file,
+                    fmt::format("source '{}' ({}) has no trace ID (register ETMTRACEIDR), so its bytes in buffer '{}' "
+                                "cannot be told from others. Add 'ETMTRACEIDR=ID' to its [regs].",
+                                source.name, source.type, buffer.name));
     }
 
     Session& session_;

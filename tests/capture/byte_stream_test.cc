@@ -225,9 +225,13 @@ TEST(ByteStream, NoPermission) {
     // Root may read everything, so it becomes nobody for a moment.
     const bool root = ::geteuid() == 0;
     constexpr uid_t nobody = 65534;
-    if (root) ASSERT_EQ(::seteuid(nobody), 0);
+    if (root) {
+        ASSERT_EQ(::seteuid(nobody), 0);
+    }
     const auto refused = open_bytes(secret);
-    if (root) ASSERT_EQ(::seteuid(0), 0);
+    if (root) {
+        ASSERT_EQ(::seteuid(0), 0);
+    }
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, Errc::unreadable);
     EXPECT_NE(refused.error().message.find("no permission"), std::string::npos);

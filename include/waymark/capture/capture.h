@@ -93,13 +93,13 @@ struct Cluster {
 
 /// Something wrong with a capture that did not keep it from being read.
 struct Problem {
-    std::filesystem::path file;  ///< in which it was found
+    std::filesystem::path file;  ///< in which it was found; empty: in none, such as something not given
     unsigned line{};             ///< counted from 1; 0: the file as a whole
     std::string message;         ///< sentences: what was found, what was expected, what to do
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// `file:line: message`, without the line where there is none.
+/// `file:line: message`, without what there is none of.
 [[nodiscard]] std::string to_string(const Problem& problem);
 
 struct Capture {

@@ -1,0 +1,86 @@
+#include "trouble.h"
+
+#include <algorithm>
+
+#include "output.h"
+
+namespace waymark::cli {
+
+namespace {
+std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
+}  // namespace
+
+std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
+    std::vector<std::string> out;
+    if (!buffer.framed) return out;
+    const coresight::Totals& t = buffer.frames;
+    const auto lost = [&](GapReason reason) { return t.lost[static_cast<unsigned>(reason)]; };
+    const auto first = [&](GapReason reason) {
+        const auto found =
+            std::find_if(buffer.gaps.begin(), buffer.gaps.end(), [&](const Gap& gap) { return gap.reason == reason; });
+        return found == buffer.gaps.end() ? std::string() : fmt::format(" from offset {:#x} on", found->first.value);
+    };
+    if (lost(GapReason::framing) != 0)
+        out.push_back(fmt::format("buffer {}: {} lost{}: {}; the file is damaged, or not of format {}", buffer.name,
+                                  counted(lost(GapReason::framing), "byte"), first(GapReason::framing),
+                                  t.damaged_frames != 0 ? counted(t.damaged_frames, "frame has the forbidden ID 0x7f",
+                                                                  "frames have the forbidden ID 0x7f")
+                                                        : "the place of the frames was lost " + times(t.sync_losses),
+                                  capture::name(buffer.buffer->format)));
+    if (lost(GapReason::unsynchronised) != 0)
+        out.push_back(
+            fmt::format("buffer {}: no frame sync in {}{}, so their frames are not known; {}", buffer.name,
+                        counted(lost(GapReason::unsynchronised), "byte"), first(GapReason::unsynchronised),
+                        t.fsyncs == 0 ? "the framing may be another" : "normal where recording began amid a frame"));
+    if (lost(GapReason::incomplete_packet) != 0)
+        out.push_back(
+            fmt::format("buffer {}: its end{} ({}) is no whole frame; the file was cut, or is not of format {}",
+                        buffer.name, first(GapReason::incomplete_packet),
+                        counted(lost(GapReason::incomplete_packet), "byte"), capture::name(buffer.buffer->format)));
+    return out;
+}
+
+std::string why_no_bytes(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
+                         const pipeline::Report& report) {
+    if (session.sources.empty()) return "the capture describes no trace source";
+    if (std::none_of(selected.begin(), selected.end(),
+                     [](const pipeline::Source* s) { return s->protocol == pipeline::Protocol::pft; }))
+        return "the protocol of no selected source is one that Waymark decodes (PTM1.x, PFT1.x)";
+    if (report.streams.empty())
+        return session.capture.buffers.empty() ? "the capture has no trace buffer"
+                                               : "none of the selected sources is tied to a trace buffer";
+    if (std::any_of(report.buffers.begin(), report.buffers.end(), [](const auto& b) { return b.error.has_value(); }))
+        return "no byte of the selected sources could be read";
+    return "the buffers hold no byte of the selected sources; waymark info shows whose bytes they hold";
+}
+
+std::string no_async(std::uint64_t bytes) {
+    return fmt::format(
+        "no A-sync (00 00 00 00 00 80) in {}: not PTM trace, framed otherwise than said (--buffer-format, or the "
+        "snapshot's format=), or cut before its first synchronisation",
+        counted(bytes, "byte"));
+}
+
+std::string to_sentence(const flow::Inconsistency& what) {
+    using flow::Conflict;
+    const std::string found = hex(what.found), expected = hex(what.expected);
+    switch (what.conflict) {
+        case Conflict::sync_disagrees:
+            return what.found == what.expected
+                       ? fmt::format("the I-sync confirms {}, but not the instruction set or context reached", found)
+                       : fmt::format("the I-sync says {}, the walk has reached {}", expected, found);
+        case Conflict::branch_disagrees:
+            return fmt::format("the branch packet goes to {}, the image's direct branch to {}", expected, found);
+        case Conflict::update_behind:
+            return fmt::format("the waypoint update names {}, which the walk has passed ({} is next)", expected, found);
+        case Conflict::no_return_address:
+            return fmt::format("no address for the indirect branch at {}, nor a return stack entry", found);
+        case Conflict::undefined_reached:
+            return fmt::format("an atom leads over the undefined instruction at {}", found);
+        case Conflict::runaway_walk:
+            return fmt::format("an atom, but no branch up to {}, farther than any block goes", found);
+    }
+    return {};
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,27 @@
+/// Sentences on what is wrong with a capture, shared by the commands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "waymark/flow/flow.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::cli {
+
+/// What was lost at frame level.
+[[nodiscard]] std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer);
+
+/// Why the selected sources gave not a single byte.
+[[nodiscard]] std::string why_no_bytes(const pipeline::Session& session,
+                                       const std::vector<const pipeline::Source*>& selected,
+                                       const pipeline::Report& report);
+
+/// Why a source's bytes gave not a single packet.
+[[nodiscard]] std::string no_async(std::uint64_t bytes);
+
+/// `the branch packet goes to 0x8010, the image's direct branch to 0x8020`.
+[[nodiscard]] std::string to_sentence(const flow::Inconsistency& what);
+
+}  // namespace waymark::cli
