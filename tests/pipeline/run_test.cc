@@ -180,6 +180,7 @@ TEST_F(RunTest, ContradictionsInTheDescriptionAreProblems) {
     capture::Capture c = capture(write("t.bin", trace(1)), capture::Buffer::Format::coresight, {0x10, 0x10});
     c.sources[0].type = "PTM1.0";                                  // ETMIDR says v1.1
     c.sources[1].registers.erase(c.sources[1].registers.begin());  // no ETMCR
+    c.sources[1].file = "two.ini";
     c.dumps.front().space = "Q";
     const auto session = make_session(std::move(c), {});
     ASSERT_TRUE(session.has_value());
