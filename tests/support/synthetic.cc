@@ -157,9 +157,9 @@ struct Filler {
 constexpr Filler a32_fillers[] = {
     {0xe1a00000, 0x00007007, 4}, {0xe0800000, 0x00077007, 4}, {0xe5900000, 0x00077ffc, 4}, {0xe5800000, 0x000f7ffc, 4},
     {0xe1500000, 0x00070007, 4}, {0xe0000090, 0x00070707, 4}, {0x03a00000, 0x700070ff, 4}, {0xe320f000, 0x00000003, 4},
-    {0xe8900000, 0x00077fff, 4}, {0xe92d8000, 0x00004fff, 4}, {0xe110f000, 0x00070007, 4}, {0xe3000000, 0x000f7fff, 4},
+    {0xe8900000, 0x00077fff, 4}, {0xe92d8000, 0x00004fff, 4}, {0xe1100000, 0x00070007, 4}, {0xe3000000, 0x000f7fff, 4},
     {0xf5d0f000, 0x00070fff, 4}, {0xed900a00, 0x000700ff, 4}, {0xee070f15, 0x00007000, 4}, {0xe10f0000, 0x00007000, 4},
-    {0xe121f000, 0x00000007, 4}, {0xe35ff000, 0x000000ff, 4}, {0xe16f0f10, 0x00007007, 4}, {0xf57ff01f, 0, 4},
+    {0xe121f000, 0x00000007, 4}, {0xe3500000, 0x000700ff, 4}, {0xe16f0f10, 0x00007007, 4}, {0xf57ff01f, 0, 4},
 };
 constexpr Filler t16_fillers[] = {
     {0x0000, 0x07ff, 2}, {0x1800, 0x01ff, 2}, {0x2000, 0x1fff, 2}, {0x4000, 0x03ff, 2},
@@ -333,6 +333,7 @@ private:
             // In an IT block every branch is conditional, though its opcode does not say so.
             b.may_fail = followed && (ending.flags & conditional) != 0 ? true : followed && random_.chance(1000);
             if (ending.opcode == enterx.opcode || ending.opcode == leavex.opcode) b.may_fail = false;
+            if (ending.form == Form::t32_blx && !options_.blx_may_fail) b.may_fail = false;
         }
         if (next) b.block.target = sections_[section].address + sections_[section].bytes.size() + ending.bytes;
         const auto index = static_cast<std::uint32_t>(program_.blocks.size());

@@ -41,6 +41,7 @@ struct ProgramOptions {
     bool tee = false;                       ///< some ThumbEE functions
     bool barrier_waypoints = false;         ///< Config::barrier_waypoints: DMB and DSB end blocks
     bool a32_eret = true;                   ///< the A32 ERET occurs
+    bool blx_may_fail = true;               ///< a T32 BLX to an address may stand in an IT block
     std::uint32_t large_block_chance = 30;  ///< in 10 000 blocks: longer than 4096 bytes
 };
 
