@@ -39,7 +39,7 @@ Stream make_stream(unsigned blocks, bool return_stack, bool cycle_accurate) {
     s.config =
         pft::Config::from_registers(pft::from_value<pft::Etmcr>(s.etmcr), pft::from_value<pft::Etmccer>(s.etmccer),
                                     pft::from_value<pft::Etmidr>(s.etmidr));
-    s.program = synthetic::make_program({.seed = 1, .blocks = blocks, .a32_eret = false, .large_block_chance = 0});
+    s.program = synthetic::make_program({.seed = 1, .blocks = blocks, .a32_eret = false, .blx_may_fail = false, .large_block_chance = 0});
     // Plain execution: what OpenCSD reads otherwise (docs/spec/pft.md, 4.10) would compare different work.
     synthetic::Walk walk(s.program, {.seed = 2,
                                      .exceptions = 20,
