@@ -81,7 +81,7 @@ struct ModelChoices {
     /// OQ17: the security state and HYP in an exception packet: those of the handler, or those before.
     enum class ExceptionState : std::uint8_t { handler, interrupted } exception_state = ExceptionState::handler;
 
-    /// The FIFO, in bytes; 0: it never fills. What does not fit is lost until it is empty again (5.5).
+    /// The FIFO, in bytes, at least 24; 0: it never fills. What does not fit is lost until it is empty again (5.5).
     std::uint32_t fifo_bytes = 0;
     /// So many bytes leave it in so many cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
