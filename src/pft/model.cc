@@ -424,14 +424,14 @@ private:
         isync(ISyncReason::periodic);
         if (!draining_) after_isync(true);
     }
-    /// A VMID and a timestamp follow an I-sync.
+    /// A VMID follows an I-sync, and a timestamp one that synchronises.
     void after_isync(bool whole_timestamp) {
         if (config_.vmid_trace) {
             vmid_pending_ = true;
             send_vmid();
         }
         timestamp_pending_ = false;
-        timestamp(whole_timestamp);
+        if (whole_timestamp || choices_.trace_on_timestamp) timestamp(whole_timestamp);
     }
     /// Gives the target of the most recent waypoint; executes nothing.
     void isync(ISyncReason reason) {

@@ -63,6 +63,7 @@ ModelConfig random_model(synthetic::Random& random) {
     c.cycle_overflow = ModelChoices::CycleOverflow::wrap;  // so that counts can be summed up
     c.broadcast_barrier = pick(random, {ModelChoices::BroadcastBarrier::atom, ModelChoices::BroadcastBarrier::packet});
     c.short_information = random.half();
+    c.trace_on_timestamp = random.half();
     c.overflow_async = random.half();
     c.async_flushes_atoms = random.half();
     c.timestamp_filter =
@@ -579,6 +580,12 @@ TEST(Model, TimestampsAreRequestedByWhatThePtmSaysSo) {  // 5.5
     Unit clock(unit(nothing));
     clock.start(0x8000).direct(0x8000).skip().model().clock_changed();
     EXPECT_EQ(clock.sent(), hex("46 01"));
+    // Where tracing begins again: only if chosen so.
+    for (const bool chosen : {false, true}) {
+        Unit u(unit([=](Registers&, ModelChoices& c) { c.trace_on_timestamp = chosen; }));
+        u.start(0x8000).direct(0x8000).skip().elsewhere(0x8000).direct(0x8000);
+        EXPECT_EQ(u.sent(), hex(chosen ? "08 00 80 00 00 21 42 01 84" : "08 00 80 00 00 21 84"));
+    }
     // ETMTSEVR becomes true; OQ16: nothing was traced since the timestamp of the I-sync, or it passes all the same.
     for (const bool filtered : {false, true}) {
         Unit u(unit([=](Registers& r, ModelChoices& c) {

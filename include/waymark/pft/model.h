@@ -85,6 +85,9 @@ struct ModelChoices {
     std::uint32_t fifo_bytes = 0;
     /// So many bytes leave it in so many cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
+    /// Where tracing begins again, its I-sync asks for a timestamp. 5.5 has this from general knowledge; a Cortex-A15 does
+    /// so only where synchronisation was asked for too.
+    bool trace_on_timestamp = false;
     /// A periodic I-sync waits for so many waypoints after its A-sync; hardware shows 0 to 5.
     std::uint8_t isync_delay_waypoints = 0;
     /// v1.0: timestamps carry the time of their packet, so many cycles after the waypoint (5.5).
