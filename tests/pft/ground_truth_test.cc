@@ -291,6 +291,17 @@ void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory
     }
 }
 
+/// Behind a gap nothing is known: the context is told anew before anything runs.
+void expect_context_after_gaps(const std::vector<Element>& elements) {
+    bool told = false;
+    for (const Element& e : elements) {
+        if (e.kind == Kind::gap) told = false;
+        if (e.kind == Kind::context) told = true;
+        if (e.kind != Kind::range) continue;
+        ASSERT_TRUE(told) << to_text(e);
+    }
+}
+
 struct Damage {
     std::vector<std::uint8_t> bytes;
     std::size_t first, end;  ///< [first, end) of the whole bytes
@@ -339,6 +350,7 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
             const std::vector<Element> found =
                 decode_both(c.config, c.program.memory, d.bytes, random_cuts(random, d.bytes.size()));
             expect_mapped(found, c.program.memory);
+            expect_context_after_gaps(found);
             ASSERT_FALSE(HasFailure());
             gaps += static_cast<unsigned>(
                 std::count_if(found.begin(), found.end(), [](const Element& e) { return e.kind == Kind::gap; }));
@@ -406,6 +418,36 @@ TEST(GroundTruth, AWrongImageIsSurvived) {
                 break;
         }
         expect_mapped(decode_both(c.config, other, c.bytes, random_cuts(random, c.bytes.size())), other);
+        ASSERT_FALSE(HasFailure());
+    }
+}
+
+/// Secure and Non-secure memory that share nothing but addresses.
+class TwoWorlds final : public isa::CodeReader {
+public:
+    TwoWorlds(const synthetic::Memory& secure, const synthetic::Memory& non_secure) : worlds_{&secure, &non_secure} {}
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
+        isa::Code code = worlds_[space.ns ? 1 : 0]->at(address, space);
+        code.section = code.section * 2 + (space.ns ? 1U : 0U);
+        return code;
+    }
+    [[nodiscard]] isa::Space view(const isa::Space& space) const override {
+        isa::Space reduced;
+        reduced.ns = space.ns;
+        return reduced;
+    }
+
+private:
+    const synthetic::Memory* worlds_[2];
+};
+
+TEST(GroundTruth, TheSecurityStateSelectsTheMemory) {
+    for (const std::uint64_t seed : seeds(7001, 60)) {
+        const Case c = make_case(seed, {.steps = 800});
+        SCOPED_TRACE(describe(c));
+        const synthetic::Memory other = synthetic::make_program({.seed = seed, .blocks = 200, .tee = true}).memory;
+        decode_both(c.config, TwoWorlds(other, c.program.memory), c.bytes);
+        decode_both(c.config, TwoWorlds(c.program.memory, other), c.bytes);
         ASSERT_FALSE(HasFailure());
     }
 }
