@@ -289,7 +289,7 @@ void drop_conditions(const std::vector<Line>& ours, std::vector<Line>& theirs, Q
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i)
         if (theirs[i].text.ends_with(" --- cond") && theirs[i].text == ours[i].text + " cond") {
             theirs[i].text = ours[i].text;
-            ++quirks["condition of the last instruction of a cut range"];
+            ++quirks["Q21 condition of the last instruction of a cut range"];
         }
 }
 
@@ -570,7 +570,8 @@ void compare_generated(bool framed, std::uint64_t first_seed, unsigned count) {
 }
 
 /// One I-sync at 0x8000 and two atoms, through both: the texts of the ranges.
-std::array<std::vector<std::string>, 2> ranges_of(std::vector<std::uint8_t> code, bool thumb, pft::Atoms atoms) {
+std::array<std::vector<std::string>, 2> ranges_of(std::vector<std::uint8_t> code, bool thumb, pft::Atoms atoms,
+                                                  bool padded = true) {
     Generated g;
     g.memory.sections = {{0x8000, std::move(code)}};
     encode(g.bytes, pft::ASync{}, g.config);
@@ -579,7 +580,7 @@ std::array<std::vector<std::string>, 2> ranges_of(std::vector<std::uint8_t> code
     encode(g.bytes, pft::Atom{.outcome = {.atoms = atoms, .cycles = 0}}, g.config);
     encode(g.bytes, pft::Ignore{}, g.config);
     const TemporaryFolder temporary;
-    write_capture(temporary.path(), g, false, true);
+    write_capture(temporary.path(), g, false, padded);
     Quirks quirks;
     std::array<std::vector<std::string>, 2> out;
     for (const Line& line : as_opencsd(decode(temporary.path(), "0x10"), quirks))
@@ -590,6 +591,24 @@ std::array<std::vector<std::string>, 2> ranges_of(std::vector<std::uint8_t> code
 }
 
 // Quirks that generated streams keep away from. Should one of these fail, OpenCSD was mended.
+TEST(OpenCsd, Q8AsksForFourBytesAtEveryInstruction) {
+    WM_NEEDS_LISTER();
+    const auto [ours, theirs] = ranges_of({0x70, 0x47}, true, {1, 0}, false);  // bx lr, and memory ends
+    ASSERT_EQ(ours.size(), 1U);
+    EXPECT_EQ(ours[0], "range 0x8000..0x8002 n=1 last=2 T32 E iBR return");
+    EXPECT_TRUE(theirs.empty());
+}
+
+TEST(OpenCsd, Q15WalksThroughTheA32Eret) {
+    WM_NEEDS_LISTER();
+    // 8000: eret; 8004: b .
+    const auto [ours, theirs] = ranges_of({0x6e, 0x00, 0x60, 0xe1, 0xfe, 0xff, 0xff, 0xea}, false, {1, 0});
+    ASSERT_EQ(ours.size(), 1U);
+    ASSERT_EQ(theirs.size(), 1U);
+    EXPECT_EQ(ours[0], "range 0x8000..0x8004 n=1 last=4 A32 E iBR");
+    EXPECT_EQ(theirs[0], "range 0x8000..0x8008 n=2 last=4 A32 E BR");
+}
+
 TEST(OpenCsd, Q19ChangesTheInstructionSetAtABlxThatFails) {
     WM_NEEDS_LISTER();
     // 8000: blx 0x8010; 8004: b . (T32), or b somewhere (A32)

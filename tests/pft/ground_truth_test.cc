@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -136,9 +138,19 @@ std::vector<std::size_t> random_cuts(synthetic::Random& random, std::size_t size
     return cuts;
 }
 
+/// How often to repeat each property with further seeds: WAYMARK_PROPERTY_ROUNDS, for a long run by hand.
+std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
+    const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
+    const std::uint64_t rounds = text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
+    std::vector<std::uint64_t> out;
+    for (std::uint64_t round = 0; round < rounds; ++round)
+        for (std::uint64_t i = 0; i < count; ++i) out.push_back(first + i + round * 1000000);
+    return out;
+}
+
 TEST(GroundTruth, BothDecodersGiveWhatRan) {
     std::uint64_t traced = 0, elements = 0;
-    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    for (const std::uint64_t seed : seeds(1, 400)) {
         const Case c = make_case(seed);
         SCOPED_TRACE(describe(c));
         const std::vector<Element> reference = decode<ReferenceDecoder>(c.config, c.program.memory, c.bytes);
@@ -162,7 +174,7 @@ std::vector<Element> decode_both(const Config& config, const isa::CodeReader& co
 }
 
 TEST(GroundTruth, HoldsForAnyCutOfTheInput) {
-    for (std::uint64_t seed = 1001; seed <= 1060; ++seed) {
+    for (const std::uint64_t seed : seeds(1001, 60)) {
         const Case c = make_case(seed, {.steps = 400});
         SCOPED_TRACE(describe(c));
         synthetic::Random random(seed);
@@ -229,7 +241,7 @@ std::vector<Element> without_misses(const std::vector<Element>& found, const syn
 
 TEST(GroundTruth, MissingMemoryHidesOnlyWhatLiesInIt) {
     std::size_t kept = 0, all = 0;
-    for (std::uint64_t seed = 2001; seed <= 2150; ++seed) {
+    for (const std::uint64_t seed : seeds(2001, 150)) {
         Case c = make_case(seed);
         SCOPED_TRACE(describe(c));
         synthetic::Random random(seed);
@@ -279,6 +291,17 @@ void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory
     }
 }
 
+/// Behind a gap nothing is known: the context is told anew before anything runs.
+void expect_context_after_gaps(const std::vector<Element>& elements) {
+    bool told = false;
+    for (const Element& e : elements) {
+        if (e.kind == Kind::gap) told = false;
+        if (e.kind == Kind::context) told = true;
+        if (e.kind != Kind::range) continue;
+        ASSERT_TRUE(told) << to_text(e);
+    }
+}
+
 struct Damage {
     std::vector<std::uint8_t> bytes;
     std::size_t first, end;  ///< [first, end) of the whole bytes
@@ -316,7 +339,7 @@ Damage damage(const std::vector<std::uint8_t>& bytes, synthetic::Random& random)
 
 TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
     unsigned recovered = 0, late = 0, none = 0, gaps = 0;
-    for (std::uint64_t seed = 3001; seed <= 3150; ++seed) {
+    for (const std::uint64_t seed : seeds(3001, 150)) {
         const Case c = make_case(seed, {.steps = 800, .most_sync_bytes = 300});
         if (c.bytes.empty()) continue;
         SCOPED_TRACE(describe(c));
@@ -327,6 +350,7 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
             const std::vector<Element> found =
                 decode_both(c.config, c.program.memory, d.bytes, random_cuts(random, d.bytes.size()));
             expect_mapped(found, c.program.memory);
+            expect_context_after_gaps(found);
             ASSERT_FALSE(HasFailure());
             gaps += static_cast<unsigned>(
                 std::count_if(found.begin(), found.end(), [](const Element& e) { return e.kind == Kind::gap; }));
@@ -359,7 +383,7 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
 }
 
 TEST(GroundTruth, DecodingMayStartAnywhere) {
-    for (std::uint64_t seed = 4001; seed <= 4100; ++seed) {
+    for (const std::uint64_t seed : seeds(4001, 100)) {
         const Case c = make_case(seed, {.steps = 800});
         if (c.bytes.size() < 2) continue;  // all of it filtered out
         SCOPED_TRACE(describe(c));
@@ -375,7 +399,7 @@ TEST(GroundTruth, DecodingMayStartAnywhere) {
 }
 
 TEST(GroundTruth, AWrongImageIsSurvived) {
-    for (std::uint64_t seed = 5001; seed <= 5120; ++seed) {
+    for (const std::uint64_t seed : seeds(5001, 120)) {
         Case c = make_case(seed, {.steps = 800});
         SCOPED_TRACE(describe(c));
         synthetic::Random random(seed);
@@ -398,9 +422,39 @@ TEST(GroundTruth, AWrongImageIsSurvived) {
     }
 }
 
+/// Secure and Non-secure memory that share nothing but addresses.
+class TwoWorlds final : public isa::CodeReader {
+public:
+    TwoWorlds(const synthetic::Memory& secure, const synthetic::Memory& non_secure) : worlds_{&secure, &non_secure} {}
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
+        isa::Code code = worlds_[space.ns ? 1 : 0]->at(address, space);
+        code.section = code.section * 2 + (space.ns ? 1U : 0U);
+        return code;
+    }
+    [[nodiscard]] isa::Space view(const isa::Space& space) const override {
+        isa::Space reduced;
+        reduced.ns = space.ns;
+        return reduced;
+    }
+
+private:
+    const synthetic::Memory* worlds_[2];
+};
+
+TEST(GroundTruth, TheSecurityStateSelectsTheMemory) {
+    for (const std::uint64_t seed : seeds(7001, 60)) {
+        const Case c = make_case(seed, {.steps = 800});
+        SCOPED_TRACE(describe(c));
+        const synthetic::Memory other = synthetic::make_program({.seed = seed, .blocks = 200, .tee = true}).memory;
+        decode_both(c.config, TwoWorlds(other, c.program.memory), c.bytes);
+        decode_both(c.config, TwoWorlds(c.program.memory, other), c.bytes);
+        ASSERT_FALSE(HasFailure());
+    }
+}
+
 /// Packets in an order no macrocell would send, many of them with addresses where there is code.
 TEST(GroundTruth, DecodersAgreeOnArbitraryPackets) {
-    for (std::uint64_t seed = 6001; seed <= 6150; ++seed) {
+    for (const std::uint64_t seed : seeds(6001, 150)) {
         synthetic::Random random(seed);
         wire::Random wild(seed);
         Config config = random_config(random);

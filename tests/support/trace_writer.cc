@@ -264,7 +264,7 @@ void TraceWriter::timestamp(bool whole) {
     const std::uint64_t at = here();
     // v1.1 gives the time of the last waypoint, v1.0 that of the packet.
     const std::uint64_t late = config_.minor_version == 0 ? random_.below(4) : 0;
-    const std::uint64_t now = std::max(count_base_, last_waypoint_cycle_) + late;
+    const std::uint64_t now = std::max(count_base_, last_waypoint_cycle_ + late);
     const std::uint64_t width_mask = config_.timestamp_bytes == 9 ? ~std::uint64_t{0} : (std::uint64_t{1} << 48) - 1;
     const std::uint64_t value = (timestamp_base_ + now / 2) & width_mask;
     const std::uint64_t sent = config_.gray_timestamps ? pft::to_gray(value) : value;

@@ -4,6 +4,7 @@
 /// `compress` and `compress_timestamp` only; its truth follows from what it was told.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -136,7 +137,8 @@ private:
     [[nodiscard]] pft::Target compressed(const pft::Place& to, unsigned least) const;
     std::uint32_t count(std::uint64_t cycle);
     [[nodiscard]] std::uint32_t told(std::uint32_t cycles) const {
-        return config_.cycle_accurate ? cycles : flow::no_cycles;
+        // The largest count means "none" in an element, so it is told as one less.
+        return config_.cycle_accurate ? std::min(cycles, flow::no_cycles - 1) : flow::no_cycles;
     }
 
     const pft::Config config_;
