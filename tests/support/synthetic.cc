@@ -547,11 +547,11 @@ Walk::Walk(const Program& program, const WalkOptions& options)
     address_ = place(at_).address.value;
 }
 
-void Walk::run(TraceWriter& writer, std::uint64_t steps) {
-    for (; steps != 0; --steps) step(writer);
+void Walk::run(Execution& execution, std::uint64_t steps) {
+    for (; steps != 0; --steps) step(execution);
 }
 
-void Walk::step(TraceWriter& writer) {
+void Walk::step(Execution& execution) {
     cycle_ += 4 + random_.below(40);
     if (random_.chance(20)) cycle_ += random_() >> (30 + random_.below(30));
     const ProgramBlock& b = block();
@@ -566,37 +566,37 @@ void Walk::step(TraceWriter& writer) {
             if (kind < options_.debug) number = 1;
             // An undefined instruction counts as executed; so the waypoint instruction cannot be it.
             if (number == 9 && at + 1 == instructions) number = 14;
-            interrupt(writer, number == 9 ? at + 1 : at, number, false);
+            interrupt(execution, number == 9 ? at + 1 : at, number, false);
             while (random_.chance(300)) {
                 cycle_ += 8;
-                interrupt(writer, at_.instruction, random_.half() ? 14 : 15, false);
+                interrupt(execution, at_.instruction, random_.half() ? 14 : 15, false);
             }
-            return changes(writer);
+            return changes(execution);
         }
     }
     if (b.trap != ProgramBlock::none && at_.instruction <= b.trap) {
         // A breakpoint is not executed, the other traps are.
-        interrupt(writer, b.trap_number == 11 ? b.trap : b.trap + 1, b.trap_number, true);
-        return changes(writer);
+        interrupt(execution, b.trap_number == 11 ? b.trap : b.trap + 1, b.trap_number, true);
+        return changes(execution);
     }
-    go(writer);
-    changes(writer);
+    go(execution);
+    changes(execution);
 }
 
 /// What may change at a waypoint, and what happens to the trace unit meanwhile.
-void Walk::changes(TraceWriter& writer) {
+void Walk::changes(Execution& execution) {
     if (random_.chance(options_.context_changes))
-        writer.context_id(static_cast<std::uint32_t>(random_()) >> random_.below(30));
-    if (random_.chance(options_.vmid_changes)) writer.vmid(static_cast<std::uint8_t>(random_()));
+        execution.context_id(static_cast<std::uint32_t>(random_()) >> random_.below(30));
+    if (random_.chance(options_.vmid_changes)) execution.vmid(static_cast<std::uint8_t>(random_()));
     if (random_.chance(filtered_ ? 500 : options_.filter_changes)) {
         filtered_ = !filtered_;
-        writer.enable(!filtered_);
+        execution.enable(!filtered_);
     }
-    if (random_.chance(options_.overflows)) writer.overflow(1 + random_.below(20));
+    if (random_.chance(options_.overflows)) execution.overflow(1 + random_.below(20));
 }
 
 /// Execution up to, not including, instruction `at` of the block; then an exception.
-void Walk::interrupt(TraceWriter& writer, std::uint32_t at, std::uint32_t number, bool trap) {
+void Walk::interrupt(Execution& execution, std::uint32_t at, std::uint32_t number, bool trap) {
     const ProgramBlock& b = block();
     Interrupted e;
     e.block = part(at);
@@ -608,8 +608,8 @@ void Walk::interrupt(TraceWriter& writer, std::uint32_t at, std::uint32_t number
     if (number == 1) {
         e.ns = ns_;
         e.hyp = hyp_;
-        writer.exception(e);
-        if (random_.half()) writer.context_id(static_cast<std::uint32_t>(random_()));
+        execution.exception(e);
+        if (random_.half()) execution.context_id(static_cast<std::uint32_t>(random_()));
         cycle_ += random_.below(100000);
         at_ = random_.half() ? frame.back : anywhere(false);
         address_ = place(at_).address.value;
@@ -630,10 +630,10 @@ void Walk::interrupt(TraceWriter& writer, std::uint32_t at, std::uint32_t number
     const std::uint32_t vector = program_.vectors[(hyp_ ? 16U : ns_ ? 8U : 0U) + number % 8];
     e.vector = place({vector, 0});
     e.hidden = options_.prohibited != 0 && random_.chance(1000);
-    writer.exception(e);
+    execution.exception(e);
     if (e.hidden) {
         filtered_ = true;
-        writer.enable(false);
+        execution.enable(false);
     }
     exceptions_.push_back(frame);
     if (exceptions_.size() > 32) exceptions_.erase(exceptions_.begin());
@@ -642,7 +642,7 @@ void Walk::interrupt(TraceWriter& writer, std::uint32_t at, std::uint32_t number
 }
 
 /// The rest of the block, its waypoint instruction included.
-void Walk::go(TraceWriter& writer) {
+void Walk::go(Execution& execution) {
     const ProgramBlock& b = block();
     Executed w;
     w.block = b.block;
@@ -713,7 +713,7 @@ void Walk::go(TraceWriter& writer) {
     w.to = place(to);
     const bool jazelle = w.passed && b.going == Going::jump_exchange && random_.chance(options_.jazelle);
     if (jazelle) w.to = {{static_cast<std::uint32_t>(random_())}, Isa::jazelle};
-    writer.waypoint(w);
+    execution.waypoint(w);
     if (jazelle) cycle_ += 1000;
     at_ = to;
     address_ = place(to).address.value;

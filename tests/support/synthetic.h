@@ -110,7 +110,7 @@ class Walk {
 public:
     Walk(const Program& program, const WalkOptions& options);
     /// Goes on for so many waypoints and exceptions.
-    void run(TraceWriter& writer, std::uint64_t steps);
+    void run(Execution& execution, std::uint64_t steps);
 
 private:
     struct Position {
@@ -122,10 +122,10 @@ private:
         bool ns{}, hyp{};
     };
 
-    void step(TraceWriter& writer);
-    void changes(TraceWriter& writer);
-    void interrupt(TraceWriter& writer, std::uint32_t at, std::uint32_t number, bool trap);
-    void go(TraceWriter& writer);
+    void step(Execution& execution);
+    void changes(Execution& execution);
+    void interrupt(Execution& execution, std::uint32_t at, std::uint32_t number, bool trap);
+    void go(Execution& execution);
     [[nodiscard]] flow::Block part(std::uint32_t to) const;
     [[nodiscard]] Position function_start(std::uint32_t function) const;
     [[nodiscard]] Position anywhere(bool same_isa);

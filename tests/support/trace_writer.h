@@ -44,6 +44,21 @@ struct Interrupted {
     std::uint64_t cycle{};
 };
 
+/// Who is told what an invented program does.
+class Execution {
+public:
+    virtual ~Execution() = default;
+    virtual void waypoint(const Executed& executed) = 0;
+    virtual void exception(const Interrupted& interrupted) = 0;
+    /// The values from the instruction after the last waypoint on.
+    virtual void context_id(std::uint32_t value) = 0;
+    virtual void vmid(std::uint8_t value) = 0;
+    /// TraceEnable, beside address ranges; takes effect at the next waypoint.
+    virtual void enable(bool on) = 0;
+    /// The FIFO is full: the next `waypoints` waypoints and exceptions are lost.
+    virtual void overflow(unsigned waypoints) = 0;
+};
+
 struct TraceWriterOptions {
     std::uint64_t seed = 1;
     std::uint32_t sync_bytes = 1024;          ///< ETMSYNCFR; 0: no periodic synchronisation
@@ -65,19 +80,16 @@ struct SyncPoint {
     bool own_async{};                ///< the A-sync came after the I-sync before this one
 };
 
-class TraceWriter {
+class TraceWriter final : public Execution {
 public:
     TraceWriter(const pft::Config& config, const TraceWriterOptions& options);
 
-    void waypoint(const Executed& executed);
-    void exception(const Interrupted& interrupted);
-    /// The values from the instruction after the last waypoint on.
-    void context_id(std::uint32_t value);
-    void vmid(std::uint8_t value);
-    /// TraceEnable, beside the address ranges; takes effect at the next waypoint.
-    void enable(bool on) { enabled_ = on; }
-    /// The FIFO is full: the next `waypoints` waypoints and exceptions are lost.
-    void overflow(unsigned waypoints);
+    void waypoint(const Executed& executed) override;
+    void exception(const Interrupted& interrupted) override;
+    void context_id(std::uint32_t value) override;
+    void vmid(std::uint8_t value) override;
+    void enable(bool on) override { enabled_ = on; }
+    void overflow(unsigned waypoints) override;
     /// Sends what is pending.
     void finish() { flush_atoms(); }
 

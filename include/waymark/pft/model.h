@@ -118,6 +118,7 @@ struct Retired {
     Isa isa{};
     isa::Instruction instruction{};  ///< decode_instr()'s answer; of the target, `next` is what counts
     bool passed = true;              ///< its condition; of a barrier: it executed
+    bool dmb_dsb = false;            ///< it is a DMB or DSB, waypoint instruction or not: may ask for a timestamp (5.5)
     Place next{};                    ///< waypoint instructions: where execution went on
     bool ns{}, hyp{};                ///< after it
     std::uint64_t cycle{};
@@ -125,7 +126,7 @@ struct Retired {
 
 /// Numbers of section 2.5 that mean something to the model.
 namespace exceptions {
-inline constexpr std::uint32_t debug_entry = 1, hyp_entry = 3, reset = 8;
+inline constexpr std::uint32_t none = 0, debug_entry = 1, hyp_entry = 3, reset = 8;
 }
 
 struct ExceptionTaken {
@@ -153,7 +154,7 @@ struct ModelCounts {
     std::uint64_t untraced = 0;      ///< those that TraceEnable, a prohibited region or the Programming bit kept out
     std::uint64_t overflowed = 0;    ///< those lost to a full FIFO
     std::uint64_t overflows = 0;     ///< how often the FIFO filled
-    std::uint64_t bytes = 0;         ///< given to the sink
+    std::uint64_t bytes = 0;         ///< of trace
     std::uint64_t instructions = 0;  ///< told by retire(); run() and retire_block() count as one and two
     bool operator==(const ModelCounts&) const = default;
 };
@@ -196,7 +197,7 @@ public:
     // ---- signals
 
     void set_authentication(const Authentication& signals);
-    /// What the timestamp bus shows now.
+    /// What the timestamp bus shows now: told before the instructions that it is the time of, and before start().
     void set_timestamp(std::uint64_t ticks);
     /// The processor clock has another frequency: the next timestamp says so.
     void clock_changed();
