@@ -13,6 +13,8 @@ using Run = std::function<Status()>;
 Run add_info(CLI::App& app);
 Run add_packets(CLI::App& app);
 Run add_flow(CLI::App& app);
+Run add_record(CLI::App& app);
+Run add_verify(CLI::App& app);
 
 /// The whole program; never throws.
 int run(int argc, char** argv);
