@@ -109,8 +109,8 @@ Status run_record(const RecordOptions& options) {
                                 options.folder, grouped(r.instructions), grouped(r.ranges), r.threads,
                                 r.threads == 1 ? "" : "s", grouped(r.trace_bytes), grouped(r.code_bytes),
                                 r.epochs == 1 ? ""
-                                              : fmt::format("; code changed {} times, so there are {} buffers",
-                                                            r.epochs - 1, r.epochs)));
+                                              : fmt::format(", in {} buffers since code changed {} time{}", r.epochs,
+                                                            r.code_changes, r.code_changes == 1 ? "" : "s")));
     if (!finished) {
         say("error", finished.error().message + "; the program was ended, what was written before can be decoded");
         return static_cast<Status>(cut_off);

@@ -5,6 +5,8 @@
 #include <array>
 #include <memory>
 
+#include "waymark/record/checks.h"
+
 namespace waymark::record {
 
 namespace {
@@ -77,7 +79,8 @@ Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOpt
         code.instructions.push_back({static_cast<std::uint32_t>(at), instruction.bytes, instruction.waypoint,
                                      svc                     ? Special::system_call
                                      : instruction.undefined ? Special::undefined
-                                                             : Special::none});
+                                                             : Special::none,
+                                     isa == isa::Isa::a32 ? may_stop_arm(opcode) : may_stop_thumb(first | second << 16)});
         if (instruction.waypoint != isa::Waypoint::none) code.waypoints.push_back({i, address, instruction});
         at += instruction.bytes;
     }

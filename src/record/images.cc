@@ -1,12 +1,12 @@
 #include "waymark/record/images.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace waymark::record {
 
@@ -24,10 +24,6 @@ void by_page(Address address, Bytes bytes, F&& f) {
 }
 }  // namespace
 
-Images::~Images() {
-    if (descriptor_ >= 0) close(descriptor_);
-}
-
 void Images::saw_page(Address address, Bytes bytes) {
     if (bytes.size() != page_bytes) return;
     std::copy(bytes.begin(), bytes.end(), seen_[address.value / page_bytes].begin());
@@ -44,83 +40,75 @@ bool Images::fits(Address address, Bytes code) const {
     return fits;
 }
 
-Images::Held& Images::hold(std::uint64_t number) {
-    const auto [found, is_new] = held_.try_emplace(number);
-    Held& held = found->second;
-    if (!is_new) return held;
-    const auto seen = seen_.find(number);
-    const auto stored = stored_.find(number);
-    if (seen != seen_.end())
-        held.bytes = seen->second;
-    else if (stored != stored_.end())
-        held.bytes = stored->second.bytes;
-    if (stored != stored_.end() && stored->second.bytes == held.bytes) {
-        held.slot = stored->second.slot;
-        held.shared = true;
-    } else {
-        held.slot = slots_++;
-        held.dirty = true;
-    }
-    changed_ = true;
-    return held;
-}
-
 void Images::add(Address address, Bytes code) {
     by_page(address, code, [&](std::uint64_t number, std::size_t offset, Bytes piece) {
-        Held& held = hold(number);
+        const auto [found, is_new] = held_.try_emplace(number);
+        Held& held = found->second;
+        if (is_new) {
+            if (const auto seen = seen_.find(number); seen != seen_.end()) held.bytes = seen->second;
+            changed_ = true;
+        }
         for (std::size_t i = 0; i < piece.size(); ++i) {
             held.executed.set(offset + i);
             if (held.bytes[offset + i] == piece[i]) continue;
-            if (held.shared) {
-                held.slot = slots_++;
-                held.shared = false;
-            }
             held.bytes[offset + i] = piece[i];
-            held.dirty = changed_ = true;
+            changed_ = true;
         }
     });
 }
 
 void Images::new_epoch() {
-    for (const auto& [number, held] : held_) stored_.insert_or_assign(number, Stored{held.slot, held.bytes});
+    earlier_bytes_ += held_.size() * page_bytes;
     held_.clear();
-    changed_ = true;
+    stretches_.clear();
+    file_.clear();
+    ++epoch_;
+    version_ = 0;
+    changed_ = false;
 }
 
-Status Images::flush() {
-    const auto fail = [&](const char* what) {
-        return Error{Errc::unreadable, fmt::format("cannot {} {}: {}", what, file_.string(), std::strerror(errno))};
+Status Images::write() {
+    if (!changed_) return Nothing{};
+    const std::filesystem::path path =
+        folder_ / (epoch_ == 1 ? fmt::format("code_{}.bin", ++version_) : fmt::format("code_{}_{}.bin", epoch_, ++version_));
+    const auto close = [](std::FILE* file) { std::fclose(file); };
+    const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "wb"), close);
+    bool good = file != nullptr;
+    const auto put = [&](const Page& page) {
+        good = good && std::fwrite(page.data(), 1, page.size(), file.get()) == page.size();
     };
-    if (descriptor_ < 0) descriptor_ = open(file_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) return fail("create");
-    for (auto& [number, held] : held_) {
-        if (!held.dirty) continue;
-        std::size_t done = 0;
-        while (done < held.bytes.size()) {
-            const ssize_t n = pwrite(descriptor_, held.bytes.data() + done, held.bytes.size() - done,
-                                     static_cast<off_t>(held.slot * page_bytes + done));
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) return fail("write");
-            done += static_cast<std::size_t>(n);
-        }
-        held.dirty = false;
-        pages_written_ = std::max(pages_written_, held.slot + 1);
+    // OpenCSD takes a dump at offset 0 to be the whole file, so none is there; and it reads no instruction across two
+    // dumps, so neighbouring pages are one.
+    put(Page{});
+    std::vector<Stretch> stretches;
+    std::uint64_t offset = page_bytes;
+    for (const auto& [number, held] : held_) {
+        put(held.bytes);
+        const std::uint64_t address = number * page_bytes;
+        if (!stretches.empty() && stretches.back().address + stretches.back().bytes == address)
+            stretches.back().bytes += page_bytes;
+        else
+            stretches.push_back({address, offset, page_bytes});
+        offset += page_bytes;
     }
+    if (!good || std::fflush(file.get()) != 0)
+        return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno))};
+    if (!file_.empty()) outdated_.push_back(file_);
+    file_ = path;
+    stretches_ = std::move(stretches);
     changed_ = false;
     return Nothing{};
 }
 
+void Images::remove_outdated() {
+    std::error_code error;
+    for (const std::filesystem::path& path : outdated_) std::filesystem::remove(path, error);
+    outdated_.clear();
+}
+
 std::vector<capture::MemoryDump> Images::dumps(const std::string& core) const {
     std::vector<capture::MemoryDump> out;
-    for (const auto& [number, held] : held_) {
-        const std::uint64_t address = number * page_bytes, offset = held.slot * page_bytes;
-        if (!out.empty() && out.back().address.value + *out.back().length == address &&
-            out.back().offset + *out.back().length == offset) {
-            *out.back().length += page_bytes;
-            continue;
-        }
-        out.push_back({core, file_, {address}, offset, page_bytes, {}});
-    }
+    for (const Stretch& s : stretches_) out.push_back({core, file_, {s.address}, s.offset, s.bytes, {}});
     return out;
 }
 

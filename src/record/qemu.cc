@@ -119,10 +119,10 @@ class Feeder {
 public:
     Feeder(Ring& ring, Recorder& recorder) : ring_(ring), recorder_(recorder) {}
 
-    /// Takes what is queued; false if nothing was.
+    /// Takes what is queued, as much as the ring holds at most; false if nothing was.
     bool take() {
         bool any = false;
-        while (ring_.taken.load() != ring_.queued.load()) {
+        for (std::uint32_t i = 0; i < Ring::chunk_count && ring_.taken.load() != ring_.queued.load(); ++i) {
             const std::uint32_t n = ring_.taken.load();
             const std::uint32_t index = ring_.queue[n % Ring::chunk_count];
             if (index < Ring::chunk_count) {
@@ -138,7 +138,8 @@ public:
 
     /// The program is gone: takes what it had not queued.
     void take_rest() {
-        take();
+        while (take()) {
+        }
         for (const ChunkKind kind : {ChunkKind::definitions, ChunkKind::execution}) {
             for (Chunk& chunk : ring_.chunks) {
                 if (chunk.state.load() != ChunkState::filling || chunk.kind != kind) continue;

@@ -45,7 +45,7 @@ std::string ini_text(std::string text) {
 }  // namespace
 
 Recorder::Recorder(RecorderOptions options)
-    : options_(std::move(options)), images_(options_.folder / "code.bin") {
+    : options_(std::move(options)), images_(options_.folder) {
     capture_.description = ini_text(options_.description);
     recorded_.began = !options_.start_at.has_value();
 }
@@ -148,7 +148,11 @@ void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
     if (recorded_.stopped || id >= blocks_.size()) return;
     Block& block = known(t, id);
     const auto size = static_cast<std::uint32_t>(block.code.instructions.size());
-    execute(t, block, std::min(end, size), stopped && end < size);
+    if (stopped && (end >= size || !block.code.instructions[end].may_stop)) {
+        end = size;
+        stopped = false;
+    }
+    execute(t, block, std::min(end, size), stopped);
 }
 
 Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
@@ -190,6 +194,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     t.tracker.arrive(place);
     if (block.epoch != recorded_.epochs) {
         if (!images_.fits(code.address, code.bytes)) {
+            ++recorded_.code_changes;
             new_epoch();
             open_stream(t);
             t.tracker.arrive(place);
@@ -265,9 +270,7 @@ void Recorder::collect(Thread& t) {
 void Recorder::new_epoch() {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
-    Status status = write_trace();
-    if (status) status = images_.flush();
-    if (!status) fail(status.error());
+    if (const Status status = write_trace(); !status) fail(status.error());
     if (trace_file_ >= 0) close(trace_file_);
     trace_file_ = -1;
     formatter_.reset();
@@ -299,7 +302,7 @@ Status Recorder::write_trace() {
 }
 
 Status Recorder::describe(bool complete) {
-    WM_RETURN_IF_ERROR(images_.flush());
+    WM_RETURN_IF_ERROR(images_.write());
     capture_.dumps.resize(dumps_before_);
     for (const std::string& core : epoch_cores_)
         for (capture::MemoryDump& dump : images_.dumps(core)) capture_.dumps.push_back(std::move(dump));
@@ -331,6 +334,7 @@ Status Recorder::describe(bool complete) {
                                                        error.message())};
     }
     fs::remove_all(fresh, error);
+    images_.remove_outdated();
     described_ = true;
     return Nothing{};
 }

@@ -35,6 +35,7 @@ struct CodeInstruction {
     std::uint8_t bytes{};
     isa::Waypoint waypoint = isa::Waypoint::none;
     Special special = Special::none;
+    bool may_stop{};  ///< record/checks.h
 };
 
 /// A waypoint instruction of a block.

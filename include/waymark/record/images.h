@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,11 +19,8 @@ namespace waymark::record {
 
 class Images {
 public:
-    /// Pages are written to `file`, which is created by the first `flush`.
-    explicit Images(std::filesystem::path file) : file_(std::move(file)) {}
-    ~Images();
-    Images(const Images&) = delete;
-    Images& operator=(const Images&) = delete;
+    /// Files with pages are written into `folder`.
+    explicit Images(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
     /// What stood in a whole page; for the bytes around code that are never executed.
     void saw_page(Address address, Bytes bytes);
@@ -35,36 +31,35 @@ public:
     void add(Address address, Bytes code);
     void new_epoch();
 
-    /// True when `dumps` changed since the last `flush`, or bytes of them.
+    /// Something was added since the last `write`.
     [[nodiscard]] bool changed() const { return changed_; }
-    /// Writes changed pages. Errors: `unreadable`.
-    [[nodiscard]] Status flush();
-    /// The pages of this epoch, for one core.
+    /// Writes the pages of this epoch into a new file, if there is anything new; the one before stays until
+    /// `remove_outdated`, so that whoever reads the folder meanwhile finds what its description names. Errors:
+    /// `unreadable`.
+    [[nodiscard]] Status write();
+    void remove_outdated();
+    /// The pages of this epoch as last written, for one core.
     [[nodiscard]] std::vector<capture::MemoryDump> dumps(const std::string& core) const;
-    [[nodiscard]] std::uint64_t bytes() const { return pages_written_ * page_bytes; }
+    /// Of code in all files.
+    [[nodiscard]] std::uint64_t bytes() const { return earlier_bytes_ + held_.size() * page_bytes; }
 
 private:
     using Page = std::array<std::uint8_t, page_bytes>;
     struct Held {
         Page bytes{};
         std::bitset<page_bytes> executed;
-        std::uint64_t slot{};  ///< page number in the file
-        bool shared{};         ///< an earlier epoch uses the slot too
-        bool dirty{};
     };
-    Held& hold(std::uint64_t number);
+    struct Stretch {
+        std::uint64_t address, offset, bytes;
+    };
 
-    std::filesystem::path file_;
-    int descriptor_ = -1;
+    std::filesystem::path folder_, file_;
+    std::vector<std::filesystem::path> outdated_;
     std::map<std::uint64_t, Held> held_;  ///< of this epoch, by address / page size
     std::map<std::uint64_t, Page> seen_;
-    /// What the file has of a page, from earlier epochs.
-    struct Stored {
-        std::uint64_t slot;
-        Page bytes;
-    };
-    std::map<std::uint64_t, Stored> stored_;
-    std::uint64_t slots_ = 0, pages_written_ = 0;
+    std::vector<Stretch> stretches_;  ///< of `file_`
+    unsigned epoch_ = 1, version_ = 0;
+    std::uint64_t earlier_bytes_ = 0;
     bool changed_ = false;
 };
 

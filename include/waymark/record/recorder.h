@@ -37,7 +37,8 @@ struct RecorderOptions {
 /// What was recorded so far.
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
-    std::uint32_t threads{}, epochs{1};
+    std::uint32_t threads{}, code_changes{};
+    std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};    ///< false: `start_at` was never reached
     bool stopped{};  ///< by the limit or `stop_at`
 };

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +27,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "waymark/record/checks.h"
 #include "waymark/record/ring.h"
 
 extern "C" {
@@ -216,37 +216,6 @@ void on_vcpu_exit(qemu_plugin_id_t, unsigned vcpu) {
 
 // ---- translation
 
-/// May this instruction access memory, or be started over by QEMU? Read as A32 and as Thumb where it is not known which
-/// it is: a check too many costs a little time and nothing else.
-bool may_stop_arm(std::uint32_t word) {
-    const std::uint32_t op = word >> 25 & 7;
-    if (word >> 28 == 0xf) return op == 2 || op == 4 || op == 6;  // Advanced SIMD loads, RFE/SRS, LDC2
-    switch (op) {
-        case 0: return (word & 0x90) == 0x90;  // multiplies too, and extra loads, exclusives
-        case 1: return false;
-        case 2: return true;
-        case 3: return (word & 0x10) == 0;
-        case 4: return true;
-        case 5: return false;
-        case 6: return true;
-        default: return (word & 0x01000010) == 0x10;  // coprocessor registers
-    }
-}
-bool is_thumb_32(std::uint32_t word) { return (word & 0xf800) >= 0xe800; }
-bool may_stop_thumb(std::uint32_t word) {
-    if (is_thumb_32(word)) return (word & 0xfe00) == 0xe800 || (word & 0xfe00) == 0xf800 || (word & 0xec00) == 0xec00;
-    const std::uint32_t op = word >> 12 & 0xf;
-    return (word & 0xf800) == 0x4800 || (op >= 5 && op <= 9) || op == 0xc || (word & 0xf600) == 0xb400;
-}
-
-/// How many accesses complete an instruction that ends a block: one that loads the pc, or stands before a page end.
-std::uint32_t accesses_of(std::uint32_t word, bool thumb) {
-    const auto listed = [](std::uint32_t list) { return static_cast<std::uint32_t>(std::popcount(list)); };
-    if (!thumb) return (word & 0x0e100000) == 0x08100000 ? listed(word & 0xffff) : 1;
-    if (!is_thumb_32(word)) return (word & 0xff00) == 0xbd00 ? listed(word & 0xff) + 1 : 1;
-    return (word & 0xfe50) == 0xe810 ? listed(word >> 16) : 1;
-}
-
 void append(const void* header, std::size_t header_bytes, const void* a, std::size_t a_bytes, const void* b,
             std::size_t b_bytes) {
     const std::size_t words_needed = (header_bytes + a_bytes + b_bytes + 3) / 4;
@@ -327,9 +296,10 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         std::memcpy(&word, code.data() + offset, std::min<std::size_t>(4, code.size() - offset));
         return word;
     };
-    // Without a 16-bit instruction to tell, these may be Thumb all the same.
+    // Without a 16-bit instruction to tell, these may be Thumb all the same. Then what either reading watches is
+    // watched, and the recorder ignores a cut at an instruction that cannot be one.
     bool unsure = !thumb;
-    for (std::size_t i = 0; i < count && unsure; ++i) unsure = is_thumb_32(word_at(i));
+    for (std::size_t i = 0; i < count && unsure; ++i) unsure = is_thumb_32_word(word_at(i));
     std::size_t last_check = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t word = word_at(i);
@@ -353,7 +323,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     qemu_plugin_insn* const last = qemu_plugin_tb_get_insn(tb, last_check);
     block.last_check = static_cast<std::uint32_t>(last_check);
     block.last_accesses = unsure ? 1 : accesses_of(word, thumb);
-    block.end = qemu_plugin_insn_vaddr(last) + (thumb && !is_thumb_32(word) ? 2 : 4);
+    block.end = qemu_plugin_insn_vaddr(last) + (thumb && !is_thumb_32_word(word) ? 2 : 4);
     qemu_plugin_register_vcpu_mem_cb(last, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, nullptr);
 }
 
