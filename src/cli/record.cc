@@ -1,7 +1,9 @@
 /// `waymark record`: runs a program and writes the trace a unit would have given.
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "commands.h"
@@ -33,9 +35,23 @@ struct RecordOptions {
     std::vector<std::string> program;
 };
 
+/// ELF type ET_DYN, with which position-independent programs are marked.
+bool is_position_independent(const std::string& program) {
+    std::ifstream in(program, std::ios::binary);
+    std::array<char, 18> head{};
+    in.read(head.data(), head.size());
+    return in && head[16] == 3 && head[17] == 0;
+}
+
 Result<Address> place(const std::string& text, const char* option, const std::string& program) {
     std::uint64_t value = 0;
     if (wire::scan_number(text, value)) return Address{value & ~std::uint64_t{1}};
+    if (is_position_independent(program))
+        return Error{Errc::usage,
+                     fmt::format("--{} {}: {} is position-independent, so where its symbols come to stand is not known "
+                                 "before it runs; give an address (0x…), which a first recording shows, or link it with "
+                                 "-no-pie",
+                                 option, text, program)};
     image::Symbols symbols;
     WM_ASSIGN_OR_RETURN(const std::size_t taken, symbols.add_elf(program));
     if (const auto found = symbols.address_of(text)) return *found;
@@ -173,6 +189,10 @@ Run add_record(CLI::App& app) {
              .add_option("--fifo", options->ptm.fifo_bytes,
                          "Size of the FIFO; when it is full, trace is lost as on hardware. 0: it never fills")
              ->type_name("BYTES")
+             ->capture_default_str());
+    unit(command
+             .add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
+             ->type_name("CYCLES")
              ->capture_default_str());
     command.add_flag("--truth", options->truth,
                      "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "

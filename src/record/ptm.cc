@@ -28,6 +28,7 @@ pft::ModelConfig model_config(const PtmOptions& options) {
     }
     r.syncfr.value = options.sync_bytes;
     config.choices.fifo_bytes = options.fifo_bytes;
+    config.choices.drain_cycles = options.drain_cycles;
     return config;
 }
 
@@ -99,6 +100,7 @@ Status check(const PtmOptions& options) {
     if (options.fifo_bytes != 0 && options.fifo_bytes < 32)
         return wrong(fmt::format("--fifo {}: a FIFO holds at least 32 bytes, or 0 for one that never fills",
                                  options.fifo_bytes));
+    if (options.drain_cycles == 0) return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
     return Nothing{};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -62,6 +63,7 @@ volatile std::sig_atomic_t interrupt = 0;
 
 /// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it.
 void pass_on(int number, siginfo_t* info, void*) {
+    if (number == SIGXFSZ) return;  // so that a write beyond a limit fails and is told as any other
     const bool again = interrupt != 0;
     interrupt = number;
     if (child == 0) return;
@@ -89,8 +91,8 @@ public:
     SignalHandlers& operator=(const SignalHandlers&) = delete;
 
 private:
-    static constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
-    std::array<struct sigaction, 3> before_{};
+    static constexpr std::array<int, 4> signals{SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
+    std::array<struct sigaction, 4> before_{};
 };
 
 /// Commas end an option; QEMU reads two as one.

@@ -23,14 +23,16 @@ Error cannot(const char* what, const fs::path& path) {
     return Error{Errc::unreadable, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno))};
 }
 
-Status write_all(int file, Bytes bytes, const fs::path& path) {
-    while (!bytes.empty()) {
-        const ssize_t n = write(file, bytes.data(), bytes.size());
+/// How many bytes could be written.
+std::size_t write_all(int file, Bytes bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return cannot("write", path);
-        bytes = bytes.subspan(static_cast<std::size_t>(n));
+        if (n <= 0) break;
+        done += static_cast<std::size_t>(n);
     }
-    return Nothing{};
+    return done;
 }
 
 /// The description is text in an ini file, which cannot hold everything a command line can.
@@ -273,6 +275,7 @@ void Recorder::new_epoch() {
     if (const Status status = write_trace(); !status) fail(status.error());
     if (trace_file_ >= 0) close(trace_file_);
     trace_file_ = -1;
+    buffer_bytes_ = 0;
     formatter_.reset();
     dumps_before_ = capture_.dumps.size();
     epoch_cores_.clear();
@@ -291,11 +294,20 @@ void Recorder::fail(Error error) {
 }
 
 Status Recorder::write_trace() {
+    if (failure_) return *failure_;
     // The description comes first: trace on disk is always of sources and code that are on disk too.
     if (!described_ || images_.changed()) WM_RETURN_IF_ERROR(describe(false));
     if (trace_file_ >= 0 && !frames_.empty()) {
-        WM_RETURN_IF_ERROR(write_all(trace_file_, frames_, capture_.buffers.back().files.front()));
-        trace_bytes_ += frames_.size();
+        const std::size_t written = write_all(trace_file_, frames_);
+        const bool all = written == frames_.size();
+        Error why = cannot("write", capture_.buffers.back().files.front());
+        // Only whole frames stay in the file.
+        buffer_bytes_ += written - written % coresight::frame_bytes;
+        trace_bytes_ += written - written % coresight::frame_bytes;
+        if (!all) {
+            static_cast<void>(ftruncate(trace_file_, static_cast<off_t>(buffer_bytes_)));
+            return why;
+        }
         frames_.clear();
     }
     return Nothing{};
@@ -354,9 +366,9 @@ Status Recorder::finish(bool complete) {
     for (auto& [number, t] : threads_) settle(t, 0, false);
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
-    Status status = write_trace();
-    if (status && !failure_) status = describe(complete);
-    if (!status) fail(status.error());
+    if (Status status = write_trace(); !status) fail(status.error());
+    // Even where trace could not be written: the sums may still fit.
+    if (Status status = describe(complete && !failure_); !status) fail(status.error());
     return failure_ ? Status(*failure_) : Status(Nothing{});
 }
 

@@ -25,9 +25,9 @@
 namespace waymark::record {
 
 struct RecorderOptions {
-    std::filesystem::path folder;
+    std::filesystem::path folder{};
     std::string description{};
-    PtmOptions ptm;
+    PtmOptions ptm{};
     bool truth_ranges = false;            ///< a file per source with every range
     std::uint64_t limit_instructions = 0; ///< stop after so many; 0: no limit
     std::optional<Address> start_at{};    ///< begin when execution first reaches it
@@ -120,7 +120,7 @@ private:
     std::vector<std::uint8_t> frames_;
     std::unique_ptr<coresight::Formatter> formatter_;
     int trace_file_ = -1;
-    std::uint64_t trace_bytes_ = 0;
+    std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
     bool described_ = false;
     std::optional<Error> failure_;
     Recorded recorded_;

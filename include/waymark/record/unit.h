@@ -56,6 +56,7 @@ struct PtmOptions {
     unsigned context_id_bytes = 0;  ///< 0, 1, 2 or 4; the Context ID is the number of the thread
     unsigned sync_bytes = 1024;     ///< between periodic synchronisations, 0 to 4095; 0: none
     unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
+    unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
 };
 
 /// Errors: `usage`: a combination the core's macrocell does not have; the message says which.
