@@ -108,6 +108,8 @@ Status run_record(const RecordOptions& options) {
         sysroot = cross_libraries;
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
 
+    // A write beyond a limit of the file size then fails and is told as any other.
+    std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
     const auto ending = record::run_qemu(
         how, **recorder,

@@ -63,7 +63,6 @@ volatile std::sig_atomic_t interrupt = 0;
 
 /// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it.
 void pass_on(int number, siginfo_t* info, void*) {
-    if (number == SIGXFSZ) return;  // so that a write beyond a limit fails and is told as any other
     const bool again = interrupt != 0;
     interrupt = number;
     if (child == 0) return;
@@ -91,8 +90,8 @@ public:
     SignalHandlers& operator=(const SignalHandlers&) = delete;
 
 private:
-    static constexpr std::array<int, 4> signals{SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
-    std::array<struct sigaction, 4> before_{};
+    static constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
+    std::array<struct sigaction, 3> before_{};
 };
 
 /// Commas end an option; QEMU reads two as one.
@@ -113,6 +112,7 @@ Result<pid_t> start(const std::vector<std::string>& command) {
     // A recorder that is gone takes nothing any more, and the program would wait for ever.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
+    std::signal(SIGXFSZ, SIG_DFL);
     execv(arguments[0], arguments.data());
     _exit(127);
 }
