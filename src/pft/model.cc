@@ -23,6 +23,7 @@ public:
           resources_(config.registers, config.choices.start_and_stop) {
         choices_.return_stack_depth =
             std::min(choices_.return_stack_depth, static_cast<std::uint8_t>(return_stack_.size()));
+        if (choices_.fifo_bytes != 0) choices_.fifo_bytes = std::max(choices_.fifo_bytes, least_fifo_bytes);
     }
 
     // ---- execution; each begins with what the waypoint before it left to be sent
@@ -74,9 +75,9 @@ public:
             begin_group();
             large_block_update(w);  // 3
             const bool shown_ns = sent_ns_;
-            const bool hidden = w.passed && to_prohibited;
-            if (hidden) {
-                hidden_branch(exceptions::none, w.cycle);
+            bool shown = true;
+            if (w.passed && to_prohibited) {
+                shown = hidden_branch(exceptions::none, w.cycle);
             } else if (w.passed && needs_packet(w, ns, hyp)) {  // 4
                 flush_atoms();
                 branch(w.next, exceptions::none, ns, hyp, count(w.cycle));
@@ -86,7 +87,7 @@ public:
             // 5: the pop came first. An entry made while a change of security state by MCR or MSR waits to be reported
             // would hold a state that the trace does not show: it is never matched.
             if (w.passed && w.instruction.link) push({behind, shown_ns, shown_ns == ns});
-            const bool returned = w.passed && w.instruction.exception_return && config_.minor_version >= 1 && !hidden;
+            const bool returned = w.passed && w.instruction.exception_return && config_.minor_version >= 1 && shown;
             if (returned) send(ExceptionReturn{});  // 6
             const bool traced = end_group();
             if (atoms_.count == 5) flush_atoms();
@@ -155,7 +156,7 @@ public:
         const std::uint64_t entry = last_cycle_;
         arrive(restart);
         last_cycle_ = entry;
-        restart_ = ISyncReason::debug_exit;
+        stop(ISyncReason::debug_exit);
     }
 
     /// 1.1: WFI and WFE drain pending atoms and the FIFO.
@@ -230,7 +231,6 @@ public:
 
     template <class F>
     void signal(F&& change) {
-        if (programming_) return;
         change(resources_);
         take_events();
     }
@@ -249,6 +249,9 @@ public:
     [[nodiscard]] std::uint64_t now() const { return now_; }
 
 private:
+    /// An A-sync and the longest I-sync, or tracing would never restart.
+    static constexpr std::uint32_t least_fifo_bytes = 24;
+
     struct State {
         bool ns, hyp;
         friend bool operator==(const State&, const State&) = default;
@@ -399,7 +402,7 @@ private:
         return enabled;
     }
     void take_events() {
-        if (resources_.take_trigger()) {
+        if (resources_.take_trigger() && !programming_) {
             trigger_pending_ = triggered_ = true;
             unsettled_ = true;
         }
@@ -421,14 +424,14 @@ private:
         isync(ISyncReason::periodic);
         if (!draining_) after_isync(true);
     }
-    /// A VMID and a timestamp follow an I-sync.
+    /// A VMID follows an I-sync, and a timestamp one that synchronises.
     void after_isync(bool whole_timestamp) {
         if (config_.vmid_trace) {
             vmid_pending_ = true;
             send_vmid();
         }
         timestamp_pending_ = false;
-        timestamp(whole_timestamp);
+        if (whole_timestamp || choices_.trace_on_timestamp) timestamp(whole_timestamp);
     }
     /// Gives the target of the most recent waypoint; executes nothing.
     void isync(ISyncReason reason) {
@@ -501,7 +504,7 @@ private:
         flush_atoms();
         tracing_ = false;
         // What was lost is told by the next I-sync, whatever else kept tracing off meanwhile.
-        if (restart_ != ISyncReason::overflow_restart || restart == ISyncReason::debug_exit) restart_ = restart;
+        if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
     }
     /// 5.5: the FIFO is full, or synchronisation is late. Nothing more is sent until it is empty.
     void overflow() {
@@ -697,13 +700,16 @@ private:
         sent_hyp_ = hyp;
     }
     /// OQ10: into a prohibited region. Where it goes must not be seen, nor in which state.
-    void hidden_branch(std::uint32_t exception, std::uint64_t cycle) {
+    bool hidden_branch(std::uint32_t exception, std::uint64_t cycle) {
         flush_atoms();
-        if (choices_.prohibited_entry == ModelChoices::ProhibitedEntry::address_zero)
-            return branch({{0}, Isa::a32}, exception, sent_ns_, sent_hyp_, count(cycle));
+        if (choices_.prohibited_entry == ModelChoices::ProhibitedEntry::address_zero) {
+            branch({{0}, Isa::a32}, exception, sent_ns_, sent_hyp_, count(cycle));
+            return true;
+        }
         group_.clear();  // a waypoint update with nothing behind it would say too much
         --counts_.waypoints;
         ++counts_.untraced;
+        return false;
     }
     /// AltISA counts as 0 for an ARM or Jazelle target.
     [[nodiscard]] bool alt_isa_differs(Isa isa) const {

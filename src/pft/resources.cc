@@ -1,6 +1,7 @@
 #include "resources.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace waymark::pft {
 namespace {
@@ -23,6 +24,7 @@ Resources::Resources(const Registers& registers, ModelChoices::StartAndStop star
     trivial_ = event_value(r_.teevr) == always && !r_.tecr1.start_stop && r_.tecr1.exclude && r_.tecr1.ranges == 0 &&
                event_value(r_.trigger) == never && event_value(r_.tsevr) == never && none(r_.extoutevr) &&
                to_value(r_.tsscr) == 0 && to_value(r_.tesseicr) == 0;
+    note_use();
     start_stop_ = start_stop_now_ = r_.sr.start_stop;
     sequencer_ = std::clamp(r_.sqr.value + 1, 1U, 3U);
     for (unsigned i = 0; i < counters_.size(); ++i) {
@@ -34,6 +36,30 @@ Resources::Resources(const Registers& registers, ModelChoices::StartAndStop star
     trigger_rose_ = timestamp_rose_ = false;
 }
 
+void Resources::note_use() {
+    const auto resource_used = [&](unsigned type, unsigned index) {
+        if (type == 0) used_single_ |= 1U << index;
+        if (type == 1 && index < 8) used_ranges_ |= 1U << index;
+        counters_used_ |= type == 4;
+        sequencer_used_ |= type == 5 && index < 3;
+    };
+    const auto used = [&](const EventFields& e) {
+        resource_used(e.a_type, e.a_index);
+        if (e.function >= 2) resource_used(e.b_type, e.b_index);
+    };
+    const auto all = [&](const auto& group) {
+        for (const auto& e : group) used(e);
+    };
+    used(r_.teevr), used(r_.trigger), used(r_.tsevr);
+    all(r_.extoutevr), all(r_.cntenr), all(r_.cntrldevr), all(r_.sqevr);
+    used_single_ |= r_.tsscr.start | static_cast<std::uint32_t>(r_.tsscr.stop);
+    used_ranges_ |= r_.tecr1.ranges;
+    const auto some = [](const auto& group) {
+        return std::any_of(group.begin(), group.end(), [](const auto& r) { return event_value(r) != never; });
+    };
+    events_used_ = event_value(r_.trigger) != never || event_value(r_.tsevr) != never || some(r_.extoutevr);
+}
+
 bool Resources::compare(const ComparedBlock& block) {
     ns_ = block.ns;
     context_ids_ = 0;
@@ -42,10 +68,13 @@ bool Resources::compare(const ComparedBlock& block) {
     vmid_ = r_.vmidcvr.value == block.vmid;
     single_ = included_ = excluded_ = 0;
     if (!block.jazelle) {
-        for (unsigned i = 0; i < r_.acvr.size(); ++i)
+        for (std::uint32_t left = used_single_; left != 0; left &= left - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(left));
             if (block.start <= r_.acvr[i].value && r_.acvr[i].value <= block.end && permitted(r_.actr[i], block))
                 single_ |= 1U << i;
-        for (unsigned i = 0; i < 8; ++i) {
+        }
+        for (std::uint32_t left = used_ranges_; left != 0; left &= left - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(left));
             const std::uint64_t low = r_.acvr[2 * i].value, high = r_.acvr[2 * i + 1].value;
             if (!permitted(r_.actr[2 * i], block)) continue;
             // To include or to make an event, a range must overlap the block; to exclude, contain it.
@@ -57,8 +86,8 @@ bool Resources::compare(const ComparedBlock& block) {
     sample();
     const bool selected = r_.tecr1.exclude ? (excluded_ & r_.tecr1.ranges) == 0 : (included_ & r_.tecr1.ranges) != 0;
     const bool enabled = event(r_.teevr) && (!r_.tecr1.start_stop || start_stop_now_) && selected;
-    run_sequencer();
-    reload_counters();
+    if (sequencer_used_) run_sequencer();
+    if (counters_used_) reload_counters();
     return enabled;
 }
 
@@ -102,7 +131,7 @@ void Resources::run_sequencer() {
 }
 
 void Resources::advance(std::uint64_t cycles) {
-    if (frozen_ || cycles == 0) return;
+    if (frozen_ || cycles == 0 || !counters_used_) return;
     for (unsigned i = 0; i < counters_.size(); ++i) {
         const std::uint32_t reload = r_.cntrldvr[i].value;
         if (i == 0 && r_.ccer.reduced_counter) {
@@ -169,7 +198,7 @@ bool Resources::event(const EventFields& e) const {
 
 /// Events are looked at whenever a resource may have changed.
 void Resources::sample() {
-    if (frozen_) return;
+    if (frozen_ || !events_used_) return;
     const bool trigger = event(r_.trigger) && !prohibited_, timestamp = event(r_.tsevr);
     trigger_rose_ |= trigger && !trigger_;
     timestamp_rose_ |= timestamp && !timestamp_;

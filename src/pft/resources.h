@@ -58,9 +58,14 @@ private:
     void reload_counters();
     void sample();
 
+    void note_use();
+
     const Registers r_;
     const ModelChoices::StartAndStop start_and_stop_choice_;
     bool trivial_ = false;
+    // Most programs use few resources: what no event or control asks for is not worked out.
+    std::uint32_t used_single_ = 0, used_ranges_ = 0;
+    bool counters_used_ = false, sequencer_used_ = false, events_used_ = false;
 
     std::uint32_t single_ = 0, included_ = 0, excluded_ = 0;  // comparators that match, bit n for n + 1
     std::uint32_t context_ids_ = 0;

@@ -81,10 +81,13 @@ struct ModelChoices {
     /// OQ17: the security state and HYP in an exception packet: those of the handler, or those before.
     enum class ExceptionState : std::uint8_t { handler, interrupted } exception_state = ExceptionState::handler;
 
-    /// The FIFO, in bytes; 0: it never fills. What does not fit is lost until it is empty again (5.5).
+    /// The FIFO, in bytes, at least 24; 0: it never fills. What does not fit is lost until it is empty again (5.5).
     std::uint32_t fifo_bytes = 0;
     /// So many bytes leave it in so many cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
+    /// Where tracing begins again, its I-sync asks for a timestamp. 5.5 has this from general knowledge; a Cortex-A15 does
+    /// so only where synchronisation was asked for too.
+    bool trace_on_timestamp = false;
     /// A periodic I-sync waits for so many waypoints after its A-sync; hardware shows 0 to 5.
     std::uint8_t isync_delay_waypoints = 0;
     /// v1.0: timestamps carry the time of their packet, so many cycles after the waypoint (5.5).

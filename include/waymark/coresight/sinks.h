@@ -1,0 +1,143 @@
+/// Where trace goes behind its sources: a funnel that joins them, a formatter that puts them into frames, and the RAM
+/// of a trace buffer or the pins of a trace port at the end (docs/spec/pft.md, 6.3 to 6.5). Each holds a bounded number
+/// of bytes, however long the trace.
+///
+///     TraceRam ram(32 * 1024);                      // an ETB of 32 KiB
+///     FrameSink frames(ram);                        // a trace port: a file, and FrameSink(file, {.full_sync_frames =
+///     1}) Funnel funnel(frames); pft::Model first(config, funnel.input({TraceId{0x10}})); pft::Model second(config,
+///     funnel.input({TraceId{0x11}})); … funnel.flush(); write_file(ram.contents());
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/types.h"
+#include "waymark/coresight/formatter.h"
+#include "waymark/coresight/trace_id.h"
+
+namespace waymark::coresight {
+
+/// The far end of a trace bus: bytes with the ID of their source.
+class BusSink {
+public:
+    virtual ~BusSink() = default;
+    virtual void write(TraceId id, Bytes bytes) = 0;
+    /// All that was written must become visible behind this sink.
+    virtual void flush() = 0;
+};
+
+/// The RAM of a trace buffer (ETB, or a TMC as one): a ring. Once full, each byte replaces the oldest.
+class TraceRam final : public ByteSink {
+public:
+    /// Frames must not be cut by the wrap: the size is a multiple of 16 and not 0.
+    [[nodiscard]] static constexpr bool is_size(std::uint64_t bytes) { return bytes != 0 && bytes % frame_bytes == 0; }
+    explicit TraceRam(std::size_t size_bytes);
+
+    void write(Bytes bytes) override;
+    /// The trigger has come: so many bytes more are taken in, then none.
+    void stop_after(std::uint64_t bytes);
+
+    [[nodiscard]] bool stopped() const { return left_ == 0; }
+    /// The RAM was filled at least once, so that the oldest byte stands at the write pointer and not at 0.
+    [[nodiscard]] bool wrapped() const { return written_ >= ram_.size(); }
+    [[nodiscard]] std::size_t write_pointer() const { return static_cast<std::size_t>(written_ % ram_.size()); }
+    /// Bytes taken in, those replaced since included.
+    [[nodiscard]] std::uint64_t written() const { return written_; }
+    /// The RAM from address 0 on, as a debugger sees it.
+    [[nodiscard]] Bytes ram() const { return ram_; }
+    /// What a reader keeps: the oldest byte first, nothing that was never written.
+    [[nodiscard]] std::vector<std::uint8_t> contents() const;
+
+private:
+    std::vector<std::uint8_t> ram_;
+    std::uint64_t written_ = 0;
+    std::uint64_t left_ = ~std::uint64_t{0};
+};
+
+/// A formatter that gives its frames away as they are complete.
+class FrameSink final : public BusSink {
+public:
+    /// `frames` is borrowed.
+    explicit FrameSink(ByteSink& frames, FormatterOptions options = {}) : out_(frames), formatter_(buffer_, options) {}
+    FrameSink(const FrameSink&) = delete;
+    FrameSink& operator=(const FrameSink&) = delete;
+
+    void write(TraceId id, Bytes bytes) override;
+    /// Completes the last frame.
+    void flush() override;
+    /// Trace port: nothing to output now (6.4).
+    void idle();
+    /// The trigger, as a formatter marks it: a byte that names the source (6.1).
+    void trigger(TraceId source);
+
+private:
+    void give();
+
+    ByteSink& out_;
+    std::vector<std::uint8_t> buffer_;
+    Formatter formatter_;
+};
+
+/// A formatter in bypass: the bytes of one source, without its ID (6.5).
+class BypassSink final : public BusSink {
+public:
+    /// `out` is borrowed. `memory_width_bytes`: of the end mark that flush() adds; 0: none.
+    explicit BypassSink(ByteSink& out, unsigned memory_width_bytes = 4)
+        : out_(out), memory_width_bytes_(memory_width_bytes) {}
+
+    void write(TraceId, Bytes bytes) override;
+    void flush() override;
+
+private:
+    ByteSink& out_;
+    unsigned memory_width_bytes_;
+    std::uint64_t written_ = 0;
+};
+
+struct FunnelOptions {
+    /// The funnel stays with an input for so many bytes, as long as it has some, before it looks at the others.
+    unsigned hold_bytes = 4;
+};
+
+/// Joins trace sources. Of the inputs that have a turn's worth of bytes, the one of the highest priority comes next;
+/// among equals they take turns.
+class Funnel {
+public:
+    /// `out` is borrowed.
+    explicit Funnel(BusSink& out, FunnelOptions options = {});
+    Funnel(const Funnel&) = delete;
+    Funnel& operator=(const Funnel&) = delete;
+
+    struct Port {
+        TraceId id;
+        unsigned priority = 0;  ///< 0 is the highest
+    };
+    /// A new input. It lives as long as the funnel.
+    [[nodiscard]] ByteSink& input(Port port);
+    /// Lets every input's bytes through, and flushes what is behind.
+    void flush();
+
+private:
+    class Input final : public ByteSink {
+    public:
+        Input(Funnel& funnel, Port port) : funnel_(funnel), port_(port) {}
+        void write(Bytes bytes) override;
+
+    private:
+        friend class Funnel;
+        Funnel& funnel_;
+        Port port_;
+        std::vector<std::uint8_t> waiting_;
+    };
+
+    void pass(std::size_t least_bytes);
+
+    BusSink& out_;
+    const FunnelOptions options_;
+    std::deque<Input> inputs_;  // a deque: inputs never move
+    std::size_t last_ = 0;      // the input that had the last turn
+};
+
+}  // namespace waymark::coresight

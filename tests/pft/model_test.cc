@@ -1,0 +1,1158 @@
+// The model of the macrocell against decoders, which know nothing of it, and against bytes worked out by hand.
+// docs/spec/pft.md, section 5.
+
+#include "waymark/pft/model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pft/support.h"
+#include "support/elements.h"
+#include "support/model_driver.h"
+#include "support/synthetic.h"
+#include "waymark/pft/decoder.h"
+#include "waymark/pft/reference_decoder.h"
+
+namespace waymark::pft {
+namespace {
+
+using synthetic::Element;
+using test::hex;
+
+// ---- invented programs
+
+template <class T, std::size_t N>
+const T& pick(synthetic::Random& random, const T (&list)[N]) {
+    return list[random.below(N)];
+}
+
+ModelConfig random_model(synthetic::Random& random) {
+    ModelConfig m;
+    Registers& r = m.registers;
+    r.idr = from_value<Etmidr>(random.chance(2500) ? 0x411cf301 : 0x411cf312);
+    r.ccer = from_value<Etmccer>(0x06c019ea);
+    r.ccer.timestamp_64 = random.half();
+    r.ccer.timestamp_binary = random.half();
+    r.ccer.barrier_waypoints = random.chance(3000);
+    r.cr.cycle_accurate = random.half();
+    r.cr.return_stack = random.half();
+    r.cr.branch_broadcast = !r.cr.return_stack && random.chance(3000);
+    r.cr.timestamps = random.half();
+    r.cr.vmid_trace = r.idr.minor == 1 && random.chance(3000);
+    r.cr.context_id_size = static_cast<std::uint8_t>(random.half() ? 0 : random.below(4));
+    r.syncfr.value = random.chance(2000) ? 0 : 60 + random.below(1000);
+    r.auxcr.no_forced_overflow = random.half();
+    r.teevr = from_value<Etmteevr>(0x60);  // external input 1
+    ModelChoices& c = m.choices;
+    c.update_base = pick(random, {ModelChoices::UpdateBase::either, ModelChoices::UpdateBase::is_base,
+                                  ModelChoices::UpdateBase::is_not_base});
+    c.return_stack_depth = static_cast<std::uint8_t>(random.half() ? 1 : random.below(17));
+    c.large_block_address =
+        pick(random, {ModelChoices::LargeBlockAddress::instruction_before, ModelChoices::LargeBlockAddress::waypoint});
+    c.hyp_information =
+        pick(random, {ModelChoices::HypInformation::set_or_changed, ModelChoices::HypInformation::changed});
+    c.cycle_overflow = ModelChoices::CycleOverflow::wrap;  // so that counts can be summed up
+    c.broadcast_barrier = pick(random, {ModelChoices::BroadcastBarrier::atom, ModelChoices::BroadcastBarrier::packet});
+    c.short_information = random.half();
+    c.trace_on_timestamp = random.half();
+    c.overflow_async = random.half();
+    c.async_flushes_atoms = random.half();
+    c.timestamp_filter =
+        pick(random, {ModelChoices::TimestampFilter::traced_since, ModelChoices::TimestampFilter::none});
+    c.isync_delay_waypoints = static_cast<std::uint8_t>(random.half() ? 0 : random.below(6));
+    if (random.chance(4000)) {
+        c.fifo_bytes = 8 + random.below(56);
+        c.drain_bytes = 1;
+        c.drain_cycles = 4 + random.below(40);
+    }
+    c.timestamp_first = random() >> random.below(40) & 0x7fffffffffffU;
+    c.timestamp_numerator = 1 + random.below(3);
+    c.timestamp_denominator = 1 + random.below(3);
+    return m;
+}
+
+template <class D>
+std::vector<Element> decode(const Config& config, const isa::CodeReader& code, Bytes bytes) {
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::BatchWriter out(table, sink);
+    D decoder(config, code, out);
+    decoder.feed(bytes);
+    decoder.finish();
+    return sink.take();
+}
+
+/// How decoders must be set to read what was chosen; where the choice is made so that any reading is right, `other`.
+Config reading(const ModelConfig& model, bool other) {
+    Config c = model.packets();
+    const ModelChoices& choices = model.choices;
+    c.update_is_compression_base = choices.update_base == ModelChoices::UpdateBase::either
+                                       ? !other
+                                       : choices.update_base == ModelChoices::UpdateBase::is_base;
+    c.hyp_kept_without_info_1 = choices.hyp_information == ModelChoices::HypInformation::changed || !other;
+    return c;
+}
+
+struct Totals {
+    ModelCounts counts;
+    std::uint64_t elements = 0, timestamps = 0, triggers = 0, longest_zeros = 0;
+};
+
+/// Zero bits before each one bit, bytes least significant bit first, outside A-syncs (5.7, 2).
+std::uint64_t longest_zeros(const test::Collected& packets, Bytes bytes) {
+    std::uint64_t longest = 0, run = 0;
+    for (const auto& item : packets.items) {
+        if (item.text.starts_with("A-SYNC")) {
+            run = 0;
+            continue;
+        }
+        for (std::uint64_t i = item.first.value; i < item.first.value + item.bytes; ++i)
+            for (unsigned bit = 0; bit < 8; ++bit) {
+                run = (bytes[i] >> bit & 1) != 0 ? 0 : run + 1;
+                longest = std::max(longest, run);
+            }
+    }
+    return longest;
+}
+
+/// 5.7, 4: every address is as short as it may be.
+void expect_shortest(const test::Collected& packets, const ModelConfig& model) {
+    Place base, other;
+    bool alt_isa = false;
+    const auto take = [&](const Target& target, bool information, bool alt, unsigned least, bool update) {
+        const auto isa_of = [&](Isa isa) { return isa == Isa::t32 && (information ? alt : alt_isa) ? Isa::tee : isa; };
+        Place to = complete(target, base);
+        to.isa = isa_of(to.isa == Isa::tee ? Isa::t32 : to.isa);
+        const unsigned needed = std::max(compress(to, base, least).bytes, compress(to, other, least).bytes);
+        EXPECT_EQ(target.bytes, needed);
+        if (information) alt_isa = alt;
+        if (!update || model.choices.update_base != ModelChoices::UpdateBase::is_not_base) base = to;
+        if (!update || model.choices.update_base == ModelChoices::UpdateBase::is_base) other = to;
+    };
+    for (const Packet& packet : packets.packets) {
+        if (const auto* isync = std::get_if<ISync>(&packet)) {
+            base = other = {isync->address(), isync->isa()};
+            alt_isa = isync->alt_isa;
+        } else if (const auto* update = std::get_if<WaypointUpdate>(&packet)) {
+            take(update->target, update->target.information, update->alt_isa, 1, true);
+        } else if (const auto* branch = std::get_if<BranchAddress>(&packet)) {
+            const bool information = branch->target.information;
+            unsigned least = information ? 2 : 1;
+            if (information && branch->exception() == 0 && !model.choices.short_information) least = 5;
+            if (branch->exception() == exceptions::debug_entry) least = 5;
+            take(branch->target, information, branch->alt_isa, least, false);
+        }
+    }
+}
+
+void check_case(std::uint64_t seed, Totals& totals, std::uint64_t steps = 1200) {
+    synthetic::Random random(seed * 0x20003 + 11);
+    ModelConfig model = random_model(random);
+    synthetic::ProgramOptions program_options;
+    program_options.seed = random();
+    program_options.blocks = random.chance(3000) ? 30 : 300;
+    program_options.sections = 1 + random.below(6);
+    program_options.tee = random.chance(3000);
+    program_options.barrier_waypoints = model.packets().barrier_waypoints;
+    const synthetic::Program program = make_program(program_options);
+
+    synthetic::WalkOptions walk;
+    walk.seed = random();
+    walk.trustzone = random.chance(7000);
+    walk.virtualization = model.registers.idr.minor == 1 && walk.trustzone && random.half();
+    if (random.chance(2000)) walk.exceptions = 2000;
+
+    synthetic::ModelDriverOptions driver_options;
+    driver_options.seed = random();
+    if (random.chance(2000)) {
+        driver_options.authentication.secure_non_invasive = false;
+        walk.security_changes = 0;  // into a prohibited region go exceptions and indirect branches only
+    }
+    if (random.half())
+        driver_options.sync_requests = driver_options.waits = driver_options.clock_changes = driver_options.flushes =
+            50;
+    if (random.chance(4000)) {
+        driver_options.exclude = random.half();
+        const unsigned count = 1 + random.below(8);
+        for (unsigned i = 0; i < count; ++i) {
+            const auto& b = program.blocks[random.below(static_cast<std::uint32_t>(program.blocks.size()))].block;
+            const std::uint64_t from = b.start & ~std::uint64_t{0xff};
+            driver_options.ranges.emplace_back(from, from + 0x100 + random.below(0x2000));
+            model.registers.acvr[2 * i].value = static_cast<std::uint32_t>(driver_options.ranges.back().first);
+            model.registers.acvr[2 * i + 1].value = static_cast<std::uint32_t>(driver_options.ranges.back().second);
+        }
+        model.registers.tecr1.exclude = driver_options.exclude;
+        model.registers.tecr1.ranges = static_cast<std::uint8_t>((1U << count) - 1);
+    }
+
+    const Config packets = model.packets();
+    SCOPED_TRACE("seed " + std::to_string(seed) + (packets.cycle_accurate ? " CA" : "") +
+                 (packets.return_stack ? " return-stack" : "") + (packets.branch_broadcast ? " broadcast" : "") +
+                 (packets.timestamps ? " timestamps" : "") + (packets.vmid_trace ? " VMID" : "") + " context-id " +
+                 std::to_string(packets.context_id_bytes) + " v1." + std::to_string(packets.minor_version) + " fifo " +
+                 std::to_string(model.choices.fifo_bytes) + " syncfr " + std::to_string(model.registers.syncfr.value));
+
+    ByteCollector trace;
+    synthetic::ModelDriver driver(model, driver_options, trace);
+    synthetic::Walk(program, walk).run(driver, steps);
+    driver.finish();
+    ASSERT_EQ(driver.wrong(), "");
+    ASSERT_EQ(driver.model().counts().bytes, trace.bytes().size());
+
+    for (const bool other : {false, true}) {
+        const Config config = reading(model, other);
+        std::string wrong;
+        const auto reference = decode<ReferenceDecoder>(config, program.memory, trace.bytes());
+        ASSERT_EQ(difference(normalise(reference, driver, wrong), driver.truth(), "reference", "truth"), "");
+        ASSERT_EQ(wrong, "");
+        ASSERT_EQ(difference(decode<Decoder>(config, program.memory, trace.bytes()), reference, "fast", "reference"),
+                  "");
+        totals.elements += reference.size();
+        for (const Element& e : reference) totals.timestamps += e.kind == synthetic::Kind::timestamp;
+    }
+
+    // 5.7, 3: what is sent is canonical.
+    const test::Collected collected = test::collect(trace.bytes(), packets);
+    std::vector<std::uint8_t> again;
+    for (const Packet& packet : collected.packets) encode(again, packet, packets);
+    ASSERT_EQ(again, trace.bytes());
+    totals.longest_zeros = std::max(totals.longest_zeros, longest_zeros(collected, trace.bytes()));
+    ASSERT_LT(totals.longest_zeros, 47U);
+    expect_shortest(collected, model);
+    totals.counts.waypoints += driver.model().counts().waypoints;
+    totals.counts.untraced += driver.model().counts().untraced;
+    totals.counts.overflowed += driver.model().counts().overflowed;
+    totals.counts.overflows += driver.model().counts().overflows;
+}
+
+TEST(Model, BothDecodersGiveWhatRan) {
+    Totals totals;
+    for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+        check_case(seed, totals);
+        ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    }
+    std::printf("%llu waypoints traced, %llu not, %llu lost in %llu overflows; %llu elements, %llu timestamps\n",
+                static_cast<unsigned long long>(totals.counts.waypoints),
+                static_cast<unsigned long long>(totals.counts.untraced),
+                static_cast<unsigned long long>(totals.counts.overflowed),
+                static_cast<unsigned long long>(totals.counts.overflows),
+                static_cast<unsigned long long>(totals.elements), static_cast<unsigned long long>(totals.timestamps));
+}
+
+// ---- bytes worked out by hand
+
+/// A model with execution told in few words; A32 unless said otherwise.
+class Unit {
+public:
+    explicit Unit(const ModelConfig& config) : model_(config, trace_) {}
+
+    Unit& start(std::uint32_t address, bool ns = false, bool hyp = false, Isa isa = Isa::a32) {
+        ns_ = ns;
+        hyp_ = hyp;
+        at_ = {{address}, isa};
+        model_.start({at_, ns, hyp, cycle_});
+        return *this;
+    }
+    /// Ordinary instructions of so many bytes in all.
+    Unit& run(std::uint32_t bytes) {
+        model_.run(bytes, size(), cycle_);
+        at_.address.value += bytes;
+        return *this;
+    }
+    Unit& direct(std::uint32_t to, bool link = false) { return go(isa::Waypoint::direct, {{to}, at_.isa}, link); }
+    Unit& fails(isa::Waypoint kind = isa::Waypoint::direct) { return go(kind, {}, false, false); }
+    Unit& indirect(std::uint32_t to, Isa isa = Isa::a32, bool link = false) {
+        return go(isa::Waypoint::indirect, {{to}, isa}, link);
+    }
+    Unit& exception_return(std::uint32_t to) {
+        returns_ = true;
+        return indirect(to);
+    }
+    Unit& barrier() { return go(isa::Waypoint::barrier, {{at_.address.value + size()}, at_.isa}); }
+    Unit& exception(std::uint32_t number, std::uint32_t vector) {
+        model_.exception({number, {{vector}, Isa::a32}, ns_, hyp_, cycle_, {}, 4});
+        at_ = {{vector}, Isa::a32};
+        return *this;
+    }
+    Unit& elsewhere(std::uint32_t address) {
+        at_ = {{address}, at_.isa};
+        model_.discontinuity({at_, ns_, hyp_, cycle_});
+        return *this;
+    }
+    Unit& state(bool ns, bool hyp = false) {
+        ns_ = ns;
+        hyp_ = hyp;
+        return *this;
+    }
+    Unit& cycles(std::uint64_t n) {
+        cycle_ += n;
+        return *this;
+    }
+    Model& model() { return model_; }
+    std::uint64_t now() const { return cycle_; }
+
+    /// What was sent since the last call.
+    std::vector<std::uint8_t> sent() {
+        model_.flush();
+        return trace_.take_all();
+    }
+    /// The same, without what a flush would bring out.
+    std::vector<std::uint8_t> sent_already() { return trace_.take_all(); }
+    Unit& skip() {
+        (void)sent();
+        return *this;
+    }
+    Unit& debug_entry() {
+        model_.debug_entry(cycle_);
+        return *this;
+    }
+    Unit& debug_exit(std::uint32_t address) {
+        at_ = {{address}, Isa::a32};
+        model_.debug_exit({at_, ns_, hyp_, cycle_});
+        return *this;
+    }
+
+private:
+    struct Collector final : ByteSink {
+        void write(Bytes b) override { bytes.insert(bytes.end(), b.begin(), b.end()); }
+        std::vector<std::uint8_t> take_all() { return std::exchange(bytes, {}); }
+        std::vector<std::uint8_t> bytes;
+    };
+    [[nodiscard]] std::uint8_t size() const { return at_.isa == Isa::a32 ? 4 : 2; }
+    Unit& go(isa::Waypoint kind, Place to, bool link = false, bool passed = true) {
+        Retired r;
+        r.address = at_.address;
+        r.isa = at_.isa;
+        r.instruction.bytes = size();
+        r.instruction.waypoint = kind;
+        r.instruction.link = link;
+        r.instruction.exception_return = std::exchange(returns_, false);
+        r.passed = passed;
+        r.next = to;
+        r.ns = ns_;
+        r.hyp = hyp_;
+        r.cycle = cycle_;
+        model_.retire(r);
+        at_ = passed ? to : Place{{at_.address.value + size()}, at_.isa};
+        return *this;
+    }
+
+    Collector trace_;
+    Model model_;
+    Place at_;
+    bool ns_ = false, hyp_ = false, returns_ = false;
+    std::uint64_t cycle_ = 100;
+};
+
+ModelConfig plain() {
+    ModelConfig c;
+    c.registers.syncfr.value = 0;
+    return c;
+}
+ModelConfig with(auto&& change) {
+    ModelConfig c = plain();
+    change(c.registers, c.choices);
+    return c;
+}
+
+TEST(Model, BeginsWithASyncAndISync) {  // 5.5, first rule; I-sync of 2.6
+    Unit u(plain());
+    u.start(0x80000554).direct(0x80000560);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 54 05 00 80 21  84"));
+}
+
+TEST(Model, PacksFiveAtomsOrFewerBeforeAnAddress) {  // 5.4
+    Unit u(plain());
+    u.start(0x8000);
+    for (int i = 0; i < 5; ++i) u.direct(0x8000);
+    u.direct(0x8000).fails().direct(0x8004).indirect(0x9000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  c0  94  81 10"));
+}
+
+TEST(Model, CountsCyclesInEveryAtom) {  // 2.3, 5.5: E8 20 is E after 522 cycles
+    Unit u(with([](Registers& r, ModelChoices&) { r.cr.cycle_accurate = true; }));
+    u.start(0x8000).cycles(522).direct(0x8000).cycles(3).fails();
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21 80  e8 20  8e"));
+}
+
+TEST(Model, AnInterruptUpgradesTheLastInstruction) {  // 4.7, 5.3; bytes of 2.5 and 2.7
+    Unit u(with([](Registers& r, ModelChoices&) { r.cr.cycle_accurate = true; }));
+    u.start(0xc0010ee0, true).run(20).cycles(15).exception(14, 0xffff0018);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 e0 0e 01 c0 29 80  72 79  8d 80 fe ff 4f 1d 3c"));
+}
+
+TEST(Model, NothingIsUpgradedDirectlyBehindAWaypoint) {  // 4.7: behind an atom, behind another exception, by a reset
+    Unit u(plain());
+    u.start(0x8000).direct(0x8100).skip().exception(14, 0x18).exception(15, 0x1c).run(4).exception(8, 0);
+    EXPECT_EQ(u.sent(), hex("8d 80 40 1c  8f 40 1e  81 40 10"));
+}
+
+TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: SVC, told with its exception or before it
+    for (const bool told : {false, true}) {
+        Unit u(plain());
+        u.start(0x8000).direct(0x8000).skip().run(4);
+        if (told)
+            u.run(4).exception(10, 8);
+        else
+            u.model().exception({10, {{8}, Isa::a32}, false, false, u.now(), Place{{0x8004}, Isa::a32}, 4});
+        EXPECT_EQ(u.sent(), hex("72 03 85 80 40 14"));
+    }
+}
+
+TEST(Model, DebugStateIsEnteredAtAddressZeroAndLeftByAnISync) {  // 5.3; both byte sequences captured
+    Unit u(plain());
+    u.start(0x8000).direct(0x8000).skip().run(4).debug_entry();
+    EXPECT_EQ(u.sent(), hex("72 01 81 80 80 80 48 02"));
+    u.debug_exit(0x80000554).direct(0x80000554);
+    EXPECT_EQ(u.sent(), hex("08 54 05 00 80 61 84"));
+}
+
+TEST(Model, SynchronisesAfterSoManyBytes) {  // 5.5: A-sync, a periodic I-sync at the next boundary, T-sync behind it
+    Unit u(with([](Registers& r, ModelChoices&) { r.syncfr.value = 8; }));
+    u.start(0x8000);
+    for (int i = 0; i < 11; ++i) u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  c0 c0  00 00 00 00 00 80  08 00 80 00 00 01  84"));
+    // A branch packet may come between the two; the I-sync repeats its address.
+    Unit late(with([](Registers&, ModelChoices& c) { c.isync_delay_waypoints = 1; }));
+    late.start(0x8000).direct(0x8000).skip().model().request_sync();
+    late.indirect(0x9000).direct(0x9000);
+    EXPECT_EQ(late.sent(), hex("00 00 00 00 00 80  81 10  08 00 90 00 00 01  84"));
+
+    Unit timed(with([](Registers& r, ModelChoices& c) {
+        r.cr.timestamps = true;
+        r.ccer.timestamp_64 = false;
+        c.timestamp_first = 0x1234;
+    }));
+    timed.start(0x8000).direct(0x8000).skip().model().request_sync();
+    timed.direct(0x8000);
+    EXPECT_EQ(timed.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 01  42 b4 a4 80 80 80 80 00  84"));
+}
+
+TEST(Model, ATraceOnISyncSatisfiesARequest) {  // 5.5, as captured: one A-sync, then an I-sync with reason 1
+    Unit u(with([](Registers& r, ModelChoices&) {
+        r.syncfr.value = 8;
+        r.teevr = from_value<Etmteevr>(0x60);
+    }));
+    u.model().set_external_input(1, true);
+    u.start(0x8000);
+    for (int i = 0; i < 10; ++i) u.direct(0x8000);
+    u.skip().model().set_external_input(1, false);
+    u.direct(0x8000).model().set_external_input(1, true);
+    u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("08 00 80 00 00 21 84"));
+}
+
+TEST(Model, TheISyncBehindAGapCountsItsCycles) {  // 4.9, 5.5, 5.6: included blocks only
+    Unit u(with([](Registers& r, ModelChoices&) {
+        r.cr.cycle_accurate = true;
+        r.tecr1 = from_value<Etmtecr1>(1);
+        r.acvr[0].value = 0x8000;
+        r.acvr[1].value = 0x8100;
+    }));
+    u.start(0x8000).cycles(10).direct(0x9000).cycles(20).direct(0x8000).cycles(5).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21 80  a8  08 00 80 00 00 21 d0 01  94"));
+}
+
+TEST(Model, ABlockIsExcludedOnlyIfItLiesInTheRange) {  // 5.6
+    const ModelConfig config = with([](Registers& r, ModelChoices&) {
+        r.tecr1 = from_value<Etmtecr1>(0x01000001);
+        r.acvr[0].value = 0x8000;
+        r.acvr[1].value = 0x8010;
+    });
+    Unit inside(config);
+    inside.start(0x8000).run(12).direct(0x8000);
+    EXPECT_EQ(inside.sent(), hex(""));
+    inside.run(16).direct(0x8000);
+    EXPECT_EQ(inside.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  84"));
+    EXPECT_EQ(inside.model().counts().untraced, 1U);
+    EXPECT_EQ(inside.model().counts().waypoints, 1U);
+}
+
+TEST(Model, AFullFifoLosesTraceUntilItIsEmpty) {  // 5.5: restart with reason 2; a trigger in between comes after it
+    for (const bool async : {false, true}) {
+        Unit u(with([=](Registers& r, ModelChoices& c) {
+            r.trigger = from_value<Etmtrigger>(0x60);
+            c.fifo_bytes = 24;
+            c.drain_bytes = 1;
+            c.drain_cycles = 10;
+            c.overflow_async = async;
+        }));
+        u.start(0x8000).indirect(0x108000).indirect(0x8000).indirect(0x108000).indirect(0x8000);
+        EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  81 80 21  81 80 01  81 80 21  81 80 01"));
+        EXPECT_FALSE(u.model().status().overflow);
+        u.indirect(0x108000).model().set_external_input(1, true);
+        EXPECT_TRUE(u.model().status().overflow);
+        EXPECT_TRUE(u.model().status().triggered);
+        u.cycles(10).direct(0x108000).cycles(300).fails();
+        EXPECT_EQ(u.sent(), hex(async ? "00 00 00 00 00 80  08 00 80 10 00 41  0c  86" : "08 00 80 10 00 41  0c  86"));
+        EXPECT_EQ(u.model().counts().overflowed, 2U);
+        EXPECT_EQ(u.model().counts().overflows, 1U);
+    }
+}
+
+TEST(Model, AWaypointUpdateAndItsExceptionAreNotSplitByAnOverflow) {  // 5.5
+    Unit u(with([](Registers&, ModelChoices& c) {
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1;
+    }));
+    u.start(0x8000).indirect(0x108000).indirect(0x8000).indirect(0x108000).skip();  // 21 bytes are in: two more fit
+    u.run(4).exception(14, 0x18).cycles(100).direct(0x18);
+    EXPECT_EQ(u.sent(), hex("08 18 00 00 00 41  84"));
+}
+
+TEST(Model, ARequestBeforeTheLastIsServedForcesAnOverflow) {  // 5.5, unless ETMAUXCR[0]
+    for (const bool forbidden : {false, true}) {
+        Unit u(with([=](Registers& r, ModelChoices& c) {
+            r.auxcr.no_forced_overflow = forbidden;
+            c.isync_delay_waypoints = 3;
+        }));
+        u.start(0x8000).direct(0x8000).skip().model().request_sync();
+        u.direct(0x8000).model().request_sync();
+        u.direct(0x8000);
+        EXPECT_EQ(u.sent(), hex(forbidden ? "00 00 00 00 00 80 00 00 00 00 00 80 88"
+                                          : "00 00 00 00 00 80 84 00 00 00 00 00 80 08 00 80 00 00 41 84"));
+    }
+}
+
+TEST(Model, TimestampsCarryTheTimeOfTheLastWaypoint) {  // 5.5, v1.1; both values captured (2.9)
+    const std::uint64_t value = 0x4cULL | 0x17ULL << 7 | 0x46ULL << 14 | 0x4eULL << 21 | 0x2fULL << 28 | 0x10ULL << 35;
+    Unit u(with([](Registers& r, ModelChoices&) { r.cr.timestamps = r.cr.cycle_accurate = true; }));
+    u.model().set_timestamp(value);
+    u.start(0x8000).cycles(4).model().set_timestamp(value + 5);
+    u.barrier().model().set_timestamp(value + 900);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21 80  42 cc 97 c6 ce af 90 80 80 00 00  90  42 51 00"));
+}
+
+TEST(Model, VersionOneGrayTimestampsCarryTheTimeOfTheirPacket) {  // 5.5, v1.0; the value was captured (2.9)
+    const std::uint64_t sent = 0x67ULL | 0x70ULL << 7 | 0x2eULL << 14 | 0x48ULL << 21 | 0x0eULL << 28 | 0x0bULL << 35;
+    Unit u(with([](Registers& r, ModelChoices& c) {
+        r.idr = from_value<Etmidr>(0x411cf301);
+        r.cr.timestamps = r.cr.cycle_accurate = true;
+        c.packet_delay_cycles = 3;
+    }));
+    u.model().set_timestamp(from_gray(sent));
+    u.start(0x8000).cycles(3).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21 80  42 e7 f0 ae c8 8e 8b 00 0c  80"));
+}
+
+TEST(Model, TimestampsAreRequestedByWhatThePtmSaysSo) {  // 5.5
+    const auto unit = [](auto&& change) {
+        return with([&](Registers& r, ModelChoices& c) {
+            r.cr.timestamps = true;
+            c.timestamp_first = 1;
+            change(r, c);
+        });
+    };
+    const auto nothing = [](Registers&, ModelChoices&) {};
+    const auto none = [](Registers& r, ModelChoices&) { r.auxcr.no_exception_timestamps = true; };
+    Unit entry(unit(nothing));
+    entry.start(0x8000).direct(0x8000).skip().exception(14, 0x8018);
+    EXPECT_EQ(entry.sent(), hex("8d 40 1c 42 01"));
+    entry.exception_return(0x8000);
+    EXPECT_EQ(entry.sent(), hex("01 76 42 01"));
+    Unit silent(unit(none));
+    silent.start(0x8000).direct(0x8000).skip().exception(14, 0x8018).exception_return(0x8000);
+    EXPECT_EQ(silent.sent(), hex("8d 40 1c 01 76"));
+    // DMB and DSB, if ETMCCER[25], unless ETMAUXCR[1]; as waypoint instructions or not.
+    for (const bool asks : {false, true})
+        for (const bool disabled : {false, true}) {
+            Unit u(unit([=](Registers& r, ModelChoices&) {
+                r.ccer.barrier_timestamps = asks;
+                r.auxcr.no_barrier_timestamps = disabled;
+            }));
+            u.start(0x8000).direct(0x8000).skip();
+            Retired dsb{{0x8000}, Isa::a32, {}, true, true, {}, false, false, u.now()};
+            dsb.instruction.bytes = 4;
+            u.model().retire(dsb);
+            EXPECT_EQ(u.sent(), hex(asks && !disabled ? "42 01" : ""));
+        }
+    // The clock: R = 1.
+    Unit clock(unit(nothing));
+    clock.start(0x8000).direct(0x8000).skip().model().clock_changed();
+    EXPECT_EQ(clock.sent(), hex("46 01"));
+    // Where tracing begins again: only if chosen so.
+    for (const bool chosen : {false, true}) {
+        Unit u(unit([=](Registers&, ModelChoices& c) { c.trace_on_timestamp = chosen; }));
+        u.start(0x8000).direct(0x8000).skip().elsewhere(0x8000).direct(0x8000);
+        EXPECT_EQ(u.sent(), hex(chosen ? "08 00 80 00 00 21 42 01 84" : "08 00 80 00 00 21 84"));
+    }
+    // ETMTSEVR becomes true; OQ16: nothing was traced since the timestamp of the I-sync, or it passes all the same.
+    for (const bool filtered : {false, true}) {
+        Unit u(unit([=](Registers& r, ModelChoices& c) {
+            r.tsevr = from_value<Etmtsevr>(0x60);
+            if (!filtered) c.timestamp_filter = ModelChoices::TimestampFilter::none;
+        }));
+        u.start(0x8000).direct(0x8000).skip().model().set_external_input(1, true);
+        EXPECT_EQ(u.sent(), hex("42 01"));
+        u.model().set_external_input(1, true);
+        EXPECT_EQ(u.sent(), hex(""));  // it has not become true: it was
+        u.model().set_external_input(1, false);
+        u.model().set_external_input(1, true);
+        EXPECT_EQ(u.sent(), hex(filtered ? "" : "42 01"));
+    }
+}
+
+ModelConfig return_stack(unsigned depth) {
+    return with([=](Registers& r, ModelChoices& c) {
+        r.cr.return_stack = true;
+        c.return_stack_depth = static_cast<std::uint8_t>(depth);
+    });
+}
+
+TEST(Model, AReturnThatMatchesTheReturnStackIsAnAtom) {  // 4.5
+    Unit u(return_stack(1));
+    u.start(0x8000).direct(0x9000, true).indirect(0x8004).skip();
+    u.direct(0x9000, true).indirect(0x8008).indirect(0x8008);
+    EXPECT_EQ(u.sent(), hex("88 05"));  // the second time the stack is empty
+}
+
+TEST(Model, AMismatchLeavesTheReturnStackAsItIs) {  // 4.5
+    Unit u(return_stack(1));
+    u.start(0x8000).direct(0x9000, true).indirect(0x8040).indirect(0x8004);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  84 21 84"));
+}
+
+TEST(Model, AFullReturnStackThrowsTheOldestEntryAway) {  // 4.5, OQ2
+    for (const unsigned depth : {1U, 2U}) {
+        Unit u(return_stack(depth));
+        u.start(0x8000)
+            .direct(0x8000)
+            .skip()
+            .direct(0x9000, true)
+            .direct(0xa000, true)
+            .indirect(0x9004)
+            .indirect(0x8004);
+        EXPECT_EQ(u.sent(), hex(depth == 1 ? "90 03" : "a0")) << depth;
+    }
+}
+
+TEST(Model, APopComesBeforeAPush) {  // 4.5: BLX Rm to where the stack points
+    Unit u(return_stack(1));
+    u.start(0x8000).direct(0x8000).skip();
+    u.direct(0x9000, true).indirect(0x8004, Isa::a32, true).indirect(0x9004);
+    EXPECT_EQ(u.sent(), hex("90"));
+}
+
+TEST(Model, AnISyncEmptiesTheReturnStack) {  // 4.5: a periodic one too
+    Unit u(return_stack(4));
+    u.start(0x8000).direct(0x9000, true).skip().model().request_sync();
+    u.indirect(0x8004);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 90 00 00 01  83 00"));
+}
+
+TEST(Model, AnExceptionReturnNeverBecomesAnAtom) {  // 5.3, rule 6; OQ3: what becomes of the entry
+    for (const bool pops : {false, true}) {
+        ModelConfig config = return_stack(1);
+        if (pops) config.choices.matched_change = ModelChoices::MatchedChange::packet_pops_entry;
+        Unit u(config);
+        u.start(0x8000).direct(0x8000).skip().direct(0x9000, true).exception_return(0x8004).indirect(0x8004);
+        EXPECT_EQ(u.sent(), hex(pops ? "84 03 76 03" : "84 03 76 84"));
+        // v1.0 has no exception return packet, so the atom loses nothing.
+        config.registers.idr.minor = 0;
+        Unit old(config);
+        old.start(0x8000).direct(0x8000).skip().direct(0x9000, true).exception_return(0x8004);
+        EXPECT_EQ(old.sent(), hex("88"));
+    }
+}
+
+TEST(Model, BranchBroadcastSendsTakenDirectBranches) {  // 4.6; OQ8: barriers
+    for (const bool packet : {false, true}) {
+        Unit u(with([=](Registers& r, ModelChoices& c) {
+            r.cr.branch_broadcast = r.cr.return_stack = true;  // the return stack does nothing then
+            if (packet) c.broadcast_barrier = ModelChoices::BroadcastBarrier::packet;
+        }));
+        u.start(0x8000).fails().skip().direct(0x8040).fails().barrier();
+        EXPECT_EQ(u.sent(), hex(packet ? "21 86 25" : "21 8c"));
+    }
+}
+
+TEST(Model, AStateWrittenByMcrIsShownByTheNextTakenBranch) {  // 4.8; OQ11
+    for (const bool brief : {true, false}) {
+        Unit u(with([=](Registers&, ModelChoices& c) { c.short_information = brief; }));
+        u.start(0x8000).direct(0x8000).skip().state(true).fails().direct(0x8010);
+        EXPECT_EQ(u.sent(), hex(brief ? "86 89 40 01" : "86 89 80 81 80 48 01"));
+        u.direct(0x8010);
+        EXPECT_EQ(u.sent(), hex("84"));
+    }
+}
+
+TEST(Model, HypIsInInformationByte1) {  // 2.5; OQ5
+    for (const bool changed : {false, true}) {
+        Unit u(with([=](Registers&, ModelChoices& c) {
+            if (changed) c.hyp_information = ModelChoices::HypInformation::changed;
+        }));
+        u.start(0x8000, true).direct(0x8000).skip().state(true, true).exception(3, 0x8014);
+        EXPECT_EQ(u.sent(), hex("8b 40 87 20"));
+        u.exception(14, 0x8018);
+        EXPECT_EQ(u.sent(), hex(changed ? "8d 40 1d" : "8d 40 9d 20"));
+    }
+}
+
+TEST(Model, EntryToHypModeUpgradesAsAnSvcDoes) {  // OQ14
+    for (const bool updates : {true, false}) {
+        Unit u(with([=](Registers&, ModelChoices& c) { c.hyp_entry_updates = updates; }));
+        u.start(0x8000, true).direct(0x8000).skip().run(4).state(true, true).exception(3, 0x8014);
+        EXPECT_EQ(u.sent(), hex(updates ? "72 01 8b 40 87 20" : "8b 40 87 20"));
+    }
+}
+
+TEST(Model, AnExceptionPacketHasTheStateOfTheHandler) {  // OQ17
+    for (const bool handler : {true, false}) {
+        Unit u(with([=](Registers&, ModelChoices& c) {
+            if (!handler) c.exception_state = ModelChoices::ExceptionState::interrupted;
+        }));
+        u.start(0x8000, true).direct(0x8000).skip().state(false).exception(2, 0x8008).direct(0x8008);
+        EXPECT_EQ(u.sent(), hex(handler ? "85 40 04 84" : "85 40 05 85 40 00"));
+    }
+}
+
+TEST(Model, ALargeBlockGetsAWaypointUpdate) {  // 5.3, rule 3; OQ4
+    const auto sent = [](std::uint32_t bytes, auto&& change) {
+        Unit u(with([&](Registers&, ModelChoices& c) { change(c); }));
+        u.start(0x8000).direct(0x8000).skip().run(bytes).direct(0x8000);
+        return u.sent();
+    };
+    const auto nothing = [](ModelChoices&) {};
+    EXPECT_EQ(sent(4096, nothing), hex("84"));
+    EXPECT_EQ(sent(4100, nothing), hex("72 81 10 84"));
+    EXPECT_EQ(sent(4100, [](ModelChoices& c) { c.large_block_address = ModelChoices::LargeBlockAddress::waypoint; }),
+              hex("72 83 10 84"));
+    EXPECT_EQ(sent(4096, [](ModelChoices& c) { c.large_block_test = ModelChoices::LargeBlockTest::length; }),
+              hex("72 ff 0f 84"));
+}
+
+TEST(Model, AnAddressBehindAnUpdateIsRightForEitherBase) {  // OQ1: 0x8000, then an update at 0x9000, then 0x9010
+    const auto sent = [](ModelChoices::UpdateBase base) {
+        Unit u(with([=](Registers&, ModelChoices& c) { c.update_base = base; }));
+        u.start(0x8000).direct(0x8000).skip().run(4100).indirect(0x9010);
+        return u.sent();
+    };
+    EXPECT_EQ(sent(ModelChoices::UpdateBase::either), hex("72 81 10  89 10"));
+    EXPECT_EQ(sent(ModelChoices::UpdateBase::is_base), hex("72 81 10  09"));
+    EXPECT_EQ(sent(ModelChoices::UpdateBase::is_not_base), hex("72 81 10  89 10"));
+}
+
+TEST(Model, AProhibitedRegionIsNotSeen) {  // 5.3; OQ10
+    for (const bool nothing : {false, true}) {
+        Unit u(with([=](Registers&, ModelChoices& c) {
+            if (nothing) c.prohibited_entry = ModelChoices::ProhibitedEntry::nothing;
+        }));
+        u.model().set_authentication({true, false});
+        u.start(0x8000, true).direct(0x8000).skip().run(4).state(false).exception(2, 0x100);
+        EXPECT_EQ(u.sent(), hex(nothing ? "" : "72 01 81 80 40 05"));
+        u.direct(0x104).direct(0x200);
+        EXPECT_EQ(u.sent(), hex(""));
+        u.state(true).exception_return(0x8004).direct(0x8000);
+        EXPECT_EQ(u.sent(), hex("08 04 80 00 00 29 84"));
+    }
+    // By signal: nothing but what was pending; leaving, the first instruction that may be seen.
+    Unit u(plain());
+    u.start(0x8000).direct(0x8000).skip().direct(0x8000).model().set_authentication({false, false});
+    EXPECT_EQ(u.sent_already(), hex("84"));
+    u.direct(0x9000).run(8).model().set_authentication({true, true});
+    u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("08 08 90 00 00 21 84"));
+}
+
+TEST(Model, JazelleIsEnteredByItsPatternAndLeftByAnISync) {  // 5.3
+    Unit u(plain());
+    u.start(0x8000).direct(0x8000).skip().indirect(0x12345, Isa::jazelle);
+    EXPECT_EQ(u.sent(), hex("8b 8d 89 80 20"));
+    u.exception(14, 0x18).direct(0x18);
+    EXPECT_EQ(u.sent(), hex("08 18 00 00 00 21 84"));
+}
+
+TEST(Model, ThumbeeIsTold) {  // 2.5: five bytes and AltISA
+    Unit u(plain());
+    u.start(0x8000, false, false, Isa::t32).direct(0x8000).skip().indirect(0x8010, Isa::tee);
+    EXPECT_EQ(u.sent(), hex("91 80 82 80 50 40"));
+    u.indirect(0x8000);
+    EXPECT_EQ(u.sent(), hex("81 80 81 80 48 00"));
+}
+
+TEST(Model, WaitingSendsWhatIsPending) {  // 1.1, 5.3
+    Unit u(plain());
+    u.start(0x8000).direct(0x8000).skip().direct(0x8000);
+    EXPECT_EQ(u.sent_already(), hex(""));
+    u.model().wait(u.now());
+    EXPECT_EQ(u.sent_already(), hex("84"));
+    u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("84"));
+}
+
+TEST(Model, TheProgrammingBitStopsAtOnce) {  // 5.3: the unfinished block is lost; again an A-sync when cleared
+    Unit u(plain());
+    u.start(0x8000).direct(0x8000).skip().direct(0x8000).run(4).model().set_programming(true, u.now());
+    EXPECT_EQ(u.sent_already(), hex("84"));
+    EXPECT_TRUE(u.model().status().programming);
+    u.direct(0x9000);
+    EXPECT_EQ(u.sent(), hex(""));
+    u.run(4).model().set_programming(false, u.now());
+    u.direct(0x9000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 04 90 00 00 21  84"));
+}
+
+TEST(Model, ADiscontinuityIsFollowedByAnISync) {  // brief by its caller, or noticed
+    Unit u(plain());
+    u.start(0x8000).direct(0x8000).skip().direct(0x8000).run(8).elsewhere(0x9000).direct(0x9000);
+    EXPECT_EQ(u.sent(), hex("84 08 00 90 00 00 21 84"));
+    Retired r{{0xa000}, Isa::a32, {}, true, false, {{0xa000}, Isa::a32}, false, false, u.now()};
+    r.instruction.bytes = 4;
+    r.instruction.waypoint = isa::Waypoint::direct;
+    u.model().retire(r);
+    EXPECT_EQ(u.sent(), hex("08 00 a0 00 00 21 84"));
+}
+
+TEST(Model, ContextIdAndVmidFollowTheirWaypoint) {  // 4.8, 5.3 rule 7
+    Unit u(with([](Registers& r, ModelChoices&) {
+        r.cr.context_id_size = 1;
+        r.cr.vmid_trace = true;
+    }));
+    u.start(0x8000).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21 00  3c 00  84"));
+    u.model().set_context_id(0x142);
+    u.model().set_vmid(7);
+    u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("6e 42 3c 07 84"));
+    u.run(4).model().set_context_id(0x43);
+    u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("84 6e 43"));
+    u.model().request_sync();
+    u.direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 01 43  3c 07  84"));
+}
+
+TEST(Model, AtomsMayWaitThroughAnASync) {  // 5.4; OQ15
+    for (const bool flushes : {false, true}) {
+        Unit u(with([=](Registers&, ModelChoices& c) {
+            c.async_flushes_atoms = flushes;
+            c.isync_delay_waypoints = 5;
+        }));
+        u.start(0x8000).direct(0x8000).skip().direct(0x8000).model().request_sync();
+        u.direct(0x8000);
+        EXPECT_EQ(u.sent(), hex(flushes ? "84 00 00 00 00 00 80 84" : "00 00 00 00 00 80 88"));
+    }
+}
+
+TEST(Model, ACountThatDoesNotFitSaturates) {  // 2.3; OQ6
+    using Overflow = ModelChoices::CycleOverflow;
+    for (const Overflow choice : {Overflow::saturate_zero_isync, Overflow::saturate, Overflow::wrap}) {
+        Unit u(with([=](Registers& r, ModelChoices& c) {
+            r.cr.cycle_accurate = true;
+            c.cycle_overflow = choice;
+        }));
+        const bool wraps = choice == Overflow::wrap;
+        u.start(0x8000).direct(0x8000).skip().cycles(0x100000005).direct(0x8000);
+        EXPECT_EQ(u.sent(), hex(wraps ? "94" : "fc ff ff ff 7f"));
+        u.cycles(0x100000005).elsewhere(0x9000).direct(0x9000);
+        EXPECT_EQ(u.sent(), hex(wraps                          ? "08 00 90 00 00 21 94 80"
+                                : choice == Overflow::saturate ? "08 00 90 00 00 21 fc ff ff ff 7f 80"
+                                                               : "08 00 90 00 00 21 80 80"));
+    }
+}
+
+TEST(Model, TheTriggerIsSentOncePerRise) {  // 5.5
+    Unit u(with([](Registers& r, ModelChoices&) { r.trigger = from_value<Etmtrigger>(0x60); }));
+    u.start(0x8000).direct(0x8000).skip();
+    for (const bool level : {true, true, false, true}) {
+        u.model().set_external_input(1, level);
+        u.direct(0x8000);
+    }
+    EXPECT_EQ(u.sent(), hex("0c 0c a0"));
+}
+
+// ---- resources, 5.6
+
+TEST(Model, AStopTakesEffectBehindItsBlock) {
+    Unit u(with([](Registers& r, ModelChoices&) {
+        r.tecr1.start_stop = true;
+        r.tsscr = {0x2, 0x1};  // comparator 2 stops, comparator 1 starts
+        r.acvr[0].value = 0x9000;
+        r.acvr[1].value = 0xa004;
+    }));
+    u.start(0x8000).direct(0x9000);
+    EXPECT_EQ(u.sent(), hex(""));
+    u.direct(0x8000).direct(0xa000).run(4).direct(0x8000).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 90 00 00 21  90"));
+}
+
+TEST(Model, StartAndStopInOneBlock) {  // OQ7
+    using Choice = ModelChoices::StartAndStop;
+    for (const Choice choice : {Choice::turns, Choice::off, Choice::on}) {
+        Unit u(with([=](Registers& r, ModelChoices& c) {
+            c.start_and_stop = choice;
+            r.tecr1.start_stop = true;
+            r.tsscr = {0x2, 0x1};
+            r.acvr[0].value = 0x8000;
+            r.acvr[1].value = 0x8004;
+        }));
+        u.start(0x8000).run(4).direct(0x8000);
+        EXPECT_EQ(u.model().counts().waypoints, 1U);
+        EXPECT_EQ(u.model().status().start_stop, choice != Choice::off);
+        u.run(4).direct(0x8000);
+        EXPECT_EQ(u.model().counts().waypoints, 2U);
+        EXPECT_EQ(u.model().status().start_stop, choice == Choice::on);
+    }
+}
+
+TEST(Model, EventsCombineTwoResources) {
+    for (unsigned function = 0; function < 8; ++function)
+        for (const bool a : {false, true})
+            for (const bool b : {false, true}) {
+                Unit u(with([=](Registers& r, ModelChoices&) {
+                    r.extoutevr[1] = from_value<Etmextoutevr>(function << 14 | 0x61U << 7 | 0x60U);
+                }));
+                u.model().set_external_input(1, a);
+                u.model().set_external_input(2, b);
+                const bool expected[] = {a, !a, a && b, !a && b, !a && !b, a || b, !a || b, !a || !b};
+                EXPECT_EQ(u.model().external_output(2), expected[function]) << function << a << b;
+            }
+}
+
+/// What makes external output 1 true, when the given resource is its event.
+ModelConfig watching(unsigned resource, auto&& change) {
+    return with([&](Registers& r, ModelChoices&) {
+        r.extoutevr[0] = from_value<Etmextoutevr>(resource);
+        change(r);
+    });
+}
+
+TEST(Model, EveryResourceIsSeen) {
+    const auto nothing = [](Registers&) {};
+    {  // single address comparator 16, range 8
+        Unit u(watching(0x0f, [](Registers& r) { r.acvr[15].value = 0x9000; }));
+        u.start(0x8000).direct(0x9000);
+        EXPECT_FALSE(u.model().external_output(1));
+        u.direct(0x8000);
+        EXPECT_TRUE(u.model().external_output(1));
+        Unit range(watching(0x17, [](Registers& r) {
+            r.acvr[14].value = 0x9004;
+            r.acvr[15].value = 0x9008;
+        }));
+        range.start(0x9000).direct(0x9000);
+        EXPECT_FALSE(range.model().external_output(1));
+        range.run(4).direct(0x9000);
+        EXPECT_TRUE(range.model().external_output(1));
+    }
+    {  // instrumentation 4, EmbeddedICE watchpoint 8, external input 4, extended external input 3
+        Unit i(watching(0x1b, nothing)), w(watching(0x27, nothing)), x(watching(0x63, nothing)),
+            e(watching(0x6a, [](Registers&r) { r.extinselr.third = 200; }));
+        i.model().set_instrumentation(4, true);
+        w.model().set_watchpoint(8, true);
+        x.model().set_external_input(4, true);
+        e.model().set_extended_input(3, true);
+        EXPECT_FALSE(e.model().external_output(1));
+        e.model().set_extended_input(200, true);
+        for (Unit* u : {&i, &w, &x, &e}) EXPECT_TRUE(u->model().external_output(1));
+    }
+    {  // counter 2: runs while external input 1 is up, from 100; reloaded by input 2
+        Unit u(watching(0x41, [](Registers& r) {
+            r.cntvr[1].value = 100;
+            r.cntrldvr[1].value = 50;
+            r.cntenr[1] = from_value<Etmcntenr>(0x20060);
+            r.cntrldevr[1] = from_value<Etmcntrldevr>(0x61);
+        }));
+        u.start(0x8000).cycles(500).direct(0x8000);
+        EXPECT_FALSE(u.model().external_output(1));
+        u.model().set_external_input(1, true);
+        u.cycles(99).direct(0x8000);
+        EXPECT_FALSE(u.model().external_output(1));
+        u.cycles(1).direct(0x8000);
+        EXPECT_TRUE(u.model().external_output(1));
+        u.model().set_external_input(2, true);
+        u.direct(0x8000).cycles(1).direct(0x8000);
+        EXPECT_FALSE(u.model().external_output(1));
+    }
+    {  // the reduced-function counter starts again by itself
+        Unit u(watching(0x40, [](Registers& r) {
+            r.ccer.reduced_counter = true;
+            r.cntvr[0].value = r.cntrldvr[0].value = 9;
+        }));
+        u.start(0x8000).cycles(9).direct(0x8000);
+        EXPECT_TRUE(u.model().external_output(1));
+        u.cycles(1).direct(0x8000);
+        EXPECT_FALSE(u.model().external_output(1));
+        u.cycles(8).direct(0x8000);
+        EXPECT_TRUE(u.model().external_output(1));
+    }
+    {  // sequencer: 1 to 2 by input 1, 2 to 3 by input 2, 3 to 1 by input 3
+        Unit u(watching(0x52, [](Registers& r) {
+            r.sqevr[0] = from_value<Etmsqevr>(0x60);
+            r.sqevr[2] = from_value<Etmsqevr>(0x61);
+            r.sqevr[3] = from_value<Etmsqevr>(0x62);
+        }));
+        u.start(0x8000);
+        u.model().set_external_input(2, true);
+        u.direct(0x8000).direct(0x8000);
+        EXPECT_FALSE(u.model().external_output(1));
+        u.model().set_external_input(1, true);
+        u.direct(0x8000).direct(0x8000).direct(0x8000);
+        EXPECT_TRUE(u.model().external_output(1));
+        u.model().set_external_input(3, true);
+        u.direct(0x8000).direct(0x8000);
+        EXPECT_FALSE(u.model().external_output(1));
+    }
+    {  // Context ID comparator 2 under its mask, VMID comparator, Non-secure, trace prohibited, start/stop
+        Unit c(watching(0x59, [](Registers& r) {
+            r.cidcvr[1].value = 0x1234;
+            r.cidcmr.value = 0xff;
+        }));
+        c.model().set_context_id(0x12ff);
+        Unit v(watching(0x5b, [](Registers& r) { r.vmidcvr.value = 9; }));
+        v.model().set_vmid(9);
+        Unit n(watching(0x6d, nothing)), p(watching(0x6e, nothing)), s(watching(0x5f, [](Registers&r) {
+            r.tsscr.start = 1;
+            r.acvr[0].value = 0x8000;
+        }));
+        for (Unit* u : {&c, &v, &n, &s}) {
+            EXPECT_FALSE(u->model().external_output(1));
+            u->start(0x8000, true).direct(0x8000);
+            EXPECT_TRUE(u->model().external_output(1));
+        }
+        EXPECT_FALSE(p.model().external_output(1));
+        p.model().set_authentication({true, false});
+        p.start(0x8000);
+        EXPECT_TRUE(p.model().external_output(1));
+    }
+}
+
+TEST(Model, AComparatorMayAskForMoreThanAnAddress) {
+    struct Ask {
+        std::uint32_t access;
+        bool ns, hyp, user;
+        std::uint32_t context_id;
+        std::uint8_t vmid;
+        bool matches;
+    };
+    // Non-secure control in bits 13 and 11, Secure in 12 and 10; Context ID comparator in 9:8; VMID 15; Hyp 14.
+    for (const Ask& ask : std::initializer_list<Ask>{{0x0001, true, false, false, 0, 0, true},
+                                                     {0x0801, true, false, false, 0, 0, false},
+                                                     {0x0801, false, false, false, 0, 0, true},
+                                                     {0x0401, false, false, false, 0, 0, false},
+                                                     {0x2001, true, false, true, 0, 0, false},
+                                                     {0x2001, true, false, false, 0, 0, true},
+                                                     {0x2801, true, false, true, 0, 0, true},
+                                                     {0x2801, true, false, false, 0, 0, false},
+                                                     {0x0101, true, false, false, 5, 0, true},
+                                                     {0x0101, true, false, false, 6, 0, false},
+                                                     {0x8001, true, false, false, 0, 7, true},
+                                                     {0x8001, true, false, false, 0, 8, false},
+                                                     {0x4001, true, true, false, 0, 0, false},
+                                                     {0x4001, true, false, false, 0, 0, true}}) {
+        Unit u(watching(0x00, [&](Registers& r) {
+            r.acvr[0].value = 0x8000;
+            r.actr[0] = from_value<Etmactr>(ask.access);
+            r.cidcvr[0].value = 5;
+            r.vmidcvr.value = 7;
+        }));
+        u.model().set_user_mode(ask.user);
+        u.model().set_context_id(ask.context_id);
+        u.model().set_vmid(ask.vmid);
+        u.start(0x8000, ask.ns, ask.hyp).direct(0x8000);
+        EXPECT_EQ(u.model().external_output(1), ask.matches) << std::hex << ask.access;
+    }
+}
+
+// ---- invariants and registers
+
+TEST(Model, ZerosNeverImitateAnASync) {  // 5.7, 2: I-sync, count 0, Context ID 0, atom 0x80
+    Unit u(with([](Registers& r, ModelChoices&) {
+        r.cr.cycle_accurate = true;
+        r.cr.context_id_size = 3;
+        r.cr.timestamps = r.cr.vmid_trace = true;
+    }));
+    u.start(0).direct(0).model().request_sync();
+    u.direct(0).elsewhere(0).direct(0).elsewhere(0).direct(0).exception(8, 0).direct(0);
+    const std::vector<std::uint8_t> bytes = u.sent();
+    Config config;
+    config.cycle_accurate = true;
+    config.context_id_bytes = 4;
+    config.timestamp_bytes = 9;
+    const test::Collected packets = test::collect(bytes, config);
+    const auto asyncs = std::count_if(packets.items.begin(), packets.items.end(),
+                                      [](const auto& item) { return item.text.starts_with("A-SYNC"); });
+    EXPECT_EQ(asyncs, 2);
+    const std::vector<std::uint8_t> pattern = hex("00 00 00 00 00 80");
+    unsigned found = 0;
+    for (auto at = bytes.begin(); (at = std::search(at, bytes.end(), pattern.begin(), pattern.end())) != bytes.end();
+         ++at)
+        ++found;
+    EXPECT_EQ(found, 2U);
+    EXPECT_LT(longest_zeros(packets, bytes), 47U);
+}
+
+TEST(Model, WhatTheArchitectureLacksIsNotSent) {  // 2.8, 3: no VMID in v1.0; without Security Extensions always Secure
+    Unit u(with([](Registers& r, ModelChoices&) {
+        r.idr = from_value<Etmidr>(0x4114f301);
+        r.cr.vmid_trace = true;
+    }));
+    u.start(0x8000, true, true).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  84"));
+}
+
+TEST(Registers, EveryOneOfSection3IsDescribed) {
+    std::vector<unsigned> numbers = {0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x08, 0x09, 0x0b, 0x67, 0x6f,
+                                     0x78, 0x79, 0x7a, 0x7b, 0x7c, 0x7d, 0x7e, 0x7f, 0x80, 0x90};
+    const auto range = [&](unsigned first, unsigned last) {
+        for (unsigned n = first; n <= last; ++n) numbers.push_back(n);
+    };
+    range(0x10, 0x2f);
+    range(0x50, 0x5f);
+    range(0x60, 0x65);
+    range(0x68, 0x6e);
+    std::sort(numbers.begin(), numbers.end());
+    wire::Random random(1);
+    for (unsigned number = 0; number < 0x100; ++number) {
+        Registers r;
+        const bool described = std::binary_search(numbers.begin(), numbers.end(), number);
+        EXPECT_EQ(r.get(number).has_value(), described) << number;
+        for (unsigned i = 0; i < 50; ++i) {
+            const auto value = static_cast<std::uint32_t>(wire::random_number(random, 32));
+            ASSERT_EQ(r.set(number, value), described) << number;
+            if (!described) continue;
+            ASSERT_EQ(r.get(number), value) << number;
+        }
+    }
+    std::set<std::string_view> names;
+    Registers r;
+    Registers::for_each(r, [&](auto& one) { names.insert(one.name); });
+    EXPECT_EQ(names.size(), 30U);
+}
+
+TEST(Registers, FieldsStandWhereSection3PutsThem) {
+    EXPECT_EQ(from_value<Etmtecr1>(0x01000000), (Etmtecr1{0, 0, 0, false, true}));
+    EXPECT_TRUE(from_value<Etmtecr1>(0x02000000).start_stop);
+    EXPECT_EQ(from_value<Etmtecr1>(0x81).ranges, 0x81);
+    const auto always = from_value<Etmteevr>(0x006f);
+    EXPECT_EQ(static_cast<const EventFields&>(always), (EventFields{0, 0, 0, 6, 15}));
+    EXPECT_EQ(from_value<Etmteevr>(0x406f).function, 1);
+    // 0x8D294004 on a Cortex-A15: four pairs, two counters, sequencer, four inputs, two outputs, one comparator.
+    const auto a15 = from_value<Etmccr>(0x8d294004);
+    EXPECT_EQ(a15.address_comparator_pairs, 4);
+    EXPECT_EQ(a15.counters, 2);
+    EXPECT_TRUE(a15.sequencer);
+    EXPECT_EQ(a15.external_inputs, 4);
+    EXPECT_EQ(a15.external_outputs, 2);
+    EXPECT_EQ(a15.context_id_comparators, 1);
+    EXPECT_TRUE(a15.start_stop);
+    EXPECT_TRUE(from_value<Etmauxcr>(1).no_forced_overflow);
+    EXPECT_TRUE(from_value<Etmauxcr>(2).no_barrier_timestamps);
+    EXPECT_TRUE(from_value<Etmauxcr>(4).no_exception_timestamps);
+    EXPECT_TRUE(from_value<Etmsr>(1).overflow);
+    EXPECT_TRUE(from_value<Etmsr>(8).triggered);
+    EXPECT_EQ(from_value<Etmsyncfr>(0xfff).value, 0xfffU);
+    EXPECT_EQ(from_value<Etmtsscr>(0x00020001), (Etmtsscr{2, 1}));
+}
+
+}  // namespace
+}  // namespace waymark::pft

@@ -1,0 +1,94 @@
+/// Drives the model of the macrocell with an invented execution, and writes down what decoders must make of its trace.
+/// Of the model it asks only what hardware alone decides: what a full FIFO lost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "support/elements.h"
+#include "support/random.h"
+#include "support/trace_writer.h"
+#include "waymark/core/byte_sink.h"
+#include "waymark/pft/model.h"
+
+namespace waymark::synthetic {
+
+struct ModelDriverOptions {
+    std::uint64_t seed = 1;
+    /// Address ranges [first, second) of TraceEnable, which the registers hold too; empty: everything.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
+    bool exclude = true;
+    pft::Authentication authentication{};
+    std::uint32_t sync_requests = 0, waits = 0, clock_changes = 0, flushes = 0, stops = 0;  ///< in 10 000 events
+};
+
+class ModelDriver final : public Execution {
+public:
+    ModelDriver(const pft::ModelConfig& config, const ModelDriverOptions& options, ByteSink& trace);
+
+    void waypoint(const Executed& executed) override;
+    void exception(const Interrupted& interrupted) override;
+    void context_id(std::uint32_t value) override;
+    void vmid(std::uint8_t value) override;
+    /// External input 1; ETMTEEVR of the configuration looks at it.
+    void enable(bool on) override;
+    /// The FIFO of the model itself decides when it overflows.
+    void overflow(unsigned) override {}
+    void finish();
+
+    /// What must be decoded, as normalise() gives it.
+    [[nodiscard]] std::vector<Element> truth() const;
+    /// What went otherwise than foreseen, if anything did.
+    [[nodiscard]] const std::string& wrong() const { return wrong_; }
+    [[nodiscard]] const pft::Model& model() const { return model_; }
+    /// Something happened when the timestamp bus showed this.
+    [[nodiscard]] bool knows_time(std::uint64_t ticks) const { return times_.contains(ticks); }
+
+private:
+    struct Entry {  // what one waypoint or exception gave
+        std::vector<Element> elements;
+    };
+    struct Before {
+        pft::ModelCounts counts;
+        bool tracing, overflow;
+    };
+
+    void begin(const flow::Block& block, std::uint64_t cycle);
+    [[nodiscard]] Before before() const { return {model_.counts(), model_.tracing(), model_.status().overflow}; }
+    void end(const Before& before, bool wanted, Entry entry);
+    [[nodiscard]] bool wants(std::uint64_t start, std::uint64_t end) const;
+    [[nodiscard]] bool prohibited() const;
+    void drop(std::uint64_t lost);
+    void noise(std::uint64_t cycle);
+    void happens(std::uint64_t cycle);
+    [[nodiscard]] Element in_context(Element e) const;
+    [[nodiscard]] std::uint32_t told(std::uint64_t cycle) const;
+
+    const pft::ModelConfig config_;
+    const pft::Config packets_;
+    const ModelDriverOptions options_;
+    Random random_;
+    pft::Model model_;
+    std::vector<Entry> entries_;
+    std::unordered_set<std::uint64_t> times_;
+    std::string wrong_;
+
+    bool started_ = false, enabled_ = true, in_debug_ = false, debug_exit_ = false, jazelle_ = false;
+    bool ns_ = false, hyp_ = false;              // of the core
+    bool shown_ns_ = false, shown_hyp_ = false;  // as decoders know them
+    std::uint32_t context_id_ = 0;
+    std::uint8_t vmid_ = 0;
+    std::uint64_t first_cycle_ = 0, arrival_ = 0, last_cycle_ = 0;
+};
+
+/// Decoded elements without offsets, each range with the context it ran in, counts summed up from the start;
+/// timestamps, triggers and contexts by themselves are left out. `wrong` takes what no trace of the driver's model may
+/// give.
+[[nodiscard]] std::vector<Element> normalise(const std::vector<Element>& elements, const ModelDriver& driver,
+                                             std::string& wrong);
+
+}  // namespace waymark::synthetic
