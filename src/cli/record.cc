@@ -47,11 +47,12 @@ Result<Address> place(const std::string& text, const char* option, const std::st
     std::uint64_t value = 0;
     if (wire::scan_number(text, value)) return Address{value & ~std::uint64_t{1}};
     if (is_position_independent(program))
-        return Error{Errc::usage,
-                     fmt::format("--{} {}: {} is position-independent, so where its symbols come to stand is not known "
-                                 "before it runs; give an address (0x…), which a first recording shows, or link it with "
-                                 "-no-pie",
-                                 option, text, program)};
+        return Error{
+            Errc::usage,
+            fmt::format("--{} {}: {} is position-independent, so where its symbols come to stand is not known "
+                        "before it runs; give an address (0x…), which a first recording shows, or link it with "
+                        "-no-pie",
+                        option, text, program)};
     image::Symbols symbols;
     WM_ASSIGN_OR_RETURN(const std::size_t taken, symbols.add_elf(program));
     if (const auto found = symbols.address_of(text)) return *found;
@@ -111,13 +112,13 @@ Status run_record(const RecordOptions& options) {
     // A write beyond a limit of the file size then fails and is told as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
-    const auto ending = record::run_qemu(
-        how, **recorder,
-        progress.active() ? record::RecordProgress([&](const record::Recorded& r) {
-            progress.text(fmt::format("recorded {} instructions, {} bytes of trace", grouped(r.instructions),
-                                      grouped(r.trace_bytes)));
-        })
-                          : nullptr);
+    const auto ending =
+        record::run_qemu(how, **recorder,
+                         progress.active() ? record::RecordProgress([&](const record::Recorded& r) {
+                             progress.text(fmt::format("recorded {} instructions, {} bytes of trace",
+                                                       grouped(r.instructions), grouped(r.trace_bytes)));
+                         })
+                                           : nullptr);
     const bool whole = ending && !ending->killed;
     const auto finished = (*recorder)->finish(whole);
     const record::Recorded r = (*recorder)->recorded();
@@ -142,12 +143,13 @@ Status run_record(const RecordOptions& options) {
         return nothing;
     }
     if (ending->interrupt) {
-        say("note", fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
+        say("note",
+            fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
         return static_cast<Status>(interrupted);
     }
     if (ending->kind == record::Ending::Kind::signalled) {
-        say("note", fmt::format("the program was ended by {}; everything up to there is recorded",
-                                signal_name(ending->code)));
+        say("note",
+            fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
         return static_cast<Status>(program_died);
     }
     if (ending->code != 0 && !options.quiet) say("note", fmt::format("the program exited with {}", ending->code));
@@ -192,17 +194,15 @@ Run add_record(CLI::App& app) {
                          "Size of the FIFO; when it is full, trace is lost as on hardware. 0: it never fills")
              ->type_name("BYTES")
              ->capture_default_str());
-    unit(command
-             .add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
+    unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
     command.add_flag("--truth", options->truth,
                      "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
                      "a hash are always written");
-    command
-        .add_flag("--blocks", options->blocks,
-                  "Faster: one callback a block instead of exact ones. Given up: a block that a fault ends early is "
-                  "recorded as if it had run to its end, and the fault as if it came behind it");
+    command.add_flag("--blocks", options->blocks,
+                     "Faster: one callback a block instead of exact ones. Given up: a block that a fault ends early is "
+                     "recorded as if it had run to its end, and the fault as if it came behind it");
     command.add_option("--limit", options->limit, "Stop recording after so many instructions; the program runs on")
         ->type_name("N");
     command.add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
@@ -218,7 +218,8 @@ Run add_record(CLI::App& app) {
         ->type_name("DIR");
     command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
     command.footer(
-        "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, also\n"
+        "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, "
+        "also\n"
         "while it is being written. Each thread is a source. The kernel is not traced: a system call shows as its\n"
         "exception, and trace goes on behind it with an I-sync. Changed code begins a new buffer with its own memory.\n"
         "\n"

@@ -21,11 +21,11 @@ using record::SourceTruth;
 using record::TruthRange;
 
 struct Difference {
-    std::uint64_t number{};               ///< of the range, counted from 1
-    Offset stream{}, capture{};           ///< of the packet that told it
-    std::optional<TruthRange> executed;   ///< nothing: the truth ends there
-    std::optional<TruthRange> decoded;    ///< nothing: the trace ends there
-    std::optional<TruthRange> before;     ///< the last range both agree on
+    std::uint64_t number{};              ///< of the range, counted from 1
+    Offset stream{}, capture{};          ///< of the packet that told it
+    std::optional<TruthRange> executed;  ///< nothing: the truth ends there
+    std::optional<TruthRange> decoded;   ///< nothing: the trace ends there
+    std::optional<TruthRange> before;    ///< the last range both agree on
 };
 
 /// Holds decoded ranges against those that executed. A range the unit cut in two is joined again.
@@ -112,7 +112,11 @@ private:
 class PacketsAround final : public pipeline::Consumer {
 public:
     PacketsAround(const pipeline::StreamInfo& stream, Offset place, Output& out)
-        : stream_(stream), place_(place), out_(out), config_(stream.source.config), explain_(config_),
+        : stream_(stream),
+          place_(place),
+          out_(out),
+          config_(stream.source.config),
+          explain_(config_),
           parser_(config_, *this) {}
 
     void feed(Bytes bytes) override { parser_.feed(bytes); }
@@ -134,7 +138,8 @@ public:
     }
     void operator()(const Gap& gap) {
         explain_(gap);
-        if (after_ != shown) line(gap.first, fmt::format("(gap)            {} bytes: {}", gap.bytes(), name(gap.reason)));
+        if (after_ != shown)
+            line(gap.first, fmt::format("(gap)            {} bytes: {}", gap.bytes(), name(gap.reason)));
     }
 
 private:
@@ -202,8 +207,10 @@ private:
             for (const SourceTruth& s : truth.sources) {
                 if (s.source != stream.source.name || s.file.empty()) continue;
                 auto reader = record::RangeReader::open(folder / s.file);
-                if (reader) ranges = std::move(*reader);
-                else say("warning", reader.error().message);
+                if (reader)
+                    ranges = std::move(*reader);
+                else
+                    say("warning", reader.error().message);
             }
             auto& comparison = comparisons[&stream.source];
             comparison = std::make_unique<Comparison>(stream, std::move(ranges));
@@ -247,12 +254,11 @@ private:
 
     bool report_source(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
                        const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
-        const bool same_sums = executed.ranges == sums.ranges && executed.instructions == sums.instructions &&
-                               executed.hash == sums.hash;
+        const bool same_sums =
+            executed.ranges == sums.ranges && executed.instructions == sums.instructions && executed.hash == sums.hash;
         const std::uint64_t overflows =
-            comparison == nullptr
-                ? 0
-                : comparison->totals().trace_on[static_cast<unsigned>(flow::TraceOnReason::overflow)];
+            comparison == nullptr ? 0
+                                  : comparison->totals().trace_on[static_cast<unsigned>(flow::TraceOnReason::overflow)];
         const bool declared = executed.lost_ranges == 0 || overflows != 0;
         bool equal = same_sums && declared;
         if (!complete) {
@@ -305,8 +311,7 @@ private:
 
 Run add_verify(CLI::App& app) {
     auto options = std::make_shared<InputOptions>();
-    CLI::App& command =
-        *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
+    CLI::App& command = *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
     command.add_option("DIR", options->capture, "A folder made by 'waymark record'")->required();
     command.add_option("--source", options->sources, "Only this source: trace ID (0x13) or name. May be repeated")
         ->type_name("ID|NAME")

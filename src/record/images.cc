@@ -69,8 +69,8 @@ void Images::new_epoch() {
 
 Status Images::write() {
     if (!changed_) return Nothing{};
-    const std::filesystem::path path =
-        folder_ / (epoch_ == 1 ? fmt::format("code_{}.bin", ++version_) : fmt::format("code_{}_{}.bin", epoch_, ++version_));
+    const std::filesystem::path path = folder_ / (epoch_ == 1 ? fmt::format("code_{}.bin", ++version_)
+                                                              : fmt::format("code_{}_{}.bin", epoch_, ++version_));
     const auto close = [](std::FILE* file) { std::fclose(file); };
     const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "wb"), close);
     bool good = file != nullptr;

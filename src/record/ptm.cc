@@ -17,8 +17,7 @@ pft::ModelConfig model_config(const PtmOptions& options) {
     r.cr.timestamps = options.timestamps;
     r.cr.return_stack = options.return_stack;
     r.cr.branch_broadcast = options.branch_broadcast;
-    r.cr.context_id_size =
-        static_cast<std::uint8_t>(options.context_id_bytes == 4 ? 3 : options.context_id_bytes);
+    r.cr.context_id_size = static_cast<std::uint8_t>(options.context_id_bytes == 4 ? 3 : options.context_id_bytes);
     if (is_a9(options)) {
         r.idr = pft::from_value<pft::Etmidr>(0x411cf301);
         r.ccer = pft::from_value<pft::Etmccer>(0x00c019a2);

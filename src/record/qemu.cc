@@ -177,9 +177,8 @@ Result<fs::path> find_qemu(const std::string& name, const std::string& package) 
         const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
         if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
     }
-    return Error{Errc::not_found,
-                 fmt::format("{} is not on PATH; it is in the Debian package {}: apt-get install {}", name, package,
-                             package)};
+    return Error{Errc::not_found, fmt::format("{} is not on PATH; it is in the Debian package {}: apt-get install {}",
+                                              name, package, package)};
 }
 
 Result<fs::path> find_plugin() {
@@ -196,10 +195,9 @@ Result<fs::path> find_plugin() {
 Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress) {
     WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());
     Ring& ring = *shared;
-    std::vector<std::string> command{
-        options.qemu.string(), "-plugin",
-        fmt::format("{},ring={},exact={}", escaped(options.plugin.string()), escaped(shared.path()),
-                    options.exact ? "on" : "off")};
+    std::vector<std::string> command{options.qemu.string(), "-plugin",
+                                     fmt::format("{},ring={},exact={}", escaped(options.plugin.string()),
+                                                 escaped(shared.path()), options.exact ? "on" : "off")};
     command.insert(command.end(), options.qemu_arguments.begin(), options.qemu_arguments.end());
     command.insert(command.end(), options.program.begin(), options.program.end());
 

@@ -46,8 +46,7 @@ std::string ini_text(std::string text) {
 
 }  // namespace
 
-Recorder::Recorder(RecorderOptions options)
-    : options_(std::move(options)), images_(options_.folder) {
+Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), images_(options_.folder) {
     capture_.description = ini_text(options_.description);
     recorded_.began = !options_.start_at.has_value();
 }
@@ -72,8 +71,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
         }
     }
     fs::create_directories(folder, error);
-    if (error)
-        return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
+    if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
     WM_RETURN_IF_ERROR(recorder->describe(false));
     return recorder;
@@ -220,8 +218,8 @@ void Recorder::open_stream(Thread& t) {
         trace_file_ = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
         if (trace_file_ < 0) fail(cannot("create", path));
         formatter_ = std::make_unique<coresight::Formatter>(frames_);
-        capture_.buffers.push_back({fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight",
-                                    {path}, {}});
+        capture_.buffers.push_back(
+            {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
     }
     // A thread may come back after it ended only with a new number, but an epoch may see one begin twice.
     t.stream = std::make_unique<Stream>();
@@ -342,8 +340,8 @@ Status Recorder::describe(bool complete) {
     for (const fs::path& file : files) {
         fs::rename(file, folder / file.filename(), error);
         if (error)
-            return Error{Errc::unreadable, fmt::format("cannot write {}: {}", (folder / file.filename()).string(),
-                                                       error.message())};
+            return Error{Errc::unreadable,
+                         fmt::format("cannot write {}: {}", (folder / file.filename()).string(), error.message())};
     }
     fs::remove_all(fresh, error);
     images_.remove_outdated();

@@ -88,9 +88,7 @@ void Tracker::arrive(Place place) {
         }
     }
     if (!away_ && place != here()) {
-        exception(stopped_                                 ? data_abort
-                  : last_special_ == Special::undefined ? undefined_instruction
-                                                           : irq);
+        exception(stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq);
     }
     if (!away_) {
         stopped_ = false;

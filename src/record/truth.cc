@@ -22,10 +22,11 @@ std::string to_text(const Truth& truth) {
         "# range h = (h xor number) * 1099511628211 modulo 2^64.\ncomplete {}\n",
         first_line, truth.complete ? 1 : 0);
     for (const SourceTruth& s : truth.sources)
-        out += fmt::format("source {} ranges {} instructions {} hash {:#x} lost_ranges {} lost_instructions {} "
-                           "unfinished_instructions {} file {}\n",
-                           s.source, s.ranges, s.instructions, s.hash, s.lost_ranges, s.lost_instructions,
-                           s.unfinished_instructions, s.file.empty() ? "-" : s.file);
+        out += fmt::format(
+            "source {} ranges {} instructions {} hash {:#x} lost_ranges {} lost_instructions {} "
+            "unfinished_instructions {} file {}\n",
+            s.source, s.ranges, s.instructions, s.hash, s.lost_ranges, s.lost_instructions, s.unfinished_instructions,
+            s.file.empty() ? "-" : s.file);
     return out;
 }
 
@@ -40,8 +41,8 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
     while (std::getline(in, line)) {
         if (++number == 1) {
             if (line != first_line)
-                return bad(fmt::format("expected '{}', found '{}'; this is not the truth of a recording", first_line,
-                                       line));
+                return bad(
+                    fmt::format("expected '{}', found '{}'; this is not the truth of a recording", first_line, line));
             continue;
         }
         if (line.empty() || line.front() == '#') continue;
@@ -65,14 +66,22 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
             const auto [end, error] = std::from_chars(begin, value.data() + value.size(), v, hex ? 16 : 10);
             if (error != std::errc{} || end != value.data() + value.size())
                 return bad(fmt::format("'{}' of '{}' is not a number", value, key));
-            if (key == "complete" && source == nullptr) truth.complete = v != 0;
-            else if (source == nullptr) return bad(fmt::format("'{}' stands before any source", key));
-            else if (key == "ranges") source->ranges = v;
-            else if (key == "instructions") source->instructions = v;
-            else if (key == "hash") source->hash = v;
-            else if (key == "lost_ranges") source->lost_ranges = v;
-            else if (key == "lost_instructions") source->lost_instructions = v;
-            else if (key == "unfinished_instructions") source->unfinished_instructions = v;
+            if (key == "complete" && source == nullptr)
+                truth.complete = v != 0;
+            else if (source == nullptr)
+                return bad(fmt::format("'{}' stands before any source", key));
+            else if (key == "ranges")
+                source->ranges = v;
+            else if (key == "instructions")
+                source->instructions = v;
+            else if (key == "hash")
+                source->hash = v;
+            else if (key == "lost_ranges")
+                source->lost_ranges = v;
+            else if (key == "lost_instructions")
+                source->lost_instructions = v;
+            else if (key == "unfinished_instructions")
+                source->unfinished_instructions = v;
         }
     }
     if (number == 0) return bad("the file is empty");

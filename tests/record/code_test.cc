@@ -57,16 +57,16 @@ TEST(Understand, CutShortCodeEndsBefore) {
 }
 
 TEST(Checks, WhatMayStop) {
-    EXPECT_TRUE(may_stop_arm(0xe5912000));   // ldr r2, [r1]
-    EXPECT_TRUE(may_stop_arm(0xe8bd8010));   // pop {r4, pc}
-    EXPECT_TRUE(may_stop_arm(0xe1d100b0));   // ldrh r0, [r1]
-    EXPECT_TRUE(may_stop_arm(0xed910a00));   // vldr s0, [r1]
-    EXPECT_FALSE(may_stop_arm(0xe0810002));  // add r0, r1, r2
-    EXPECT_FALSE(may_stop_arm(0xe6ef0071));  // uxtb r0, r1
-    EXPECT_FALSE(may_stop_arm(0xea000000));  // b
-    EXPECT_TRUE(may_stop_thumb(0x6808));     // ldr r0, [r1]
-    EXPECT_TRUE(may_stop_thumb(0xbd10));     // pop {r4, pc}
-    EXPECT_TRUE(may_stop_thumb(0x4b67));     // ldr r3, [pc]
+    EXPECT_TRUE(may_stop_arm(0xe5912000));     // ldr r2, [r1]
+    EXPECT_TRUE(may_stop_arm(0xe8bd8010));     // pop {r4, pc}
+    EXPECT_TRUE(may_stop_arm(0xe1d100b0));     // ldrh r0, [r1]
+    EXPECT_TRUE(may_stop_arm(0xed910a00));     // vldr s0, [r1]
+    EXPECT_FALSE(may_stop_arm(0xe0810002));    // add r0, r1, r2
+    EXPECT_FALSE(may_stop_arm(0xe6ef0071));    // uxtb r0, r1
+    EXPECT_FALSE(may_stop_arm(0xea000000));    // b
+    EXPECT_TRUE(may_stop_thumb(0x6808));       // ldr r0, [r1]
+    EXPECT_TRUE(may_stop_thumb(0xbd10));       // pop {r4, pc}
+    EXPECT_TRUE(may_stop_thumb(0x4b67));       // ldr r3, [pc]
     EXPECT_TRUE(may_stop_thumb(0x3b04f850));   // ldr r3, [r0], #4
     EXPECT_FALSE(may_stop_thumb(0xf838f019));  // bl
     EXPECT_FALSE(may_stop_thumb(0x4288));      // cmp

@@ -166,8 +166,7 @@ TEST(Tracker, BarrierInsideBlockIsAWaypoint) {
     Case c;
     c.run(arm(0x8000, {nop, isb, nop, b_self}));
     c.run(arm(0x800c, {b_self}));
-    EXPECT_EQ(c.finish(),
-              (Lines{"start 8000 @0", "E 8004+4 -> 8008 A32 @2", "E 800c+4 -> 800c A32 @4", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8004+4 -> 8008 A32 @2", "E 800c+4 -> 800c A32 @4", "finish"}));
 }
 
 TEST(Tracker, IndirectBranchThatFailed) {
@@ -175,8 +174,7 @@ TEST(Tracker, IndirectBranchThatFailed) {
     c.run(arm(0x8000, {bxeq_lr}));
     c.run(arm(0x8004, {bx_lr}));
     c.run(arm(0x8008, {bx_lr}));  // unconditional: it went there
-    EXPECT_EQ(c.finish(),
-              (Lines{"start 8000 @0", "N 8000+0 -> 8004 A32 @1", "E 8004+0 -> 8008 A32 @2", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "N 8000+0 -> 8004 A32 @1", "E 8004+0 -> 8008 A32 @2", "finish"}));
 }
 
 TEST(Tracker, KernelHelper) {

@@ -50,7 +50,8 @@ TEST(Truth, Ranges) {
     EXPECT_EQ(read(), ranges);
 
     // Cut off anywhere, what is there is right.
-    for (std::uintmax_t size = std::filesystem::file_size(path); size > 0; size -= std::min<std::uintmax_t>(size, 131)) {
+    for (std::uintmax_t size = std::filesystem::file_size(path); size > 0;
+         size -= std::min<std::uintmax_t>(size, 131)) {
         std::filesystem::resize_file(path, size);
         const auto some = read();
         ASSERT_LE(some.size(), ranges.size());

@@ -14,11 +14,11 @@
 namespace waymark::record {
 
 struct QemuOptions {
-    std::filesystem::path qemu;              ///< `find_qemu`
-    std::filesystem::path plugin;            ///< `find_plugin`
+    std::filesystem::path qemu;                 ///< `find_qemu`
+    std::filesystem::path plugin;               ///< `find_plugin`
     std::vector<std::string> qemu_arguments{};  ///< before the program
-    std::vector<std::string> program;        ///< with its arguments
-    bool exact = true;                       ///< false: faster, a fault inside a block is not seen
+    std::vector<std::string> program;           ///< with its arguments
+    bool exact = true;                          ///< false: faster, a fault inside a block is not seen
 };
 
 /// How the program ended.

@@ -28,10 +28,10 @@ struct RecorderOptions {
     std::filesystem::path folder{};
     std::string description{};
     PtmOptions ptm{};
-    bool truth_ranges = false;            ///< a file per source with every range
-    std::uint64_t limit_instructions = 0; ///< stop after so many; 0: no limit
-    std::optional<Address> start_at{};    ///< begin when execution first reaches it
-    std::optional<Address> stop_at{};     ///< stop when execution reaches it
+    bool truth_ranges = false;             ///< a file per source with every range
+    std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
+    std::optional<Address> start_at{};     ///< begin when execution first reaches it
+    std::optional<Address> stop_at{};      ///< stop when execution reaches it
 };
 
 /// What was recorded so far.
@@ -39,8 +39,8 @@ struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
-    bool began{};    ///< false: `start_at` was never reached
-    bool stopped{};  ///< by the limit or `stop_at`
+    bool began{};             ///< false: `start_at` was never reached
+    bool stopped{};           ///< by the limit or `stop_at`
 };
 
 class Recorder {
@@ -105,7 +105,6 @@ private:
     void collect(Thread& t);
     [[nodiscard]] Status write_trace();
     [[nodiscard]] Status describe(bool complete);
-
 
     RecorderOptions options_;
     Clock clock_;

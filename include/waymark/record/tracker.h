@@ -1,5 +1,5 @@
-/// Turns the blocks a thread executed into what its trace unit is told: which waypoints it met, how each came out, where
-/// each went, and where execution left what is recorded.
+/// Turns the blocks a thread executed into what its trace unit is told: which waypoints it met, how each came out,
+/// where each went, and where execution left what is recorded.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ public:
 
     /// Execution reaches `place`: settles how the last waypoint came out.
     void arrive(Place place);
-    /// Instructions [first, end) of `code` completed, after `arrive` at the first of them. `stopped`: the next one began
-    /// and did not complete.
+    /// Instructions [first, end) of `code` completed, after `arrive` at the first of them. `stopped`: the next one
+    /// began and did not complete.
     void run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped);
     /// The instruction that completed last made a system call.
     void system_call();

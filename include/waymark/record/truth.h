@@ -60,7 +60,7 @@ struct SourceTruth {
 };
 
 struct Truth {
-    bool complete{};  ///< the recording came to its end; else it was cut off and the sums may be behind
+    bool complete{};                  ///< the recording came to its end; else it was cut off and the sums may be behind
     std::deque<SourceTruth> sources;  ///< those in it stay where they are while others are added
     friend bool operator==(const Truth&, const Truth&) = default;
 };

@@ -1,5 +1,5 @@
-/// A trace unit, as the recorder drives it: blocks that ran up to a waypoint, exceptions, and the places where execution
-/// left what is recorded and came back. Tests put their own in its place.
+/// A trace unit, as the recorder drives it: blocks that ran up to a waypoint, exceptions, and the places where
+/// execution left what is recorded and came back. Tests put their own in its place.
 #pragma once
 
 #include <cstdint>

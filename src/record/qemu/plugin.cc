@@ -8,7 +8,8 @@
 // Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
 // callback: on the next such instruction, on the one behind the last, or, when the last one ends the block, on its
-// memory accesses. A block whose last callback did not come was cut. With exact=off there is only the callback on entry.
+// memory accesses. A block whose last callback did not come was cut. With exact=off there is only the callback on
+// entry.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -85,9 +86,9 @@ struct Vcpu {
     Chunk* chunk = nullptr;
     std::uint32_t* at = nullptr;
     std::uint32_t* end = nullptr;
-    const Block* open = nullptr;      ///< entered last
-    std::uint32_t reached = 0;        ///< index of the last callback's instruction in it; 0: none yet
-    std::uint32_t accesses = 0;       ///< of the instruction that ends it
+    const Block* open = nullptr;  ///< entered last
+    std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
+    std::uint32_t accesses = 0;   ///< of the instruction that ends it
     std::uint32_t thread = 0;
 };
 
