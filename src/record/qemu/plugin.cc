@@ -41,6 +41,7 @@ using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned, void*);
 using qemu_plugin_vcpu_mem_cb_t = void (*)(unsigned, std::uint32_t, std::uint64_t, void*);
 
 std::size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb*);
+std::uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb*);
 qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb*, std::size_t);
 const void* qemu_plugin_insn_data(const qemu_plugin_insn*);
 std::size_t qemu_plugin_insn_size(const qemu_plugin_insn*);
@@ -248,14 +249,15 @@ void define_page(std::uint64_t address, const void* host) {
 
 void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     const std::size_t count = qemu_plugin_tb_n_insns(tb);
-    if (detached || count == 0) return;
+    if (detached) return;
     const std::lock_guard held(lock);
     if (next_block > words::max_block) return;
-    qemu_plugin_insn* const first = qemu_plugin_tb_get_insn(tb, 0);
+    // A block without instructions is one of the kernel's helpers, which QEMU does itself.
+    qemu_plugin_insn* const first = count == 0 ? nullptr : qemu_plugin_tb_get_insn(tb, 0);
     BlockPart part;
     part.id = next_block++;
     part.instructions = static_cast<std::uint32_t>(count);
-    part.address = qemu_plugin_insn_vaddr(first);
+    part.address = qemu_plugin_tb_vaddr(tb);
     if (count > 1) part.second = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 1));
 
     // What stands there, gapless; the size given for an instruction before a page end may be too large.
