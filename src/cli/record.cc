@@ -30,7 +30,7 @@ enum RecordStatus : int {
 struct RecordOptions {
     std::string unit = "ptm", folder, sysroot, start_at, stop_at;
     record::PtmOptions ptm;
-    bool truth = false, blocks = false, quiet = false;
+    bool truth = false, blocks = false, quiet = false, system = false;
     std::uint64_t limit = 0;
     std::vector<std::string> program;
 };
@@ -74,6 +74,9 @@ std::string signal_name(int number) {
 }
 
 Status run_record(const RecordOptions& options) {
+    if (options.system)
+        return fail(
+            {Errc::usage, "--system (bare-metal images under qemu-system-arm) is not offered yet; Linux programs are"});
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
     if (const auto status = record::check(options.ptm); !status) return fail(status.error());
@@ -216,6 +219,7 @@ Run add_record(CLI::App& app) {
                     "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
                     "/usr/arm-linux-gnueabihf if there, else QEMU's own")
         ->type_name("DIR");
+    command.add_flag("--system", options->system, "Bare-metal images under qemu-system-arm: not offered yet");
     command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
     command.footer(
         "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, "
@@ -235,7 +239,8 @@ Run add_record(CLI::App& app) {
         "  waymark flow out --symbols ./program --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
         "\n"
-        "Bare-metal images (qemu-system-arm) are not offered yet.\n");
+        "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
+        "does\n");
     return [options] { return run_record(*options); };
 }
 

@@ -56,14 +56,16 @@ public:
                     close();
                 last_ = event.offset;
             });
+        last_captured_ = captured(open_ ? offset_ : last_);
     }
 
     /// The trace is over. `cut_off`: the truth need not reach as far as the trace, nor the other way round.
     void finish(bool cut_off) {
+        over_ = true;
         close();
         if (cut_off || difference_ || !truth_) return;
         if (const auto rest = next_executed())
-            difference_ = {sums_.ranges + 1, last_, stream_.offsets.capture(last_), *rest, std::nullopt, before_};
+            difference_ = {sums_.ranges + 1, last_, captured(last_), *rest, std::nullopt, before_};
     }
 
     [[nodiscard]] const SourceTruth& sums() const { return sums_; }
@@ -80,6 +82,9 @@ private:
         }
     }
 
+    /// Offsets can be mapped only while the stream is read.
+    [[nodiscard]] Offset captured(Offset at) const { return over_ ? last_captured_ : stream_.offsets.capture(at); }
+
     void close() {
         if (!open_) return;
         open_ = false;
@@ -93,7 +98,7 @@ private:
             return;
         }
         truth_ended_ = !executed;
-        difference_ = {sums_.ranges, offset_, stream_.offsets.capture(offset_), executed, decoded_, before_};
+        difference_ = {sums_.ranges, offset_, captured(offset_), executed, decoded_, before_};
     }
 
     const pipeline::StreamInfo stream_;
@@ -101,8 +106,8 @@ private:
     flow::Summary summary_;
     SourceTruth sums_;
     TruthRange decoded_;
-    bool open_ = false, truth_ended_ = false;
-    Offset offset_{}, last_{};
+    bool open_ = false, truth_ended_ = false, over_ = false;
+    Offset offset_{}, last_{}, last_captured_{};
     std::uint64_t compared_ = 0;
     std::optional<TruthRange> before_;
     std::optional<Difference> difference_;
