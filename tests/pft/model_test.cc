@@ -499,6 +499,18 @@ TEST(Model, AFullFifoLosesTraceUntilItIsEmpty) {  // 5.5: restart with reason 2;
     }
 }
 
+TEST(Model, ARestartSendsTheWholeTimestamp) {  // 5.5: the base of the next may be among what was lost
+    Unit u(with([](Registers& r, ModelChoices& c) {
+        r.cr.timestamps = true;
+        c.timestamp_first = 1;
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1;
+    }));
+    u.start(0x8000).indirect(0x108000).skip().cycles(1000).direct(0x108000);
+    EXPECT_EQ(u.sent(), hex("08 00 80 10 00 41  42 81 80 80 80 80 80 80 80 00  84"));
+}
+
 TEST(Model, AWaypointUpdateAndItsExceptionAreNotSplitByAnOverflow) {  // 5.5
     Unit u(with([](Registers&, ModelChoices& c) {
         c.fifo_bytes = 24;
