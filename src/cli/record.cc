@@ -203,9 +203,11 @@ Run add_record(CLI::App& app) {
     command.add_flag("--truth", options->truth,
                      "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
                      "a hash are always written");
-    command.add_flag("--blocks", options->blocks,
-                     "Faster: one callback a block instead of exact ones. Given up: a block that a fault ends early is "
-                     "recorded as if it had run to its end, and the fault as if it came behind it");
+    command.add_flag(
+        "--blocks", options->blocks,
+        "One callback a block instead of exact ones: less work for QEMU, though the recorder usually sets the "
+        "pace. Given up: a block that a fault ends early is recorded as if it had run to its end, and the fault "
+        "as if it came behind it");
     command.add_option("--limit", options->limit, "Stop recording after so many instructions; the program runs on")
         ->type_name("N");
     command.add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
