@@ -8,10 +8,11 @@ build_packages=(
     g++ cmake ninja-build pkg-config
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libcapstone-dev
 )
-# clang and its runtime are for the fuzz targets; OpenCSD and the Arm binutils are witnesses the tests compare with.
+# clang and its runtime are for the fuzz targets; OpenCSD and the Arm binutils are witnesses the tests compare with;
+# QEMU runs the programs that are recorded.
 test_packages=(
     clang libclang-rt-dev ccache libgtest-dev python3
-    libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf
+    libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf qemu-user
 )
 
 die() {

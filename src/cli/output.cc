@@ -76,6 +76,12 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     progress_shown = true;
 }
 
+void ProgressLine::text(std::string_view line) {
+    if (!active_) return;
+    fmt::print(stderr, "\r\033[K{}", line);
+    progress_shown = true;
+}
+
 std::string grouped(std::uint64_t number) {
     const std::string digits = std::to_string(number);
     std::string out;

@@ -65,6 +65,8 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
     void show(std::uint64_t bytes, std::optional<std::uint64_t> of);
+    /// Any other text, as often as it comes.
+    void text(std::string_view line);
     [[nodiscard]] bool active() const { return active_; }
 
 private:

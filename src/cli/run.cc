@@ -115,6 +115,8 @@ int run(int argc, char** argv) {
     add(add_info(app));
     add(add_packets(app));
     add(add_flow(app));
+    add(add_record(app));
+    add(add_verify(app));
     try {
         app.parse(argc, argv);
         for (const auto& [command, go] : commands)

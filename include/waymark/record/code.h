@@ -1,0 +1,61 @@
+/// Code as QEMU translated it, understood: which instruction set, where its waypoints are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/isa/decode_instr.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::record {
+
+/// A block as the plugin defines it.
+struct Definition {
+    Address address;
+    std::vector<std::uint8_t> bytes;
+    std::uint32_t instructions{};
+    std::optional<Address> second{};  ///< address of the second instruction, where there is one
+    std::string text{};               ///< QEMU's disassembly of the first instruction; empty: it had none
+};
+
+/// The plugin API does not show the T bit. What tells: an address that is no multiple of four and a first instruction
+/// of two bytes are Thumb's; QEMU's own disassembler knows the state, so its text is held against both readings of the
+/// same bytes. Nothing if all of that leaves both possible (then how execution came there must tell).
+[[nodiscard]] std::optional<isa::Isa> instruction_set(const Definition& definition);
+
+/// What an instruction means beside tracing.
+enum class Special : std::uint8_t { none, system_call, undefined };
+
+struct CodeInstruction {
+    std::uint32_t offset{};  ///< from the block's address
+    std::uint8_t bytes{};
+    isa::Waypoint waypoint = isa::Waypoint::none;
+    Special special = Special::none;
+    bool may_stop{};  ///< record/checks.h
+};
+
+/// A waypoint instruction of a block.
+struct CodeWaypoint {
+    std::uint32_t index{};  ///< among the block's instructions
+    Address address;
+    isa::Instruction instruction;
+};
+
+struct Code {
+    Address address;
+    isa::Isa isa = isa::Isa::a32;
+    std::vector<std::uint8_t> bytes;  ///< exactly those of the instructions
+    std::vector<CodeInstruction> instructions;
+    std::vector<CodeWaypoint> waypoints;
+    [[nodiscard]] Address end() const { return address + bytes.size(); }
+};
+
+/// Instruction sizes are worked out anew: QEMU 7.2 gives the last 16-bit instruction before a page end as one of four
+/// bytes.
+[[nodiscard]] Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options);
+
+}  // namespace waymark::record

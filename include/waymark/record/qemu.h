@@ -1,0 +1,46 @@
+/// Runs a program under QEMU with Waymark's plugin and feeds what it executes to a recorder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/record/recorder.h"
+
+namespace waymark::record {
+
+struct QemuOptions {
+    std::filesystem::path qemu;                 ///< `find_qemu`
+    std::filesystem::path plugin;               ///< `find_plugin`
+    std::vector<std::string> qemu_arguments{};  ///< before the program
+    std::vector<std::string> program;           ///< with its arguments
+    bool exact = true;                          ///< false: faster, a fault inside a block is not seen
+};
+
+/// How the program ended.
+struct Ending {
+    enum class Kind : std::uint8_t { exited, signalled } kind = Kind::exited;
+    int code{};                    ///< exit status, or number of the signal
+    std::optional<int> interrupt;  ///< number of a signal that we were sent and passed on
+    bool killed{};                 ///< by us, because nothing could be written any more
+};
+
+/// A program on PATH. Errors: `not_found`; the message names the Debian package it is in.
+[[nodiscard]] Result<std::filesystem::path> find_qemu(const std::string& name, const std::string& package);
+
+/// libwaymark-qemu.so, where the build or the installation put it beside this program. Errors: `not_found`.
+[[nodiscard]] Result<std::filesystem::path> find_plugin();
+
+/// Called about five times a second.
+using RecordProgress = std::function<void(const Recorded&)>;
+
+/// Runs the program to its end. SIGINT, SIGTERM and SIGHUP sent to this process are passed on to the program; a second
+/// one kills it. The recorder is left to be finished by the caller. Errors: `unreadable`: QEMU could not be started or
+/// did not take the plugin.
+[[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress);
+
+}  // namespace waymark::record

@@ -1,0 +1,130 @@
+/// Makes a capture folder from what threads executed: a trace source for each thread, their bytes in CoreSight frames,
+/// the code that ran, and the truth. The folder can be read at any moment while it grows.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waymark/capture/capture.h"
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/result.h"
+#include "waymark/coresight/formatter.h"
+#include "waymark/record/code.h"
+#include "waymark/record/images.h"
+#include "waymark/record/ring.h"
+#include "waymark/record/tracker.h"
+#include "waymark/record/truth.h"
+#include "waymark/record/unit.h"
+
+namespace waymark::record {
+
+struct RecorderOptions {
+    std::filesystem::path folder{};
+    std::string description{};
+    PtmOptions ptm{};
+    bool truth_ranges = false;             ///< a file per source with every range
+    std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
+    std::optional<Address> start_at{};     ///< begin when execution first reaches it
+    std::optional<Address> stop_at{};      ///< stop when execution reaches it
+};
+
+/// What was recorded so far.
+struct Recorded {
+    std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
+    std::uint32_t threads{}, code_changes{};
+    std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
+    bool began{};             ///< false: `start_at` was never reached
+    bool stopped{};           ///< by the limit or `stop_at`
+};
+
+class Recorder {
+public:
+    /// Makes the folder and writes its description. Errors: `usage`: the folder holds something that is no capture of
+    /// ours; `unreadable`: it cannot be written.
+    [[nodiscard]] static Result<std::unique_ptr<Recorder>> create(RecorderOptions options);
+    ~Recorder();
+
+    /// A chunk of definitions (record/ring.h).
+    void definitions(std::span<const std::uint32_t> parts);
+    /// A chunk of what a thread executed.
+    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk);
+    /// Writes out what is there, so that the folder holds everything up to here but for the last frame.
+    [[nodiscard]] Status flush();
+    /// The end: completes frames, truth and description. `complete`: the recording was not cut off.
+    [[nodiscard]] Status finish(bool complete);
+
+    /// Nothing further is recorded.
+    [[nodiscard]] bool stopped() const { return recorded_.stopped; }
+    /// What kept something from being written, once it happened.
+    [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+    [[nodiscard]] Recorded recorded() const;
+
+private:
+    struct Collected final : ByteSink {
+        void write(Bytes piece) override { bytes.insert(bytes.end(), piece.begin(), piece.end()); }
+        std::vector<std::uint8_t> bytes;
+    };
+    /// A thread in an epoch: a source of its own.
+    struct Stream {
+        std::string name;
+        coresight::TraceId id;
+        Collected trace;
+        std::unique_ptr<Unit> unit;
+        std::size_t truth{};
+        std::unique_ptr<RangeWriter> ranges;
+    };
+    struct Thread {
+        explicit Thread(std::uint32_t n, Clock& clock) : number(n), tracker(clock) {}
+        std::uint32_t number;
+        Tracker tracker;
+        std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end
+        std::unique_ptr<Stream> stream;
+    };
+    struct Block {
+        std::optional<Definition> definition;  ///< until its instruction set is known
+        Code code;
+        std::uint32_t epoch = 0;  ///< in which its bytes were last found to fit
+    };
+
+    explicit Recorder(RecorderOptions options);
+    Thread& thread(std::uint32_t number);
+    void settle(Thread& t, std::uint32_t end, bool stopped);
+    void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
+    Block& known(Thread& t, std::uint32_t id);
+    void open_stream(Thread& t);
+    void close_stream(Thread& t);
+    void new_epoch();
+    void stop();
+    void fail(Error error);
+    void collect(Thread& t);
+    [[nodiscard]] Status write_trace();
+    [[nodiscard]] Status describe(bool complete);
+
+    RecorderOptions options_;
+    Clock clock_;
+    std::vector<Block> blocks_;
+    std::map<std::uint32_t, Thread> threads_;
+    Images images_;
+    capture::Capture capture_;
+    Truth truth_;
+    std::size_t dumps_before_ = 0;  ///< those of earlier epochs
+    std::vector<std::string> epoch_cores_;
+    std::uint8_t next_id_ = first_id;
+    std::vector<std::uint8_t> frames_;
+    std::unique_ptr<coresight::Formatter> formatter_;
+    int trace_file_ = -1;
+    std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
+    bool described_ = false;
+    std::optional<Error> failure_;
+    Recorded recorded_;
+
+    static constexpr std::uint8_t first_id = 0x10, last_id = 0x6f;
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,79 @@
+/// The memory the QEMU plugin and the recorder share: chunks of what each thread executed, and definitions of the code
+/// it executed. The plugin only fills it, so that whatever happens to the program, the capture is finished by a process
+/// that still lives.
+///
+/// A chunk belongs to one thread. Chunks are taken out in the order in which they were queued; a definition is always
+/// queued before the first chunk that names it. Unused words of a chunk are 0: when the program was killed, what it had
+/// not queued yet is read up to the first 0.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace waymark::record {
+
+/// What a word of a chunk says. 1 to `max_block`: that block was entered, and ran to its end unless `cut` follows.
+namespace words {
+inline constexpr std::uint32_t max_block = 0x7fffffff;
+inline constexpr std::uint32_t kind_mask = 0xff000000, value_mask = 0x00ffffff;
+/// The block named just before stopped at the instruction with this index, which did not complete.
+inline constexpr std::uint32_t cut = 0x81000000;
+/// A system call with this number was made by the instruction that ended the block before.
+inline constexpr std::uint32_t system_call = 0x82000000;
+/// The thread is over.
+inline constexpr std::uint32_t thread_end = 0x83000000;
+}  // namespace words
+
+enum class ChunkKind : std::uint32_t { execution, definitions };
+enum class ChunkState : std::uint32_t { empty, filling, queued };
+
+struct Chunk {
+    static constexpr std::size_t capacity = 16 * 1024 - 4;
+    std::atomic<ChunkState> state;
+    ChunkKind kind;
+    std::uint32_t thread;              ///< execution: whose, counted from 1 in the order the threads appeared
+    std::atomic<std::uint32_t> count;  ///< definitions: words in use; execution: set when queued
+    std::array<std::uint32_t, capacity> data;
+};
+
+/// The parts of a definitions chunk, one behind the other, each padded to whole words.
+enum class PartKind : std::uint32_t { block = 1, page = 2 };
+
+/// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
+/// instruction.
+struct BlockPart {
+    PartKind kind = PartKind::block;
+    std::uint32_t words{};  ///< of this part, header included
+    std::uint32_t id{};
+    std::uint32_t instructions{};
+    std::uint32_t code_bytes{};
+    std::uint32_t text_bytes{};
+    std::uint64_t address{};
+    std::uint64_t second{};  ///< address of the second instruction; 0: there is none
+};
+
+/// What stood in memory around code at the time of the definitions that follow. Followed by `page_bytes` bytes.
+struct PagePart {
+    PartKind kind = PartKind::page;
+    std::uint32_t words{};
+    std::uint64_t address{};
+};
+inline constexpr std::uint32_t page_bytes = 4096;
+
+struct Ring {
+    static constexpr std::uint64_t expected_magic = 0x314b52414d594157;  // changes with the layout
+    static constexpr std::uint32_t chunk_count = 96;
+
+    std::uint64_t magic;
+    std::atomic<std::uint32_t> queued;  ///< how many chunks were ever queued
+    std::atomic<std::uint32_t> taken;   ///< how many of these were taken out
+    std::atomic<std::uint32_t> stop;    ///< the recorder wants no more; the program runs on
+    std::atomic<std::uint32_t> attached;
+    std::array<std::uint32_t, chunk_count> queue;  ///< queue[n % chunk_count]: index of the n-th chunk queued
+    std::array<Chunk, chunk_count> chunks;
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace waymark::record

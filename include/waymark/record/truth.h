@@ -1,0 +1,122 @@
+/// What really executed, beside a recording, so that a decoder can be held against it. `truth.txt` has per source the
+/// number of ranges and instructions and an ordered hash, as `flow::Totals` has; on request a file per source has every
+/// range.
+///
+/// A range is what ran from one waypoint up to and including the next one, or up to an exception. Where the unit cuts a
+/// long one in two (docs/spec/pft.md, 5.3), a comparison joins the pieces.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+
+namespace waymark::record {
+
+/// One range that executed.
+struct TruthRange {
+    std::uint64_t start{}, end{};
+    std::uint32_t instructions{};
+    bool lost{};  ///< the unit's FIFO was full: no trace of it can be expected
+    friend bool operator==(const TruthRange&, const TruthRange&) = default;
+};
+
+inline constexpr std::uint64_t truth_hash_start = 1469598103934665603U;
+/// The hash of flow::Totals, one range further.
+[[nodiscard]] constexpr std::uint64_t truth_hash(std::uint64_t hash, std::uint64_t start, std::uint64_t end) {
+    constexpr std::uint64_t prime = 1099511628211U;
+    return ((hash ^ start) * prime ^ end) * prime;
+}
+
+/// Sums over one source of a capture.
+struct SourceTruth {
+    std::string source;
+    std::uint64_t ranges{}, instructions{};  ///< that are to be found in the trace
+    std::uint64_t hash = truth_hash_start;   ///< over these
+    std::uint64_t lost_ranges{}, lost_instructions{};
+    /// Executed behind the last waypoint, which no unit traces.
+    std::uint64_t unfinished_instructions{};
+    std::string file{};  ///< with every range, relative to the capture; empty: there is none
+
+    void add(const TruthRange& range) {
+        if (range.lost) {
+            ++lost_ranges;
+            lost_instructions += range.instructions;
+            return;
+        }
+        ++ranges;
+        instructions += range.instructions;
+        hash = truth_hash(hash, range.start, range.end);
+    }
+    friend bool operator==(const SourceTruth&, const SourceTruth&) = default;
+};
+
+struct Truth {
+    bool complete{};                  ///< the recording came to its end; else it was cut off and the sums may be behind
+    std::deque<SourceTruth> sources;  ///< those in it stay where they are while others are added
+    friend bool operator==(const Truth&, const Truth&) = default;
+};
+
+inline constexpr const char* truth_file = "truth.txt";
+
+[[nodiscard]] std::string to_text(const Truth& truth);
+/// Errors: `bad_format`, naming the line.
+[[nodiscard]] Result<Truth> truth_from_text(const std::string& text, const std::string& name);
+/// Errors: `not_found`, `unreadable`, `bad_format`.
+[[nodiscard]] Result<Truth> read_truth(const std::filesystem::path& folder);
+
+/// Writes ranges: a number for each distinct range, in LEB128. 0 introduces a new one (start, bytes, instructions) that
+/// gets the next number, counted from 2; 1 says that the next one was lost.
+class RangeWriter {
+public:
+    /// Errors: `unreadable`.
+    [[nodiscard]] static Result<std::unique_ptr<RangeWriter>> create(const std::filesystem::path& path);
+    void add(const TruthRange& range);
+    /// Writes out what is buffered; false once something could not be written.
+    bool flush();
+
+private:
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    struct Key {
+        std::uint64_t start, end;
+        friend bool operator==(const Key&, const Key&) = default;
+    };
+    struct Hash {
+        std::size_t operator()(const Key& k) const { return k.start * 0x9e3779b97f4a7c15U ^ k.end; }
+    };
+    void number(std::uint64_t value);
+
+    std::unique_ptr<std::FILE, Close> file_;
+    std::unordered_map<Key, std::uint64_t, Hash> numbers_;
+    std::vector<std::uint8_t> buffer_;
+    bool failed_ = false;
+};
+
+/// Reads them again, in constant memory but for one row per distinct range.
+class RangeReader {
+public:
+    /// Errors: `not_found`, `unreadable`.
+    [[nodiscard]] static Result<RangeReader> open(const std::filesystem::path& path);
+    /// The next range; nothing at the end, or where the file was cut off.
+    [[nodiscard]] std::optional<TruthRange> next();
+
+private:
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    std::optional<std::uint64_t> number();
+    std::unique_ptr<std::FILE, Close> file_;
+    std::vector<TruthRange> known_;
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,337 @@
+/// `waymark verify`: a recording against its truth.
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "commands.h"
+#include "options.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/flow/summary.h"
+#include "waymark/pft/parser.h"
+#include "waymark/pft/text.h"
+#include "waymark/record/truth.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using record::SourceTruth;
+using record::TruthRange;
+
+struct Difference {
+    std::uint64_t number{};              ///< of the range, counted from 1
+    Offset stream{}, capture{};          ///< of the packet that told it
+    std::optional<TruthRange> executed;  ///< nothing: the truth ends there
+    std::optional<TruthRange> decoded;   ///< nothing: the trace ends there
+    std::optional<TruthRange> before;    ///< the last range both agree on
+};
+
+/// Holds decoded ranges against those that executed. A range the unit cut in two is joined again.
+class Comparison final : public flow::Sink {
+public:
+    Comparison(const pipeline::StreamInfo& stream, std::optional<record::RangeReader> truth)
+        : stream_(stream), truth_(std::move(truth)) {}
+
+    void consume(const flow::Batch& batch) override {
+        summary_.consume(batch);
+        flow::in_order(
+            batch,
+            [&](const flow::Block& block, const flow::Range& range) {
+                if (open_ && decoded_.end == block.start) {
+                    decoded_.end += block.bytes;
+                    decoded_.instructions += block.instructions;
+                } else {
+                    close();
+                    decoded_ = {block.start, block.start + block.bytes, block.instructions, false};
+                    offset_ = batch.base + range.offset;
+                }
+                open_ = true;
+                if (block.end != flow::End::not_a_waypoint) close();
+            },
+            [&](const flow::Event& event) {
+                if (!std::holds_alternative<flow::Timestamp>(event.what) &&
+                    !std::holds_alternative<flow::Context>(event.what))
+                    close();
+                last_ = event.offset;
+            });
+        last_captured_ = captured(open_ ? offset_ : last_);
+    }
+
+    /// The trace is over. `cut_off`: the truth need not reach as far as the trace, nor the other way round.
+    void finish(bool cut_off) {
+        over_ = true;
+        close();
+        if (cut_off || difference_ || !truth_) return;
+        if (const auto rest = next_executed())
+            difference_ = {sums_.ranges + 1, last_, captured(last_), *rest, std::nullopt, before_};
+    }
+
+    [[nodiscard]] const SourceTruth& sums() const { return sums_; }
+    [[nodiscard]] const flow::Totals& totals() const { return summary_.totals(); }
+    [[nodiscard]] const std::optional<Difference>& difference() const { return difference_; }
+    [[nodiscard]] std::uint64_t compared() const { return compared_; }
+    [[nodiscard]] bool has_ranges() const { return truth_.has_value(); }
+
+private:
+    std::optional<TruthRange> next_executed() {
+        for (;;) {
+            const auto range = truth_->next();
+            if (!range || !range->lost) return range;
+        }
+    }
+
+    /// Offsets can be mapped only while the stream is read.
+    [[nodiscard]] Offset captured(Offset at) const { return over_ ? last_captured_ : stream_.offsets.capture(at); }
+
+    void close() {
+        if (!open_) return;
+        open_ = false;
+        last_ = offset_;
+        sums_.add(decoded_);
+        if (!truth_ || difference_ || truth_ended_) return;
+        const auto executed = next_executed();
+        if (executed && executed->start == decoded_.start && executed->end == decoded_.end) {
+            ++compared_;
+            before_ = decoded_;
+            return;
+        }
+        truth_ended_ = !executed;
+        difference_ = {sums_.ranges, offset_, captured(offset_), executed, decoded_, before_};
+    }
+
+    const pipeline::StreamInfo stream_;
+    std::optional<record::RangeReader> truth_;
+    flow::Summary summary_;
+    SourceTruth sums_;
+    TruthRange decoded_;
+    bool open_ = false, truth_ended_ = false, over_ = false;
+    Offset offset_{}, last_{}, last_captured_{};
+    std::uint64_t compared_ = 0;
+    std::optional<TruthRange> before_;
+    std::optional<Difference> difference_;
+};
+
+/// Prints the packets around one place.
+class PacketsAround final : public pipeline::Consumer {
+public:
+    PacketsAround(const pipeline::StreamInfo& stream, Offset place, Output& out)
+        : stream_(stream),
+          place_(place),
+          out_(out),
+          config_(stream.source.config),
+          explain_(config_),
+          parser_(config_, *this) {}
+
+    void feed(Bytes bytes) override { parser_.feed(bytes); }
+    void reset() override { parser_.reset(); }
+    void finish() override {
+        parser_.finish();
+        for (const std::string& line : before_) out_.write(line);
+    }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
+
+    template <class P>
+    void operator()(const P& packet, pft::Extent at) {
+        const std::string meaning = explain_(packet);
+        if (after_ == shown) return;
+        const std::string fields = pft::fields_text(packet, config_);
+        line(at.first, fmt::format("{:<16} {}{}{}", P::info.name, fields,
+                                   meaning.empty() || fields.empty() ? "" : "  ; ", meaning));
+    }
+    void operator()(const Gap& gap) {
+        explain_(gap);
+        if (after_ != shown)
+            line(gap.first, fmt::format("(gap)            {} bytes: {}", gap.bytes(), name(gap.reason)));
+    }
+
+private:
+    static constexpr unsigned shown = 6;
+    void line(Offset at, const std::string& text) {
+        const bool here = !here_ && at >= place_;
+        here_ |= here;
+        before_.push_back(
+            fmt::format("  {} {:>#10x}  {}\n", here ? '>' : ' ', stream_.offsets.capture(at).value, text));
+        if (here_) ++after_;
+        if (!here_ && before_.size() > shown) before_.pop_front();
+    }
+
+    const pipeline::StreamInfo stream_;
+    const Offset place_;
+    Output& out_;
+    const pft::Config config_;
+    pft::Explainer explain_;
+    pft::Parser<PacketsAround> parser_;
+    std::deque<std::string> before_;
+    bool here_ = false;
+    unsigned after_ = 0;
+};
+
+std::string text(const std::optional<TruthRange>& range, const image::Symbols& symbols) {
+    if (!range) return "nothing further";
+    const auto symbol = symbols.find({range->start});
+    return fmt::format("{:#010x}-{:#010x}, {} instruction{}{}", range->start, range->end, range->instructions,
+                       range->instructions == 1 ? "" : "s",
+                       symbol ? fmt::format("  ({}+{:#x})", symbol->name, symbol->offset) : "");
+}
+
+class Verification {
+public:
+    explicit Verification(const InputOptions& options) : options_(options) {}
+
+    Status run() {
+        std::filesystem::path folder = options_.capture;
+        if (folder.filename() == "snapshot.ini") folder = folder.parent_path();
+        auto truth = record::read_truth(folder.empty() ? "." : folder);
+        if (!truth) return fail(truth.error());
+        auto opened = open_session(options_);
+        if (!opened) return fail(opened.error());
+        const pipeline::Session session = std::move(*opened);
+        warn(session);
+        const auto selected = session.select(options_.sources);
+        if (!selected) return fail(selected.error());
+        auto out = Output::open(options_.output);
+        if (!out) return fail(out.error());
+        const Status status = compare(session, *selected, *truth, folder, *out);
+        std::string why;
+        if (out->close(why) != decoded) {
+            say("error", why);
+            return unreadable;
+        }
+        return status;
+    }
+
+private:
+    Status compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
+                   const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
+        std::map<const pipeline::Source*, std::unique_ptr<Comparison>> comparisons;
+        const auto make = [&](const pipeline::StreamInfo& stream) {
+            std::optional<record::RangeReader> ranges;
+            for (const SourceTruth& s : truth.sources) {
+                if (s.source != stream.source.name || s.file.empty()) continue;
+                auto reader = record::RangeReader::open(folder / s.file);
+                if (reader)
+                    ranges = std::move(*reader);
+                else
+                    say("warning", reader.error().message);
+            }
+            auto& comparison = comparisons[&stream.source];
+            comparison = std::make_unique<Comparison>(stream, std::move(ranges));
+            return pipeline::flow_consumer(stream, *comparison, pipeline::DecoderKind::fast);
+        };
+        ProgressLine progress;
+        const pipeline::Report report = pipeline::run(
+            session, selected, make,
+            progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
+                              : nullptr);
+        const bool read_errors = report_read_errors(report);
+        if (!truth.complete)
+            say("note", "the recording was cut off by force; trace and truth are compared as far as both go");
+        bool all_equal = true;
+        std::uint64_t instructions = 0;
+        for (const pipeline::Source* source : selected) {
+            const auto known = std::find_if(truth.sources.begin(), truth.sources.end(),
+                                            [&](const SourceTruth& s) { return s.source == source->name; });
+            if (known == truth.sources.end()) {
+                out.print("source {}: the truth does not name it\n", source->label());
+                all_equal = false;
+                continue;
+            }
+            const auto found = comparisons.find(source);
+            if (found != comparisons.end()) found->second->finish(!truth.complete);
+            static const SourceTruth none;
+            const SourceTruth& sums = found == comparisons.end() ? none : found->second->sums();
+            instructions += sums.instructions;
+            all_equal &= report_source(session, *source, *known, sums,
+                                       found == comparisons.end() ? nullptr : found->second.get(), truth.complete, out);
+        }
+        if (selected.empty() || truth.sources.empty()) {
+            say("error", "nothing to compare: nothing was recorded");
+            return nothing;
+        }
+        if (read_errors) return unreadable;
+        out.print("{}: {} instructions of {} source{}\n", all_equal ? "equal" : "DIFFERENT", grouped(instructions),
+                  selected.size(), selected.size() == 1 ? "" : "s");
+        return all_equal ? decoded : nothing;
+    }
+
+    bool report_source(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
+                       const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
+        const bool same_sums =
+            executed.ranges == sums.ranges && executed.instructions == sums.instructions && executed.hash == sums.hash;
+        const std::uint64_t overflows =
+            comparison == nullptr ? 0
+                                  : comparison->totals().trace_on[static_cast<unsigned>(flow::TraceOnReason::overflow)];
+        const bool declared = executed.lost_ranges == 0 || overflows != 0;
+        bool equal = same_sums && declared;
+        if (!complete) {
+            equal = comparison != nullptr && comparison->has_ranges() &&
+                    (!comparison->difference() || !comparison->difference()->executed);
+            if (comparison != nullptr && !comparison->has_ranges())
+                say("note", fmt::format("source {}: only its sums were kept, which end nobody knows where; record with "
+                                        "--truth to compare what was cut off",
+                                        source.label()));
+        }
+        out.print("source {}: {}\n", source.label(), equal ? "equal" : "DIFFERENT");
+        const auto row = [&](std::string_view name, auto a, auto b) {
+            out.print("  {:<14} {:>20} {:>20}{}\n", name, a, b, a == b ? "" : "  *");
+        };
+        out.print("  {:<14} {:>20} {:>20}\n", "", "executed", "decoded");
+        row("ranges", grouped(executed.ranges), grouped(sums.ranges));
+        row("instructions", grouped(executed.instructions), grouped(sums.instructions));
+        row("hash", fmt::format("{:#018x}", executed.hash), fmt::format("{:#018x}", sums.hash));
+        if (executed.lost_ranges != 0)
+            out.print("  {} ranges ({} instructions) were lost to a full FIFO; the trace declares {} overflow{}\n",
+                      grouped(executed.lost_ranges), grouped(executed.lost_instructions), grouped(overflows),
+                      overflows == 1 ? "" : "s");
+        if (executed.unfinished_instructions != 0)
+            out.print("  {} instructions executed behind the last waypoint, which no unit traces\n",
+                      grouped(executed.unfinished_instructions));
+        if (equal) return true;
+        if (comparison != nullptr && comparison->difference())
+            show(session, source, *comparison->difference(), out);
+        else if (comparison != nullptr && !comparison->has_ranges())
+            out.write("  where the first difference is, only a recording made with --truth tells\n");
+        return false;
+    }
+
+    void show(const pipeline::Session& session, const pipeline::Source& source, const Difference& d, Output& out) {
+        out.print("  first difference: range {}, told by the packet at offset {:#x} of the buffer\n", grouped(d.number),
+                  d.capture.value);
+        out.print("    before it  {}\n    executed   {}\n    decoded    {}\n",
+                  d.before ? text(d.before, session.symbols) : "nothing", text(d.executed, session.symbols),
+                  text(d.decoded, session.symbols));
+        const std::vector<const pipeline::Source*> one{&source};
+        static_cast<void>(pipeline::run(session, one, [&](const pipeline::StreamInfo& stream) {
+            return std::make_unique<PacketsAround>(stream, d.stream, out);
+        }));
+    }
+
+    const InputOptions& options_;
+};
+
+}  // namespace
+
+Run add_verify(CLI::App& app) {
+    auto options = std::make_shared<InputOptions>();
+    CLI::App& command = *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
+    command.add_option("DIR", options->capture, "A folder made by 'waymark record'")->required();
+    command.add_option("--source", options->sources, "Only this source: trace ID (0x13) or name. May be repeated")
+        ->type_name("ID|NAME")
+        ->take_all();
+    command.add_option("--symbols", options->symbols, "ELF file to take names from. May be repeated")
+        ->type_name("FILE")
+        ->take_all();
+    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.footer(
+        "Compares ranges, instructions and the ordered hash of each source. Where they differ, and the recording was\n"
+        "made with --truth, it shows the first difference with the packets around it.\n"
+        "\n"
+        "Exit status: 0 equal, or different only where the trace itself declares that something was lost (overflow);\n"
+        "1 different; 2 usage; 3 the capture or its truth cannot be read.\n");
+    return [options] { return Verification(*options).run(); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,249 @@
+#include "waymark/record/qemu.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <thread>
+
+#include "waymark/record/ring.h"
+
+namespace waymark::record {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Time = std::chrono::steady_clock;
+
+Error failed(const char* what) { return {Errc::unreadable, fmt::format("{}: {}", what, std::strerror(errno))}; }
+
+/// The memory shared with the plugin. It has no name in the file system: the plugin opens it through /proc, as long as
+/// this process lives.
+class SharedRing {
+public:
+    static Result<SharedRing> create() {
+        SharedRing shared;
+        shared.file_ = memfd_create("waymark", MFD_CLOEXEC);
+        if (shared.file_ < 0 || ftruncate(shared.file_, sizeof(Ring)) != 0)
+            return failed("cannot create memory to share with QEMU");
+        void* const memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, shared.file_, 0);
+        if (memory == MAP_FAILED) return failed("cannot map memory to share with QEMU");
+        shared.ring_ = static_cast<Ring*>(memory);
+        shared.ring_->magic = Ring::expected_magic;
+        return shared;
+    }
+    SharedRing(SharedRing&& other) noexcept
+        : file_(std::exchange(other.file_, -1)), ring_(std::exchange(other.ring_, nullptr)) {}
+    SharedRing& operator=(SharedRing&&) = delete;
+    ~SharedRing() {
+        if (ring_ != nullptr) munmap(ring_, sizeof(Ring));
+        if (file_ >= 0) close(file_);
+    }
+    [[nodiscard]] Ring& operator*() const { return *ring_; }
+    [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+
+private:
+    SharedRing() = default;
+    int file_ = -1;
+    Ring* ring_ = nullptr;
+};
+
+volatile std::sig_atomic_t child = 0;
+volatile std::sig_atomic_t interrupt = 0;
+
+/// A terminal sends its signals to the program too; what came otherwise is passed on. The second one means it.
+void pass_on(int number, siginfo_t* info, void*) {
+    const bool again = interrupt != 0;
+    interrupt = number;
+    if (child == 0) return;
+    if (again)
+        kill(child, SIGKILL);
+    else if (info->si_code != SI_KERNEL)
+        kill(child, number);
+}
+
+class SignalHandlers {
+public:
+    SignalHandlers() {
+        interrupt = 0;
+        struct sigaction action {};
+        action.sa_sigaction = pass_on;
+        action.sa_flags = SA_SIGINFO | SA_RESTART;
+        sigemptyset(&action.sa_mask);
+        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+    }
+    ~SignalHandlers() {
+        for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
+        child = 0;
+    }
+    SignalHandlers(const SignalHandlers&) = delete;
+    SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+private:
+    static constexpr std::array<int, 3> signals{SIGINT, SIGTERM, SIGHUP};
+    std::array<struct sigaction, 3> before_{};
+};
+
+/// Commas end an option; QEMU reads two as one.
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) out += c == ',' ? ",," : std::string(1, c);
+    return out;
+}
+
+Result<pid_t> start(const std::vector<std::string>& command) {
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) return failed("cannot start QEMU");
+    if (pid > 0) return pid;
+    // A recorder that is gone takes nothing any more, and the program would wait for ever.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    std::signal(SIGXFSZ, SIG_DFL);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+}
+
+class Feeder {
+public:
+    Feeder(Ring& ring, Recorder& recorder) : ring_(ring), recorder_(recorder) {}
+
+    /// Takes what is queued, as much as the ring holds at most; false if nothing was.
+    bool take() {
+        bool any = false;
+        for (std::uint32_t i = 0; i < Ring::chunk_count && ring_.taken.load() != ring_.queued.load(); ++i) {
+            const std::uint32_t n = ring_.taken.load();
+            const std::uint32_t index = ring_.queue[n % Ring::chunk_count];
+            if (index < Ring::chunk_count) {
+                Chunk& chunk = ring_.chunks[index];
+                feed(chunk, std::min<std::size_t>(chunk.count.load(), Chunk::capacity));
+            }
+            ring_.taken.store(n + 1);
+            any = true;
+            if (recorder_.stopped() || recorder_.failure()) ring_.stop.store(1);
+        }
+        return any;
+    }
+
+    /// The program is gone: takes what it had not queued.
+    void take_rest() {
+        while (take()) {
+        }
+        for (const ChunkKind kind : {ChunkKind::definitions, ChunkKind::execution}) {
+            for (Chunk& chunk : ring_.chunks) {
+                if (chunk.state.load() != ChunkState::filling || chunk.kind != kind) continue;
+                std::size_t count = std::min<std::size_t>(chunk.count.load(), Chunk::capacity);
+                if (kind == ChunkKind::execution)
+                    for (count = 0; count < Chunk::capacity && chunk.data[count] != 0;) ++count;
+                feed(chunk, count);
+            }
+        }
+    }
+
+private:
+    void feed(Chunk& chunk, std::size_t count) {
+        const std::span<const std::uint32_t> data(chunk.data.data(), count);
+        if (chunk.kind == ChunkKind::definitions)
+            recorder_.definitions(data);
+        else
+            recorder_.execution(chunk.thread, data);
+        std::memset(chunk.data.data(), 0, count * sizeof(std::uint32_t));
+        chunk.state.store(ChunkState::empty);
+    }
+
+    Ring& ring_;
+    Recorder& recorder_;
+};
+
+}  // namespace
+
+Result<fs::path> find_qemu(const std::string& name, const std::string& package) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+        if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+    }
+    return Error{Errc::not_found, fmt::format("{} is not on PATH; it is in the Debian package {}: apt-get install {}",
+                                              name, package, package)};
+}
+
+Result<fs::path> find_plugin() {
+    constexpr const char* name = "libwaymark-qemu.so";
+    std::error_code error;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+    const std::vector<fs::path> places{folder / "lib" / "waymark" / name, folder / "lib" / name};
+    for (const fs::path& place : places)
+        if (fs::exists(place, error)) return place;
+    return Error{Errc::not_found, fmt::format("{} was not found as {} or {}; build or install Waymark as a whole", name,
+                                              places[0].string(), places[1].string())};
+}
+
+Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress) {
+    WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());
+    Ring& ring = *shared;
+    std::vector<std::string> command{options.qemu.string(), "-plugin",
+                                     fmt::format("{},ring={},exact={}", escaped(options.plugin.string()),
+                                                 escaped(shared.path()), options.exact ? "on" : "off")};
+    command.insert(command.end(), options.qemu_arguments.begin(), options.qemu_arguments.end());
+    command.insert(command.end(), options.program.begin(), options.program.end());
+
+    const SignalHandlers handlers;
+    WM_ASSIGN_OR_RETURN(const pid_t pid, start(command));
+    child = pid;
+    Feeder feeder(ring, recorder);
+    Ending ending;
+    int status = 0;
+    auto flushed = Time::now(), shown = flushed;
+    for (;;) {
+        const bool any = feeder.take();
+        const auto now = Time::now();
+        if (progress && now - shown >= std::chrono::milliseconds(200)) {
+            progress(recorder.recorded());
+            shown = now;
+        }
+        // Now and then everything goes to disk, so that a capture cut off by force lacks little.
+        if (now - flushed >= std::chrono::seconds(1)) {
+            static_cast<void>(recorder.flush());  // kept by the recorder as its failure
+            flushed = now;
+        }
+        if (recorder.failure() && !ending.killed) {
+            kill(pid, SIGKILL);
+            ending.killed = true;
+        }
+        if (any) continue;
+        const pid_t gone = waitpid(pid, &status, WNOHANG);
+        if (gone == pid || (gone < 0 && errno != EINTR)) break;
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    child = 0;
+    feeder.take_rest();
+    if (interrupt != 0) ending.interrupt = static_cast<int>(interrupt);
+    if (WIFSIGNALED(status)) {
+        ending.kind = Ending::Kind::signalled;
+        ending.code = WTERMSIG(status);
+    } else {
+        ending.code = WEXITSTATUS(status);
+    }
+    if (ring.attached.load() == 0)
+        return Error{Errc::unreadable,
+                     fmt::format("{} ended with status {} before it took the plugin {}; its own message says why. "
+                                 "Waymark needs a QEMU with TCG plugins, such as Debian's 7.2",
+                                 options.qemu.string(), ending.code, options.plugin.string())};
+    return ending;
+}
+
+}  // namespace waymark::record

@@ -1,0 +1,382 @@
+// libwaymark-qemu.so: a QEMU TCG plugin that writes down which blocks each thread executes, into the memory it shares
+// with `waymark record` (record/ring.h). It decides nothing: what the blocks mean is worked out there.
+//
+// Debian's QEMU 7.2 has version 1 of the plugin API and ships no header for it; what is used is declared here.
+//
+// Arguments: ring=PATH (the shared memory), exact=on|off.
+//
+// Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
+// instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
+// callback: on the next such instruction, on the one behind the last, or, when the last one ends the block, on its
+// memory accesses. A block whose last callback did not come was cut. With exact=off there is only the callback on
+// entry.
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "waymark/record/checks.h"
+#include "waymark/record/ring.h"
+
+extern "C" {
+using qemu_plugin_id_t = std::uint64_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_CB_RW_REGS };
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned, void*);
+using qemu_plugin_vcpu_mem_cb_t = void (*)(unsigned, std::uint32_t, std::uint64_t, void*);
+
+std::size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb*);
+std::uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb*);
+qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb*, std::size_t);
+const void* qemu_plugin_insn_data(const qemu_plugin_insn*);
+std::size_t qemu_plugin_insn_size(const qemu_plugin_insn*);
+std::uint64_t qemu_plugin_insn_vaddr(const qemu_plugin_insn*);
+void* qemu_plugin_insn_haddr(const qemu_plugin_insn*);
+char* qemu_plugin_insn_disas(const qemu_plugin_insn*);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, qemu_plugin_tb*));
+void qemu_plugin_register_vcpu_tb_exec_cb(qemu_plugin_tb*, qemu_plugin_vcpu_udata_cb_t, qemu_plugin_cb_flags, void*);
+void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn*, qemu_plugin_vcpu_udata_cb_t, qemu_plugin_cb_flags,
+                                            void*);
+void qemu_plugin_register_vcpu_mem_cb(qemu_plugin_insn*, qemu_plugin_vcpu_mem_cb_t, qemu_plugin_cb_flags,
+                                      qemu_plugin_mem_rw, void*);
+void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned));
+void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned));
+void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t,
+                                          void (*)(qemu_plugin_id_t, unsigned, std::int64_t, std::uint64_t,
+                                                   std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+                                                   std::uint64_t, std::uint64_t, std::uint64_t));
+void qemu_plugin_reset(qemu_plugin_id_t, void (*)(qemu_plugin_id_t));
+__attribute__((visibility("default"))) int qemu_plugin_version = 1;
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t, const void* info, int argc,
+                                                               char** argv);
+}
+
+namespace {
+
+using namespace waymark::record;
+
+/// A translated block, as far as the callbacks need it. Never freed: QEMU may run it to the end.
+struct Block {
+    std::uint32_t id{};
+    std::uint64_t address{}, end{};
+    std::uint32_t first_check = no_check;  ///< index of the first instruction that may not complete
+    std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
+    std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
+    static constexpr std::uint32_t no_check = 0xffffffff;
+};
+
+constexpr std::uint32_t completed = 0xfffffffe;
+
+/// One virtual processor; in user mode a thread. Its number is used again after the thread ended.
+struct Vcpu {
+    Chunk* chunk = nullptr;
+    std::uint32_t* at = nullptr;
+    std::uint32_t* end = nullptr;
+    const Block* open = nullptr;  ///< entered last
+    std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
+    std::uint32_t accesses = 0;   ///< of the instruction that ends it
+    std::uint32_t thread = 0;
+};
+
+constexpr unsigned max_vcpus = 4096;
+Ring* ring = nullptr;
+Vcpu vcpus[max_vcpus];
+qemu_plugin_id_t plugin_id;
+bool exact = true;
+bool detached = false;  ///< a forked child, or the recorder wants no more
+std::atomic<bool> resetting{false};
+std::mutex lock;  // guards everything below, and queueing
+std::uint32_t next_block = 1, next_thread = 1;
+Chunk* definitions = nullptr;
+std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
+std::deque<Block>* blocks = nullptr;
+
+void pause_a_little() { usleep(100); }
+
+/// An empty chunk; waits for the recorder to empty one.
+Chunk* take_chunk(ChunkKind kind, std::uint32_t thread) {
+    for (;;) {
+        for (Chunk& chunk : ring->chunks) {
+            ChunkState expected = ChunkState::empty;
+            if (!chunk.state.compare_exchange_strong(expected, ChunkState::filling)) continue;
+            chunk.kind = kind;
+            chunk.thread = thread;
+            chunk.count = 0;
+            return &chunk;
+        }
+        pause_a_little();
+    }
+}
+
+void queue_locked(Chunk* chunk) {
+    chunk->state = ChunkState::queued;
+    const std::uint32_t n = ring->queued.load();
+    ring->queue[n % Ring::chunk_count] = static_cast<std::uint32_t>(chunk - ring->chunks.data());
+    ring->queued.store(n + 1);
+}
+
+void queue(Vcpu& v) {
+    if (v.chunk == nullptr) return;
+    const std::lock_guard held(lock);
+    // Whatever the chunk names was defined before.
+    if (definitions != nullptr && definitions->count != 0) {
+        queue_locked(definitions);
+        definitions = nullptr;
+    }
+    v.chunk->count = static_cast<std::uint32_t>(v.at - v.chunk->data.data());
+    queue_locked(v.chunk);
+    v.chunk = nullptr;
+    v.at = v.end = nullptr;
+}
+
+void stop_recording(qemu_plugin_id_t) {}
+
+void refill(Vcpu& v) {
+    queue(v);
+    if (ring->stop.load() != 0 && !resetting.exchange(true)) {
+        detached = true;
+        qemu_plugin_reset(plugin_id, stop_recording);
+    }
+    if (v.thread == 0) {
+        const std::lock_guard held(lock);
+        v.thread = next_thread++;
+    }
+    v.chunk = take_chunk(ChunkKind::execution, v.thread);
+    v.at = v.chunk->data.data();
+    v.end = v.at + Chunk::capacity;
+}
+
+inline void put(Vcpu& v, std::uint32_t word) {
+    if (v.at == v.end) [[unlikely]] {
+        if (detached) return;
+        refill(v);
+    }
+    *v.at++ = word;
+}
+
+/// Was the block entered last left early? `next`: where execution went on.
+inline void settle(Vcpu& v, std::uint64_t next) {
+    const Block* open = v.open;
+    if (open == nullptr || open->first_check == Block::no_check || v.reached == completed) return;
+    // The instruction that ends the block came up: its accesses completed it, or its condition failed and the next one
+    // follows.
+    const std::uint32_t reached = v.reached != 0 ? v.reached : open->first_check;
+    if (reached == open->last_check && (v.accesses >= open->last_accesses || next == open->end)) return;
+    put(v, words::cut | reached);
+}
+
+void on_block(unsigned vcpu, void* data) { put(vcpus[vcpu], static_cast<const Block*>(data)->id); }
+
+void on_exact_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    settle(v, block->address);
+    put(v, block->id);
+    v.open = block;
+    v.reached = 0;
+    v.accesses = 0;
+}
+
+void on_check(unsigned vcpu, void* data) {
+    vcpus[vcpu].reached = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data));
+}
+void on_access(unsigned vcpu, std::uint32_t, std::uint64_t, void*) { ++vcpus[vcpu].accesses; }
+
+void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t, std::uint64_t, std::uint64_t,
+                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
+    if (vcpu >= max_vcpus) return;
+    Vcpu& v = vcpus[vcpu];
+    if (v.open != nullptr) settle(v, v.open->end);
+    v.open = nullptr;
+    put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
+}
+
+void on_vcpu_exit(qemu_plugin_id_t, unsigned vcpu) {
+    if (vcpu >= max_vcpus || detached) return;
+    Vcpu& v = vcpus[vcpu];
+    if (v.thread != 0) {
+        put(v, words::thread_end);
+        queue(v);
+    }
+    v = {};
+}
+
+// ---- translation
+
+void append(const void* header, std::size_t header_bytes, const void* a, std::size_t a_bytes, const void* b,
+            std::size_t b_bytes) {
+    const std::size_t words_needed = (header_bytes + a_bytes + b_bytes + 3) / 4;
+    if (definitions != nullptr && definitions->count + words_needed > Chunk::capacity) {
+        queue_locked(definitions);
+        definitions = nullptr;
+    }
+    if (definitions == nullptr) definitions = take_chunk(ChunkKind::definitions, 0);
+    const std::uint32_t count = definitions->count;
+    auto* to = reinterpret_cast<std::uint8_t*>(definitions->data.data() + count);
+    std::memcpy(to, header, header_bytes);
+    std::memcpy(to + header_bytes, a, a_bytes);
+    if (b_bytes != 0) std::memcpy(to + header_bytes + a_bytes, b, b_bytes);
+    definitions->count = count + static_cast<std::uint32_t>(words_needed);
+}
+
+void define_page(std::uint64_t address, const void* host) {
+    if (host == nullptr) return;
+    const std::uint64_t first = address & ~std::uint64_t{page_bytes - 1};
+    const auto* from = static_cast<const char*>(host) - (address - first);
+    std::string& known = (*pages)[first];
+    if (known.size() == page_bytes && std::memcmp(known.data(), from, page_bytes) == 0) return;
+    known.assign(from, page_bytes);
+    PagePart part;
+    part.words = (sizeof part + page_bytes) / 4;
+    part.address = first;
+    append(&part, sizeof part, known.data(), page_bytes, nullptr, 0);
+}
+
+void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
+    const std::size_t count = qemu_plugin_tb_n_insns(tb);
+    if (detached) return;
+    const std::lock_guard held(lock);
+    if (next_block > words::max_block) return;
+    // A block without instructions is one of the kernel's helpers, which QEMU does itself.
+    qemu_plugin_insn* const first = count == 0 ? nullptr : qemu_plugin_tb_get_insn(tb, 0);
+    BlockPart part;
+    part.id = next_block++;
+    part.instructions = static_cast<std::uint32_t>(count);
+    part.address = qemu_plugin_tb_vaddr(tb);
+    if (count > 1) part.second = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 1));
+
+    // What stands there, gapless; the size given for an instruction before a page end may be too large.
+    std::string code;
+    bool thumb = (part.address & 3) != 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(tb, i);
+        const std::uint64_t offset = qemu_plugin_insn_vaddr(instruction) - part.address;
+        const std::size_t bytes = qemu_plugin_insn_size(instruction);
+        code.resize(offset);
+        code.append(static_cast<const char*>(qemu_plugin_insn_data(instruction)), bytes);
+        thumb |= (offset & 3) != 0 || bytes == 2;
+    }
+    char* const text = code.empty() ? nullptr : qemu_plugin_insn_disas(first);
+    part.code_bytes = static_cast<std::uint32_t>(code.size());
+    part.text_bytes = text == nullptr ? 0 : static_cast<std::uint32_t>(std::strlen(text));
+    part.words = static_cast<std::uint32_t>((sizeof part + part.code_bytes + part.text_bytes + 3) / 4);
+    if (!code.empty()) {
+        define_page(part.address, qemu_plugin_insn_haddr(first));
+        const qemu_plugin_insn* last = qemu_plugin_tb_get_insn(tb, count - 1);
+        if (((qemu_plugin_insn_vaddr(last) ^ part.address) & ~std::uint64_t{page_bytes - 1}) != 0)
+            define_page(qemu_plugin_insn_vaddr(last), qemu_plugin_insn_haddr(last));
+    }
+    append(&part, sizeof part, code.data(), code.size(), text, part.text_bytes);
+    std::free(text);
+
+    Block& block = blocks->emplace_back();
+    block.id = part.id;
+    block.address = part.address;
+    block.end = part.address + code.size();
+    if (!exact) {
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+        return;
+    }
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exact_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+    const auto word_at = [&](std::size_t i) {
+        const std::size_t offset = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) - part.address;
+        std::uint32_t word = 0;
+        std::memcpy(&word, code.data() + offset, std::min<std::size_t>(4, code.size() - offset));
+        return word;
+    };
+    // Without a 16-bit instruction to tell, these may be Thumb all the same. Then what either reading watches is
+    // watched, and the recorder ignores a cut at an instruction that cannot be one.
+    bool unsure = !thumb;
+    for (std::size_t i = 0; i < count && unsure; ++i) unsure = is_thumb_32_word(word_at(i));
+    std::size_t last_check = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t word = word_at(i);
+        const bool stops = thumb ? may_stop_thumb(word) : may_stop_arm(word) || (unsure && may_stop_thumb(word));
+        if (!stops) continue;
+        last_check = i;
+        if (block.first_check == Block::no_check) {
+            block.first_check = static_cast<std::uint32_t>(i);
+            continue;
+        }
+        qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), on_check, QEMU_PLUGIN_CB_NO_REGS,
+                                               reinterpret_cast<void*>(i));
+    }
+    if (block.first_check == Block::no_check) return;
+    if (last_check + 1 < count) {
+        qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, last_check + 1), on_check,
+                                               QEMU_PLUGIN_CB_NO_REGS, reinterpret_cast<void*>(std::size_t{completed}));
+        return;
+    }
+    const std::uint32_t word = word_at(last_check);
+    qemu_plugin_insn* const last = qemu_plugin_tb_get_insn(tb, last_check);
+    block.last_check = static_cast<std::uint32_t>(last_check);
+    block.last_accesses = unsure ? 1 : accesses_of(word, thumb);
+    block.end = qemu_plugin_insn_vaddr(last) + (thumb && !is_thumb_32_word(word) ? 2 : 4);
+    qemu_plugin_register_vcpu_mem_cb(last, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, nullptr);
+}
+
+void on_vcpu_init(qemu_plugin_id_t, unsigned vcpu) {
+    if (vcpu < max_vcpus) return;
+    std::fprintf(stderr, "waymark: more than %u threads at a time cannot be recorded\n", max_vcpus);
+    std::abort();
+}
+
+/// A forked child goes on unrecorded: what it shares with the recorder belongs to its parent.
+void in_forked_child() {
+    detached = true;
+    if (mmap(ring, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        std::abort();
+    for (Vcpu& v : vcpus) v.at = v.end = nullptr;
+}
+void before_fork() { lock.lock(); }
+void in_parent() { lock.unlock(); }
+void in_child() {
+    in_forked_child();
+    lock.unlock();
+}
+
+}  // namespace
+
+int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv) {
+    std::string path;
+    for (int i = 0; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        if (argument.starts_with("ring=")) path = argument.substr(5);
+        if (argument == "exact=off") exact = false;
+    }
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) return -1;
+    void* const memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (memory == MAP_FAILED) return -1;
+    ring = static_cast<Ring*>(memory);
+    if (ring->magic != Ring::expected_magic) {
+        std::fprintf(stderr, "waymark: the QEMU plugin does not belong to this waymark\n");
+        return -1;
+    }
+    pages = new std::unordered_map<std::uint64_t, std::string>;
+    blocks = new std::deque<Block>;
+    plugin_id = id;
+    pthread_atfork(before_fork, in_parent, in_child);
+    qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
+    qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+    qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
+    ring->attached = 1;
+    return 0;
+}

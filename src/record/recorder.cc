@@ -1,0 +1,382 @@
+#include "waymark/record/recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "waymark/capture/snapshot.h"
+
+namespace waymark::record {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t write_bytes = 1 << 20;
+
+Error cannot(const char* what, const fs::path& path) {
+    return Error{Errc::unreadable, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno))};
+}
+
+/// How many bytes could be written.
+std::size_t write_all(int file, Bytes bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        done += static_cast<std::size_t>(n);
+    }
+    return done;
+}
+
+/// The description is text in an ini file, which cannot hold everything a command line can.
+std::string ini_text(std::string text) {
+    for (char& c : text)
+        if (c == ';' || c == '#' || static_cast<unsigned char>(c) < ' ' || c == '\'' || c == '"') c = ' ';
+    const std::size_t first = text.find_first_not_of(' ');
+    if (first == text.npos) return {};
+    return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+}  // namespace
+
+Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), images_(options_.folder) {
+    capture_.description = ini_text(options_.description);
+    recorded_.began = !options_.start_at.has_value();
+}
+
+Recorder::~Recorder() {
+    if (trace_file_ >= 0) close(trace_file_);
+}
+
+Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
+    std::error_code error;
+    const fs::path folder = options.folder;
+    if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
+        if (!fs::exists(folder / truth_file, error))
+            return Error{Errc::usage,
+                         fmt::format("{} exists and is no recording; give a folder that is new or empty, or one that "
+                                     "'waymark record' made before",
+                                     folder.string())};
+        // Only what a recording consists of is removed.
+        for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+            const std::string extension = entry.path().extension().string();
+            if (extension == ".ini" || extension == ".bin" || extension == ".txt") fs::remove(entry.path(), error);
+        }
+    }
+    fs::create_directories(folder, error);
+    if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
+    std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
+    WM_RETURN_IF_ERROR(recorder->describe(false));
+    return recorder;
+}
+
+Recorder::Thread& Recorder::thread(std::uint32_t number) {
+    const auto found = threads_.find(number);
+    if (found != threads_.end()) return found->second;
+    ++recorded_.threads;
+    return threads_.try_emplace(number, number, clock_).first->second;
+}
+
+void Recorder::definitions(std::span<const std::uint32_t> parts) {
+    while (parts.size() >= 2) {
+        const auto kind = static_cast<PartKind>(parts[0]);
+        const std::size_t words = parts[1];
+        if (words < 2 || words > parts.size()) return;
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(parts.data());
+        if (kind == PartKind::block && words * 4 >= sizeof(BlockPart)) {
+            BlockPart part;
+            std::memcpy(&part, bytes, sizeof part);
+            const std::uint8_t* code = bytes + sizeof part;
+            if (sizeof part + part.code_bytes + part.text_bytes <= words * 4 && part.id <= words::max_block) {
+                Definition definition{{part.address},
+                                      {code, code + part.code_bytes},
+                                      part.instructions,
+                                      part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
+                                      {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
+                if (part.id >= blocks_.size()) blocks_.resize(part.id + 1);
+                blocks_[part.id].definition = std::move(definition);
+            }
+        } else if (kind == PartKind::page && words * 4 >= sizeof(PagePart) + page_bytes) {
+            PagePart part;
+            std::memcpy(&part, bytes, sizeof part);
+            images_.saw_page({part.address}, {bytes + sizeof part, page_bytes});
+        }
+        parts = parts.subspan(words);
+    }
+}
+
+void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> chunk) {
+    if (recorded_.stopped || failure_) return;
+    Thread& t = thread(number);
+    constexpr std::uint32_t whole = 0xffffffff;
+    for (const std::uint32_t word : chunk) {
+        if (word <= words::max_block) {
+            settle(t, whole, false);
+            t.held = word;
+            continue;
+        }
+        switch (word & words::kind_mask) {
+            case words::cut: settle(t, word & words::value_mask, true); break;
+            case words::system_call:
+                settle(t, whole, false);
+                if (t.tracker.attached()) t.tracker.system_call();
+                break;
+            case words::thread_end:
+                settle(t, whole, false);
+                close_stream(t);
+                break;
+            default: break;
+        }
+    }
+    collect(t);
+    if (frames_.size() >= write_bytes) {
+        if (const Status status = write_trace(); !status) fail(status.error());
+    }
+}
+
+void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
+    if (t.held == 0) return;
+    const std::uint32_t id = t.held;
+    t.held = 0;
+    if (recorded_.stopped || id >= blocks_.size()) return;
+    Block& block = known(t, id);
+    const auto size = static_cast<std::uint32_t>(block.code.instructions.size());
+    if (stopped && (end >= size || !block.code.instructions[end].may_stop)) {
+        end = size;
+        stopped = false;
+    }
+    execute(t, block, std::min(end, size), stopped);
+}
+
+Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
+    Block& block = blocks_[id];
+    if (!block.definition) return block;
+    const auto isa = instruction_set(*block.definition);
+    block.code = understand(*block.definition,
+                            isa ? *isa : t.tracker.arriving(block.definition->address).value_or(isa::Isa::a32),
+                            decode_options(options_.ptm));
+    block.definition.reset();
+    return block;
+}
+
+void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
+    const Code& code = block.code;
+    const auto index_of = [&](Address address) -> std::optional<std::uint32_t> {
+        if (address < code.address || address >= code.end()) return std::nullopt;
+        for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
+            if (code.address + code.instructions[i].offset == address) return i;
+        return std::nullopt;
+    };
+    std::uint32_t first = 0;
+    if (!recorded_.began) {
+        const auto index = index_of(*options_.start_at);
+        if (!index || *index >= end) return;
+        first = *index;
+        recorded_.began = true;
+    }
+    bool stop_here = false;
+    if (options_.stop_at) {
+        if (const auto index = index_of(*options_.stop_at); index && *index >= first && *index < end) {
+            end = *index;
+            stopped = false;
+            stop_here = true;
+        }
+    }
+    if (!t.tracker.attached()) open_stream(t);
+    const Place place{code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa};
+    t.tracker.arrive(place);
+    if (block.epoch != recorded_.epochs) {
+        if (!images_.fits(code.address, code.bytes)) {
+            ++recorded_.code_changes;
+            new_epoch();
+            open_stream(t);
+            t.tracker.arrive(place);
+        }
+        images_.add(code.address, code.bytes);
+        block.epoch = recorded_.epochs;
+    }
+    if (code.instructions.empty()) {
+        t.tracker.leave();
+        return;
+    }
+    t.tracker.run(code, first, end, stopped);
+    if (stop_here || (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)) stop();
+}
+
+void Recorder::open_stream(Thread& t) {
+    if (next_id_ > last_id) new_epoch();
+    const std::string suffix = recorded_.epochs == 1 ? "" : fmt::format("_{}", recorded_.epochs);
+    if (!formatter_) {
+        const fs::path path = options_.folder / fmt::format("trace{}.bin", suffix);
+        trace_file_ = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+        if (trace_file_ < 0) fail(cannot("create", path));
+        formatter_ = std::make_unique<coresight::Formatter>(frames_);
+        capture_.buffers.push_back(
+            {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
+    }
+    // A thread may come back after it ended only with a new number, but an epoch may see one begin twice.
+    t.stream = std::make_unique<Stream>();
+    Stream& s = *t.stream;
+    s.id = {next_id_++};
+    s.name = fmt::format("PTM_{}{}", t.number, suffix);
+    const std::string core = fmt::format("thread_{}{}", t.number, suffix);
+    s.unit = make_ptm(options_.ptm, t.number, s.trace);
+    capture_.cores.push_back({.name = core, .type = core_type(options_.ptm)});
+    capture_.sources.push_back({.name = s.name,
+                                .type = source_type(options_.ptm),
+                                .core = core,
+                                .core_type = core_type(options_.ptm),
+                                .registers = registers(options_.ptm, s.id.value)});
+    capture_.buffers.back().sources.push_back(s.name);
+    epoch_cores_.push_back(core);
+    described_ = false;
+    s.truth = truth_.sources.size();
+    truth_.sources.push_back({.source = s.name});
+    if (options_.truth_ranges) {
+        const std::string name = fmt::format("truth_{}.bin", s.name);
+        auto writer = RangeWriter::create(options_.folder / name);
+        if (writer) {
+            s.ranges = std::move(*writer);
+            truth_.sources.back().file = name;
+        } else {
+            fail(writer.error());
+        }
+    }
+    t.tracker.attach(*s.unit, truth_.sources[s.truth], s.ranges.get());
+}
+
+void Recorder::close_stream(Thread& t) {
+    t.tracker.detach();
+    if (!t.stream) return;
+    collect(t);
+    if (t.stream->ranges && !t.stream->ranges->flush())
+        fail(cannot("write", options_.folder / truth_.sources[t.stream->truth].file));
+    t.stream.reset();
+}
+
+void Recorder::collect(Thread& t) {
+    if (!t.stream || t.stream->trace.bytes.empty()) return;
+    formatter_->add(t.stream->id, t.stream->trace.bytes);
+    t.stream->trace.bytes.clear();
+}
+
+void Recorder::new_epoch() {
+    for (auto& [number, t] : threads_) close_stream(t);
+    if (formatter_) formatter_->flush();
+    if (const Status status = write_trace(); !status) fail(status.error());
+    if (trace_file_ >= 0) close(trace_file_);
+    trace_file_ = -1;
+    buffer_bytes_ = 0;
+    formatter_.reset();
+    dumps_before_ = capture_.dumps.size();
+    epoch_cores_.clear();
+    images_.new_epoch();
+    next_id_ = first_id;
+    ++recorded_.epochs;
+}
+
+void Recorder::stop() {
+    for (auto& [number, t] : threads_) close_stream(t);
+    recorded_.stopped = true;
+}
+
+void Recorder::fail(Error error) {
+    if (!failure_) failure_ = std::move(error);
+}
+
+Status Recorder::write_trace() {
+    if (failure_) return *failure_;
+    // The description comes first: trace on disk is always of sources and code that are on disk too.
+    if (!described_ || images_.changed()) WM_RETURN_IF_ERROR(describe(false));
+    if (trace_file_ >= 0 && !frames_.empty()) {
+        const std::size_t written = write_all(trace_file_, frames_);
+        const bool all = written == frames_.size();
+        Error why = cannot("write", capture_.buffers.back().files.front());
+        // Only whole frames stay in the file.
+        buffer_bytes_ += written - written % coresight::frame_bytes;
+        trace_bytes_ += written - written % coresight::frame_bytes;
+        if (!all) {
+            static_cast<void>(ftruncate(trace_file_, static_cast<off_t>(buffer_bytes_)));
+            return why;
+        }
+        frames_.clear();
+    }
+    return Nothing{};
+}
+
+Status Recorder::describe(bool complete) {
+    WM_RETURN_IF_ERROR(images_.write());
+    capture_.dumps.resize(dumps_before_);
+    for (const std::string& core : epoch_cores_)
+        for (capture::MemoryDump& dump : images_.dumps(core)) capture_.dumps.push_back(std::move(dump));
+
+    // Written beside and moved into place, so that no reader meets half a file.
+    const fs::path folder = options_.folder, fresh = folder / ".new";
+    capture::Capture described = capture_;
+    for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
+    for (capture::Buffer& buffer : described.buffers)
+        for (fs::path& file : buffer.files) file = fresh / file.filename();
+    std::error_code error;
+    fs::remove_all(fresh, error);
+    WM_RETURN_IF_ERROR(capture::write_snapshot(described, fresh));
+    truth_.complete = complete;
+    const std::string text = to_text(truth_);
+    if (!(std::ofstream(fresh / truth_file, std::ios::binary) << text).flush())
+        return cannot("write", fresh / truth_file);
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(fresh, error)) files.push_back(entry.path());
+    // snapshot.ini last: it names the others.
+    std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+        const auto last = [](const fs::path& p) { return p.filename() == "snapshot.ini"; };
+        return last(a) != last(b) ? last(b) : a < b;
+    });
+    for (const fs::path& file : files) {
+        fs::rename(file, folder / file.filename(), error);
+        if (error)
+            return Error{Errc::unreadable,
+                         fmt::format("cannot write {}: {}", (folder / file.filename()).string(), error.message())};
+    }
+    fs::remove_all(fresh, error);
+    images_.remove_outdated();
+    described_ = true;
+    return Nothing{};
+}
+
+Status Recorder::flush() {
+    if (failure_) return *failure_;
+    for (auto& [number, t] : threads_)
+        if (t.stream && t.stream->ranges) t.stream->ranges->flush();
+    described_ = false;
+    Status status = write_trace();
+    if (!status) fail(status.error());
+    return status;
+}
+
+Status Recorder::finish(bool complete) {
+    // How far a block came behind which nothing is known, nobody can tell; that it was entered settles the one before.
+    for (auto& [number, t] : threads_) settle(t, 0, false);
+    for (auto& [number, t] : threads_) close_stream(t);
+    if (formatter_) formatter_->flush();
+    if (Status status = write_trace(); !status) fail(status.error());
+    // Even where trace could not be written: the sums may still fit.
+    if (Status status = describe(complete && !failure_); !status) fail(status.error());
+    return failure_ ? Status(*failure_) : Status(Nothing{});
+}
+
+Recorded Recorder::recorded() const {
+    Recorded r = recorded_;
+    r.instructions = clock_.cycle;
+    for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
+    r.trace_bytes = trace_bytes_ + frames_.size();
+    r.code_bytes = images_.bytes();
+    return r;
+}
+
+}  // namespace waymark::record

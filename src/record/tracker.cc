@@ -1,0 +1,139 @@
+#include "waymark/record/tracker.h"
+
+namespace waymark::record {
+
+void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
+    unit_ = &unit;
+    truth_ = &truth;
+    ranges_ = ranges;
+    started_ = false;
+    away_ = true;
+    pending_ = stopped_ = false;
+    straight_ = {};
+    straight_count_ = 0;
+}
+
+void Tracker::detach() {
+    if (unit_ == nullptr) return;
+    truth_->unfinished_instructions += straight_count_ + (pending_ ? 1 : 0);
+    if (started_) unit_->finish();
+    unit_ = nullptr;
+}
+
+std::optional<isa::Isa> Tracker::arriving(Address address) const {
+    if (away_) return std::nullopt;
+    if (!pending_) {
+        if (address == here().address) return start_.isa;
+        return std::nullopt;
+    }
+    const isa::Instruction& i = pending_instruction_;
+    if (i.waypoint == isa::Waypoint::direct && address == i.target) return i.target_isa;
+    if (address == pending_address_ + i.bytes) return start_.isa;
+    return std::nullopt;
+}
+
+void Tracker::begin(Place place) {
+    start_ = place;
+    straight_ = {};
+    straight_count_ = 0;
+    pending_ = stopped_ = false;
+    last_special_ = Special::none;
+}
+
+void Tracker::close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before) {
+    const TruthRange range{start_.address.value, end, instructions, unit_->lost() != lost_before};
+    truth_->add(range);
+    if (ranges_ != nullptr) ranges_->add(range);
+}
+
+void Tracker::waypoint(bool passed, Place next) {
+    const std::uint64_t lost = unit_->lost();
+    unit_->waypoint(straight_, {pending_address_, start_.isa, pending_instruction_, passed, next}, clock_.cycle);
+    close(pending_address_.value + pending_instruction_.bytes, straight_count_ + 1, lost);
+    begin(next);
+}
+
+void Tracker::exception(std::uint32_t number) {
+    const std::uint64_t lost = unit_->lost();
+    unit_->exception(straight_, number, clock_.cycle);
+    if (straight_count_ != 0) close(here().address.value, straight_count_, lost);
+    straight_ = {};
+    straight_count_ = 0;
+    pending_ = false;
+    away_ = true;
+}
+
+void Tracker::arrive(Place place) {
+    if (!away_ && pending_) {
+        const isa::Instruction& i = pending_instruction_;
+        const Place after{pending_address_ + i.bytes, start_.isa};
+        switch (i.waypoint) {
+            case isa::Waypoint::direct: {
+                const Place target{i.target, i.target_isa};
+                if (place == target || place == after) {
+                    waypoint(place == target, place);
+                } else {
+                    // A signal came between the branch and where it goes. Of a conditional one nobody knows whether it
+                    // passed; what ran is the same.
+                    waypoint(!i.conditional, i.conditional ? after : target);
+                }
+                break;
+            }
+            case isa::Waypoint::barrier: waypoint(true, after); break;
+            default:
+                // One that may fail and went to the instruction behind it is taken to have failed: the flow is the
+                // same. A signal taken right behind it cannot be told from its target.
+                waypoint(place != after || !(i.conditional || start_.isa != isa::Isa::a32), place);
+                break;
+        }
+    }
+    if (!away_ && place != here()) {
+        exception(stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq);
+    }
+    if (!away_) {
+        stopped_ = false;
+        return;
+    }
+    away_ = false;
+    if (started_)
+        unit_->resume(place, clock_.cycle);
+    else
+        unit_->start(place, clock_.cycle);
+    started_ = true;
+    begin(place);
+}
+
+void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped) {
+    std::uint32_t at = first;
+    const auto straight = [&](std::uint32_t to) {
+        if (at >= to) return;
+        const CodeInstruction& last = code.instructions[to - 1];
+        straight_.bytes += last.offset + last.bytes - code.instructions[at].offset;
+        straight_.last_bytes = last.bytes;
+        straight_count_ += to - at;
+        last_special_ = last.special;
+        at = to;
+    };
+    for (const CodeWaypoint& w : code.waypoints) {
+        if (w.index < first) continue;
+        if (w.index >= end) break;
+        clock_.cycle += w.index - at + 1;
+        straight(w.index);
+        pending_ = true;
+        pending_address_ = w.address;
+        pending_instruction_ = w.instruction;
+        at = w.index + 1;
+        // Only a barrier has anything behind it in its block, or a branch that QEMU saw fail while it translated.
+        if (at < code.instructions.size() && (at < end || stopped))
+            waypoint(w.instruction.waypoint == isa::Waypoint::barrier, {w.address + w.instruction.bytes, code.isa});
+    }
+    clock_.cycle += end - at;
+    straight(end);
+    stopped_ = stopped;
+}
+
+void Tracker::system_call() {
+    if (!away_ && !pending_) exception(svc);
+}
+
+}  // namespace waymark::record

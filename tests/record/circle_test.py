@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""The whole circle: run a program under qemu-arm, write the trace a macrocell would give, decode it, compare.
+
+    circle_test.py WAYMARK SOURCE_DIR
+
+Builds nothing: the program is examples/sort/sort.elf, beside three of a few instructions that are made here. What ran is
+known independently of the recorder too: examples/sort/capture/truth.txt comes from QEMU's own log.
+"""
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+SORT = SOURCE / "examples/sort/sort.elf"
+LISTER = shutil.which("trc_pkt_lister")
+
+
+def elf(*words):
+    """A program of A32 instructions."""
+    code = struct.pack(f"<{len(words)}I", *words)
+    base, head = 0x10000, 0x54
+    header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, base + head, 0x34, 0, 0x5000200,
+                                                            0x34, 32, 1, 0, 0, 0)
+    segment = struct.pack("<IIIIIIII", 1, 0, base, base, head + len(code), head + len(code), 5, 0x1000)
+    return header + segment + code
+
+
+ADD, LDR_PC, STR_0 = 0xe2800001, 0xe59f1000, 0xe5811000
+ENDLESS = elf(ADD, LDR_PC, 0xe3500000, 0x0afffffe, 0xeafffffa)          # add, ldr, cmp, beq, b
+CRASH = elf(0xe3a01004, ADD, 0xeaffffff, ADD, STR_0, ADD)               # mov r1, #4; add; b .+4; add; str [r1]
+
+
+def run(*arguments, **more):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120, **more)
+
+
+class Circle(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        self.out = self.folder / "out"
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def record(self, *options, program=(SORT,), status=0, **more):
+        done = run(WAYMARK, "record", "-o", self.out, *options, "--", *program, **more)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def verify(self, status=0):
+        done = run(WAYMARK, "verify", self.out)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def truth(self):
+        text = (self.out / "truth.txt").read_text()
+        return dict(re.findall(r"(\w+) (\S+)", [line for line in text.splitlines() if line.startswith("source")][0]))
+
+    def write_program(self, contents):
+        path = self.folder / "program"
+        path.write_bytes(contents)
+        path.chmod(0o755)
+        return path
+
+    def lister_ranges(self):
+        log = self.folder / "lister.log"
+        log.unlink(missing_ok=True)
+        run(LISTER, "-ss_dir", self.out, "-decode_only", "-logfilename", log)
+        return log.read_text().count("OCSD_GEN_TRC_ELEM_INSTR_RANGE")
+
+    def test_every_way_to_program_the_unit(self):
+        expected = dict(re.findall(r"^(\w+) (\d+)$", (SOURCE / "examples/sort/capture/truth.txt").read_text(), re.M))
+        for options in ("", "--truth", "--cycle-accurate", "--timestamps", "--return-stack", "--branch-broadcast",
+                        "--context-id 1", "--context-id 4 --cycle-accurate --timestamps", "--sync 0",
+                        "--sync 100 --return-stack --timestamps", "--core cortex-a9",
+                        "--core cortex-a9 --cycle-accurate --timestamps --branch-broadcast --context-id 2",
+                        "--blocks --return-stack"):
+            with self.subTest(options):
+                done = self.record(*options.split())
+                self.assertIn("ascending", done.stdout)  # the program's own output
+                self.assertIn("equal: 5,602 instructions", self.verify())
+                truth = self.truth()
+                self.assertEqual(truth["ranges"], expected["ranges"])
+                self.assertEqual(int(truth["hash"], 16), int(expected["range_hash"]))
+                if LISTER:
+                    self.assertEqual(self.lister_ranges(), int(expected["ranges"]), "ranges OpenCSD decodes")
+
+    def test_overflow_is_declared(self):
+        self.record("--truth", "--fifo", "32", "--drain", "40", "--branch-broadcast")
+        self.assertNotEqual(self.truth()["lost_ranges"], "0")
+        self.assertIn("lost to a full FIFO", self.verify())
+
+    def test_damage_is_found_and_shown(self):
+        self.record("--truth")
+        trace = self.out / "trace.bin"
+        whole = trace.read_bytes()
+        trace.write_bytes(whole[:len(whole) // 2])
+        self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
+        text = self.verify(status=1)
+        self.assertIn("first difference", text)
+        self.assertIn("nothing further", text)
+
+        code = next(self.out.glob("code_*.bin"))
+        changed = bytearray(code.read_bytes())
+        trace.write_bytes(whole)
+        at = changed.index(struct.pack("<I", 0xe12fff1e))  # bx lr of `ascending`, in A32
+        changed[at:at + 4] = struct.pack("<I", 0xe1a00000)
+        code.write_bytes(changed)
+        text = self.verify(status=1)
+        self.assertIn("first difference", text)
+        self.assertRegex(text, r"  > +0x[0-9a-f]+ ")
+
+    def test_crash(self):
+        done = self.record("--truth", program=(self.write_program(CRASH),), status=4)
+        self.assertIn("SIGSEGV", done.stderr)
+        self.assertIn("equal: 3 instructions", self.verify())
+
+    def start_endless(self, *options, **more):
+        return subprocess.Popen([str(a) for a in (WAYMARK, "record", "--truth", "-o", self.out, *options, "--",
+                                                  self.write_program(ENDLESS))],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
+
+    def test_interrupt(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            child = self.start_endless()
+            time.sleep(1)
+            child.send_signal(number)
+            _, said = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 5, said)
+            self.assertIn(number.name, said)
+            self.verify()
+
+    def test_killed(self):
+        child = self.start_endless()
+        time.sleep(3)
+        self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)  # while it grows
+        child.kill()
+        child.communicate(timeout=60)
+        self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
+        self.verify()
+
+    def test_full_disk(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (7000000, 7000000))
+        child = self.start_endless("--branch-broadcast", preexec_fn=limit)
+        _, said = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 6, said)
+        self.assertIn("cannot write", said)
+        self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
+        self.verify()
+
+    def test_limit(self):
+        done = self.record("--limit", "1000")
+        self.assertIn("ascending", done.stdout)  # it ran on
+        self.assertRegex(self.verify(), r"equal: (1,0\d\d|9\d\d) instructions")
+
+    def test_start_and_stop(self):
+        self.record("--start-at", "quicksort", "--stop-at", "descending")
+        self.verify()
+        done = run(WAYMARK, "flow", self.out, "--symbols", SORT, "--format", "calls")
+        self.assertIn("quicksort", done.stdout)
+        self.assertNotIn("descending", done.stdout)
+        self.record("--start-at", "0x4", status=1)
+        self.assertIn("no such symbol", self.record("--start-at", "nowhere", status=2).stderr)
+
+    def test_what_is_missing_is_told(self):
+        done = self.record(status=3, env={**os.environ, "PATH": "/nonexistent"})
+        self.assertIn("qemu-user", done.stderr)
+        self.record(program=("/nonexistent",), status=3)
+        self.record(program=("/bin/sh",), status=3)
+        self.record("--context-id", "3", status=2)
+        self.record("--return-stack", "--branch-broadcast", status=2)
+        self.assertIn("not offered yet", self.record("--system", status=2).stderr)
+        self.assertEqual(run(WAYMARK, "verify", SOURCE / "examples").returncode, 3)
+
+
+if __name__ == "__main__":
+    if not shutil.which("qemu-arm"):
+        print("SKIPPED: qemu-arm is not on PATH; it is in the Debian package qemu-user")
+        sys.exit(77)
+    if not LISTER:
+        print("note: trc_pkt_lister is not on PATH (Debian package libopencsd-bin); OpenCSD's counts are not compared")
+    unittest.main(argv=[sys.argv[0]], verbosity=2)

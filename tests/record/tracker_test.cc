@@ -1,0 +1,209 @@
+#include "waymark/record/tracker.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace waymark::record {
+namespace {
+
+using isa::Isa;
+
+/// Writes down what it is told.
+class Notes final : public Unit {
+public:
+    std::vector<std::string> lines;
+    std::uint64_t losing = 0;
+
+    void start(Place first, std::uint64_t cycle) override { add("start {:x} @{}", first.address.value, cycle); }
+    void waypoint(const Straight& before, const Waypoint& w, std::uint64_t cycle) override {
+        add("{} {:x}+{} -> {:x} {} @{}", w.passed ? "E" : "N", w.address.value, before.bytes, w.next.address.value,
+            isa::name(w.next.isa), cycle);
+    }
+    void exception(const Straight& before, std::uint32_t number, std::uint64_t cycle) override {
+        add("exception {} after {} ({}) @{}", number, before.bytes, before.last_bytes, cycle);
+    }
+    void resume(Place next, std::uint64_t cycle) override { add("resume {:x} @{}", next.address.value, cycle); }
+    void finish() override { add("finish"); }
+    [[nodiscard]] std::uint64_t lost() const override { return lost_; }
+
+private:
+    template <class... Args>
+    void add(fmt::format_string<Args...> format, Args&&... args) {
+        lines.push_back(fmt::format(format, std::forward<Args>(args)...));
+        lost_ += losing;
+    }
+    std::uint64_t lost_ = 0;
+};
+
+Code arm(std::uint64_t address, std::vector<std::uint32_t> words) {
+    Definition d{{address}, {}, static_cast<std::uint32_t>(words.size()), {}, {}};
+    for (const std::uint32_t word : words)
+        for (unsigned i = 0; i < 4; ++i) d.bytes.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
+    return understand(d, Isa::a32, {});
+}
+
+constexpr std::uint32_t nop = 0xe320f000, svc = 0xef000000, bx_lr = 0xe12fff1e, ldr = 0xe5912000, isb = 0xf57ff06f,
+                        udf = 0xe7f000f0, beq_plus_16 = 0x0a000002, b_self = 0xeafffffe, bxeq_lr = 0x012fff1e;
+
+struct Case {
+    Clock clock;
+    Notes unit;
+    SourceTruth truth;
+    Tracker tracker{clock};
+    Case() { tracker.attach(unit, truth, nullptr); }
+    void run(const Code& code) { run(code, static_cast<std::uint32_t>(code.instructions.size()), false); }
+    void run(const Code& code, std::uint32_t end, bool stopped) {
+        tracker.arrive({code.address, code.isa});
+        tracker.run(code, 0, end, stopped);
+    }
+    std::vector<std::string> finish() {
+        tracker.detach();
+        return unit.lines;
+    }
+};
+using Lines = std::vector<std::string>;
+
+TEST(Tracker, ConditionalBranchTakenAndNot) {
+    Case c;
+    const Code code = arm(0x8000, {nop, beq_plus_16});
+    c.run(code);
+    c.run(arm(0x8014, {nop, bx_lr}));
+    c.run(code);
+    c.run(arm(0x8008, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8004+4 -> 8014 A32 @2", "E 8018+4 -> 8000 A32 @4",
+                                 "N 8004+4 -> 8008 A32 @6", "finish"}));
+    EXPECT_EQ(c.truth.ranges, 3U);
+    EXPECT_EQ(c.truth.instructions, 6U);
+    EXPECT_EQ(c.truth.unfinished_instructions, 1U);
+    std::uint64_t hash = truth_hash(truth_hash_start, 0x8000, 0x8008);
+    hash = truth_hash(hash, 0x8014, 0x801c);
+    EXPECT_EQ(c.truth.hash, truth_hash(hash, 0x8000, 0x8008));
+}
+
+// QEMU cuts blocks at page ends and elsewhere; trace knows nothing of that.
+TEST(Tracker, BlocksThatFollowEachOtherAreOne) {
+    Case c;
+    c.run(arm(0x8ff8, {nop, nop}));
+    c.run(arm(0x9000, {nop, b_self}));
+    c.run(arm(0x9004, {b_self}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8ff8 @0", "E 9004+12 -> 9004 A32 @4", "finish"}));
+    EXPECT_EQ(c.truth.instructions, 4U);
+}
+
+TEST(Tracker, SystemCall) {
+    Case c;
+    c.run(arm(0x8000, {nop, svc}));
+    c.tracker.system_call();
+    c.run(arm(0x8008, {nop, bx_lr}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 10 after 8 (4) @2", "resume 8008 @2", "finish"}));
+    EXPECT_EQ(c.truth.ranges, 1U);
+    EXPECT_EQ(c.truth.instructions, 2U);
+}
+
+// A conditional SVC that failed makes no call.
+TEST(Tracker, SystemCallNotMade) {
+    Case c;
+    c.run(arm(0x8000, {nop, 0x1f000000}));
+    c.run(arm(0x8008, {b_self}));
+    c.run(arm(0x8008, {b_self}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8008+8 -> 8008 A32 @3", "finish"}));
+}
+
+TEST(Tracker, FaultInsideBlock) {
+    Case c;
+    c.run(arm(0x8000, {nop, ldr, nop, bx_lr}), 1, true);
+    c.run(arm(0x9000, {nop, bx_lr}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 12 after 4 (4) @1", "resume 9000 @1", "finish"}));
+    EXPECT_EQ(c.truth.instructions, 1U);
+}
+
+TEST(Tracker, FaultRightBehindWaypoint) {
+    Case c;
+    c.run(arm(0x8000, {bx_lr}));
+    c.run(arm(0x8800, {ldr, bx_lr}), 0, true);
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8800 A32 @1", "exception 12 after 0 (0) @1",
+                                 "resume 9000 @1", "finish"}));
+    EXPECT_EQ(c.truth.ranges, 1U);
+}
+
+// QEMU starts some instructions over; nothing happened to the program.
+TEST(Tracker, StartedOver) {
+    Case c;
+    c.run(arm(0x8000, {nop, ldr, bx_lr}), 1, true);
+    c.run(arm(0x8004, {ldr, bx_lr}));
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8008+8 -> 9000 A32 @3", "finish"}));
+    EXPECT_EQ(c.truth.instructions, 3U);
+}
+
+TEST(Tracker, UndefinedInstruction) {
+    Case c;
+    c.run(arm(0x8000, {nop, udf}));
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 9 after 8 (4) @2", "resume 9000 @2", "finish"}));
+}
+
+TEST(Tracker, SignalBetweenBlocks) {
+    Case c;
+    c.run(arm(0x8000, {nop}));
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 14 after 4 (4) @1", "resume 9000 @1", "finish"}));
+}
+
+TEST(Tracker, SignalBehindDirectBranch) {
+    Case c;
+    c.run(arm(0x8000, {b_self}));
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8000 A32 @1", "exception 14 after 0 (0) @1",
+                                 "resume 9000 @1", "finish"}));
+}
+
+TEST(Tracker, BarrierInsideBlockIsAWaypoint) {
+    Case c;
+    c.run(arm(0x8000, {nop, isb, nop, b_self}));
+    c.run(arm(0x800c, {b_self}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8004+4 -> 8008 A32 @2", "E 800c+4 -> 800c A32 @4", "finish"}));
+}
+
+TEST(Tracker, IndirectBranchThatFailed) {
+    Case c;
+    c.run(arm(0x8000, {bxeq_lr}));
+    c.run(arm(0x8004, {bx_lr}));
+    c.run(arm(0x8008, {bx_lr}));  // unconditional: it went there
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "N 8000+0 -> 8004 A32 @1", "E 8004+0 -> 8008 A32 @2", "finish"}));
+}
+
+TEST(Tracker, KernelHelper) {
+    Case c;
+    c.run(arm(0x8000, {bx_lr}));
+    c.tracker.arrive({{0xffff0fc0}, Isa::a32});
+    c.tracker.leave();
+    c.run(arm(0x8100, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> ffff0fc0 A32 @1", "resume 8100 @1", "finish"}));
+}
+
+TEST(Tracker, WhatIsLostIsCountedApart) {
+    Case c;
+    c.unit.losing = 1;
+    c.run(arm(0x8000, {b_self}));
+    c.run(arm(0x8000, {b_self}));
+    c.finish();
+    EXPECT_EQ(c.truth.ranges, 0U);
+    EXPECT_EQ(c.truth.lost_ranges, 1U);
+    EXPECT_EQ(c.truth.hash, truth_hash_start);
+}
+
+TEST(Tracker, HowExecutionCameTellsTheInstructionSet) {
+    Case c;
+    EXPECT_EQ(c.tracker.arriving({0x8000}), std::nullopt);
+    c.run(arm(0x8000, {0xfa000000}));  // blx #0x8008
+    EXPECT_EQ(c.tracker.arriving({0x8008}), Isa::t32);
+    EXPECT_EQ(c.tracker.arriving({0x9000}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace waymark::record
