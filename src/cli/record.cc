@@ -163,8 +163,8 @@ Status run_record(const RecordOptions& options) {
 
 Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "record", "Run an Arm program under QEMU and write the trace a unit would give");
+    CLI::App& command =
+        *app.add_subcommand("record", "Run an Arm program under QEMU and write the trace a unit would give");
     command.add_option("-o,--output", options->folder, "Folder for the capture: new, empty, or an earlier recording")
         ->type_name("DIR")
         ->required();
