@@ -72,8 +72,14 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", parsed.front()->remaining().front(),
                            command);
     }
-    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+        const std::string name = parsed.front()->get_name();
+        if (name == "record")
+            return fmt::format("{} needs a folder for the capture and a program: {} -o DIR -- PROGRAM [ARGS…]", command,
+                               command);
+        if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
+    }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
         return what.find("At Most") != what.npos || what.find("at most") != what.npos
                    ? fmt::format("{} may be given once only", option)
