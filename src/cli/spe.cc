@@ -57,8 +57,10 @@ public:
         Input input;
         std::vector<spe::Setting> settings;
         const auto add = [&](std::string_view name, std::string_view value) -> waymark::Status {
-            WM_ASSIGN_OR_RETURN(spe::Setting setting, spe::read_setting(name, value));
-            settings.push_back(std::move(setting));
+            auto setting = spe::read_setting(name, value);
+            if (!setting)
+                return Error{Errc::usage, setting.error().message + ". waymark spe explain --help lists the registers"};
+            settings.push_back(std::move(*setting));
             return Nothing{};
         };
         // Files first, so that the command line can change what they say.
@@ -78,11 +80,17 @@ public:
     }
 
     [[nodiscard]] const State& state() const { return state_; }
-    [[nodiscard]] bool given(std::string_view field_or_register) const {
-        return given_.contains(std::string(field_or_register.substr(0, field_or_register.find('.'))));
+    /// Something of this register was given.
+    [[nodiscard]] bool given(std::string_view register_name) const {
+        return std::any_of(names_.begin(), names_.end(),
+                           [&](std::string_view name) { return name.substr(0, name.find('.')) == register_name; });
     }
-    /// Registers that were not given as a whole and are not taken for 0.
-    [[nodiscard]] const std::vector<std::pair<std::string, std::uint64_t>>& assumed() const { return assumed_; }
+    /// This field was, or its whole register.
+    [[nodiscard]] bool field_given(std::string_view field) const {
+        return names_.contains(std::string(field)) || names_.contains(std::string(field.substr(0, field.find('.'))));
+    }
+    /// Fields that were not given and are not taken for 0.
+    [[nodiscard]] const std::vector<Fact>& assumed() const { return assumed_; }
     [[nodiscard]] const std::vector<std::string>& unknown() const { return unknown_; }
 
 private:
@@ -110,24 +118,20 @@ private:
 
     waymark::Status build(const ExplainOptions& options, const std::vector<spe::Setting>& settings) {
         spe::Registers& r = state_.regs;
-        std::set<std::string> whole;
-        for (const spe::Setting& setting : settings) {
-            given_.insert(setting.name.substr(0, setting.name.find('.')));
-            if (setting.name.find('.') == setting.name.npos) whole.insert(setting.name);
-        }
+        for (const spe::Setting& setting : settings) names_.insert(setting.name);
         const auto set = [&](const spe::Setting& setting) {
             return setting.name.find('.') == setting.name.npos ? r.set(setting.name, setting.value)
                                                                : r.set_field(setting.name, setting.value);
         };
         // A look at what was given tells whose the buffer most likely is: a kernel at EL2 keeps it.
         for (const spe::Setting& setting : settings) static_cast<void>(set(setting));
-        const bool host = r.hcr_el2.tge || given_.contains("PMSCR_EL2");
+        const bool host = r.hcr_el2.tge || given("PMSCR_EL2");
         r = {};
-        r.scr_el3.ns = true;
-        r.mdcr_el3.nspb = 0b11;
-        if (!host) r.mdcr_el2.e2pb = 0b11;
-        for (const char* const name : {"MDCR_EL2", "MDCR_EL3", "SCR_EL3"})
-            if (!whole.contains(name)) assumed_.emplace_back(name, r.get(name).value_or(0));
+        for (const Fact& fact :
+             {Fact{"MDCR_EL2.E2PB", host ? 0b00U : 0b11U}, {"MDCR_EL3.NSPB", 0b11}, {"SCR_EL3.NS", 1}}) {
+            WM_CHECK(r.set_field(fact.name, fact.value));
+            if (!field_given(fact.name)) assumed_.push_back(fact);
+        }
         for (const spe::Setting& setting : settings) WM_CHECK(set(setting));
         return features_of(options);
     }
@@ -150,14 +154,15 @@ private:
             return Error{Errc::usage, "PSTATE.EL is 3, but EL3 is not implemented (--without EL3)"};
         if (!state_.arch.el2 && state_.regs.pstate.el == spe::EL2)
             return Error{Errc::usage, "PSTATE.EL is 2, but EL2 is not implemented (--without EL2)"};
-        std::erase_if(assumed_,
-                      [&](const auto& a) { return a.first == "MDCR_EL2" ? !state_.arch.el2 : !state_.arch.el3; });
+        std::erase_if(assumed_, [&](const Fact& fact) {
+            return fact.name.starts_with("MDCR_EL2") ? !state_.arch.el2 : !state_.arch.el3;
+        });
         return Nothing{};
     }
 
     State state_;
-    std::set<std::string> given_;
-    std::vector<std::pair<std::string, std::uint64_t>> assumed_;
+    std::set<std::string> names_;  ///< of registers and fields given
+    std::vector<Fact> assumed_;
     std::vector<std::string> unknown_;
 };
 
@@ -180,9 +185,7 @@ std::string facts_text(const Input& input, const auto& facts) {
         const bool is_register = !spe::Registers::canonical(fact.name.substr(0, fact.name.find('.'))).empty();
         if (!out.empty()) out += ", ";
         out += fmt::format("{} = {}", fact.name, value_text(input.state(), fact.name, fact.value));
-        if (is_register && fact.name.find('.') != fact.name.npos && !input.given(fact.name) &&
-            !fact.name.starts_with("PSTATE"))
-            out += " (not given)";
+        if (is_register && !fact.name.starts_with("PSTATE") && !input.field_given(fact.name)) out += " (not given)";
     }
     return out;
 }
@@ -200,9 +203,10 @@ public:
     void print() {
         head();
         samples();
-        out_.print("\nbuffer\n  owner  {} EL{}  {}\n", name(e_.owner.value.state), e_.owner.value.el,
+        out_.print("\nbuffer\n  owner  {:<14}  {}\n",
+                   fmt::format("{} EL{}", name(e_.owner.value.state), e_.owner.value.el),
                    why_text(input_, e_.owner.why));
-        out_.print("  on     {}  {}\n", e_.buffer ? "yes" : "no", why_text(input_, e_.buffer.why));
+        out_.print("  on     {:<14}  {}\n", e_.buffer ? "yes" : "no", why_text(input_, e_.buffer.why));
         accesses();
         for (const spe::Level& level : e_.levels)
             if (level.sampled) record(level);
@@ -215,9 +219,10 @@ private:
         out_.print("Statistical Profiling {}, {} state, functions of the {} revision\n", name(a.version),
                    name(SecurityStateBelowEL3(s_)), a.revision == spe::Revision::first ? "first" : "later");
         std::string assumed;
-        for (const auto& [register_name, value] : input_.assumed())
-            assumed += fmt::format("{}{} as {:#x}", assumed.empty() ? "" : ", ", register_name, value);
-        out_.print("registers that are not given count as 0{}{}\n", assumed.empty() ? "" : "; ", assumed);
+        for (const Fact& fact : input_.assumed())
+            assumed += fmt::format("{}{} as {}", assumed.empty() ? "" : ", ", fact.name,
+                                   value_text(s_, fact.name, fact.value));
+        out_.print("what is not given counts as 0{}{}\n", assumed.empty() ? "" : "; ", assumed);
     }
 
     void samples() {
@@ -251,8 +256,10 @@ private:
             out_.print("  EL0  {}\n", name(spe::SysRegAccess::UNDEFINED));
     }
     void access(unsigned el, std::string_view which, const Decision<spe::SysRegAccess>& d) {
-        out_.print("  EL{}  {}  {:<9}  {}\n", el, which, name(d.value),
-                   d.value == spe::SysRegAccess::OK ? "" : why_text(input_, d.why));
+        if (d.value == spe::SysRegAccess::OK)
+            out_.print("  EL{}  {}  {}\n", el, which, name(d.value));
+        else
+            out_.print("  EL{}  {}  {:<9}  {}\n", el, which, name(d.value), why_text(input_, d.why));
     }
 
     void record(const spe::Level& level) {
@@ -298,8 +305,8 @@ public:
 
     [[nodiscard]] ordered_json of(const spe::Explanation& e) const {
         ordered_json assumed = ordered_json::object(), levels = ordered_json::array(), findings = ordered_json::array();
-        for (const auto& [register_name, value] : input_.assumed())
-            assumed[register_name] = fmt::format("{:#x}", value);
+        for (const Fact& fact : input_.assumed())
+            assumed[std::string(fact.name)] = value_text(s_, fact.name, fact.value);
         for (const spe::Level& level : e.levels) levels.push_back(of(level));
         for (const spe::Finding& finding : e.findings) {
             constexpr std::string_view weights[] = {"stops", "may", "note"};
@@ -389,6 +396,7 @@ Run add_spe(CLI::App& app) {
     auto options = std::make_shared<ExplainOptions>();
     CLI::App& group = *app.add_subcommand("spe", "Statistical Profiling Extension: explain its registers");
     group.require_subcommand(1);
+    group.footer("waymark spe explain --help tells more.");
     CLI::App& command = *group.add_subcommand("explain", "Say why a unit takes samples, or none, from its registers");
     command
         .add_option("SETTING", options->arguments,
@@ -409,12 +417,14 @@ Run add_spe(CLI::App& app) {
     command.add_option("--with", options->with, "Implemented: " + feature_names() + ". May be repeated")
         ->type_name("FEATURE")
         ->check(one_of(names))
+        ->allow_extra_args(false)
         ->take_all();
     command
         .add_option("--without", options->without,
                     "Not implemented. EL2, EL3 and what --spe and PMSIDR_EL1 name are implemented unless left out here")
         ->type_name("FEATURE")
         ->check(one_of(names))
+        ->allow_extra_args(false)
         ->take_all();
     command.add_option("--format", options->format, "text or json")
         ->type_name("NAME")
@@ -435,10 +445,10 @@ Run add_spe(CLI::App& app) {
         "and to where; what a record would hold; and what the filters, the interval and the buffer do to the samples.\n"
         "With PSTATE.EL only that level is asked about.\n"
         "\n"
-        "A register that is not given counts as 0, but three that software below EL3 cannot read or seldom prints:\n"
-        "MDCR_EL3 gives the buffer to Non-secure state, SCR_EL3 is Non-secure, and MDCR_EL2 gives the buffer to EL1, "
-        "or\n"
-        "keeps it for EL2 if HCR_EL2.TGE is 1 or PMSCR_EL2 is given.\n"
+        "What is not given counts as 0, but three fields that software seldom can read or prints: MDCR_EL3.NSPB gives\n"
+        "the buffer to Non-secure state, SCR_EL3.NS is Non-secure, and MDCR_EL2.E2PB gives the buffer to EL1, or keeps "
+        "it\n"
+        "for EL2 if HCR_EL2.TGE is 1 or PMSCR_EL2 is given.\n"
         "\n"
         "  waymark spe explain PMBLIMITR_EL1=0x80001 PMSCR_EL1.E0SPE=1 PMSIRR_EL1=0x1000\n"
         "  waymark spe explain registers.txt --spe v1.2 PMBSR_EL1=0\n"

@@ -228,8 +228,8 @@ private:
             if (!given(r.name)) return;
             for (const Field& field : without_meaning(s_, r.name))
                 add(Weight::note, std::string(r.section),
-                    std::string(r.name) + "." + std::string(field.name) + " is " + field_text(field) +
-                        (field.reserved() ? ", but these bits are RES0" : ", but the feature is not implemented"),
+                    std::string(r.name) + " has " + hex(field.value << field.lo) + " in " + std::string(field.name) +
+                        (field.reserved() ? ", which should be 0" : ", but the feature is not implemented"),
                     {});
         });
     }

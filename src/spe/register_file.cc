@@ -173,10 +173,13 @@ Result<Setting> read_setting(std::string_view name, std::string_view value_text)
                                       named_fields(register_name)};
     auto value = read_value(value_text);
     if (!value) return Error{Errc::usage, full + ": " + value.error().message};
-    if (const auto field = Registers().field(full); field && field->width() < 64 && *value >> field->width() != 0)
+    if (const auto field = Registers().field(full); field && field->width() < 64 && *value >> field->width() != 0) {
+        const bool binary = field->width() > 1 && value_text.find_first_not_of("01") == value_text.npos;
         return Error{Errc::usage, full + " has " + std::to_string(field->width()) +
                                       (field->width() == 1 ? " bit" : " bits") + " and does not hold " +
-                                      shown(value_text)};
+                                      shown(value_text) +
+                                      (binary ? "; binary is written 0b" + std::string(value_text) : "")};
+    }
     return Setting{full, *value};
 }
 
