@@ -8,6 +8,7 @@ build_packages=(
     g++ cmake ninja-build pkg-config
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libcapstone-dev
 )
+example_packages=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
 # clang and its runtime are for the fuzz targets; OpenCSD and the Arm binutils are witnesses the tests compare with;
 # QEMU runs the programs that are recorded.
 test_packages=(
