@@ -118,7 +118,7 @@ int main(int argc, char** argv)
     write_to(page);
     const unsigned results = undefined_in_thumb(1) + undefined_in_arm(2);
 
-    const struct itimerval every = {{0, 2000}, {0, 2000}};
+    const struct itimerval every = {{0, 1000}, {0, 1000}};
     setitimer(ITIMER_REAL, &every, NULL);
     unsigned rounds = 0, sum = 0;
     while (ticks < wanted || rounds == 0) {
