@@ -65,6 +65,7 @@ public:
         taken.cycle = cycle;
         model_.exception(taken);
     }
+    void wait(std::uint64_t cycle) override { model_.wait(cycle); }
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }

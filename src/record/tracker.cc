@@ -115,6 +115,7 @@ void Tracker::resolve(Place place) {
 void Tracker::exception(std::uint32_t number, std::optional<Place> back, Place handler) {
     if (away_) return;
     // Without `back` the exception came from an instruction that ran, so no waypoint stands open.
+    wait();
     if (pending_) resolve(back.value_or(handler));
     interrupt(number, handler);
     away_ = false;
@@ -126,8 +127,16 @@ void Tracker::state(const State& state) {
     if (unit_ != nullptr) unit_->state(state);
 }
 
+void Tracker::wait() {
+    // QEMU ends the block there; only a system waits.
+    if (!system_ || pending_ || last_special_ != Special::wait) return;
+    unit_->wait(clock_.cycle);
+    last_special_ = Special::none;
+}
+
 void Tracker::arrive(Place place) {
     if (!away_) {
+        wait();
         // With -icount QEMU leaves a block in front of an access to a device, makes the access, and says nothing of it.
         if (stopped_ && !pending_ && place == Place{here().address + stopped_bytes_, start_.isa}) {
             straight_.bytes += stopped_bytes_;

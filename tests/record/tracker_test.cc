@@ -30,6 +30,7 @@ public:
         add("exception {} after {} ({}){} @{}", number, before.bytes, before.last_bytes,
             handler ? fmt::format(" to {:x}", handler->address.value) : "", cycle);
     }
+    void wait(std::uint64_t cycle) override { add("wait @{}", cycle); }
     void resume(Place next, std::uint64_t cycle) override { add("resume {:x} @{}", next.address.value, cycle); }
     void finish() override { add("finish"); }
     [[nodiscard]] std::uint64_t lost() const override { return lost_; }
@@ -237,6 +238,18 @@ TEST(TrackerOfASystem, HandlersAreTraced) {
               (Lines{"start 8000 @0", "state S ", "exception 10 after 8 (4) to 8 @2",
                      "exception 15 after 0 (0) to 1c @2", "E 20+4 -> 8 A32 @4", "E c+4 -> c A32 @6", "finish"}));
     EXPECT_EQ(c.truth.instructions, 6U);
+}
+
+TEST(TrackerOfASystem, WaitsForAnInterrupt) {
+    constexpr std::uint32_t wfi = 0xe320f003;
+    for (const bool system : {false, true}) {
+        Case c(system);
+        c.run(arm(0x8000, {nop, wfi}));
+        c.run(arm(0x8008, {b_self}));
+        c.run(arm(0x8008, {b_self}));
+        EXPECT_EQ(c.finish(), system ? (Lines{"start 8000 @0", "wait @2", "E 8008+8 -> 8008 A32 @3", "finish"})
+                                     : (Lines{"start 8000 @0", "E 8008+8 -> 8008 A32 @3", "finish"}));
+    }
 }
 
 TEST(TrackerOfASystem, AnAbortStopsItsBlock) {

@@ -56,6 +56,7 @@ private:
 
     void waypoint(bool passed, Place next);
     void resolve(Place place);
+    void wait();
     void unseen_exception(Place place);
     void interrupt(std::uint32_t number, std::optional<Place> handler);
     void close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before);

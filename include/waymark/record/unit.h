@@ -54,6 +54,8 @@ public:
     /// recorded, up to `resume`.
     virtual void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
                            std::uint64_t cycle) = 0;
+    /// The processor waits for an interrupt (WFI) among what ran since the last waypoint.
+    virtual void wait(std::uint64_t cycle) = 0;
     virtual void resume(Place next, std::uint64_t cycle) = 0;
     virtual void finish() = 0;
     /// Waypoints and exceptions it lost to a full FIFO so far.
