@@ -2,7 +2,7 @@
 #include "board.h"
 #include "handlers.h"
 
-enum { enough_ticks = 20, least_rounds = 4, numbers = 400 };
+enum { enough_ticks = 20, least_rounds = 4, numbers = 150 };
 
 static inline void print(const char* text)
 {

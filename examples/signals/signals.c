@@ -9,15 +9,21 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-static volatile sig_atomic_t ticks, inner, mended, stepped, jumps;
+static volatile sig_atomic_t ticks, wanted, inner, mended, stepped, jumps;
 static sigjmp_buf back;
 static char* page;
 static volatile enum { leave, mend } on_fault;
 
+static void set_timer(int microseconds)
+{
+    const struct itimerval every = {{0, microseconds}, {0, microseconds}};
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
 static void on_tick(int number)
 {
     (void)number;
-    ++ticks;
+    if (++ticks == wanted) set_timer(0);
     if (ticks % 2 == 0) raise(SIGUSR1);
 }
 
@@ -94,7 +100,8 @@ __attribute__((noinline)) static void write_to(volatile char* where)
 
 int main(int argc, char** argv)
 {
-    const int wanted = argc > 1 ? atoi(argv[1]) : 6;
+    wanted = argc > 1 ? atoi(argv[1]) : 6;
+    const int microseconds = argc > 2 ? atoi(argv[2]) : 1000;
     static char stack[65536];
     const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&alternative, NULL);
@@ -118,15 +125,12 @@ int main(int argc, char** argv)
     write_to(page);
     const unsigned results = undefined_in_thumb(1) + undefined_in_arm(2);
 
-    const struct itimerval every = {{0, 1000}, {0, 1000}};
-    setitimer(ITIMER_REAL, &every, NULL);
+    set_timer(microseconds);
     unsigned rounds = 0, sum = 0;
     while (ticks < wanted || rounds == 0) {
         for (unsigned n = 1; n <= 50; ++n) sum += collatz(n);
         ++rounds;
     }
-    const struct itimerval never = {{0, 0}, {0, 0}};
-    setitimer(ITIMER_REAL, &never, NULL);
 
     const int good = jumps == 3 && mended == 1 && stepped == 2 && results == 203 && inner == ticks / 2 && sum % rounds == 0;
     printf("left by a jump %d, mended %d, stepped over %d, timer %d, within the timer's %d: %s\n", (int)jumps,
