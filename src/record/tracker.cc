@@ -255,6 +255,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
                             std::uint64_t limit, std::uint32_t& held) {
     if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none || start_.address.value > 0xffffffff)
         return 0;
+    if (pending_ && pending_instruction_.waypoint == isa::Waypoint::barrier) return 0;
     const isa::Instruction* branch = pending_ ? &pending_instruction_ : nullptr;
     std::uint64_t branch_address = pending_address_.value, cycle = clock_.cycle;
     auto start = static_cast<std::uint32_t>(start_.address.value);
