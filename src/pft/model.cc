@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "resources.h"
@@ -24,6 +25,8 @@ public:
         choices_.return_stack_depth =
             std::min(choices_.return_stack_depth, static_cast<std::uint8_t>(return_stack_.size()));
         if (choices_.fifo_bytes != 0) choices_.fifo_bytes = std::max(choices_.fifo_bytes, least_fifo_bytes);
+        ordinary_config_ = !config_.cycle_accurate && !config_.timestamps && !config_.branch_broadcast &&
+                           !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
     }
 
     // ---- execution; each begins with what the waypoint before it left to be sent
@@ -62,6 +65,27 @@ public:
         if (bytes_before != 0 && w.address != position_.address)
             executed({w.address - bytes_before, w.isa}, bytes_before);
         waypoint(w);
+    }
+
+    std::size_t retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp) {
+        const std::uint64_t overflowed = counts_.overflowed;
+        std::size_t taken = 0;
+        while (taken < blocks.size() && counts_.overflowed == overflowed) {
+            if (ordinary(ns, hyp)) taken += retire_ordinary(blocks.subspan(taken));
+            if (taken == blocks.size()) break;
+            const RetiredBlock& b = blocks[taken++];
+            Retired w;
+            w.address = {b.address};
+            w.isa = b.isa;
+            w.instruction = *b.instruction;
+            w.passed = b.passed;
+            w.next = {{b.next}, b.next_isa};
+            w.ns = ns;
+            w.hyp = hyp;
+            w.cycle = b.cycle;
+            retire_block(w, b.bytes_before);
+        }
+        return taken;
     }
 
     /// 5.3, "Waypoint instruction"; the numbers are its rules.
@@ -363,6 +387,100 @@ private:
         } else if (last_) {
             begin_at(position_);  // its I-sync gives the first instruction that may be seen
         }
+    }
+
+    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it
+
+    /// Tracing is on, execution stands at the start of a block, and nothing is pending or different from what was sent.
+    [[nodiscard]] bool ordinary(bool ns, bool hyp) const {
+        if (!ordinary_config_ || !tracing_ || programming_ || in_debug_ || prohibited_ || last_) return false;
+        if (isync_pending_ || sync_requested_ || vmid_pending_ || timestamp_pending_ || trigger_pending_) return false;
+        if (state_of(ns, hyp) != State{ns_, hyp_} || ns_ != sent_ns_ || hyp_ != sent_hyp_ || prohibited(ns_))
+            return false;
+        if (new_context_id_ != context_id_ || new_vmid_ != vmid_ || context_id_ != sent_context_id_) return false;
+        return base_ == other_base_ && (start_.isa == Isa::a32 || start_.isa == Isa::t32) && base_.isa == start_.isa;
+    }
+
+    /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
+    /// waypoint(), and so is the state it leaves.
+    std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
+        constexpr std::size_t most_bytes = 5;  // of a block: atoms, then an address
+        constexpr std::size_t most_blocks = 400;
+        std::array<std::uint8_t, most_blocks * most_bytes> bytes;
+        std::uint8_t* out = bytes.data();
+        blocks = blocks.first(std::min(blocks.size(), most_blocks));
+        // A block that finds more bytes sent than this first asks for synchronisation.
+        const std::uint64_t wanted = registers_.syncfr.value, room = wanted > sync_bytes_ ? wanted - sync_bytes_ : 0;
+        const std::uint8_t* const sync =
+            wanted == 0 || room > bytes.size() ? bytes.data() + bytes.size() : bytes.data() + room;
+        const Isa isa = start_.isa;
+        auto start = static_cast<std::uint32_t>(start_.address.value);
+        auto base = static_cast<std::uint32_t>(base_.address.value);
+        // Atoms with the marker before them, as they are sent.
+        std::uint32_t atoms = 1U << atoms_.count | atoms_.n;
+        const unsigned shift = address_shift(isa);
+        std::size_t taken = 0;
+        for (const RetiredBlock& b : blocks) {
+            const isa::Instruction& i = *b.instruction;
+            if (out >= sync || b.isa != isa || b.next_isa != isa || b.address < start ||
+                b.address + i.bytes - start > 4096 || i.exception_return) [[unlikely]]
+                break;
+            const std::uint32_t behind = b.address + i.bytes;
+            if (i.waypoint == Waypoint::barrier || behind < b.address) [[unlikely]]
+                break;
+            if (i.waypoint == Waypoint::direct || !b.passed || returned_by_stack(b, isa)) {
+                atoms = atoms << 1 | (b.passed ? 0U : 1U);
+                if (atoms >= 32) {
+                    *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
+                    atoms = 1;
+                }
+            } else {
+                std::uint32_t left = b.next >> shift, differs = (b.next ^ base) >> shift;
+                if (differs >> target_bits(4) != 0) [[unlikely]]
+                    break;
+                if (atoms != 1) *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
+                atoms = 1;
+                std::uint32_t byte = 1 | (left & 0x3f) << 1;
+                bool more = differs >> 6 != 0;
+                for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
+                    *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                    more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
+                    byte = left & (more ? 0x7f : 0x3f);
+                }
+                *out++ = static_cast<std::uint8_t>(byte);
+                base = b.next;
+            }
+            if (i.link && b.passed) push({{{behind}, isa}, sent_ns_, true});
+            start = b.passed ? b.next : behind;
+            ++taken;
+        }
+        if (taken == 0) return 0;
+        const RetiredBlock& last = blocks[taken - 1];
+        counts_.instructions += 2 * taken;
+        counts_.waypoints += taken;
+        traced_since_timestamp_ = unsettled_ = true;
+        now_ = std::max(now_, last.cycle);
+        last_cycle_ = last.cycle;
+        start_ = position_ = {{start}, isa};
+        base_ = other_base_ = {{base}, isa};
+        atoms_.count = static_cast<std::uint8_t>(std::bit_width(atoms) - 1);
+        atoms_.n = static_cast<std::uint8_t>(atoms & ~(1U << atoms_.count));
+        if (out != bytes.data()) {
+            const auto count = static_cast<std::size_t>(out - bytes.data());
+            trace_.write({bytes.data(), count});
+            sync_bytes_ += count;
+            counts_.bytes += count;
+            sent_count_base_ = count_base_;
+        }
+        return taken;
+    }
+    /// The part of needs_packet() where the state does not change; false: a packet.
+    bool returned_by_stack(const RetiredBlock& b, Isa isa) {
+        if (!config_.return_stack || stack_size_ == 0) return false;
+        const StackEntry& top = return_stack_[stack_top_];
+        if (!top.certain || top.place != Place{{b.next}, isa} || top.ns != ns_) return false;
+        pop();
+        return true;
     }
 
     // ---- whether a block is traced
@@ -737,6 +855,7 @@ private:
     const Config config_;
     const Registers registers_;
     ModelChoices choices_;
+    bool ordinary_config_ = false;  // neither counts nor times, and nothing that resources or a FIFO decide
     ByteSink& trace_;
     Resources resources_;
     ModelCounts counts_;
@@ -790,6 +909,9 @@ void Model::run(std::uint32_t bytes, std::uint8_t last_bytes, std::uint64_t cycl
 }
 void Model::retire_block(const Retired& waypoint, std::uint8_t bytes_before) {
     machine_->retire_block(waypoint, bytes_before);
+}
+std::size_t Model::retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp) {
+    return machine_->retire_blocks(blocks, ns, hyp);
 }
 void Model::exception(const ExceptionTaken& taken) { machine_->exception(taken); }
 void Model::discontinuity(const Arrival& next) { machine_->discontinuity(next); }

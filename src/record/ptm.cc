@@ -52,6 +52,9 @@ public:
         retired.cycle = cycle;
         model_.retire_block(retired, before.bytes == 0 ? std::uint8_t{0} : before.last_bytes);
     }
+    std::size_t waypoints(Place, std::span<const pft::RetiredBlock> blocks) override {
+        return model_.retire_blocks(blocks, state_.ns, state_.hyp);
+    }
     void state(const State& state) override { state_ = state; }
     void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
                    std::uint64_t cycle) override {

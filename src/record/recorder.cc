@@ -102,7 +102,11 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
                                       part.instructions,
                                       part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
                                       {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
-                if (part.id >= blocks_.size()) blocks_.resize(part.id + 1);
+                if (part.id >= blocks_.size()) {
+                    blocks_.resize(part.id + 1);
+                    rows_.resize(blocks_.size());
+                }
+                rows_[part.id] = {};
                 blocks_[part.id].definition = std::move(definition);
             }
         } else if (kind == PartKind::page && words * 4 >= sizeof(PagePart) + page_bytes) {
@@ -118,7 +122,12 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     if (recorded_.stopped || failure_) return;
     Thread& t = thread(number);
     constexpr std::uint32_t whole = 0xffffffff;
-    for (const std::uint32_t word : chunk) {
+    const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
+    for (;;) {
+        chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
+        if (chunk.empty()) break;
+        const std::uint32_t word = chunk.front();
+        chunk = chunk.subspan(1);
         if (word <= words::max_block) {
             settle(t, whole, false);
             t.held = word;
@@ -299,6 +308,8 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         }
         images_.add(code.address, code.bytes);
         block.epoch = recorded_.epochs;
+        const bool stops = options_.stop_at && *options_.stop_at >= code.address && *options_.stop_at < code.end();
+        if (!stops) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
     }
     if (code.instructions.empty()) {
         // A system's block without instructions is a place where nothing can be fetched: an exception follows.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -246,6 +247,137 @@ TEST(Model, BothDecodersGiveWhatRan) {
                 static_cast<unsigned long long>(totals.counts.overflowed),
                 static_cast<unsigned long long>(totals.counts.overflows),
                 static_cast<unsigned long long>(totals.elements), static_cast<unsigned long long>(totals.timestamps));
+}
+
+// ---- many blocks at once
+
+/// Blocks of an invented program, which needs no code: the model is told what its instructions are.
+struct Invented {
+    struct Block {
+        std::uint32_t address;
+        Isa isa;
+        std::uint8_t bytes_before;
+        isa::Instruction end;
+    };
+    std::vector<Block> blocks;
+};
+
+Invented invent(synthetic::Random& random) {
+    Invented out;
+    const bool mixed = random.half(), far = random.chance(2000);
+    const Isa only = random.half() ? Isa::a32 : Isa::t32;
+    for (unsigned n = 0; n < 40; ++n) {
+        const Isa isa = mixed && random.chance(1500) ? pick(random, {Isa::a32, Isa::t32, Isa::tee}) : only;
+        Invented::Block b;
+        b.isa = isa;
+        b.address = (random.chance(2000) || far ? random.below(0x7fffffff) : 0x8000 + random.below(0x4000)) & ~3U;
+        b.end.bytes = isa == Isa::a32 || random.half() ? 4 : 2;
+        const std::uint32_t kind = random.below(100);
+        b.end.waypoint = kind < 55   ? isa::Waypoint::direct
+                         : kind < 97 ? isa::Waypoint::indirect
+                                     : isa::Waypoint::barrier;
+        b.end.link = b.end.waypoint != isa::Waypoint::barrier && random.chance(3000);
+        b.end.exception_return = b.end.waypoint == isa::Waypoint::indirect && random.chance(500);
+        b.bytes_before = random.half() ? 0 : b.end.bytes;
+        out.blocks.push_back(b);
+    }
+    return out;
+}
+
+// The quick way against the one that follows section 5.3: the same bytes, counts and losses, whatever comes between.
+TEST(Model, ManyBlocksAtOnceGiveTheSame) {
+    std::uint64_t together = 0, lost = 0;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        synthetic::Random random(seed * 77773 + 5);
+        ModelConfig config = random_model(random);
+        if (!random.chance(2000)) config.registers.teevr = Registers{}.teevr;
+        if (!random.chance(3000)) config.registers.cr.cycle_accurate = config.registers.cr.timestamps = false;
+        if (!random.chance(3000)) config.registers.cr.vmid_trace = false;
+        if (random.half()) config.choices.fifo_bytes = 0;
+        if (random.chance(1000)) config.registers.syncfr.value = 1 + random.below(20);
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        const Invented program = invent(random);
+        ByteCollector one_trace, many_trace;
+        Model one(config, one_trace), many(config, many_trace);
+        std::uint64_t cycle = 0;
+        bool ns = true, hyp = false;
+        Place at{{program.blocks[0].address}, program.blocks[0].isa};
+        const auto both = [&](auto&& f) {
+            f(one);
+            f(many);
+        };
+        both([&](Model& m) { m.start({at, ns, hyp, cycle}); });
+        std::vector<std::uint32_t> calls;
+        for (unsigned event = 0; event < 60; ++event) {
+            std::vector<RetiredBlock> batch;
+            for (std::uint32_t left = random.below(random.half() ? 5 : 400); left > 0; --left) {
+                const Invented::Block* end = &program.blocks[random.below(40)];
+                std::uint32_t start = static_cast<std::uint32_t>(at.address.value);
+                RetiredBlock b;
+                b.instruction = &end->end;
+                // Mostly shortly behind where execution stands, now and then far, now and then not there at all.
+                const std::uint32_t far = random.below(100);
+                b.bytes_before = end->bytes_before;
+                b.address = far == 0   ? end->address
+                            : far == 1 ? start + 4096 + random.below(16) * 4
+                                       : start + (end->bytes_before == 0 ? 0U : 4U * (1 + random.below(6)));
+                b.isa = far == 0 ? end->isa : at.isa;
+                b.cycle = cycle += 1 + random.below(9);
+                b.passed = random.chance(6000);
+                const Invented::Block& next = program.blocks[random.below(40)];
+                b.next = next.address;
+                b.next_isa = random.chance(100) ? next.isa : b.isa;
+                if (end->end.link && b.passed) calls.push_back(b.address + end->end.bytes);
+                if (end->end.waypoint == isa::Waypoint::indirect && b.passed && !calls.empty() && random.half()) {
+                    b.next = calls.back();
+                    calls.pop_back();
+                }
+                at = b.passed ? Place{{b.next}, b.next_isa} : Place{{b.address + end->end.bytes}, b.isa};
+                batch.push_back(b);
+            }
+            for (const RetiredBlock& b : batch) {
+                one.retire_block(
+                    {{b.address}, b.isa, *b.instruction, b.passed, false, {{b.next}, b.next_isa}, ns, hyp, b.cycle},
+                    b.bytes_before);
+            }
+            for (std::span<const RetiredBlock> rest = batch; !rest.empty();) {
+                const std::uint64_t before = many.counts().overflowed;
+                const std::size_t taken = many.retire_blocks(rest, ns, hyp);
+                ASSERT_NE(taken, 0U);
+                ASSERT_TRUE(taken == rest.size() || many.counts().overflowed != before);
+                rest = rest.subspan(taken);
+            }
+            together += batch.size();
+            ASSERT_EQ(many.counts(), one.counts()) << "event " << event;
+            ASSERT_EQ(many.tracing(), one.tracing());
+            switch (random.below(12)) {
+                case 0: both([&](Model& m) { m.set_context_id(seed & 1 ? event : 7); }); break;
+                case 1: both([&](Model& m) { m.set_vmid(static_cast<std::uint8_t>(event)); }); break;
+                case 2: both([&](Model& m) { m.request_sync(); }); break;
+                case 3: both([&](Model& m) { m.run(8, 4, cycle); }), at.address.value += 8; break;
+                case 4:
+                    both([&](Model& m) { m.exception({14, {{0x18}, Isa::a32}, ns, hyp, cycle, {}, 4}); });
+                    at = {{0x18}, Isa::a32};
+                    break;
+                case 5:
+                    at = {{program.blocks[event % 40].address}, program.blocks[event % 40].isa};
+                    both([&](Model& m) { m.discontinuity({at, ns, hyp, cycle}); });
+                    break;
+                case 6: ns = !random.chance(2000), hyp = random.chance(1000); break;
+                case 7: both([](Model& m) { m.flush(); }); break;
+                case 8: both([](Model& m) { m.set_external_input(1, true); }); break;
+                case 9: both([&](Model& m) { m.set_authentication({true, event % 5 != 0}); }); break;
+                case 10: both([](Model& m) { m.clock_changed(); }); break;
+                default: break;
+            }
+        }
+        both([](Model& m) { m.finish(); });
+        ASSERT_EQ(many_trace.bytes(), one_trace.bytes());
+        ASSERT_EQ(many.counts(), one.counts());
+        lost += one.counts().overflowed;
+    }
+    std::printf("%llu blocks, %llu lost\n", static_cast<unsigned long long>(together),
+                static_cast<unsigned long long>(lost));
 }
 
 // ---- bytes worked out by hand
