@@ -398,8 +398,10 @@ private:
         if (state_of(ns, hyp) != State{ns_, hyp_} || ns_ != sent_ns_ || hyp_ != sent_hyp_ || prohibited(ns_))
             return false;
         if (new_context_id_ != context_id_ || new_vmid_ != vmid_ || context_id_ != sent_context_id_) return false;
-        return base_ == other_base_ && (start_.isa == Isa::a32 || start_.isa == Isa::t32) && base_.isa == start_.isa;
+        return base_ == other_base_ && simple(start_.isa) && simple(base_.isa);
     }
+    /// AltISA is 0 and an I-sync is not needed.
+    static constexpr bool simple(Isa isa) { return isa == Isa::a32 || isa == Isa::t32; }
 
     /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
     /// waypoint(), and so is the state it leaves.
@@ -413,30 +415,30 @@ private:
         const std::uint64_t wanted = registers_.syncfr.value, room = wanted > sync_bytes_ ? wanted - sync_bytes_ : 0;
         const std::uint8_t* const sync =
             wanted == 0 || room > bytes.size() ? bytes.data() + bytes.size() : bytes.data() + room;
-        const Isa isa = start_.isa;
+        Isa isa = start_.isa, base_isa = base_.isa;
         auto start = static_cast<std::uint32_t>(start_.address.value);
         auto base = static_cast<std::uint32_t>(base_.address.value);
         // Atoms with the marker before them, as they are sent.
         std::uint32_t atoms = 1U << atoms_.count | atoms_.n;
-        const unsigned shift = address_shift(isa);
         std::size_t taken = 0;
         for (const RetiredBlock& b : blocks) {
             const isa::Instruction& i = *b.instruction;
-            if (out >= sync || b.isa != isa || b.next_isa != isa || b.address < start ||
+            if (out >= sync || b.isa != isa || !simple(b.next_isa) || b.address < start ||
                 b.address + i.bytes - start > 4096 || i.exception_return) [[unlikely]]
                 break;
             const std::uint32_t behind = b.address + i.bytes;
             if (i.waypoint == Waypoint::barrier || behind < b.address) [[unlikely]]
                 break;
-            if (i.waypoint == Waypoint::direct || !b.passed || returned_by_stack(b, isa)) {
+            if (i.waypoint == Waypoint::direct || !b.passed || returned_by_stack(b)) {
                 atoms = atoms << 1 | (b.passed ? 0U : 1U);
                 if (atoms >= 32) {
                     *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
                     atoms = 1;
                 }
             } else {
+                const unsigned shift = address_shift(b.next_isa);
                 std::uint32_t left = b.next >> shift, differs = (b.next ^ base) >> shift;
-                if (differs >> target_bits(4) != 0) [[unlikely]]
+                if (b.next_isa != base_isa || differs >> target_bits(4) != 0) [[unlikely]]
                     break;
                 if (atoms != 1) *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
                 atoms = 1;
@@ -452,6 +454,7 @@ private:
             }
             if (i.link && b.passed) push({{{behind}, isa}, sent_ns_, true});
             start = b.passed ? b.next : behind;
+            isa = b.passed ? b.next_isa : isa;
             ++taken;
         }
         if (taken == 0) return 0;
@@ -462,7 +465,7 @@ private:
         now_ = std::max(now_, last.cycle);
         last_cycle_ = last.cycle;
         start_ = position_ = {{start}, isa};
-        base_ = other_base_ = {{base}, isa};
+        base_ = other_base_ = {{base}, base_isa};
         atoms_.count = static_cast<std::uint8_t>(std::bit_width(atoms) - 1);
         atoms_.n = static_cast<std::uint8_t>(atoms & ~(1U << atoms_.count));
         if (out != bytes.data()) {
@@ -475,10 +478,10 @@ private:
         return taken;
     }
     /// The part of needs_packet() where the state does not change; false: a packet.
-    bool returned_by_stack(const RetiredBlock& b, Isa isa) {
+    bool returned_by_stack(const RetiredBlock& b) {
         if (!config_.return_stack || stack_size_ == 0) return false;
         const StackEntry& top = return_stack_[stack_top_];
-        if (!top.certain || top.place != Place{{b.next}, isa} || top.ns != ns_) return false;
+        if (!top.certain || top.place != Place{{b.next}, b.next_isa} || top.ns != ns_) return false;
         pop();
         return true;
     }
