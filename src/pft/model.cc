@@ -411,6 +411,7 @@ private:
 
     /// 5.5: the first output after the Programming bit was cleared is an A-sync; a pending request is satisfied too.
     void trace_on() {
+        if (sync_due()) sync_requested_ = true;  // since tracing went off, or overflows kept it from being asked for
         const bool whole = sync_requested_ || isync_pending_ || whole_timestamp_due_;
         const bool overflowed = restart_ == ISyncReason::overflow_restart;
         if (!async_sent_ || sync_requested_ || (overflowed && choices_.overflow_async)) send_async();
@@ -486,8 +487,11 @@ private:
             send(Trigger{});
         }
     }
+    [[nodiscard]] bool sync_due() const {
+        return registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value;
+    }
     void periodic_request() {
-        if (registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value) {
+        if (sync_due()) {
             const bool unfinished = isync_pending_ || sync_requested_;
             sync_requested_ = true;
             if (unfinished && !registers_.auxcr.no_forced_overflow) return forced_overflow();
@@ -541,7 +545,10 @@ private:
 
     template <class P>
     void send(const P& packet) {
-        if (draining_) return;
+        if (draining_) {
+            count_base_ = sent_count_base_;  // the cycles it counted are still to be told
+            return;
+        }
         encode(group_, packet, config_);
         if (!grouping_) commit();
     }

@@ -394,6 +394,46 @@ TEST(Model, ARestartSendsTheWholeTimestamp) {  // 5.5: the base of the next may 
     EXPECT_EQ(u.sent(), hex("08 00 80 10 00 41  42 81 80 80 80 80 80 80 80 00  84"));
 }
 
+TEST(Model, NoCyclesAreLostWithAnASyncThatDoesNotFit) {  // 5.5: the count of the I-sync behind it was not sent
+    Unit u(with([](Registers& r, ModelChoices& c) {
+        r.cr.cycle_accurate = true;
+        r.tecr1 = from_value<Etmtecr1>(1);
+        r.acvr[0].value = 0x8000;
+        r.acvr[1].value = 0x8100;
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1;
+    }));
+    u.start(0x8000).cycles(1).direct(0x8000).cycles(1);
+    for (int i = 0; i < 9; ++i) u.direct(0x8000);
+    u.direct(0x9000).cycles(1).skip().model().request_sync();
+    u.direct(0x8000).cycles(3).direct(0x8000);  // 22 bytes are in: its A-sync overflows
+    EXPECT_EQ(u.sent(), hex(""));
+    EXPECT_EQ(u.model().counts().overflows, 1U);
+    u.cycles(100).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 41 90  d0 06"));
+}
+
+TEST(Model, SynchronisationIsDueHoweverOftenTheFifoFills) {  // 5.5
+    Unit u(with([](Registers& r, ModelChoices& c) {
+        r.syncfr.value = 40;
+        r.cr.timestamps = r.cr.vmid_trace = r.cr.cycle_accurate = true;  // more than fits behind an I-sync
+        r.cr.context_id_size = 3;
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1;
+    }));
+    u.start(0x8000).direct(0x8000);
+    for (int i = 0; i < 20; ++i) u.cycles(100).direct(0x8000);
+    unsigned asyncs = 0;
+    Config config = plain().packets();
+    config.cycle_accurate = true;
+    config.context_id_bytes = 4;
+    for (const auto& item : test::collect(u.sent(), config).items) asyncs += item.text.starts_with("A-SYNC");
+    EXPECT_GE(u.model().counts().overflows, 10U);
+    EXPECT_GE(asyncs, 4U);
+}
+
 TEST(Model, AWaypointUpdateAndItsExceptionAreNotSplitByAnOverflow) {  // 5.5
     Unit u(with([](Registers&, ModelChoices& c) {
         c.fifo_bytes = 24;
