@@ -35,6 +35,8 @@ std::size_t write_all(int file, Bytes bytes) {
     return done;
 }
 
+State state_of(std::uint32_t bits) { return {(bits & words::ns) != 0, (bits & words::hyp) != 0}; }
+
 /// The description is text in an ini file, which cannot hold everything a command line can.
 std::string ini_text(std::string text) {
     for (char& c : text)
@@ -81,7 +83,7 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     const auto found = threads_.find(number);
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
-    return threads_.try_emplace(number, number, clock_).first->second;
+    return threads_.try_emplace(number, number, clock_, options_.system).first->second;
 }
 
 void Recorder::definitions(std::span<const std::uint32_t> parts) {
@@ -132,6 +134,18 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                 settle(t, whole, false);
                 close_stream(t);
                 break;
+            case words::exception:
+                t.exception = word & words::value_mask;
+                t.halves.clear();
+                break;
+            case words::half:
+                t.halves.push_back(word & words::value_mask);
+                if (t.halves.size() == 5) exception(t);
+                break;
+            case words::state:
+                settle(t, whole, false);
+                t.tracker.state(state_of(word));
+                break;
             default: break;
         }
     }
@@ -159,11 +173,90 @@ Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
     Block& block = blocks_[id];
     if (!block.definition) return block;
     const auto isa = instruction_set(*block.definition);
-    block.code = understand(*block.definition,
-                            isa ? *isa : t.tracker.arriving(block.definition->address).value_or(isa::Isa::a32),
+    block.code = understand(*block.definition, isa ? *isa : arriving(t, block.definition->address),
                             decode_options(options_.ptm));
     block.definition.reset();
+    if (options_.system) block_isas_.insert_or_assign(block.code.address.value, block.code.isa);
     return block;
+}
+
+isa::Isa Recorder::isa_at(const Thread& t, Address address) const {
+    if (address.value % 4 != 0) return isa::Isa::t32;
+    if (const auto known = block_isas_.find(address.value); known != block_isas_.end()) return known->second;
+    if (options_.instruction_set)
+        if (const auto told = options_.instruction_set(address)) return *told;
+    return t.tracker.isa();
+}
+
+isa::Isa Recorder::arriving(const Thread& t, Address address) const {
+    if (const auto told = t.tracker.arriving(address)) return *told;
+    if (options_.instruction_set) return options_.instruction_set(address).value_or(isa::Isa::a32);
+    return isa::Isa::a32;
+}
+
+void Recorder::exception(Thread& t) {
+    const Address link{t.halves[0] | t.halves[1] << 16}, vector{t.halves[2] | t.halves[3] << 16};
+    const std::uint32_t number = t.exception, state = t.halves[4];
+    t.halves.clear();
+    // What the link register holds: the Architecture Reference Manual's table of exception return offsets.
+    enum QemuException : std::uint32_t {
+        undefined = 1,
+        supervisor_call,
+        prefetch_abort,
+        data_abort,
+        irq,
+        fiq,
+        breakpoint,
+        hypervisor_call = 11,
+        hyp_trap,
+        secure_monitor_call,
+        virtual_irq,
+        virtual_fiq,
+        virtual_serror = 24
+    };
+    constexpr std::uint32_t whole = 0xffffffff;
+    std::uint32_t pft = 0;
+    std::optional<Address> back;
+    switch (number) {
+        case undefined: pft = 9; break;
+        case supervisor_call: pft = 10; break;
+        case breakpoint: pft = 11; break;
+        case prefetch_abort:
+            pft = 11;
+            back = Address{link.value - 4};
+            break;
+        case data_abort:
+            pft = 12;
+            back = Address{link.value - 8};
+            break;
+        case irq:
+        case virtual_irq:
+            pft = 14;
+            back = Address{link.value - 4};
+            break;
+        case fiq:
+        case virtual_fiq:
+            pft = 15;
+            back = Address{link.value - 4};
+            break;
+        case hypervisor_call:
+        case hyp_trap: pft = 3; break;
+        case secure_monitor_call: pft = 2; break;
+        case virtual_serror: pft = 4; break;
+        default: pft = 13; break;
+    }
+    std::uint32_t end = whole;
+    if (number == data_abort && t.held != 0 && t.held < blocks_.size()) {
+        const Code& code = known(t, t.held).code;
+        for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
+            if (code.address + code.instructions[i].offset == *back) end = i;
+    }
+    settle(t, end, end != whole);
+    if (!t.tracker.attached() || recorded_.stopped) return;
+    std::optional<Place> place;
+    if (back) place = Place{*back, isa_at(t, *back)};
+    t.tracker.state(state_of(state));
+    t.tracker.exception(pft, place, {vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
 }
 
 void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
@@ -194,7 +287,12 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     t.tracker.arrive(place);
     if (block.epoch != recorded_.epochs) {
         if (!images_.fits(code.address, code.bytes)) {
-            ++recorded_.code_changes;
+            if (++recorded_.code_changes > options_.limit_changes) {
+                --recorded_.code_changes;
+                recorded_.changed_too_often = true;
+                stop();
+                return;
+            }
             new_epoch();
             open_stream(t);
             t.tracker.arrive(place);
@@ -203,7 +301,8 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         block.epoch = recorded_.epochs;
     }
     if (code.instructions.empty()) {
-        t.tracker.leave();
+        // A system's block without instructions is a place where nothing can be fetched: an exception follows.
+        if (!options_.system) t.tracker.leave();
         return;
     }
     t.tracker.run(code, first, end, stopped);
@@ -225,8 +324,9 @@ void Recorder::open_stream(Thread& t) {
     t.stream = std::make_unique<Stream>();
     Stream& s = *t.stream;
     s.id = {next_id_++};
-    s.name = fmt::format("PTM_{}{}", t.number, suffix);
-    const std::string core = fmt::format("thread_{}{}", t.number, suffix);
+    const std::uint32_t shown = options_.system ? t.number - 1 : t.number;
+    s.name = fmt::format("PTM_{}{}", shown, suffix);
+    const std::string core = fmt::format("{}_{}{}", options_.system ? "core" : "thread", shown, suffix);
     s.unit = make_ptm(options_.ptm, t.number, s.trace);
     capture_.cores.push_back({.name = core, .type = core_type(options_.ptm)});
     capture_.sources.push_back({.name = s.name,
@@ -376,6 +476,8 @@ Recorded Recorder::recorded() const {
     for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
     r.trace_bytes = trace_bytes_ + frames_.size();
     r.code_bytes = images_.bytes();
+    for (const auto& [number, t] : threads_)
+        if (t.tracker.unknown_vector()) r.unknown_vector = t.tracker.unknown_vector();
     return r;
 }
 

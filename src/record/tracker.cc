@@ -11,6 +11,7 @@ void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
     pending_ = stopped_ = false;
     straight_ = {};
     straight_count_ = 0;
+    unit.state(state_);
 }
 
 void Tracker::detach() {
@@ -53,9 +54,9 @@ void Tracker::waypoint(bool passed, Place next) {
     begin(next);
 }
 
-void Tracker::exception(std::uint32_t number) {
+void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
-    unit_->exception(straight_, number, clock_.cycle);
+    unit_->exception(straight_, number, handler, clock_.cycle);
     if (straight_count_ != 0) close(here().address.value, straight_count_, lost);
     straight_ = {};
     straight_count_ = 0;
@@ -63,32 +64,88 @@ void Tracker::exception(std::uint32_t number) {
     away_ = true;
 }
 
-void Tracker::arrive(Place place) {
-    if (!away_ && pending_) {
-        const isa::Instruction& i = pending_instruction_;
-        const Place after{pending_address_ + i.bytes, start_.isa};
-        switch (i.waypoint) {
-            case isa::Waypoint::direct: {
-                const Place target{i.target, i.target_isa};
-                if (place == target || place == after) {
-                    waypoint(place == target, place);
-                } else {
-                    // A signal came between the branch and where it goes. Of a conditional one nobody knows whether it
-                    // passed; what ran is the same.
-                    waypoint(!i.conditional, i.conditional ? after : target);
-                }
-                break;
-            }
-            case isa::Waypoint::barrier: waypoint(true, after); break;
-            default:
-                // One that may fail and went to the instruction behind it is taken to have failed: the flow is the
-                // same. A signal taken right behind it cannot be told from its target.
-                waypoint(place != after || !(i.conditional || start_.isa != isa::Isa::a32), place);
-                break;
-        }
+void Tracker::unseen_exception(Place place) {
+    std::uint32_t number = stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq;
+    if (!system_) {
+        interrupt(number, std::nullopt);
+        return;
     }
-    if (!away_ && place != here()) {
-        exception(stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq);
+    // It is a vector table that nobody told of; the place in it says which exception it was.
+    switch (place.address.value % 0x20) {
+        case 0x04: number = undefined_instruction; break;
+        case 0x08: number = svc; break;
+        case 0x0c: number = prefetch_abort; break;
+        case 0x10: number = data_abort; break;
+        case 0x14: number = hyp_entry; break;
+        case 0x18: number = irq; break;
+        case 0x1c: number = fiq; break;
+        default: interrupt(number, std::nullopt); return;
+    }
+    unknown_vector_ = place.address;
+    interrupt(number, place);
+    away_ = false;
+    begin(place);
+}
+
+void Tracker::resolve(Place place) {
+    if (!pending_) return;
+    const isa::Instruction& i = pending_instruction_;
+    const Place after{pending_address_ + i.bytes, start_.isa};
+    switch (i.waypoint) {
+        case isa::Waypoint::direct: {
+            const Place target{i.target, i.target_isa};
+            if (place == target || place == after) {
+                waypoint(place == target, place);
+            } else {
+                // A signal came between the branch and where it goes. Of a conditional one nobody knows whether it
+                // passed; what ran is the same.
+                waypoint(!i.conditional, i.conditional ? after : target);
+            }
+            break;
+        }
+        case isa::Waypoint::barrier: waypoint(true, after); break;
+        default:
+            // One that may fail and went to the instruction behind it is taken to have failed: the flow is the same. A
+            // signal taken right behind it cannot be told from its target.
+            waypoint(place != after || !(i.conditional || start_.isa != isa::Isa::a32), place);
+            break;
+    }
+}
+
+void Tracker::exception(std::uint32_t number, std::optional<Place> back, Place handler) {
+    if (away_) return;
+    // Without `back` the exception came from an instruction that ran, so no waypoint stands open.
+    wait();
+    if (pending_) resolve(back.value_or(handler));
+    interrupt(number, handler);
+    away_ = false;
+    begin(handler);
+}
+
+void Tracker::state(const State& state) {
+    state_ = state;
+    if (unit_ != nullptr) unit_->state(state);
+}
+
+void Tracker::wait() {
+    // QEMU ends the block there; only a system waits.
+    if (!system_ || pending_ || last_special_ != Special::wait) return;
+    unit_->wait(clock_.cycle);
+    last_special_ = Special::none;
+}
+
+void Tracker::arrive(Place place) {
+    if (!away_) {
+        wait();
+        // With -icount QEMU leaves a block in front of an access to a device, makes the access, and says nothing of it.
+        if (stopped_ && !pending_ && place == Place{here().address + stopped_bytes_, start_.isa}) {
+            straight_.bytes += stopped_bytes_;
+            straight_.last_bytes = stopped_bytes_;
+            ++straight_count_;
+            ++clock_.cycle;
+        }
+        resolve(place);
+        if (place != here()) unseen_exception(place);
     }
     if (!away_) {
         stopped_ = false;
@@ -130,10 +187,11 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
     clock_.cycle += end - at;
     straight(end);
     stopped_ = stopped;
+    stopped_bytes_ = stopped ? code.instructions[end].bytes : std::uint8_t{0};
 }
 
 void Tracker::system_call() {
-    if (!away_ && !pending_) exception(svc);
+    if (!away_ && !pending_) interrupt(svc, std::nullopt);
 }
 
 }  // namespace waymark::record

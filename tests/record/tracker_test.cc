@@ -22,9 +22,15 @@ public:
         add("{} {:x}+{} -> {:x} {} @{}", w.passed ? "E" : "N", w.address.value, before.bytes, w.next.address.value,
             isa::name(w.next.isa), cycle);
     }
-    void exception(const Straight& before, std::uint32_t number, std::uint64_t cycle) override {
-        add("exception {} after {} ({}) @{}", number, before.bytes, before.last_bytes, cycle);
+    void state(const State& state) override {
+        if (state != State{}) add("state {} {}", state.ns ? "NS" : "S", state.hyp ? "Hyp" : "");
     }
+    void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
+                   std::uint64_t cycle) override {
+        add("exception {} after {} ({}){} @{}", number, before.bytes, before.last_bytes,
+            handler ? fmt::format(" to {:x}", handler->address.value) : "", cycle);
+    }
+    void wait(std::uint64_t cycle) override { add("wait @{}", cycle); }
     void resume(Place next, std::uint64_t cycle) override { add("resume {:x} @{}", next.address.value, cycle); }
     void finish() override { add("finish"); }
     [[nodiscard]] std::uint64_t lost() const override { return lost_; }
@@ -52,8 +58,8 @@ struct Case {
     Clock clock;
     Notes unit;
     SourceTruth truth;
-    Tracker tracker{clock};
-    Case() { tracker.attach(unit, truth, nullptr); }
+    Tracker tracker;
+    explicit Case(bool system = false) : tracker(clock, system) { tracker.attach(unit, truth, nullptr); }
     void run(const Code& code) { run(code, static_cast<std::uint32_t>(code.instructions.size()), false); }
     void run(const Code& code, std::uint32_t end, bool stopped) {
         tracker.arrive({code.address, code.isa});
@@ -140,6 +146,16 @@ TEST(Tracker, StartedOver) {
     EXPECT_EQ(c.truth.instructions, 3U);
 }
 
+// With -icount QEMU makes an access to a device itself.
+TEST(Tracker, CompletedUnseen) {
+    Case c;
+    c.run(arm(0x8000, {nop, ldr, bx_lr}), 1, true);
+    c.run(arm(0x8008, {bx_lr}));
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8008+8 -> 9000 A32 @3", "finish"}));
+    EXPECT_EQ(c.truth.instructions, 3U);
+}
+
 TEST(Tracker, UndefinedInstruction) {
     Case c;
     c.run(arm(0x8000, {nop, udf}));
@@ -184,6 +200,81 @@ TEST(Tracker, KernelHelper) {
     c.tracker.leave();
     c.run(arm(0x8100, {nop}));
     EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> ffff0fc0 A32 @1", "resume 8100 @1", "finish"}));
+}
+
+// ---- a whole system, whose handlers run in what is recorded
+
+TEST(TrackerOfASystem, AnInterruptBehindAnIndirectBranchTellsWhereItWent) {
+    Case c(true);
+    c.run(arm(0x8000, {nop, bx_lr}));
+    c.tracker.exception(14, Place{{0x8100}, Isa::t32}, {{0x18}, Isa::a32});
+    c.run(arm(0x18, {b_self}));
+    EXPECT_EQ(c.finish(),
+              (Lines{"start 8000 @0", "E 8004+4 -> 8100 T32 @2", "exception 14 after 0 (0) to 18 @2", "finish"}));
+    EXPECT_EQ(c.truth.ranges, 1U);
+}
+
+TEST(TrackerOfASystem, AnInterruptTellsHowAConditionalBranchCameOut) {
+    for (const bool passed : {false, true}) {
+        Case c(true);
+        c.run(arm(0x8000, {beq_plus_16}));
+        c.tracker.exception(14, Place{{passed ? 0x8010U : 0x8004U}, Isa::a32}, {{0x18}, Isa::a32});
+        c.run(arm(0x18, {nop}));
+        EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", passed ? "E 8000+0 -> 8010 A32 @1" : "N 8000+0 -> 8004 A32 @1",
+                                     "exception 14 after 0 (0) to 18 @1", "finish"}));
+    }
+}
+
+TEST(TrackerOfASystem, HandlersAreTraced) {
+    Case c(true);
+    c.run(arm(0x8000, {nop, svc}));
+    c.tracker.state({false, false});
+    c.tracker.exception(10, std::nullopt, {{0x8}, Isa::a32});
+    c.tracker.exception(15, Place{{0x8}, Isa::a32}, {{0x1c}, Isa::a32});  // before an instruction of the handler ran
+    c.run(arm(0x1c, {nop, 0xe25ef004}));                                  // subs pc, lr, #4
+    c.run(arm(0x8, {nop, b_self}));
+    c.run(arm(0xc, {b_self}));
+    EXPECT_EQ(c.finish(),
+              (Lines{"start 8000 @0", "state S ", "exception 10 after 8 (4) to 8 @2",
+                     "exception 15 after 0 (0) to 1c @2", "E 20+4 -> 8 A32 @4", "E c+4 -> c A32 @6", "finish"}));
+    EXPECT_EQ(c.truth.instructions, 6U);
+}
+
+TEST(TrackerOfASystem, WaitsForAnInterrupt) {
+    constexpr std::uint32_t wfi = 0xe320f003;
+    for (const bool system : {false, true}) {
+        Case c(system);
+        c.run(arm(0x8000, {nop, wfi}));
+        c.run(arm(0x8008, {b_self}));
+        c.run(arm(0x8008, {b_self}));
+        EXPECT_EQ(c.finish(), system ? (Lines{"start 8000 @0", "wait @2", "E 8008+8 -> 8008 A32 @3", "finish"})
+                                     : (Lines{"start 8000 @0", "E 8008+8 -> 8008 A32 @3", "finish"}));
+    }
+}
+
+TEST(TrackerOfASystem, AnAbortStopsItsBlock) {
+    Case c(true);
+    c.run(arm(0x8000, {nop, ldr, nop, bx_lr}), 1, true);
+    c.tracker.exception(12, Place{{0x8004}, Isa::a32}, {{0x10}, Isa::a32});
+    c.run(arm(0x10, {nop}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 12 after 4 (4) to 10 @1", "finish"}));
+}
+
+TEST(TrackerOfASystem, AnUnknownVectorTableIsSeenByItsPlaces) {
+    for (const auto& [vector, number] : {std::pair{0x9004U, 9},
+                                         {0x9008U, 10},
+                                         {0x900cU, 11},
+                                         {0x9010U, 12},
+                                         {0x9014U, 3},
+                                         {0x9018U, 14},
+                                         {0x901cU, 15}}) {
+        Case c(true);
+        c.run(arm(0x8000, {nop}));
+        c.run(arm(vector, {nop}));
+        EXPECT_EQ(c.finish(), (Lines{"start 8000 @0",
+                                     fmt::format("exception {} after 4 (4) to {:x} @1", number, vector), "finish"}));
+        EXPECT_EQ(c.tracker.unknown_vector(), Address{vector});
+    }
 }
 
 TEST(Tracker, WhatIsLostIsCountedApart) {

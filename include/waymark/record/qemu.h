@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "waymark/core/result.h"
@@ -19,6 +20,9 @@ struct QemuOptions {
     std::vector<std::string> qemu_arguments{};  ///< before the program
     std::vector<std::string> program;           ///< with its arguments
     bool exact = true;                          ///< false: faster, a fault inside a block is not seen
+    /// A whole system: addresses [first, second) where QEMU's log is to tell how execution came there; the vector
+    /// tables and where execution begins. Empty: a Linux program.
+    std::vector<std::pair<Address, Address>> watched{};
 };
 
 /// How the program ended.
@@ -27,6 +31,7 @@ struct Ending {
     int code{};                    ///< exit status, or number of the signal
     std::optional<int> interrupt;  ///< number of a signal that we were sent and passed on
     bool killed{};                 ///< by us, because nothing could be written any more
+    bool ended{};                  ///< by us, because the recorder wanted no more
 };
 
 /// A program on PATH. Errors: `not_found`; the message names the Debian package it is in.
@@ -39,8 +44,8 @@ struct Ending {
 using RecordProgress = std::function<void(const Recorded&)>;
 
 /// Runs the program to its end. SIGINT, SIGTERM and SIGHUP sent to this process are passed on to the program; a second
-/// one kills it. The recorder is left to be finished by the caller. Errors: `unreadable`: QEMU could not be started or
-/// did not take the plugin.
+/// one kills it. A whole system is ended when the recorder wants no more: it may never end by itself. The recorder is
+/// left to be finished by the caller. Errors: `unreadable`: QEMU could not be started or did not take the plugin.
 [[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress);
 
 }  // namespace waymark::record

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "waymark/capture/capture.h"
@@ -30,8 +32,12 @@ struct RecorderOptions {
     PtmOptions ptm{};
     bool truth_ranges = false;             ///< a file per source with every range
     std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
+    std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
     std::optional<Address> start_at{};     ///< begin when execution first reaches it
     std::optional<Address> stop_at{};      ///< stop when execution reaches it
+    bool system = false;                   ///< processors of a whole system, not threads of a Linux program
+    /// What is known of the instruction set at an address, from mapping symbols; may be null.
+    std::function<std::optional<isa::Isa>(Address)> instruction_set{};
 };
 
 /// What was recorded so far.
@@ -40,7 +46,9 @@ struct Recorded {
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
-    bool stopped{};           ///< by the limit or `stop_at`
+    bool stopped{};           ///< by a limit or `stop_at`
+    bool changed_too_often{};
+    std::optional<Address> unknown_vector{};  ///< see Tracker
 };
 
 class Recorder {
@@ -80,11 +88,14 @@ private:
         std::unique_ptr<RangeWriter> ranges;
     };
     struct Thread {
-        explicit Thread(std::uint32_t n, Clock& clock) : number(n), tracker(clock) {}
+        Thread(std::uint32_t n, Clock& clock, bool system) : number(n), tracker(clock, system) {}
         std::uint32_t number;
         Tracker tracker;
         std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end
         std::unique_ptr<Stream> stream;
+        /// An exception whose words are not all there yet: QEMU's number; what `half` words told of it.
+        std::uint32_t exception = 0;
+        std::vector<std::uint32_t> halves;
     };
     struct Block {
         std::optional<Definition> definition;  ///< until its instruction set is known
@@ -97,6 +108,9 @@ private:
     void settle(Thread& t, std::uint32_t end, bool stopped);
     void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
     Block& known(Thread& t, std::uint32_t id);
+    void exception(Thread& t);
+    [[nodiscard]] isa::Isa arriving(const Thread& t, Address address) const;
+    [[nodiscard]] isa::Isa isa_at(const Thread& t, Address address) const;
     void open_stream(Thread& t);
     void close_stream(Thread& t);
     void new_epoch();
@@ -109,6 +123,7 @@ private:
     RecorderOptions options_;
     Clock clock_;
     std::vector<Block> blocks_;
+    std::unordered_map<std::uint64_t, isa::Isa> block_isas_;  ///< of a system's blocks, by address
     std::map<std::uint32_t, Thread> threads_;
     Images images_;
     capture::Capture capture_;

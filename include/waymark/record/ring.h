@@ -24,6 +24,14 @@ inline constexpr std::uint32_t cut = 0x81000000;
 inline constexpr std::uint32_t system_call = 0x82000000;
 /// The thread is over.
 inline constexpr std::uint32_t thread_end = 0x83000000;
+/// An exception, with QEMU's number, was taken behind the block named just before, or within it. Five `half` words
+/// follow: the link register (low half, high half), the address of the vector, and the state of the handler.
+inline constexpr std::uint32_t exception = 0x84000000;
+inline constexpr std::uint32_t half = 0x85000000;
+/// The processor's state from here on.
+inline constexpr std::uint32_t state = 0x86000000;
+/// Bits of a state.
+inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
 }  // namespace words
 
 enum class ChunkKind : std::uint32_t { execution, definitions };
@@ -33,7 +41,7 @@ struct Chunk {
     static constexpr std::size_t capacity = 16 * 1024 - 4;
     std::atomic<ChunkState> state;
     ChunkKind kind;
-    std::uint32_t thread;              ///< execution: whose, counted from 1 in the order the threads appeared
+    std::uint32_t thread;  ///< execution: whose, counted from 1: threads in the order they appeared, or processors
     std::atomic<std::uint32_t> count;  ///< definitions: words in use; execution: set when queued
     std::array<std::uint32_t, capacity> data;
 };

@@ -18,7 +18,8 @@ struct Clock {
 
 class Tracker {
 public:
-    explicit Tracker(Clock& clock) : clock_(clock) {}
+    /// `system`: exception handlers run in what is recorded, not in a kernel that nobody sees.
+    explicit Tracker(Clock& clock, bool system = false) : clock_(clock), system_(system) {}
 
     /// From here on this unit is told; both are borrowed until `detach`. `ranges` may be null.
     void attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges);
@@ -36,20 +37,36 @@ public:
     void run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped);
     /// The instruction that completed last made a system call.
     void system_call();
+    /// An exception was taken behind what ran last, and its handler is what runs next. `number`: docs/spec/pft.md, 2.5.
+    /// `back`: the instruction that would have come instead, where that is known; it tells how the last waypoint came
+    /// out.
+    void exception(std::uint32_t number, std::optional<Place> back, Place handler);
+    /// The processor's state from here on.
+    void state(const State& state);
+    /// Where execution stands, or the waypoint instruction it stands behind.
+    [[nodiscard]] isa::Isa isa() const { return start_.isa; }
+    /// The vector by which execution reached a handler without `exception` having told it, if that ever happened.
+    [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
     void leave() { away_ = !pending_; }
 
 private:
-    static constexpr std::uint32_t undefined_instruction = 9, svc = 10, data_abort = 12, irq = 14;
+    static constexpr std::uint32_t hyp_entry = 3, undefined_instruction = 9, svc = 10, prefetch_abort = 11,
+                                   data_abort = 12, irq = 14, fiq = 15;
 
     void waypoint(bool passed, Place next);
-    void exception(std::uint32_t number);
+    void resolve(Place place);
+    void wait();
+    void unseen_exception(Place place);
+    void interrupt(std::uint32_t number, std::optional<Place> handler);
     void close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before);
     void begin(Place place);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
 
     Clock& clock_;
+    const bool system_;
     Unit* unit_ = nullptr;
+    State state_;
     SourceTruth* truth_ = nullptr;
     RangeWriter* ranges_ = nullptr;
 
@@ -62,7 +79,9 @@ private:
     Address pending_address_{};
     isa::Instruction pending_instruction_{};
     Special last_special_ = Special::none;
-    bool stopped_ = false;
+    bool stopped_ = false;          ///< the next instruction began and did not complete
+    std::uint8_t stopped_bytes_{};  ///< its size
+    std::optional<Address> unknown_vector_;
 };
 
 }  // namespace waymark::record

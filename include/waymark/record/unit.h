@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,13 +37,25 @@ struct Waypoint {
     Place next;
 };
 
+/// What a processor is in beside its instruction set.
+struct State {
+    bool ns = true, hyp = false;
+    friend bool operator==(const State&, const State&) = default;
+};
+
 class Unit {
 public:
     virtual ~Unit() = default;
+    /// From what follows on; before the exception that leads to it. Before `start`: to begin with. Default: State{}.
+    virtual void state(const State& state) = 0;
     virtual void start(Place first, std::uint64_t cycle) = 0;
     virtual void waypoint(const Straight& before, const Waypoint& waypoint, std::uint64_t cycle) = 0;
-    /// `number` as docs/spec/pft.md, 2.5, has it. What comes behind it is not recorded, up to `resume`.
-    virtual void exception(const Straight& before, std::uint32_t number, std::uint64_t cycle) = 0;
+    /// `number` as docs/spec/pft.md, 2.5, has it. Execution goes on at `handler`; nothing: what comes behind is not
+    /// recorded, up to `resume`.
+    virtual void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
+                           std::uint64_t cycle) = 0;
+    /// The processor waits for an interrupt (WFI) among what ran since the last waypoint.
+    virtual void wait(std::uint64_t cycle) = 0;
     virtual void resume(Place next, std::uint64_t cycle) = 0;
     virtual void finish() = 0;
     /// Waypoints and exceptions it lost to a full FIFO so far.

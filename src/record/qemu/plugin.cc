@@ -3,7 +3,8 @@
 //
 // Debian's QEMU 7.2 has version 1 of the plugin API and ships no header for it; what is used is declared here.
 //
-// Arguments: ring=PATH (the shared memory), exact=on|off.
+// Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
+// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h).
 //
 // Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -17,7 +18,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,8 +30,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "waymark/record/checks.h"
+#include "waymark/record/qemu_log.h"
 #include "waymark/record/ring.h"
 
 extern "C" {
@@ -77,6 +82,7 @@ struct Block {
     std::uint32_t first_check = no_check;  ///< index of the first instruction that may not complete
     std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
     std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
+    bool watched = false;                  ///< QEMU's log tells how execution came there
     static constexpr std::uint32_t no_check = 0xffffffff;
 };
 
@@ -105,6 +111,17 @@ std::uint32_t next_block = 1, next_thread = 1;
 Chunk* definitions = nullptr;
 std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
 std::deque<Block>* blocks = nullptr;
+
+/// An instruction of a processor's vector table, or where it begins after reset.
+struct Watched {
+    std::uint64_t first, end;
+};
+bool system_mode = false;
+std::vector<Watched>* watched = nullptr;
+int log_file = -1;
+off_t log_at = 0, log_freed = 0;
+QemuLog* log_text = nullptr;
+std::vector<LoggedEntry>* log_entries = nullptr;  ///< of all processors, not used yet
 
 void pause_a_little() { usleep(100); }
 
@@ -146,15 +163,34 @@ void queue(Vcpu& v) {
 
 void stop_recording(qemu_plugin_id_t) {}
 
+/// Reads what QEMU wrote into its log, and gives back the memory this took.
+void read_log_locked() {
+    std::array<char, 4096> piece;
+    for (ssize_t n; (n = pread(log_file, piece.data(), piece.size(), log_at)) > 0;) {
+        log_at += n;
+        log_text->feed({piece.data(), static_cast<std::size_t>(n)},
+                       [](const LoggedEntry& entry) { log_entries->push_back(entry); });
+    }
+    constexpr off_t worth_it = 1 << 20;
+    if (log_at - log_freed < worth_it) return;
+    const off_t upto = log_at & ~off_t{page_bytes - 1};
+    fallocate(log_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, log_freed, upto - log_freed);
+    log_freed = upto;
+}
+
 void refill(Vcpu& v) {
     queue(v);
+    if (log_file >= 0) {
+        const std::lock_guard held(lock);
+        read_log_locked();
+    }
     if (ring->stop.load() != 0 && !resetting.exchange(true)) {
         detached = true;
         qemu_plugin_reset(plugin_id, stop_recording);
     }
     if (v.thread == 0) {
         const std::lock_guard held(lock);
-        v.thread = next_thread++;
+        v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : next_thread++;
     }
     v.chunk = take_chunk(ChunkKind::execution, v.thread);
     v.at = v.chunk->data.data();
@@ -186,6 +222,43 @@ void on_exact_block(unsigned vcpu, void* data) {
     Vcpu& v = vcpus[vcpu];
     const auto* block = static_cast<const Block*>(data);
     settle(v, block->address);
+    put(v, block->id);
+    v.open = block;
+    v.reached = 0;
+    v.accesses = 0;
+}
+
+/// A block that may begin an exception handler: says which exception led there, if one did.
+void on_watched_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    std::vector<LoggedEntry> mine;
+    {
+        const std::lock_guard held(lock);
+        read_log_locked();
+        const auto others = std::stable_partition(log_entries->begin(), log_entries->end(),
+                                                  [&](const LoggedEntry& entry) { return entry.cpu != vcpu; });
+        mine.assign(others, log_entries->end());
+        log_entries->erase(others, log_entries->end());
+    }
+    const auto is_exception = [](const LoggedEntry& entry) { return entry.exception.has_value(); };
+    // What an exception says of the block before it, the recorder works out.
+    if (exact && std::none_of(mine.begin(), mine.end(), is_exception)) settle(v, block->address);
+    // Two may come one behind the other without an instruction between them.
+    for (const LoggedEntry& entry : mine) {
+        const std::uint32_t state =
+            (entry.ns ? words::ns : 0) | (entry.hyp ? words::hyp : 0) | (entry.thumb ? words::thumb : 0);
+        if (!entry.exception) {
+            put(v, words::state | state);
+            continue;
+        }
+        put(v, words::exception | (*entry.exception & words::value_mask));
+        for (const std::uint32_t value : {entry.lr, entry.pc}) {
+            put(v, words::half | (value & 0xffff));
+            put(v, words::half | value >> 16);
+        }
+        put(v, words::half | state);
+    }
     put(v, block->id);
     v.open = block;
     v.reached = 0;
@@ -288,11 +361,15 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     block.id = part.id;
     block.address = part.address;
     block.end = part.address + code.size();
+    block.watched = std::any_of(watched->begin(), watched->end(),
+                                [&](const Watched& w) { return block.address >= w.first && block.address < w.end; });
     if (!exact) {
-        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS,
+                                             &block);
         return;
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exact_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_exact_block, QEMU_PLUGIN_CB_NO_REGS,
+                                         &block);
     const auto word_at = [&](std::size_t i) {
         const std::size_t offset = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) - part.address;
         std::uint32_t word = 0;
@@ -353,11 +430,22 @@ void in_child() {
 }  // namespace
 
 int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv) {
-    std::string path;
+    std::string path, log_path;
+    watched = new std::vector<Watched>;
     for (int i = 0; i < argc; ++i) {
         const std::string_view argument = argv[i];
         if (argument.starts_with("ring=")) path = argument.substr(5);
         if (argument == "exact=off") exact = false;
+        if (argument.starts_with("log=")) log_path = argument.substr(4);
+        if (argument.starts_with("watch=")) {
+            Watched w{};
+            const char* const end = argv[i] + argument.size();
+            const auto first = std::from_chars(argv[i] + 6, end, w.first, 16);
+            if (first.ec != std::errc{} || first.ptr == end ||
+                std::from_chars(first.ptr + 1, end, w.end, 16).ec != std::errc{})
+                return -1;
+            watched->push_back(w);
+        }
     }
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return -1;
@@ -368,6 +456,13 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     if (ring->magic != Ring::expected_magic) {
         std::fprintf(stderr, "waymark: the QEMU plugin does not belong to this waymark\n");
         return -1;
+    }
+    if (!log_path.empty()) {
+        system_mode = true;
+        log_file = open(log_path.c_str(), O_RDWR | O_CLOEXEC);
+        if (log_file < 0) return -1;
+        log_text = new QemuLog;
+        log_entries = new std::vector<LoggedEntry>;
     }
     pages = new std::unordered_map<std::uint64_t, std::string>;
     blocks = new std::deque<Block>;
