@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "support/damage.h"
 #include "support/elements.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/encoder.h"
@@ -741,6 +742,67 @@ std::string check_case(const ModelCase& made, CaseTotals& totals, const Spoil& s
     totals.counts.overflows += counts.overflows;
     totals.counts.bytes += counts.bytes;
     return wrong_packets(c, bytes);
+}
+
+std::string check_damage(const ModelCase& made, std::uint64_t seed, DamageTotals& totals) {
+    const Program program = make_program(made.program);
+    ModelCase c = made;
+    place_comparators(c, program);
+    ByteCollector trace;
+    ModelDriver driver(c.model, c.driver, trace);
+    Walk(program, c.walk).run(driver, c.steps);
+    driver.finish();
+    const std::vector<std::uint8_t>& bytes = trace.bytes();
+    if (bytes.empty()) return {};
+    const pft::Config config = reading(c.model, false);
+    const auto whole = decode<pft::ReferenceDecoder>(config, program.memory, bytes);
+    struct Sync {
+        std::uint64_t async, isync;
+    };
+    std::vector<Sync> syncs;
+    bool waits = false;
+    for (const auto& item : pft::test::collect(bytes, config).items) {
+        if (item.text.starts_with("A-SYNC")) {
+            // Of two without an I-sync between them the later one counts.
+            if (waits) syncs.pop_back();
+            syncs.push_back({item.first.value, bytes.size()});
+            waits = true;
+        } else if (waits && item.text.starts_with("I-SYNC")) {
+            syncs.back().isync = item.first.value;
+            waits = false;
+        }
+    }
+    Random random(seed);
+    for (unsigned i = 0; i < 8; ++i) {
+        const Damage d = damage(bytes, random);
+        const auto found = decode<pft::ReferenceDecoder>(config, program.memory, d.bytes);
+        const Collected packets = pft::test::collect(d.bytes, config);
+        const auto where = [&] { return fmt::format("damage {} at {}: ", i, d.first); };
+        if (std::string differs =
+                difference(decode<pft::Decoder>(config, program.memory, d.bytes), found, "fast", "reference");
+            !differs.empty())
+            return where() + differs + packets_around(packets, d.first);
+        ++totals.damaged;
+        bool first = true;
+        for (const Sync& s : syncs) {
+            if (s.async < d.end) continue;
+            // Damage before it may lengthen its run of zeros: what counts is where it ends.
+            const std::uint64_t end = s.async + 6 + d.added - d.dropped;
+            if (std::none_of(packets.items.begin(), packets.items.end(), [&](const auto& item) {
+                    return item.text.starts_with("A-SYNC") && item.first.value + item.bytes == end;
+                })) {
+                totals.late += first;
+                first = false;
+                continue;
+            }
+            const std::string differs = difference(flow_after(found, s.isync + d.added - d.dropped, 0, 0),
+                                                   flow_after(whole, s.isync, d.added, d.dropped), "damaged", "whole");
+            if (!differs.empty()) return where() + differs + packets_around(packets, s.isync + d.added - d.dropped);
+            ++totals.recovered;
+            break;
+        }
+    }
+    return {};
 }
 
 CaseName minimised(CaseName name, const std::function<bool(const CaseName&)>& fails) {

@@ -61,6 +61,13 @@ using Spoil = std::function<void(const ModelCase&, std::vector<std::uint8_t>&)>;
 /// if nothing is.
 [[nodiscard]] std::string check_case(const ModelCase& c, CaseTotals& totals, const Spoil& spoil = {});
 
+/// Damages the trace of a case in several ways. Both decoders must agree on what is left, and behind the first A-sync
+/// they recognise all must be as without damage. Gives what is wrong.
+struct DamageTotals {
+    std::uint64_t damaged = 0, recovered = 0, late = 0;  ///< late: the first A-sync was not recognised
+};
+[[nodiscard]] std::string check_damage(const ModelCase& c, std::uint64_t seed, DamageTotals& totals);
+
 /// The smallest case made from `name` that still fails: fewer steps, a smaller program, and everything switched off
 /// without which it fails too. `name` must fail.
 [[nodiscard]] CaseName minimised(CaseName name, const std::function<bool(const CaseName&)>& fails);
