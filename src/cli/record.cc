@@ -36,6 +36,7 @@ struct RecordOptions {
     std::string machine;
     unsigned processors = 1;
     std::vector<std::string> vectors, qemu_options;
+    std::uint64_t buffer = 0;
     std::uint64_t limit = 0;
     std::uint32_t changes = record::RecorderOptions{}.limit_changes;
     std::vector<std::string> program;
@@ -175,6 +176,7 @@ Status run_record(const RecordOptions& options) {
     to.ptm = options.ptm;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
+    to.buffer_bytes = options.buffer;
     to.limit_changes = options.changes;
     to.system = options.system;
     image::Symbols symbols;
@@ -328,6 +330,12 @@ Run add_record(CLI::App& app) {
     unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
+    command
+        .add_option("--buffer", options->buffer,
+                    "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
+                    "of 16; 0: endless")
+        ->type_name("BYTES")
+        ->capture_default_str();
     command.add_flag("--truth", options->truth,
                      "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
                      "a hash are always written");

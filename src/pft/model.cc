@@ -532,6 +532,7 @@ private:
 
     /// 5.5: the first output after the Programming bit was cleared is an A-sync; a pending request is satisfied too.
     void trace_on() {
+        if (sync_due()) sync_requested_ = true;  // since tracing went off, or overflows kept it from being asked for
         const bool whole = sync_requested_ || isync_pending_ || whole_timestamp_due_;
         const bool overflowed = restart_ == ISyncReason::overflow_restart;
         if (!async_sent_ || sync_requested_ || (overflowed && choices_.overflow_async)) send_async();
@@ -607,8 +608,11 @@ private:
             send(Trigger{});
         }
     }
+    [[nodiscard]] bool sync_due() const {
+        return registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value;
+    }
     void periodic_request() {
-        if (registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value) {
+        if (sync_due()) {
             const bool unfinished = isync_pending_ || sync_requested_;
             sync_requested_ = true;
             if (unfinished && !registers_.auxcr.no_forced_overflow) return forced_overflow();
@@ -630,6 +634,10 @@ private:
     /// 5.5: the FIFO is full, or synchronisation is late. Nothing more is sent until it is empty.
     void overflow() {
         ++counts_.overflows;
+        if (kept_atom_) {
+            group_.clear();
+            flush_atoms();
+        }
         counts_.waypoints -= atoms_.count;
         counts_.overflowed += atoms_.count;
         atoms_ = {0, 0};
@@ -658,7 +666,10 @@ private:
 
     template <class P>
     void send(const P& packet) {
-        if (draining_) return;
+        if (draining_) {
+            count_base_ = sent_count_base_;  // the cycles it counted are still to be told
+            return;
+        }
         encode(group_, packet, config_);
         if (!grouping_) commit();
     }
@@ -670,16 +681,24 @@ private:
     /// False: it did not fit, and the waypoint is lost.
     bool end_group() {
         grouping_ = false;
-        commit();
-        if (!group_lost_) return true;
+        // An atom that waits beside a group is of the same waypoint, whose waypoint update is in the group.
+        const bool own_atom = !group_.empty() && atoms_.count != 0;
+        commit(own_atom);
+        if (!group_lost_) {
+            kept_atom_ |= own_atom;
+            return true;
+        }
+        if (own_atom) return false;  // overflow() counted it
         --counts_.waypoints;
         ++counts_.overflowed;
         return false;
     }
-    void commit() {
+    /// Room stays for an atom that belongs to what is in the FIFO already.
+    void commit(bool atom_follows = false) {
         if (group_.empty()) return;
         if (choices_.fifo_bytes != 0) {
-            if (level_ != 0 && level_ + group_.size() > choices_.fifo_bytes) return overflow();
+            const std::uint64_t kept = atom_follows || kept_atom_ ? 1 : 0;
+            if (level_ != 0 && level_ + group_.size() + kept > choices_.fifo_bytes) return overflow();
             level_ += group_.size();
         }
         trace_.write(group_);
@@ -744,7 +763,7 @@ private:
         const Atoms atoms = atoms_;
         const bool was = grouping_;
         WM_CHECK(group_.empty());
-        grouping_ = false;
+        grouping_ = kept_atom_ = false;
         if (!draining_) {
             encode(group_, Atom{{atoms, 0}}, config_);
             commit();
@@ -827,6 +846,7 @@ private:
             branch({{0}, Isa::a32}, exception, sent_ns_, sent_hyp_, count(cycle));
             return true;
         }
+        if (group_lost_) return false;
         group_.clear();  // a waypoint update with nothing behind it would say too much
         --counts_.waypoints;
         ++counts_.untraced;
@@ -900,6 +920,7 @@ private:
     // The FIFO.
     std::vector<std::uint8_t> group_;
     bool grouping_ = false, group_lost_ = false, draining_ = false;
+    bool kept_atom_ = false;  // the waypoint update of an atom that waits is in the FIFO: they are not split (5.5)
     std::uint64_t level_ = 0, drained_ = 0;
 };
 

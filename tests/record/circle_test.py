@@ -109,6 +109,38 @@ class Circle(unittest.TestCase):
         self.assertNotEqual(self.truth()["lost_ranges"], "0")
         self.assertIn("lost to a full FIFO", self.verify())
 
+    def test_a_buffer_that_wraps_keeps_the_end(self):
+        for options in ("", "--cycle-accurate --timestamps --context-id 4", "--return-stack"):
+            with self.subTest(options):
+                self.record("--truth", "--buffer", "512", "--sync", "60", *options.split())
+                trace = self.out / "trace.bin"
+                self.assertEqual(trace.stat().st_size, 512)
+                self.assertIn("buffer that wrapped", (self.out / "snapshot.ini").read_text())
+                text = self.verify()
+                self.assertIn("equal as far as it was kept", text)
+                self.assertRegex(text, r"equal: [1-9][\d,]* instructions")
+                self.assertNotIn("equal: 5,602", text)
+                # What was kept is the end of what would have been written.
+                kept = trace.read_bytes()
+                self.record("--truth", "--sync", "60", *options.split())
+                self.assertTrue(trace.read_bytes().endswith(kept))
+
+        self.record("--truth", "--buffer", "512", "--sync", "60")
+        whole = trace.read_bytes()
+        trace.write_bytes(whole[:-32])
+        self.assertIn("first difference", self.verify(status=1))
+        trace.write_bytes(whole[:300] + bytes([whole[300] ^ 2]) + whole[301:])
+        self.verify(status=1)
+
+        self.record("--buffer", "512", "--sync", "60")
+        self.assertIn("only a recording made with --truth", self.verify(status=1))
+        self.record("--truth", "--buffer", "32", "--sync", "1000")
+        self.assertIn("no synchronisation", run(WAYMARK, "verify", self.out).stderr)
+        self.verify(status=1)
+        self.record("--truth", "--buffer", "1048576")
+        self.assertIn("equal: 5,602 instructions", self.verify())
+        self.assertIn("multiple of 16", self.record("--buffer", "100", status=2).stderr)
+
     def test_damage_is_found_and_shown(self):
         self.record("--truth")
         trace = self.out / "trace.bin"
