@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 enum RecordStatus : int {
     program_died = 4,  ///< by a signal
     interrupted = 5,   ///< we were told to end
-    cut_off = 6,       ///< something could not be written, or code changed too often
+    cut_off = 6,       ///< something could not be written, code changed too often, or execution lost its way
 };
 
 struct RecordOptions {
@@ -276,6 +276,17 @@ Status run_record(const RecordOptions& options) {
                         grouped(options.changes)));
         return static_cast<Status>(cut_off);
     }
+    if (r.lost_way) {
+        say("error",
+            fmt::format(
+                "recording stopped at {:#x}: half a megabyte ran without a single branch, as empty memory does{}",
+                r.lost_way->value,
+                options.system ? fmt::format("; is the image made for the machine {}? --machine and --core choose "
+                                             "another",
+                                             machine(options))
+                               : std::string()));
+        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
     if (r.ranges == 0)
         say("note",
             fmt::format("no waypoint was met, so the trace tells nothing{}",
@@ -401,7 +412,7 @@ Run add_record(CLI::App& app) {
         "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
-        "or code changed more than --max-changes times.\n"
+        "code changed more than --max-changes times, or execution ran into empty memory.\n"
         "After 4, 5 and 6 too the capture can be decoded.\n"
         "\n"
         "Examples:\n"

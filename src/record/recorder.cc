@@ -322,6 +322,11 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         return;
     }
     t.tracker.run(code, first, end, stopped);
+    if (t.tracker.lost_way()) {
+        recorded_.lost_way = place.address;
+        stop();
+        return;
+    }
     if (stop_here || (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)) stop();
 }
 

@@ -271,7 +271,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
         const std::uint32_t word = chunk[taken];
         if (word > words::max_block || block >= rows.size()) break;
         const Row& row = rows[block];
-        if (row.epoch != epoch || cycle + row.instructions >= limit) [[unlikely]]
+        if (row.epoch != epoch || cycle + row.instructions >= limit || straight.bytes > longest_straight) [[unlikely]]
             break;
         if (branch != nullptr) {
             const std::uint64_t after = branch_address + branch->bytes;

@@ -53,6 +53,7 @@ struct Recorded {
     bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
     bool stopped{};           ///< by a limit or `stop_at`
     bool changed_too_often{};
+    std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
     std::optional<Address> unknown_vector{};  ///< see Tracker
 };
 

@@ -66,6 +66,9 @@ public:
     void state(const State& state);
     /// Where execution stands, or the waypoint instruction it stands behind.
     [[nodiscard]] isa::Isa isa() const { return start_.isa; }
+    /// More code than anybody wrote ran without a waypoint, as empty memory does; decoders follow no farther (512 KiB,
+    /// docs/spec/pft.md, 4.4).
+    [[nodiscard]] bool lost_way() const { return straight_.bytes > longest_straight; }
     /// The vector by which execution reached a handler without `exception` having told it, if that ever happened.
     [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
@@ -84,6 +87,8 @@ private:
     void begin(Place place);
     void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
+
+    static constexpr std::uint32_t longest_straight = 512 * 1024;
 
     Clock& clock_;
     const bool system_;
