@@ -406,7 +406,7 @@ private:
     /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
     /// waypoint(), and so is the state it leaves.
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
-        constexpr std::size_t most_bytes = 5;  // of a block: atoms, then an address
+        constexpr std::size_t most_bytes = 6;  // of a block: atoms, then an address
         constexpr std::size_t most_blocks = 400;
         std::array<std::uint8_t, most_blocks * most_bytes> bytes;
         std::uint8_t* out = bytes.data();
@@ -438,19 +438,27 @@ private:
             } else {
                 const unsigned shift = address_shift(b.next_isa);
                 std::uint32_t left = b.next >> shift, differs = (b.next ^ base) >> shift;
-                if (b.next_isa != base_isa || differs >> target_bits(4) != 0) [[unlikely]]
-                    break;
                 if (atoms != 1) *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
                 atoms = 1;
                 std::uint32_t byte = 1 | (left & 0x3f) << 1;
-                bool more = differs >> 6 != 0;
-                for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
-                    *out++ = static_cast<std::uint8_t>(byte | 0x80);
-                    more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
-                    byte = left & (more ? 0x7f : 0x3f);
+                if (b.next_isa != base_isa || differs >> target_bits(4) != 0) {  // all five bytes
+                    left >>= 6;
+                    for (unsigned n = 1; n < 5; ++n, left >>= 7) {
+                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                        byte = left & 0x7f;
+                    }
+                    byte |= b.next_isa == Isa::a32 ? 0x08U : 0x10U;
+                } else {
+                    bool more = differs >> 6 != 0;
+                    for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
+                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                        more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
+                        byte = left & (more ? 0x7f : 0x3f);
+                    }
                 }
                 *out++ = static_cast<std::uint8_t>(byte);
                 base = b.next;
+                base_isa = b.next_isa;
             }
             if (i.link && b.passed) push({{{behind}, isa}, sent_ns_, true});
             start = b.passed ? b.next : behind;
