@@ -113,9 +113,12 @@ class Circle(unittest.TestCase):
                     self.assertEqual(self.lister_ranges(), int(expected["ranges"]), "ranges OpenCSD decodes")
 
     def test_overflow_is_declared(self):
-        self.record("--truth", "--fifo", "32", "--drain", "40", "--branch-broadcast")
-        self.assertNotEqual(self.truth()["lost_ranges"], "0")
-        self.assertIn("lost to a full FIFO", self.verify())
+        for options in ("--fifo 32 --drain 40 --branch-broadcast", "--fifo 32 --drain 40", "--fifo 32 --drain 30 --return-stack",
+                        "--fifo 40 --drain 18 --cycle-accurate --context-id 4", "--fifo 48 --drain 20 --timestamps --blocks"):
+            with self.subTest(options):
+                self.record("--truth", *options.split())
+                self.assertNotEqual(self.truth()["lost_ranges"], "0")
+                self.assertIn("lost to a full FIFO", self.verify())
 
     def test_a_buffer_that_wraps_keeps_the_end(self):
         for options in ("", "--cycle-accurate --timestamps --context-id 4", "--return-stack"):
