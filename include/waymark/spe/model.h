@@ -125,7 +125,7 @@ struct ModelChoices {
 
     /// Formatted records that may wait before the oldest is written (1.7).
     std::uint32_t queued_records = 0;
-    /// Writes that were initiated are complete with a DSB only.
+    /// Writes that were initiated are complete with a DSB, or 256 records later.
     bool writes_wait = false;
     /// PMBPTR_EL1 bits below PMBIDR_EL1.Align are RES0.
     bool pointer_res0 = true;
@@ -285,7 +285,6 @@ struct ModelCounts {
     std::uint64_t chosen = 0;  ///< members that the interval chose; each has one fate in the end
     std::array<std::uint64_t, fate_count> fates{};
     std::uint64_t bytes = 0;         ///< written, padding and torn records included
-    std::uint64_t left_out = 0;      ///< packets that no record of this MaxSize holds beside the others
     std::uint64_t serrors = 0;       ///< external aborts that PMBSR_EL1 does not tell
     std::uint64_t fault_events = 0;  ///< buffer management events other than a full buffer
 
@@ -329,8 +328,9 @@ public:
 
     // ---- registers and barriers
 
-    /// `f(State&)` changes registers, exception level or anything else of the state. What software may not do it does
-    /// all the same: access checks are the caller's (architecture.h). Also to be called when memory faults change.
+    /// `f(State&)` changes registers, exception level or anything else of the state, but for what is implemented: ID
+    /// registers and `arch` stay. Whether software may write a register is for the caller to ask (architecture.h). Also
+    /// to be called when memory begins or ceases to fault.
     template <class F>
     void change(std::uint64_t cycle, F&& f) {
         begin_change(cycle);
