@@ -702,7 +702,7 @@ private:
         put({at}, Bytes(next.record.bytes).first(good));
         if (good == bytes) {
             r.pmbptr_el1.ptr += bytes;
-            next.sample.record.first = {at};
+            next.sample.record.first = {at + next.record.lead_bytes};
             next.sample.record.bytes = next.record.record_bytes;
             end(next.sample, Fate::written);
         } else if (fault.kind == WriteFault::Kind::external_abort && !reported()) {

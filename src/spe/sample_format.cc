@@ -183,7 +183,8 @@ std::uint64_t known_events(const Architecture& arch) {
 }
 
 std::uint64_t RecordFormat::events(const ModelChoices& choices, const Architecture& arch) {
-    const std::uint64_t mask = known_events(arch) & choices.events;
+    const std::uint64_t of_sme = arch.sme ? event::streaming | event::shared_unit : 0;
+    const std::uint64_t mask = known_events(arch) & (choices.events | of_sme);
     if (choices.event_bytes == 0 || choices.event_bytes >= 8) return mask;
     return mask & ((std::uint64_t{1} << 8 * choices.event_bytes) - 1);
 }
@@ -206,11 +207,15 @@ RecordFormat RecordFormat::of(const ModelChoices& choices, const Architecture& a
 FormattedRecord format_record(const Record& record, const RecordFormat& format) {
     FormattedRecord out;
     std::vector<std::uint8_t>& bytes = out.bytes;
+    bool begun = false;
     for (std::size_t i = 0; i < format.order.size(); ++i) {
-        if (record.has(format.order[i]))
-            put(bytes, record, format.order[i], format);
-        else
+        if (!record.has(format.order[i])) {
             bytes.insert(bytes.end(), empty_bytes(record, i, format), 0);
+            continue;
+        }
+        if (!begun) out.lead_bytes = static_cast<std::uint32_t>(bytes.size());
+        begun = true;
+        put(bytes, record, format.order[i], format);
     }
     const std::size_t terminator = record.has(Column::timestamp) ? 9 : 1;
     const std::size_t padding = (0 - (bytes.size() + terminator)) & ((std::size_t{1} << format.align) - 1);
@@ -219,7 +224,7 @@ FormattedRecord format_record(const Record& record, const RecordFormat& format) 
         encode(bytes, Timestamp{record.timestamp});
     else
         encode(bytes, End{});
-    out.record_bytes = static_cast<std::uint32_t>(bytes.size());
+    out.record_bytes = static_cast<std::uint32_t>(bytes.size()) - out.lead_bytes;
     if (!format.padding_first) bytes.insert(bytes.end(), padding, 0);
     return out;
 }

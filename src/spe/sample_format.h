@@ -27,7 +27,8 @@ struct RecordFormat {
 
 struct FormattedRecord {
     std::vector<std::uint8_t> bytes;
-    std::uint32_t record_bytes{};  ///< without padding behind the terminator
+    std::uint32_t lead_bytes{};    ///< empty places before the first packet: they belong to no record (4.1)
+    std::uint32_t record_bytes{};  ///< from there to the terminator
 };
 [[nodiscard]] FormattedRecord format_record(const Record& record, const RecordFormat& format);
 

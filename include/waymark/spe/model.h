@@ -100,8 +100,9 @@ struct ModelChoices {
     /// Where random numbers begin: jitter, and the access of a memory copy that is sampled.
     std::uint64_t seed = 0;
 
-    /// Which events there are; those that the version does not have are none (4.5). Default: all that have a name.
-    std::uint64_t events = 0x03fe'0fff;
+    /// Which events there are; those that the version does not have are none (4.5), and those of SME come with it.
+    /// Default: all that have a name.
+    std::uint64_t events = 0x00fe'0fff;
     /// Bytes of an event packet: 1, 2, 4 or 8; what does not fit is not told. 0: as many as the highest event needs.
     std::uint8_t event_bytes = 0;
     /// Bytes of a data source packet, 1 or 2.
