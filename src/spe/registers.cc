@@ -40,7 +40,7 @@ std::string binary(std::uint64_t value, unsigned width) {
 }  // namespace
 
 std::string field_text(const Field& field) {
-    if (field.width() > 1 && field.width() <= 4) return binary(field.value, field.width());
+    if (field.width() > 1 && field.width() <= 3 && field.name != "EL") return binary(field.value, field.width());
     std::string out;
     wire::append_number(out, field.value);
     return out;

@@ -489,7 +489,7 @@ template <class Register>
     return lister.take();
 }
 
-/// A value as one writes that field: binary up to four bits, else as `append_number` does.
+/// A value as one writes that field: binary for two and three bits, else as `append_number` does; EL is a number.
 [[nodiscard]] std::string field_text(const Field& field);
 /// `E1SPE=1 E0SPE=1`: the fields that are not 0; empty if none is.
 [[nodiscard]] std::string to_text(const std::vector<Field>& fields);
