@@ -168,7 +168,7 @@ private:
         const bool room = count_ < most;
         const unsigned index = room ? count_++ : oldest_++ % most;
         shape_[index] = shape;
-        if (room) choose_probes();  // not for ever: a stream where every record is new would do nothing else
+        if (room && std::has_single_bit(count_)) choose_probes();  // rarely: it takes as long as thousands of records
         return &shape_[index];
     }
 
