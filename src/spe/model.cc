@@ -309,6 +309,24 @@ Status ModelConfig::check() const {
     return Nothing{};
 }
 
+void reset(State& state, ResetValues values, std::uint64_t seed) {
+    Source random(seed);
+    Registers& regs = state.regs;
+    Registers::for_each(regs, [&]<class Register>(Register& r) {
+        const std::string_view name = Register::name;
+        if (!name.starts_with("PMS") && !name.starts_with("PMB")) return;
+        if (name == PmsidrEl1::name || name == PmbidrEl1::name) return;
+        std::uint64_t value = values == ResetValues::zero   ? 0
+                              : values == ResetValues::ones ? ~std::uint64_t{0}
+                                                            : random();
+        for (const Field& field : fields_of(r))
+            if (field.reserved()) value &= ~((~std::uint64_t{0} >> (64 - field.width())) << field.lo);
+        r = from_value<Register>(value);
+    });
+    regs.pmblimitr_el1.e = false;
+    if (!state.arch.el3) (state.arch.el2 ? regs.pmscr_el2.ee : regs.pmscr_el1.ee) = 0b00;
+}
+
 // ---- the unit
 
 class Model::Unit {
@@ -375,6 +393,7 @@ public:
         state_.arch = implemented_.arch;
         state_.regs.pmsidr_el1 = implemented_.pmsidr;
         state_.regs.pmbidr_el1 = implemented_.pmbidr;
+        if (implemented_.pmsidr.count_size == 2) state_.regs.pmslatfr_el1.minlat &= 0xfff;  // RES0 above (2.4)
         if (choices_.pointer_res0 && !discard_mode())
             state_.regs.pmbptr_el1.ptr &= ~((std::uint64_t{1} << state_.regs.pmbidr_el1.align) - 1);
         if (!state_.regs.pmblimitr_el1.e || stopped()) discard();
@@ -831,7 +850,11 @@ void Model::look_ahead() const {
     left_ = settled().skippable();
     looked_ = true;
 }
-void Model::skip_too_far() { WM_CHECK(!"skip() goes no further than until_next()"); }
+void Model::skip_too_far() {
+    constexpr bool within_until_next = false;
+    WM_CHECK(within_until_next);
+    std::abort();
+}
 
 void Model::retire(const Executed& operation) {
     settled().retire(operation);

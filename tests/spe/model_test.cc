@@ -734,6 +734,15 @@ TEST(Filters, LatencyIsTheSaturatedCount) {
     EXPECT_EQ(unit.witness.written().at(0).total_latency, 0xfff);
 }
 
+TEST(Filters, LeastLatencyHasAsManyBitsAsCounters) {
+    for (const std::uint8_t size : std::array<std::uint8_t, 2>{2, 3}) {
+        UnitUnderTest unit;
+        unit.regs().pmsidr_el1.count_size = size;
+        unit.regs().pmslatfr_el1.minlat = 0x1234;
+        EXPECT_EQ(unit.model().registers().pmslatfr_el1.minlat, size == 2 ? 0x234 : 0x1234);
+    }
+}
+
 TEST(Filters, EventsOfTheUnitItself) {
     UnitUnderTest unit;
     unit.regs().pmsfcr_el1.fe = true;
@@ -1087,6 +1096,31 @@ TEST(Check, LongestRecords) {
     unit.config.choices = ModelChoices::neoverse();
     unit.regs().pmbidr_el1.align = 6;
     EXPECT_EQ(unit.config.longest_record_bytes(), 64U);
+}
+
+TEST(Reset, LeavesTheBufferOff) {
+    for (const ResetValues values : {ResetValues::zero, ResetValues::ones, ResetValues::random}) {
+        UnitUnderTest unit;
+        const PmsidrEl1 id = unit.regs().pmsidr_el1;
+        unit.config.state.arch.el3 = false;
+        reset(unit.config.state, values, 7);
+        const Registers& r = unit.model().registers();
+        EXPECT_EQ(r.pmsidr_el1, id);
+        EXPECT_FALSE(r.pmblimitr_el1.e);
+        EXPECT_FALSE(unit.model().enabled());
+        EXPECT_EQ(r.pmscr_el2.ee, 0);
+        EXPECT_EQ(r.pmscr_el1.ee, values == ResetValues::ones   ? 0b11
+                                  : values == ResetValues::zero ? 0
+                                                                : r.pmscr_el1.ee);
+        EXPECT_EQ(r.pmscr_el1.res0_63_11, 0U);
+        EXPECT_EQ(r.pmsicr_el1.res0_55_32, 0U);
+        EXPECT_EQ(r.pmsevfr_el1.e, values == ResetValues::zero   ? 0
+                                   : values == ResetValues::ones ? ~std::uint64_t{0}
+                                                                 : r.pmsevfr_el1.e);
+        EXPECT_EQ(r.mdcr_el3.nspb, 0b11);
+        for (std::uint64_t i = 0; i < 1000; ++i) unit.model().retire(other(i, i));
+        EXPECT_EQ(unit.model().counts().pmu.sample_pop, 0U);
+    }
 }
 
 TEST(Check, ImplementedRegistersStay) {

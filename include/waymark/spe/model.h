@@ -174,6 +174,12 @@ struct ModelConfig {
     [[nodiscard]] std::uint32_t longest_record_bytes() const;
 };
 
+/// What registers hold that a warm reset leaves UNKNOWN (2): 0, all ones, or anything.
+enum class ResetValues : std::uint8_t { zero, ones, random };
+/// A warm reset of the registers PMS* and PMB*: PMBLIMITR_EL1.E is 0, and so are the profiling exception of the highest
+/// exception level and all reserved bits; ID registers keep their values. `seed` is that of random values.
+void reset(State& state, ResetValues values, std::uint64_t seed = 0);
+
 // ---- what is told
 
 /// Bits of the events (4.5) that the caller tells. `retired`, `not_taken` and `streaming` are the unit's own: it has
