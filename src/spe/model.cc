@@ -50,6 +50,7 @@ public:
 
     /// Members of which none is chosen.
     void skip(Registers& registers, std::uint64_t members) {
+        if (never(registers)) return;
         while (members != 0) {
             const std::uint64_t jump = std::min(members, plain(registers));
             if (jump == 0) {
@@ -66,9 +67,7 @@ public:
 
     /// How many members come before the next that is chosen.
     [[nodiscard]] std::uint64_t until_chosen(Registers registers) const {
-        const PmsirrEl1& reload = registers.pmsirr_el1;
-        if (reload.interval == 0 && zero_ == 0 && !reload.rnd && registers.pmsicr_el1.count_31_0 == 0)
-            return std::numeric_limits<std::uint64_t>::max();
+        if (never(registers)) return std::numeric_limits<std::uint64_t>::max();
         Interval ahead = *this;
         std::uint64_t members = 0;
         // Without an interval, a reload may be one of 0 time after time.
@@ -83,6 +82,11 @@ public:
     }
 
 private:
+    /// Without an interval nothing is ever chosen, unless jitter stands for it; and nothing changes.
+    [[nodiscard]] bool never(const Registers& r) const {
+        if (r.pmsirr_el1.interval != 0 || zero_ != 0 || r.pmsicr_el1.count_31_0 != 0) return false;
+        return !r.pmsirr_el1.rnd || (r.pmsidr_el1.e_rnd && r.pmsicr_el1.ecount == 0);
+    }
     [[nodiscard]] static bool after(const Registers& r) { return r.pmsirr_el1.rnd && r.pmsidr_el1.e_rnd; }
     [[nodiscard]] static bool takes_draw(const Registers& r) {
         return r.pmsirr_el1.rnd && r.pmsicr_el1.count_31_0 == (r.pmsidr_el1.e_rnd ? 1U : 0U);
@@ -136,7 +140,7 @@ Record fullest(OperationClass kind, const State& s) {
     for (const Column column : {Column::pc, Column::total_latency, Column::issue_latency, Column::events,
                                 Column::operation, Column::context_el1, Column::timestamp})
         add(column);
-    if (s.arch.el2) add(Column::context_el2);
+    if (s.arch.el2 || s.arch.as_printed) add(Column::context_el2);
     if (s.regs.pmsidr_el1.pbt) add(Column::previous_target);
     if (s.regs.pmsidr_el1.altclk != 0) add(Column::alternate_issue_latency);
     if (kind == OperationClass::branch) add(Column::branch_target);
@@ -530,6 +534,7 @@ private:
         const PmsfcrEl1& filter = state_.regs.pmsfcr_el1;
         bool store = (copies_() >> 63) != 0;
         if (filter.ft && filter.ld != filter.st) store = filter.st;
+        if (o.kind == Operation::Kind::memory_set) store = true;
         o.load = !store;
         o.store = store;
         if (store) op.access = op.store_access;
@@ -665,6 +670,7 @@ private:
         ++counts_.pmu.sample_filtrate;
         if (discard_mode()) return end(sample, Fate::discarded);
         FormattedRecord record = format_record(sample.record, format_);
+        WM_CHECK(record.bytes.size() <= longest_);
         queue_.push_back({std::move(sample), std::move(record)});
         initiate_all_but(choices_.queued_records);
     }

@@ -77,7 +77,10 @@ ModelConfig random_config(Random& random, const ProfilingBuffer& buffer) {
     r.pstate.sm = random.half();
     if (s.arch.version >= Version::v1_2 && random.chance(1000)) r.pmblimitr_el1.fm = 0b10;
 
+    s.arch.as_printed = random.chance(1000);
+
     ModelChoices& c = config.choices;
+    if (random.half()) c = random.half() ? ModelChoices::neoverse() : ModelChoices::hiperf();
     c.in_flight = 1 + random.below(3);
     c.speculation = random.half();
     c.seed = random();

@@ -59,6 +59,8 @@ TEST(Interval, OfZero) {
     unit.regs().pmsirr_el1.interval = 0;
     EXPECT_TRUE(unit.cold_start_members(2000).empty());
     EXPECT_EQ(unit.model().until_next(), ~std::uint64_t{0});
+    unit.model().skip(std::uint64_t{1} << 60);  // at once
+    EXPECT_EQ(unit.model().counts().pmu.sample_pop, (std::uint64_t{1} << 60) + 2000);
 
     UnitUnderTest other_unit;
     other_unit.regs().pmsirr_el1.interval = 0;
@@ -229,6 +231,29 @@ TEST(Records, EndWithoutTimestampAndPadding) {
     auto full = hex(body + "01");
     full.resize(64);
     EXPECT_EQ(record(6, false), full);
+}
+
+TEST(Records, PlacesOfAbsentPackets) {
+    const auto record = [](std::initializer_list<Column> slots, const Executed& op) {
+        UnitUnderTest unit;
+        unit.config.choices.order = ModelChoices::neoverse().order;
+        for (const Column column : slots)
+            unit.config.choices.slots =
+                static_cast<std::uint16_t>(unit.config.choices.slots | 1U << static_cast<unsigned>(column));
+        unit.sample(op);
+        return unit.bytes().size();
+    };
+    constexpr auto target = Column::branch_target, data = Column::data_virtual;
+    constexpr std::size_t least = 21, address = 9;
+    // Target and data address share their place, whichever of them is said to have one.
+    EXPECT_EQ(record({target, data}, other(1, 0)), least + address);
+    EXPECT_EQ(record({data}, other(1, 0)), least + address);
+    EXPECT_EQ(record({target}, other(1, 0)), least + address);
+    EXPECT_EQ(record({target, data}, branch(1, 0, 2)), least + address);
+    EXPECT_EQ(record({data}, branch(1, 0, 2)), least + address);
+    EXPECT_EQ(record({target}, load(1, 0, 2)), least + address + 3);
+    EXPECT_EQ(record({Column::context_el1, Column::data_source, Column::translation_latency}, other(1, 0)),
+              least + 5 + 2 + 3);
 }
 
 TEST(Records, Branches) {
@@ -611,6 +636,21 @@ TEST(OperationTypes, MemoryCopyIsSampledAsOneOfBoth) {
     EXPECT_EQ(copies(true, false, true), 0U);
     EXPECT_GT(copies(false, true, false), 10U);
     EXPECT_LT(copies(true, true, true), 54U);
+}
+
+TEST(OperationTypes, MemorySetIsSampledAsItsStore) {
+    UnitUnderTest unit;
+    unit.config.state.arch = Architecture::of(Version::v1_3);
+    unit.regs().pmsidr_el1.fn_e = true;
+    for (unsigned i = 0; i < 16; ++i) {
+        Executed op = load(0x100, 0, 0x2000);
+        op.operation.kind = Kind::memory_set;
+        op.operation.store = true;
+        op.store_access = Access{.address = {0x3000}};
+        unit.sample(op);
+        EXPECT_EQ(unit.witness.written().back().operation_type, 0x25);
+        EXPECT_EQ(unit.witness.written().back().data_virtual, 0x3000U);
+    }
 }
 
 // ---- in flight (1.3)
@@ -1091,6 +1131,11 @@ TEST(Check, WhatNoUnitIs) {
 }
 
 TEST(Check, LongestRecords) {
+    UnitUnderTest printed;  // CollectContextIDR2 as printed has it without EL2
+    printed.config.state.arch.el2 = false;
+    EXPECT_EQ(printed.config.longest_record_bytes(), 57U);
+    printed.config.state.arch.as_printed = true;
+    EXPECT_EQ(printed.config.longest_record_bytes(), 62U);
     UnitUnderTest unit;
     EXPECT_EQ(unit.config.longest_record_bytes(), 62U);
     unit.config.choices = ModelChoices::neoverse();

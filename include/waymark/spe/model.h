@@ -268,7 +268,7 @@ struct SampleFate {
     std::optional<Record> record{};
 };
 
-/// Takes what became of samples: the truth beside the records.
+/// Takes what became of samples: the truth beside the records. It must not call the model.
 class SampleWitness {
 public:
     virtual ~SampleWitness() = default;
