@@ -373,8 +373,8 @@ public:
     }
 
     [[nodiscard]] std::uint64_t skippable() const {
-        if (!enabled_) return std::numeric_limits<std::uint64_t>::max();
-        return may_stop() ? 0 : interval_.until_chosen(state_.regs);
+        if (may_stop()) return 0;
+        return enabled_ ? interval_.until_chosen(state_.regs) : std::numeric_limits<std::uint64_t>::max();
     }
 
     /// A branch was taken: what the next record may name as the one before it (FEAT_SPE_PBT).
@@ -807,9 +807,9 @@ private:
         if (witness_ != nullptr) witness_->sampled(told);
     }
 
-    /// With what is under way, the buffer may fill or a write fault: then time matters to the operations to come.
+    /// When what is in flight completes, the buffer may fill or a write fault: then time matters.
     [[nodiscard]] bool may_stop() const {
-        if (pending() == 0 || discard_mode()) return false;
+        if (in_flight_.empty() || discard_mode()) return false;  // what is formatted waits for the next to complete
         const std::uint64_t bytes = pending() * longest_;
         Registers ahead = state_.regs;
         ahead.pmbptr_el1.ptr += bytes;

@@ -888,6 +888,23 @@ TEST(Buffer, WithoutRoomFromTheBeginning) {
     EXPECT_EQ(unit.model().counts().bytes, 0U);
 }
 
+TEST(Buffer, NothingIsSkippedWhileOneInFlightMayFillIt) {
+    for (const std::uint8_t el : std::array<std::uint8_t, 2>{EL1, EL2}) {  // at EL2 profiling is disabled
+        UnitUnderTest unit;
+        unit.regs().pmbptr_el1.ptr = 0x1fb0;
+        Model& model = unit.model();
+        model.skip(model.until_next());
+        model.retire(other(1, 100, 50));
+        model.set_exception_level(100, el);
+        EXPECT_EQ(model.until_next(), 0U);
+        model.retire(other(2, 149));
+        EXPECT_FALSE(model.pmbirq());
+        model.retire(other(3, 150));
+        EXPECT_TRUE(model.pmbirq());
+        EXPECT_EQ(model.until_next(), ~std::uint64_t{0});
+    }
+}
+
 TEST(Buffer, PointerBitsBelowAlign) {
     for (const bool res0 : {true, false}) {
         UnitUnderTest unit;
