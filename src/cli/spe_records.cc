@@ -424,6 +424,8 @@ waymark::Status read_perf(const capture::ByteFile& file, const RecordOptions& op
         return Error{Errc::bad_format,
                      fmt::format("{}: holds no AUXTRACE_INFO record, so no trace: was it recorded with -e arm_spe//?",
                                  file.name())};
+    if (data.chunks.empty())
+        return Error{Errc::bad_format, fmt::format("{}: holds no AUXTRACE record, so no trace", file.name())};
     auto info = perf::spe_info(*data.auxtrace_info);
     if (!info) return Error{info.error().code, fmt::format("{}: {}", file.name(), info.error().message)};
     perf::Tasks tasks(data);
