@@ -222,7 +222,8 @@ Status run_record(const RecordOptions& options) {
     ProgressLine progress;
     const auto ending =
         record::run_qemu(how, **recorder,
-                         progress.active() ? record::RecordProgress([&](const record::Recorded& r) {
+                         progress.active() ? record::RecordProgress([&] {
+                             const record::Recorded r = (*recorder)->recorded();
                              progress.text(fmt::format("recorded {} instructions, {} bytes of trace",
                                                        grouped(r.instructions), grouped(r.trace_bytes)));
                          })
