@@ -47,25 +47,28 @@ constexpr unsigned bit(Column column) { return 1U << static_cast<unsigned>(colum
 /// Where headers, padding and payloads stand in a record. A record with the same bytes at `mask` is parsed by copying
 /// its payloads: nothing else decides where packets begin.
 struct Shape {
-    static constexpr unsigned max_bytes = 128, block_bytes = 32;
+    static constexpr unsigned max_bytes = 128;
+    /// Bytes of input that `matches` and `put` may touch.
+    static constexpr unsigned reach = max_bytes + 8;
 
-    struct Field {
-        std::uint8_t offset, column;
-        std::uint64_t mask;
-    };
-    unsigned bytes = 0, blocks = 0, fields = 0;
+    unsigned bytes = 0, words = 0;
     std::uint16_t present = 0;
     OperationClass operation_class{};
     std::array<std::uint64_t, max_bytes / 8> mask{}, want{};
-    std::array<Field, column_count> field{};
+    // Of each column's payload; where there is none, anywhere and no bits.
+    std::array<std::uint8_t, column_count> offset{};
+    std::array<std::uint64_t, column_count> bits{};
 
     [[nodiscard]] WM_INLINE bool matches(const std::uint8_t* at) const {
-        for (unsigned block = 0; block < blocks; ++block) {
-            std::uint64_t differs = 0;
-            for (unsigned i = 4 * block; i < 4 * block + 4; ++i) differs |= (load(at + 8 * i) ^ want[i]) & mask[i];
-            if (differs != 0) return false;
-        }
+        if (words == 0) [[unlikely]]
+            return false;  // nothing learnt yet
+        for (unsigned i = 0; i < words; ++i)
+            if (((load(at + 8 * i) ^ want[i]) & mask[i]) != 0) return false;
         return true;
+    }
+    [[nodiscard]] WM_INLINE std::uint64_t get(Column column, const std::uint8_t* at) const {
+        const auto c = static_cast<std::size_t>(column);
+        return load(at + offset[c]) & bits[c];
     }
 
     /// Learns the shape of the record at the start of `input`. False unless it is there as a whole, short, has no
@@ -86,16 +89,23 @@ struct Shape {
             present = static_cast<std::uint16_t>(present | 1U << column);
             if (column == static_cast<unsigned>(Column::operation))
                 operation_class = static_cast<OperationClass>(header & 3U);
-            field[fields++] = {static_cast<std::uint8_t>(at), column, ~std::uint64_t{0} >> (64 - 8 * size)};
+            offset[column] = static_cast<std::uint8_t>(at);
+            bits[column] = ~std::uint64_t{0} >> (64 - 8 * size);
             at += size;
         }
         bytes = at;
-        blocks = (at + block_bytes - 1) / block_bytes;
+        words = (at + 7) / 8;
         const unsigned data = bit(Column::data_virtual) | bit(Column::data_physical) | bit(Column::data_source);
         const bool odd = (present & bit(Column::operation)) != 0 &&
                          (((present & data) != 0 && operation_class != OperationClass::load_store) ||
                           ((present & bit(Column::branch_target)) != 0 && operation_class != OperationClass::branch));
         return (present & bit(Column::pc)) != 0 && !odd;
+    }
+
+    /// The byte that every record of this shape has at `at`, or -1.
+    [[nodiscard]] int fixed(unsigned at) const {
+        if ((mask[at / 8] >> at % 8 * 8 & 0xffU) == 0) return -1;
+        return static_cast<int>(want[at / 8] >> at % 8 * 8 & 0xffU);
     }
 
 private:
@@ -107,31 +117,94 @@ private:
 
 /// Payloads → row `i`.
 WM_INLINE void put(Columns& out, std::size_t i, const Shape& shape, const std::uint8_t* at, Offset first) {
-    std::array<std::uint64_t, column_count> value{};
-    for (unsigned f = 0; f < shape.fields; ++f)
-        value[shape.field[f].column] = load(at + shape.field[f].offset) & shape.field[f].mask;
-    const auto of = [&](Column column) { return value[static_cast<std::size_t>(column)]; };
+    const auto u16 = [&](Column column) { return static_cast<std::uint16_t>(shape.get(column, at)); };
+    const auto u32 = [&](Column column) { return static_cast<std::uint32_t>(shape.get(column, at)); };
     out.first[i] = first.value;
-    out.pc[i] = of(Column::pc);
-    out.branch_target[i] = of(Column::branch_target);
-    out.data_virtual[i] = of(Column::data_virtual);
-    out.data_physical[i] = of(Column::data_physical);
-    out.previous_target[i] = of(Column::previous_target);
-    out.events[i] = of(Column::events);
-    out.timestamp[i] = of(Column::timestamp);
+    out.pc[i] = shape.get(Column::pc, at);
+    out.branch_target[i] = shape.get(Column::branch_target, at);
+    out.data_virtual[i] = shape.get(Column::data_virtual, at);
+    out.data_physical[i] = shape.get(Column::data_physical, at);
+    out.previous_target[i] = shape.get(Column::previous_target, at);
+    out.events[i] = shape.get(Column::events, at);
+    out.timestamp[i] = shape.get(Column::timestamp, at);
     out.bytes[i] = shape.bytes;
-    out.context_el1[i] = static_cast<std::uint32_t>(of(Column::context_el1));
-    out.context_el2[i] = static_cast<std::uint32_t>(of(Column::context_el2));
+    out.context_el1[i] = u32(Column::context_el1);
+    out.context_el2[i] = u32(Column::context_el2);
     out.present[i] = shape.present;
-    out.total_latency[i] = static_cast<std::uint16_t>(of(Column::total_latency));
-    out.issue_latency[i] = static_cast<std::uint16_t>(of(Column::issue_latency));
-    out.translation_latency[i] = static_cast<std::uint16_t>(of(Column::translation_latency));
-    out.alternate_issue_latency[i] = static_cast<std::uint16_t>(of(Column::alternate_issue_latency));
-    out.data_source[i] = static_cast<std::uint16_t>(of(Column::data_source));
+    out.total_latency[i] = u16(Column::total_latency);
+    out.issue_latency[i] = u16(Column::issue_latency);
+    out.translation_latency[i] = u16(Column::translation_latency);
+    out.alternate_issue_latency[i] = u16(Column::alternate_issue_latency);
+    out.data_source[i] = u16(Column::data_source);
     out.defects[i] = 0;
     out.operation_class[i] = static_cast<std::uint8_t>(shape.operation_class);
-    out.operation_type[i] = static_cast<std::uint8_t>(of(Column::operation));
+    out.operation_type[i] = static_cast<std::uint8_t>(shape.get(Column::operation, at));
 }
+
+/// The shapes met so far.
+class Shapes {
+public:
+    /// The shape of the record that begins at `at`, or null if it must be parsed packet by packet.
+    WM_INLINE const Shape* find(const std::uint8_t* at, std::size_t size) {
+        if (size < Shape::reach) [[unlikely]]
+            return nullptr;
+        std::uint8_t& guess = guess_[static_cast<std::uint8_t>(at[probe_[0]] + 29U * at[probe_[1]])];
+        if (shape_[guess].matches(at)) [[likely]]
+            return &shape_[guess];
+        for (unsigned i = 0; i < count_; ++i)
+            if (shape_[i].matches(at)) {
+                guess = static_cast<std::uint8_t>(i);
+                return &shape_[i];
+            }
+        return learn({at, size});
+    }
+
+private:
+    static constexpr unsigned most = 32;
+
+    const Shape* learn(Bytes input) {
+        Shape shape;
+        if (!shape.learn(input)) return nullptr;
+        const bool room = count_ < most;
+        const unsigned index = room ? count_++ : oldest_++ % most;
+        shape_[index] = shape;
+        if (room && std::has_single_bit(count_)) choose_probes();  // rarely: it takes as long as thousands of records
+        return &shape_[index];
+    }
+
+    /// The two bytes of a record by which most shapes can be told apart.
+    void choose_probes() {
+        std::array<std::uint8_t, 2> best{};
+        unsigned most_apart = 0;
+        for (unsigned p = 0; p < Shape::max_bytes; ++p)
+            if (const unsigned apart = pairs_apart(p, best[0], false); apart > most_apart) {
+                most_apart = apart;
+                best[0] = static_cast<std::uint8_t>(p);
+            }
+        most_apart = 0;
+        for (unsigned p = 0; p < Shape::max_bytes; ++p)
+            if (const unsigned apart = pairs_apart(p, best[0], true); apart > most_apart) {
+                most_apart = apart;
+                best[1] = static_cast<std::uint8_t>(p);
+            }
+        probe_ = best;
+    }
+    [[nodiscard]] unsigned pairs_apart(unsigned p, unsigned other, bool with_other) const {
+        unsigned apart = 0;
+        const auto differ = [&](unsigned at, unsigned i, unsigned j) {
+            const int a = shape_[i].fixed(at), b = shape_[j].fixed(at);
+            return a >= 0 && b >= 0 && a != b;
+        };
+        for (unsigned i = 0; i < count_; ++i)
+            for (unsigned j = 0; j < i; ++j) apart += differ(p, i, j) || (with_other && differ(other, i, j));
+        return apart;
+    }
+
+    std::array<Shape, most> shape_{};
+    unsigned count_ = 0, oldest_ = 0;
+    std::array<std::uint8_t, 2> probe_{};
+    std::array<std::uint8_t, 256> guess_{};  // by the bytes at probe_: the shape that was right last
+};
 
 }  // namespace
 
@@ -163,8 +236,6 @@ public:
     }
 
 private:
-    static constexpr unsigned max_shapes = 16;
-
     /// Records of known shapes, and padding between them, from a place between records; gives back the rest, which
     /// begins between records too.
     Bytes take_known(Bytes bytes) {
@@ -179,7 +250,7 @@ private:
                 builder_.totals().padding_bytes += static_cast<std::uint64_t>(at - from);
                 continue;
             }
-            const Shape* const shape = find(at, static_cast<std::size_t>(end - at));
+            const Shape* const shape = shapes_.find(at, static_cast<std::size_t>(end - at));
             if (shape == nullptr) break;
             Columns& columns = builder_.columns();
             put(columns, columns.size++, *shape, at, here());
@@ -190,34 +261,9 @@ private:
         return bytes.subspan(static_cast<std::size_t>(at - bytes.data()));
     }
 
-    WM_INLINE const Shape* find(const std::uint8_t* at, std::size_t size) {
-        if (size < Shape::max_bytes + 8) [[unlikely]]
-            return nullptr;
-        unsigned index = last_;
-        for (unsigned tried = 0; tried < shapes_; ++tried) {
-            if (shape_[index].matches(at)) [[likely]] {
-                last_ = index;
-                return &shape_[index];
-            }
-            index = index + 1 == shapes_ ? 0 : index + 1;
-        }
-        return learn({at, size});
-    }
-    const Shape* learn(Bytes input) {
-        Shape shape;
-        if (!shape.learn(input)) return nullptr;
-        if (shapes_ < max_shapes)
-            last_ = shapes_++;
-        else
-            last_ = (last_ + 1) % max_shapes;
-        shape_[last_] = shape;
-        return &shape_[last_];
-    }
-
     RecordBuilder builder_;
     Parser<RecordBuilder> parser_;
-    std::array<Shape, max_shapes> shape_{};
-    unsigned shapes_ = 0, last_ = 0;  // how many; the one found last
+    Shapes shapes_;
 };
 
 Decoder::Decoder(RecordSink& out, Start start) : machine_(std::make_unique<Machine>(out, start)) {}

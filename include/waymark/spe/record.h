@@ -79,7 +79,8 @@ struct Record {
 
 /// Many records, column by column: row i of every array is record i. A value whose bit in `present` is 0 is 0.
 struct Columns {
-    static constexpr std::size_t capacity = 1024;
+    /// Not a power of two: one row of all columns would share a cache set.
+    static constexpr std::size_t capacity = 1000;
     std::size_t size = 0;
     std::array<std::uint64_t, capacity> first, pc, branch_target, data_virtual, data_physical, previous_target, events,
         timestamp;
