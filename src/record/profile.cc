@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "mapped_file.h"
 
@@ -371,6 +372,11 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
 }
 
 void Profiler::define_map(const MapPart& part, std::string_view name) {
+    // Code is translated before the thread that runs it has said who it is.
+    if (program_pid_ == 0) {
+        early_maps_.emplace_back(part, name);
+        return;
+    }
     perf::Mapping m;
     m.pid = m.tid = program_pid_;
     m.address = Address{part.address};
@@ -414,6 +420,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
         return;
     }
     introduce(t);
+    for (const auto& [map, file] : std::exchange(early_maps_, {})) define_map(map, file);
 }
 
 /// A thread appears: it gets a CPU, and perf learns of it.

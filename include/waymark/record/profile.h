@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "waymark/capture/perf_writer.h"
@@ -30,7 +31,7 @@ namespace waymark::record {
 /// How the unit is programmed; names and meaning are those of perf's arm_spe events (docs/spec/spe.md, section 5.1).
 struct SpeOptions {
     std::uint32_t period = 4096;  ///< operations from sample to sample; the low 8 bits count for nothing
-    bool ts_enable = true, pa_enable = false, jitter = false;
+    bool ts_enable = true, pa_enable = false, jitter = true;
     bool branch_filter = false, load_filter = false, store_filter = false;  ///< any: only these
     std::uint64_t event_filter = 0;  ///< only operations with all of these events (4.5)
     std::uint32_t min_latency = 0;   ///< only operations that took as many cycles
@@ -156,7 +157,8 @@ private:
     std::map<std::uint32_t, Thread> threads_;
     std::vector<std::unique_ptr<Cpu>> cpus_;
     std::vector<std::uint32_t> threads_on_;  ///< of each CPU
-    std::uint32_t program_pid_ = 0;
+    std::uint32_t program_pid_ = 0;          ///< 0: not known yet
+    std::vector<std::pair<MapPart, std::string>> early_maps_;
     std::uint64_t now_ = 0;  ///< when what was executed last was
     std::size_t held_ = 0;   ///< chunks that wait for those of other threads
     bool stopped_ = false;
