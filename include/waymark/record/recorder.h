@@ -20,6 +20,7 @@
 #include "waymark/coresight/sinks.h"
 #include "waymark/record/code.h"
 #include "waymark/record/images.h"
+#include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record/tracker.h"
 #include "waymark/record/truth.h"
@@ -57,26 +58,22 @@ struct Recorded {
     std::optional<Address> unknown_vector{};  ///< see Tracker
 };
 
-class Recorder {
+class Recorder final : public Recording {
 public:
     /// Makes the folder and writes its description. Errors: `usage`: the folder holds something that is no capture of
     /// ours; `unreadable`: it cannot be written.
     [[nodiscard]] static Result<std::unique_ptr<Recorder>> create(RecorderOptions options);
-    ~Recorder();
+    ~Recorder() override;
 
-    /// A chunk of definitions (record/ring.h).
-    void definitions(std::span<const std::uint32_t> parts);
-    /// A chunk of what a thread executed.
-    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk);
-    /// Writes out what is there, so that the folder holds everything up to here but for the last frame.
-    [[nodiscard]] Status flush();
+    void definitions(std::span<const std::uint32_t> parts) override;
+    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
+    /// The folder then holds everything up to here but for the last frame.
+    [[nodiscard]] Status flush() override;
     /// The end: completes frames, truth and description. `complete`: the recording was not cut off.
     [[nodiscard]] Status finish(bool complete);
 
-    /// Nothing further is recorded.
-    [[nodiscard]] bool stopped() const { return recorded_.stopped; }
-    /// What kept something from being written, once it happened.
-    [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+    [[nodiscard]] bool stopped() const override { return recorded_.stopped; }
+    [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
     [[nodiscard]] Recorded recorded() const;
 
 private:
