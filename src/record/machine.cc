@@ -43,7 +43,7 @@ Status set(MachineModel& model, std::string_view name, std::uint64_t value) {
         if (each != name) return;
         found = true;
         fits = value <= std::numeric_limits<std::remove_reference_t<decltype(number)>>::max();
-        number = static_cast<std::remove_reference_t<decltype(number)>>(value);
+        if (fits) number = static_cast<std::remove_reference_t<decltype(number)>>(value);
     });
     if (!found)
         return Error{Errc::usage,

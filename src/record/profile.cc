@@ -163,7 +163,7 @@ Status set_from_event(SpeOptions& options, std::string_view event) {
             found = true;
             using Field = std::remove_reference_t<decltype(field)>;
             fits = value <= std::numeric_limits<Field>::max();
-            field = static_cast<Field>(value);
+            if (fits) field = static_cast<Field>(value);
         });
         if (name == "period" && value <= std::numeric_limits<std::uint32_t>::max()) {
             options.period = static_cast<std::uint32_t>(value);
@@ -429,6 +429,7 @@ void Profiler::introduce(Thread& t) {
     const auto least = std::min_element(threads_on_.begin(), threads_on_.end());
     t.cpu = static_cast<std::uint32_t>(least - threads_on_.begin());
     ++*least;
+    t.running = true;
     machine_.wait(t.cpu, now_);
     const std::uint64_t when = machine_.cycle(t.cpu);
     std::string program = options_.command.empty() ? "program" : fs::path(options_.command.front()).filename().string();

@@ -39,10 +39,10 @@ TEST(Machine, DataComesFromWhereItIs) {
     EXPECT_EQ(again.source, 0x0);
     EXPECT_EQ(again.cycles, 4U);
     EXPECT_EQ(again.events, event::l1d_access | event::tlb_access);
-    // Two more lines of the same set push it out of the first level, four of the second out of that.
+    // Two more lines of the same set push it out of the first level, and enough of the second out of that.
     for (std::uint32_t i = 1; i <= 2; ++i) machine.access(0, here + i * 512, 8, Kind::load);
     EXPECT_EQ(machine.access(0, here, 8, Kind::load).source, 0x8);
-    for (std::uint32_t i = 1; i <= 4; ++i) machine.access(0, here + i * 1024, 8, Kind::load);
+    for (std::uint32_t i = 1; i <= 5; ++i) machine.access(0, here + i * 1024, 8, Kind::load);
     EXPECT_EQ(machine.access(0, here, 8, Kind::load).source, 0xb);
 }
 

@@ -185,9 +185,13 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
     Chunks chunks;
     chunks.thread(1, 100);
     chunks.thread(2, 101);
-    chunks.block(1, loop, {ldr, nop, str, back_2});
+    std::vector<std::uint32_t> code(16, nop);
+    code[0] = ldr;
+    code[2] = str;
+    chunks.block(1, loop, code);
     profiler->definitions(chunks.definitions);
-    for (const std::uint32_t thread : {1U, 2U}) {
+    for (std::uint32_t i = 0; i < 20; ++i) {
+        const std::uint32_t thread = 1 + i % 2;
         std::vector<std::uint32_t> words;
         // As full as the plugin makes them: more may follow, so the thread is waited for.
         while (words.size() + 5 <= Chunk::capacity) {
@@ -207,7 +211,8 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
         peers += record.data_source == 0x9 ? 1 : 0;
         second += record.context_el2 == 101 ? 1 : 0;
     }
-    EXPECT_GT(peers, records.size() / 4);
+    // A thread does about a dozen rounds before the other's time has come.
+    EXPECT_GT(peers, records.size() / 40);
     EXPECT_GT(second, records.size() / 3);
     EXPECT_EQ(capture::perf::streams(perf).size(), 2U);
     ASSERT_EQ(perf.tasks.size(), 4U) << "a name, a fork, two ends";
