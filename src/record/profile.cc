@@ -416,7 +416,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
         if (name.empty()) return;
         t.name = name;
         const perf::TaskEvent comm{perf::TaskEvent::Kind::comm, t.pid, t.tid, 0, 0, 0, t.name};
-        writer_->task(comm, at(t, now(), dummy_attr));
+        writer_->task(comm, at(t, machine_.cycle(t.cpu), dummy_attr));
         return;
     }
     introduce(t);
