@@ -30,6 +30,7 @@ struct RecordOptions {
     std::string machine;
     unsigned processors = 1;
     std::vector<std::string> vectors, qemu_options;
+    std::uint64_t buffer = 0;
     std::uint64_t limit = 0;
     std::uint32_t changes = record::RecorderOptions{}.limit_changes;
     std::vector<std::string> program;
@@ -175,6 +176,7 @@ Status run_record(const RecordOptions& options) {
     to.ptm = options.ptm;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
+    to.buffer_bytes = options.buffer;
     to.limit_changes = options.changes;
     to.system = options.system;
     image::Symbols symbols;
@@ -275,6 +277,17 @@ Status run_record(const RecordOptions& options) {
                         grouped(options.changes)));
         return static_cast<Status>(cut_off);
     }
+    if (r.lost_way) {
+        say("error",
+            fmt::format(
+                "recording stopped at {:#x}: half a megabyte ran without a single branch, as empty memory does{}",
+                r.lost_way->value,
+                options.system ? fmt::format("; is the image made for the machine {}? --machine and --core choose "
+                                             "another",
+                                             machine(options))
+                               : std::string()));
+        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
     if (r.ranges == 0)
         say("note",
             fmt::format("no waypoint was met, so the trace tells nothing{}",
@@ -337,6 +350,13 @@ Run add_record(CLI::App& app) {
     unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
+    ptm(command
+            .add_option(
+                "--buffer", options->buffer,
+                "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
+                "of 16; 0: endless")
+            ->type_name("BYTES")
+            ->capture_default_str());
     ptm(command.add_flag(
         "--truth", options->truth,
         "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
@@ -415,7 +435,7 @@ Run add_record(CLI::App& app) {
         "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
-        "or code changed more than --max-changes times.\n"
+        "code changed more than --max-changes times, or execution ran into empty memory.\n"
         "After 4, 5 and 6 too the capture can be decoded.\n"
         "\n"
         "Examples:\n"

@@ -85,7 +85,8 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
              .add_option("-c,--period", period, "Operations from one sample to the next; the low 8 bits do not count")
              ->type_name("N")
              ->capture_default_str());
-    unit(command.add_option("--buffer", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
+    unit(command
+             .add_option("--aux-buffer", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
              ->type_name("KIB")
              ->capture_default_str());
     unit(command.add_option("--seed", seed, "Where the random numbers of jitter begin")

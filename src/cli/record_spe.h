@@ -35,7 +35,7 @@ struct SpeRecordOptions {
 enum RecordStatus : int {
     program_died = 4,  ///< by a signal
     interrupted = 5,   ///< we were told to end
-    cut_off = 6,       ///< something could not be written, or code changed too often
+    cut_off = 6,       ///< something could not be written, code changed too often, or execution lost its way
 };
 [[nodiscard]] std::string signal_name(int number);
 

@@ -34,7 +34,7 @@ pft::ModelConfig model_config(const PtmOptions& options) {
 class Ptm final : public Unit {
 public:
     Ptm(const PtmOptions& options, std::uint32_t thread, ByteSink& trace)
-        : model_(model_config(options), trace), thread_(thread) {}
+        : model_(model_config(options), trace), thread_(thread), may_lose_(options.fifo_bytes != 0) {}
 
     void start(Place first, std::uint64_t cycle) override {
         model_.set_context_id(thread_);
@@ -51,6 +51,9 @@ public:
         retired.hyp = state_.hyp;
         retired.cycle = cycle;
         model_.retire_block(retired, before.bytes == 0 ? std::uint8_t{0} : before.last_bytes);
+    }
+    std::size_t waypoints(Place, std::span<const pft::RetiredBlock> blocks) override {
+        return model_.retire_blocks(blocks, state_.ns, state_.hyp);
     }
     void state(const State& state) override { state_ = state; }
     void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
@@ -69,6 +72,8 @@ public:
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
+    [[nodiscard]] bool overflowing() const override { return model_.status().overflow; }
+    [[nodiscard]] bool may_lose() const override { return may_lose_; }
 
 private:
     [[nodiscard]] pft::Arrival arrival(Place place, std::uint64_t cycle) const {
@@ -87,6 +92,7 @@ private:
 
     pft::Model model_;
     std::uint32_t thread_;
+    bool may_lose_;
     State state_;
 };
 

@@ -206,7 +206,7 @@ TEST_F(SpeRecording, LibrariesAreMapped) {
 TEST_F(SpeRecording, PerfReadsTheSame) {
     if (!has("perf")) GTEST_SKIP() << "NOT COMPARED: no perf (linux-perf)";
     build("share");
-    for (const std::string options : {"-c 256", "-c 2048 -e arm_spe/jitter=0,min_latency=5/ --buffer 8"}) {
+    for (const std::string options : {"-c 256", "-c 2048 -e arm_spe/jitter=0,min_latency=5/ --aux-buffer 8"}) {
         record(options);
         const std::string command =
             "perf script -i " + file_.string() + " --itrace=i1i -F cpu,tid,addr,ip 2> /dev/null";

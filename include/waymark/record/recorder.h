@@ -17,6 +17,7 @@
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
+#include "waymark/coresight/sinks.h"
 #include "waymark/record/code.h"
 #include "waymark/record/images.h"
 #include "waymark/record/recording.h"
@@ -36,7 +37,10 @@ struct RecorderOptions {
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
     std::optional<Address> start_at{};     ///< begin when execution first reaches it
     std::optional<Address> stop_at{};      ///< stop when execution reaches it
-    bool system = false;                   ///< processors of a whole system, not threads of a Linux program
+    /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
+    /// held in memory. 0: everything is kept.
+    std::uint64_t buffer_bytes = 0;
+    bool system = false;  ///< processors of a whole system, not threads of a Linux program
     /// What is known of the instruction set at an address, from mapping symbols; may be null.
     std::function<std::optional<isa::Isa>(Address)> instruction_set{};
 };
@@ -47,8 +51,10 @@ struct Recorded {
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
+    bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
     bool stopped{};           ///< by a limit or `stop_at`
     bool changed_too_often{};
+    std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
     std::optional<Address> unknown_vector{};  ///< see Tracker
 };
 
@@ -115,11 +121,13 @@ private:
     void fail(Error error);
     void collect(Thread& t);
     [[nodiscard]] Status write_trace();
+    [[nodiscard]] Status write_ram();
     [[nodiscard]] Status describe(bool complete);
 
     RecorderOptions options_;
     Clock clock_;
     std::vector<Block> blocks_;
+    std::vector<Row> rows_;                                   ///< of these blocks, for Tracker::follow
     std::unordered_map<std::uint64_t, isa::Isa> block_isas_;  ///< of a system's blocks, by address
     std::map<std::uint32_t, Thread> threads_;
     Images images_;
@@ -131,6 +139,7 @@ private:
     std::vector<std::uint8_t> frames_;
     std::unique_ptr<coresight::Formatter> formatter_;
     int trace_file_ = -1;
+    std::optional<coresight::TraceRam> ram_;  ///< of the buffer at hand, if it wraps
     std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
     bool described_ = false;
     std::optional<Error> failure_;

@@ -2,8 +2,11 @@
 /// where each went, and where execution left what is recorded.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <span>
 
 #include "waymark/record/code.h"
 #include "waymark/record/truth.h"
@@ -15,6 +18,20 @@ namespace waymark::record {
 struct Clock {
     std::uint64_t cycle = 0;
 };
+
+/// A block of the ordinary kind, as `Tracker::follow` needs it: code with nothing special in it, and no waypoint but a
+/// branch at its end.
+struct Row {
+    const isa::Instruction* instruction{};  ///< the branch, borrowed from the block's code; null: there is none
+    std::uint32_t epoch = 0;                ///< in which its bytes were found to fit; 0: no ordinary block
+    std::uint32_t address{};
+    std::uint32_t before_bytes{}, instructions{};  ///< before the branch; all
+    isa::Isa isa{};
+    std::uint8_t last_bytes{};  ///< of the instruction before the branch; 0: there is none
+};
+
+/// `epoch` 0 where it is not of the ordinary kind. Borrows from `code`.
+[[nodiscard]] Row row_of(const Code& code, std::uint32_t epoch);
 
 class Tracker {
 public:
@@ -35,6 +52,11 @@ public:
     /// Instructions [first, end) of `code` completed, after `arrive` at the first of them. `stopped`: the next one
     /// began and did not complete.
     void run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped);
+    /// The quick way through ordinary blocks: does for words of a chunk what `arrive` and `run` would do, and returns
+    /// how many it took: up to the first that needs more. `held`: the block entered last, which is settled when it is
+    /// known what follows. `rows`: by number of the block. Stops before the cycle `limit`.
+    [[nodiscard]] std::size_t follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows,
+                                     std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held);
     /// The instruction that completed last made a system call.
     void system_call();
     /// An exception was taken behind what ran last, and its handler is what runs next. `number`: docs/spec/pft.md, 2.5.
@@ -45,6 +67,9 @@ public:
     void state(const State& state);
     /// Where execution stands, or the waypoint instruction it stands behind.
     [[nodiscard]] isa::Isa isa() const { return start_.isa; }
+    /// More code than anybody wrote ran without a waypoint, as empty memory does; decoders follow no farther (512 KiB,
+    /// docs/spec/pft.md, 4.4).
+    [[nodiscard]] bool lost_way() const { return straight_.bytes > longest_straight; }
     /// The vector by which execution reached a handler without `exception` having told it, if that ever happened.
     [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
@@ -59,9 +84,16 @@ private:
     void wait();
     void unseen_exception(Place place);
     void interrupt(std::uint32_t number, std::optional<Place> handler);
-    void close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before);
+    void add(TruthRange range, std::uint64_t lost_before);
+    void lose(std::uint64_t count);
+    void commit(const TruthRange& range);
+    template <class F>
+    void tell_unit(F&& f);
     void begin(Place place);
+    void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
+
+    static constexpr std::uint32_t longest_straight = 512 * 1024;
 
     Clock& clock_;
     const bool system_;
@@ -82,6 +114,16 @@ private:
     bool stopped_ = false;          ///< the next instruction began and did not complete
     std::uint8_t stopped_bytes_{};  ///< its size
     std::optional<Address> unknown_vector_;
+    /// What the unit was told last and may still lose; without instructions where an exception had nothing before it.
+    std::deque<TruthRange> recent_;
+    bool may_lose_ = false;
+
+    // What `follow` is about to tell: what ran up to a waypoint, and from where.
+    struct Ran {
+        std::uint32_t start, instructions;
+    };
+    std::array<pft::RetiredBlock, 256> blocks_;
+    std::array<Ran, 256> ran_;
 };
 
 }  // namespace waymark::record

@@ -45,6 +45,7 @@ struct SourceTruth {
     /// Executed behind the last waypoint, which no unit traces.
     std::uint64_t unfinished_instructions{};
     std::string file{};  ///< with every range, relative to the capture; empty: there is none
+    bool wrapped{};      ///< its buffer did not hold it all: only the end can be found in the trace
 
     void add(const TruthRange& range) {
         if (range.lost) {

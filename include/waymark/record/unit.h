@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "waymark/core/result.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/isa/isa.h"
+#include "waymark/pft/model.h"
 
 namespace waymark::record {
 
@@ -50,6 +52,9 @@ public:
     virtual void state(const State& state) = 0;
     virtual void start(Place first, std::uint64_t cycle) = 0;
     virtual void waypoint(const Straight& before, const Waypoint& waypoint, std::uint64_t cycle) = 0;
+    /// Many of them, each with what ran straight to it, the first from `from` on. Returns how many it took: all, or
+    /// those up to and including the first with which lost() rose.
+    [[nodiscard]] virtual std::size_t waypoints(Place from, std::span<const pft::RetiredBlock> blocks);
     /// `number` as docs/spec/pft.md, 2.5, has it. Execution goes on at `handler`; nothing: what comes behind is not
     /// recorded, up to `resume`.
     virtual void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
@@ -58,8 +63,13 @@ public:
     virtual void wait(std::uint64_t cycle) = 0;
     virtual void resume(Place next, std::uint64_t cycle) = 0;
     virtual void finish() = 0;
-    /// Waypoints and exceptions it lost to a full FIFO so far.
+    /// Waypoints and exceptions it lost to a full FIFO so far. It may lose the one it was told last and those shortly
+    /// before it, which it had not sent yet.
     [[nodiscard]] virtual std::uint64_t lost() const = 0;
+    /// It is losing them, so the one told last is among the lost.
+    [[nodiscard]] virtual bool overflowing() const = 0;
+    /// False if it never loses any.
+    [[nodiscard]] virtual bool may_lose() const = 0;
 };
 
 /// How a Program Trace Macrocell is programmed for a recording.

@@ -89,13 +89,14 @@ struct Block {
     std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
     std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
     bool watched = false;                  ///< QEMU's log tells how execution came there
-    static constexpr std::uint32_t no_check = 0xffffffff;
+    static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
+    std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
 };
 
-constexpr std::uint32_t completed = 0xfffffffe;
+constexpr std::uint32_t completed = Block::completed;
 
 /// One virtual processor; in user mode a thread. Its number is used again after the thread ended.
-struct Vcpu {
+struct alignas(64) Vcpu {
     Chunk* chunk = nullptr;
     std::uint32_t* at = nullptr;
     std::uint32_t* end = nullptr;
@@ -245,7 +246,7 @@ inline void put(Vcpu& v, std::uint32_t word) {
 /// Was the block entered last left early? `next`: where execution went on.
 inline void settle(Vcpu& v, std::uint64_t next) {
     const Block* open = v.open;
-    if (open == nullptr || open->first_check == Block::no_check || v.reached == completed) return;
+    if (v.reached == completed || open == nullptr) return;
     // The instruction that ends the block came up: its accesses completed it, or its condition failed and the next one
     // follows.
     const std::uint32_t reached = v.reached != 0 ? v.reached : open->first_check;
@@ -261,7 +262,7 @@ void on_exact_block(unsigned vcpu, void* data) {
     settle(v, block->address);
     put(v, block->id);
     v.open = block;
-    v.reached = 0;
+    v.reached = block->reached_at_entry;
     v.accesses = 0;
 }
 
@@ -298,7 +299,7 @@ void on_watched_block(unsigned vcpu, void* data) {
     }
     put(v, block->id);
     v.open = block;
-    v.reached = 0;
+    v.reached = block->reached_at_entry;
     v.accesses = 0;
 }
 
@@ -494,6 +495,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         last_check = i;
         if (block.first_check == Block::no_check) {
             block.first_check = static_cast<std::uint32_t>(i);
+            block.reached_at_entry = 0;
             continue;
         }
         qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), on_check, QEMU_PLUGIN_CB_NO_REGS,
