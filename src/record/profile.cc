@@ -116,6 +116,24 @@ spe::Operation operation_of(const isa::A64Instruction& i) {
     return o;
 }
 
+/// The feature by which perf c2c learns of NUMA nodes, without which it gives up: one, with all CPUs.
+std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
+    constexpr std::uint64_t node_kib = 8U << 20;
+    std::vector<std::uint8_t> bytes;
+    const auto number = [&](std::uint64_t value, unsigned size) {
+        for (unsigned i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> 8 * i));
+    };
+    std::string list = cpus == 1 ? "0" : fmt::format("0-{}", cpus - 1);
+    list.resize((list.size() / 64 + 1) * 64);
+    number(1, 4);
+    number(0, 4);
+    number(node_kib, 8);
+    number(node_kib, 8);
+    number(list.size(), 4);
+    bytes.insert(bytes.end(), list.begin(), list.end());
+    return bytes;
+}
+
 }  // namespace
 
 // ---- options
@@ -766,6 +784,7 @@ Status Profiler::finish(bool complete) {
         writer_->feature_text(perf::Feature::cpu_id, fmt::format("{:#018x}", options_.machine.midr));
         writer_->feature_text(perf::Feature::cpu_description, "modelled by waymark record");
         writer_->cpus(options_.machine.cpus, options_.machine.cpus);
+        writer_->feature(perf::Feature::numa_topology, one_node(options_.machine.cpus));
         writer_->pmus({{pmu_type, "arm_spe_0"}});
         writer_->command_line(options_.command);
         const std::vector<std::uint8_t> header = writer_->finish();
