@@ -54,7 +54,7 @@ waymark::Status read_machine(const SpeRecordOptions& options, record::MachineMod
         if (const auto status = record::set(model, text.substr(0, equals), value); !status)
             return Error{status.error().code, fmt::format("--machine-set {}: {}", text, status.error().message)};
     }
-    return record::check(model);
+    return Nothing{};
 }
 
 std::string cpu_of(const record::MachineModel& model) {
@@ -136,6 +136,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     to.seed = options.seed;
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
+    if (const auto status = record::check(to); !status) return fail(status.error());
     if (const auto status = check_program(common.program.front()); !status) return fail(status.error());
     const auto qemu = record::find_qemu("qemu-aarch64", "qemu-user");
     if (!qemu) return fail(qemu.error());

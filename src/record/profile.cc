@@ -207,6 +207,16 @@ Status check(const SpeOptions& options) {
     return Nothing{};
 }
 
+Status check(const ProfileOptions& options) {
+    WM_RETURN_IF_ERROR(check(options.spe));
+    WM_RETURN_IF_ERROR(check(options.machine));
+    constexpr std::uint64_t least = 8192, most = 1U << 30;
+    if (options.aux_bytes < least || options.aux_bytes > most || (options.aux_bytes & (page_bytes - 1)) != 0)
+        return Error{Errc::usage, fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes",
+                                              options.aux_bytes, least, most)};
+    return Nothing{};
+}
+
 fs::path profile_truth_file(const fs::path& file) { return file.string() + ".truth.txt"; }
 
 std::string to_text(const Profiled& p, const ProfileOptions& options, bool complete) {
@@ -294,12 +304,7 @@ Profiler::Profiler(ProfileOptions options)
 Profiler::~Profiler() = default;
 
 Result<std::unique_ptr<Profiler>> Profiler::create(ProfileOptions options) {
-    WM_RETURN_IF_ERROR(check(options.spe));
-    WM_RETURN_IF_ERROR(check(options.machine));
-    constexpr std::uint64_t least = 8192, most = 1U << 30;
-    if (options.aux_bytes < least || options.aux_bytes > most || (options.aux_bytes & (page_bytes - 1)) != 0)
-        return Error{Errc::usage, fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes",
-                                              options.aux_bytes, least, most)};
+    WM_RETURN_IF_ERROR(check(options));
     const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0)
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", options.file.string(), std::strerror(errno))};

@@ -239,6 +239,27 @@ TEST_F(ProfilerTest, BuffersAreWrittenOutWhenTheyAreFull) {
     EXPECT_EQ(perf.aux.size(), perf.chunks.size());
 }
 
+TEST_F(ProfilerTest, AuxtraceInfoTellsTheCore) {
+    ProfileOptions options;
+    options.file = file();
+    options.machine.cpus = 2;
+    for (const unsigned version : {1U, 2U}) {
+        options.info_version = version;
+        auto profiler = Profiler::create(options);
+        ASSERT_TRUE(profiler.has_value());
+        ASSERT_TRUE((*profiler)->finish(true).has_value());
+        capture::perf::PerfData perf;
+        EXPECT_TRUE(records_of(file(), &perf).empty());
+        EXPECT_EQ(perf.midr(), 0x413fd0c1U);
+        ASSERT_TRUE(perf.auxtrace_info.has_value());
+        // docs/spec/spe.md, section 5.3.
+        constexpr std::uint64_t magic = 0x1010101010101010;
+        const std::vector<std::uint64_t> first{10, 1},
+            second{2, 4, 10, 2, magic, 0, 3, 0x413fd0c1, 10, 256, magic, 1, 3, 0x413fd0c1, 10, 256};
+        EXPECT_EQ(perf.auxtrace_info->words, version == 1 ? first : second);
+    }
+}
+
 TEST_F(ProfilerTest, EventsAreReadAsPerfWritesThem) {
     SpeOptions options;
     EXPECT_TRUE(

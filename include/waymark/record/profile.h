@@ -65,6 +65,9 @@ struct ProfileOptions {
     std::uint64_t limit_instructions = 0;
 };
 
+/// Unit, machine and buffer. Errors: `usage`.
+[[nodiscard]] Status check(const ProfileOptions& options);
+
 /// What was profiled so far: the truth to hold records against. It is written beside the profile.
 struct Profiled {
     std::uint64_t instructions{};
