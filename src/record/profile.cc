@@ -390,6 +390,9 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
         std::memcpy(&word, code + offset, 4);
         const isa::A64Instruction& i = block.instructions.emplace_back(isa::decode_a64(word));
         ++block.classes[static_cast<std::size_t>(i.kind)];
+        block.memory.push_back({i.access_bytes, i.kind == isa::A64Class::store         ? Machine::Kind::store
+                                                : i.kind == isa::A64Class::load_atomic ? Machine::Kind::atomic
+                                                                                       : Machine::Kind::load});
         if (i.must_access) block.must_access.push_back(static_cast<std::uint16_t>(offset / 4));
     }
 }
@@ -653,18 +656,14 @@ bool Profiler::is_taken(const Block& block, const isa::A64Instruction& last, Add
 }
 
 /// All accesses of an instruction, in the caches. `from`: its first; behind its last afterwards.
-std::optional<Accessed> Profiler::accesses(Thread& t, const isa::A64Instruction& i, std::uint32_t index,
-                                           std::size_t& from) {
+std::optional<Accessed> Profiler::accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from) {
     const std::size_t first = from;
     while (from < t.accesses.size() && t.accesses[from].index == index) ++from;
     if (first == from) return std::nullopt;
-    const Machine::Kind kind = i.kind == isa::A64Class::store         ? Machine::Kind::store
-                               : i.kind == isa::A64Class::load_atomic ? Machine::Kind::atomic
-                                                                      : Machine::Kind::load;
-    if (i.access_bytes != 0) return machine_.access(t.cpu, Address{t.accesses[first].address}, i.access_bytes, kind);
+    if (memory.bytes != 0) return machine_.access(t.cpu, Address{t.accesses[first].address}, memory.bytes, memory.kind);
     Accessed slowest;
     for (std::size_t a = first; a < from; ++a) {
-        const Accessed one = machine_.access(t.cpu, Address{t.accesses[a].address}, 1, kind);
+        const Accessed one = machine_.access(t.cpu, Address{t.accesses[a].address}, 1, memory.kind);
         const std::uint64_t events = slowest.events | one.events;
         if (one.cycles >= slowest.cycles) slowest = one;
         slowest.events = events;
@@ -694,11 +693,17 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
     std::size_t a = 0;
     if (model.until_next() >= stop) {
         std::uint32_t done = 0;
-        while (a < t.accesses.size() && t.accesses[a].index < stop) {
-            const std::uint32_t index = t.accesses[a].index;
-            machine_.dispatch(t.cpu, index - done);
-            done = index;
-            accesses(t, block.instructions[index], index, a);
+        const std::size_t count = t.accesses.size();
+        while (a < count && t.accesses[a].index < stop) {
+            const Access& access = t.accesses[a];
+            const Memory memory = block.memory[access.index];
+            if (memory.bytes != 0 && machine_.is_quick(t.cpu, Address{access.address}, memory.bytes, memory.kind)) {
+                for (++a; a < count && t.accesses[a].index == access.index;) ++a;
+                continue;
+            }
+            machine_.dispatch(t.cpu, access.index - done);
+            done = access.index;
+            accesses(t, memory, access.index, a);
         }
         machine_.dispatch(t.cpu, stop - done);
         branch();
@@ -709,7 +714,8 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
             const std::uint64_t cycle = machine_.cycle(t.cpu);
             const std::size_t first = a;
             while (a < t.accesses.size() && t.accesses[a].index < index) ++a;
-            const std::optional<Accessed> accessed = accesses(t, i, index, a);
+            const std::optional<Accessed> accessed = accesses(t, block.memory[index], index, a);
+            machine_.dispatch(t.cpu, 1);
             const bool wrong = index + 1 == stop && branch();
             if (model.until_next() != 0) {
                 model.skip(1);
@@ -739,7 +745,6 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
                 model.retire(e);
                 if (model.pmbirq()) write_out(*cpus_[t.cpu], false);
             }
-            machine_.dispatch(t.cpu, 1);
         }
     }
     Cpu& c = *cpus_[t.cpu];

@@ -92,6 +92,31 @@ TEST(Machine, AnAccessToTwoLinesIsMisaligned) {
     EXPECT_EQ(two.source, 0xe);
 }
 
+TEST(Machine, TheQuickWayGivesTheSame) {
+    Machine quick(small()), slow(small());
+    std::uint64_t random = 1;
+    unsigned taken = 0;
+    for (int i = 0; i < 100'000; ++i) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        const auto cpu = static_cast<std::uint32_t>(random >> 60 & 3);
+        const Address address{0x10000 + (random >> 33 & 0xfff) + (random >> 50 & 3) * (random >> 52 & 1) * 4096};
+        const std::uint32_t bytes = 1U << (random >> 57 & 3);
+        const auto kind = static_cast<Kind>((random >> 45 & 7) % 3);
+        const Accessed expected = slow.access(cpu, address, bytes, kind);
+        slow.dispatch(cpu, 3);
+        if (quick.is_quick(cpu, address, bytes, kind)) {
+            ++taken;
+            ASSERT_EQ(expected.translation, 0U);
+            ASSERT_LE(expected.cycles, 4U);
+        } else {
+            ASSERT_EQ(quick.access(cpu, address, bytes, kind).cycles, expected.cycles);
+        }
+        quick.dispatch(cpu, 3);
+        ASSERT_EQ(quick.cycle(cpu), slow.cycle(cpu));
+    }
+    EXPECT_GT(taken, 1000U);
+}
+
 TEST(Machine, BranchesAreLearnt) {
     Machine machine(MachineModel{});
     const isa::A64Instruction conditional{.kind = isa::A64Class::branch, .conditional = true};

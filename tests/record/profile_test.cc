@@ -162,6 +162,37 @@ TEST_F(ProfilerTest, HowChunksAreCutChangesNothing) {
     }
 }
 
+TEST_F(ProfilerTest, SamplingDoesNotChangeWhatIsSampled) {
+    Chunks chunks;
+    chunks.thread(1, 100);
+    chunks.block(1, loop, {nop, ldr, nop, str, back_2});
+    chunks.block(2, 0x500000, {ldr, ldr, nop});
+    std::vector<std::uint32_t> words;
+    std::uint64_t random = 1;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        const std::uint64_t address = data + (random >> 40) * 8;
+        const bool first = (random >> 33 & 1) != 0;
+        words.push_back(first ? 1 : 2);
+        Chunks::access(words, first ? 1 : 0, address);
+        Chunks::access(words, first ? 3 : 1, data + i * 8);
+    }
+    std::vector<Profiled> all;
+    for (const char* event : {"arm_spe/jitter=0,period=256/", "arm_spe/period=512/", "arm_spe/period=1000000/"}) {
+        const auto profiler = make(event);
+        profiler->definitions(chunks.definitions);
+        profiler->execution(1, words);
+        ASSERT_TRUE(profiler->finish(true).has_value());
+        all.push_back(profiler->profiled());
+    }
+    EXPECT_GT(all[0].records(), 0U);
+    EXPECT_EQ(all[2].records(), 0U);
+    for (const Profiled& p : all) {
+        EXPECT_EQ(p.cycles, all[0].cycles);
+        EXPECT_EQ(p.mispredicted, all[0].mispredicted);
+    }
+}
+
 TEST_F(ProfilerTest, AnInstructionWithoutItsAccessDidNotComplete) {
     const auto profiler = make();
     Chunks chunks;
