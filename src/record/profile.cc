@@ -370,6 +370,9 @@ void Profiler::definitions(std::span<const std::uint32_t> parts) {
 }
 
 void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
+    // The plugin counts; what is far off did not come from it.
+    constexpr std::size_t ahead = 1 << 16;
+    if (part.id > blocks_.size() + ahead) return;
     if (part.id >= blocks_.size()) {
         // Threads keep pointers into it.
         std::vector<std::optional<std::uint32_t>> open;
@@ -384,6 +387,7 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
         }
     }
     Block& block = blocks_[part.id];
+    block = {};
     block.address = Address{part.address};
     for (std::uint32_t offset = 0; offset + 4 <= part.code_bytes; offset += 4) {
         std::uint32_t word = 0;
@@ -634,7 +638,10 @@ void Profiler::end(Thread& t) {
 }
 
 void Profiler::settle(Thread& t, std::optional<Address> next) {
-    if (t.open == nullptr) return;
+    if (t.open == nullptr) {
+        t.accesses.clear();
+        return;
+    }
     const Block& block = *t.open;
     t.open = nullptr;
     auto stop = static_cast<std::uint32_t>(block.instructions.size());
@@ -701,8 +708,8 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
                 for (++a; a < count && t.accesses[a].index == access.index;) ++a;
                 continue;
             }
-            machine_.dispatch(t.cpu, access.index - done);
-            done = access.index;
+            machine_.dispatch(t.cpu, std::max(access.index, done) - done);
+            done = std::max(access.index, done);
             accesses(t, memory, access.index, a);
         }
         machine_.dispatch(t.cpu, stop - done);

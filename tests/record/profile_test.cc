@@ -327,5 +327,40 @@ TEST_F(ProfilerTest, WhatIsNoChunkDoesNoHarm) {
     EXPECT_EQ(second, "complete no");
 }
 
+TEST_F(ProfilerTest, AnyWordsDoNoHarm) {
+    std::uint64_t random = 7;
+    const auto draw = [&](std::uint32_t most) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        return static_cast<std::uint32_t>(random >> 33) % most;
+    };
+    for (int round = 0; round < 30; ++round) {
+        const auto profiler = make("arm_spe/period=256,pa_enable=1/");
+        Chunks chunks;
+        chunks.thread(1, 100);
+        chunks.block(1, loop, {nop, ldr, nop, str, back_2});
+        chunks.block(2, 0x500000, {ldr, svc});
+        chunks.block(0x7ffffff0, 0x500000, {nop});
+        chunks.block(2, 0x600000, {nop});
+        chunks.block(3, 0x600000, {});
+        profiler->definitions(chunks.definitions);
+        for (int i = 0; i < 20; ++i) {
+            std::vector<std::uint32_t> words;
+            for (std::uint32_t n = draw(300); n > 0; --n) {
+                const std::uint32_t kind = draw(8);
+                if (kind < 3)
+                    words.push_back(draw(6));
+                else if (kind < 6)
+                    Chunks::access(words, draw(8), random);
+                else
+                    words.push_back(draw(0xffffffff) | (kind == 6 ? 0x80000000 : 0));
+            }
+            profiler->execution(1 + draw(40), words);
+            profiler->definitions(words);
+        }
+        EXPECT_TRUE(profiler->finish(true).has_value());
+        EXPECT_EQ(records_of(file()).size(), profiler->profiled().records());
+    }
+}
+
 }  // namespace
 }  // namespace waymark::record
