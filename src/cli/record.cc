@@ -351,9 +351,10 @@ Run add_record(CLI::App& app) {
              ->type_name("CYCLES")
              ->capture_default_str());
     ptm(command
-            .add_option("--buffer", options->buffer,
-                        "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A "
-                        "multiple of 16; 0: endless")
+            .add_option(
+                "--buffer", options->buffer,
+                "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
+                "of 16; 0: endless")
             ->type_name("BYTES")
             ->capture_default_str());
     ptm(command.add_flag(

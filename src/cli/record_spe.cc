@@ -54,7 +54,7 @@ waymark::Status read_machine(const SpeRecordOptions& options, record::MachineMod
         if (const auto status = record::set(model, text.substr(0, equals), value); !status)
             return Error{status.error().code, fmt::format("--machine-set {}: {}", text, status.error().message)};
     }
-    return record::check(model);
+    return Nothing{};
 }
 
 std::string cpu_of(const record::MachineModel& model) {
@@ -85,7 +85,8 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
              .add_option("-c,--period", period, "Operations from one sample to the next; the low 8 bits do not count")
              ->type_name("N")
              ->capture_default_str());
-    unit(command.add_option("--aux-size", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
+    unit(command
+             .add_option("--aux-buffer", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
              ->type_name("KIB")
              ->capture_default_str());
     unit(command.add_option("--seed", seed, "Where the random numbers of jitter begin")
@@ -135,6 +136,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     to.seed = options.seed;
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
+    if (const auto status = record::check(to); !status) return fail(status.error());
     if (const auto status = check_program(common.program.front()); !status) return fail(status.error());
     const auto qemu = record::find_qemu("qemu-aarch64", "qemu-user");
     if (!qemu) return fail(qemu.error());

@@ -43,7 +43,7 @@ Status set(MachineModel& model, std::string_view name, std::uint64_t value) {
         if (each != name) return;
         found = true;
         fits = value <= std::numeric_limits<std::remove_reference_t<decltype(number)>>::max();
-        number = static_cast<std::remove_reference_t<decltype(number)>>(value);
+        if (fits) number = static_cast<std::remove_reference_t<decltype(number)>>(value);
     });
     if (!found)
         return Error{Errc::usage,
@@ -158,7 +158,8 @@ Machine::Machine(const MachineModel& model)
     : model_(model),
       llc_(lines(model, model.llc), model.llc.ways),
       line_bits_(static_cast<unsigned>(std::countr_zero(model.line_bytes))),
-      page_bits_(static_cast<unsigned>(std::countr_zero(model.page_bytes))) {
+      page_bits_(static_cast<unsigned>(std::countr_zero(model.page_bytes))),
+      stores_are_short_(model.execute[static_cast<std::size_t>(isa::A64Work::memory)] <= model.l1d.cycles) {
     for (std::uint32_t i = 0; i < model.cpus; ++i) cpus_.emplace_back(model);
 }
 
@@ -168,7 +169,9 @@ void Machine::wait(std::uint32_t cpu, std::uint64_t cycle) {
 
 void Machine::full_window(Cpu& c) {
     while (!c.waiting.empty() && c.operations >= c.waiting.front().operation) {
-        c.slots = std::max(c.slots, c.waiting.front().slots);
+        // As if each had been dispatched alone: what lies behind the full window comes after the wait.
+        const std::uint64_t behind = c.operations - c.waiting.front().operation;
+        c.slots = std::max(c.slots - behind, c.waiting.front().slots) + behind;
         c.waiting.pop_front();
     }
 }

@@ -116,6 +116,24 @@ spe::Operation operation_of(const isa::A64Instruction& i) {
     return o;
 }
 
+/// The feature by which perf c2c learns of NUMA nodes, without which it gives up: one, with all CPUs.
+std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
+    constexpr std::uint64_t node_kib = 8U << 20;
+    std::vector<std::uint8_t> bytes;
+    const auto number = [&](std::uint64_t value, unsigned size) {
+        for (unsigned i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> 8 * i));
+    };
+    std::string list = cpus == 1 ? "0" : fmt::format("0-{}", cpus - 1);
+    list.resize((list.size() / 64 + 1) * 64);
+    number(1, 4);
+    number(0, 4);
+    number(node_kib, 8);
+    number(node_kib, 8);
+    number(list.size(), 4);
+    bytes.insert(bytes.end(), list.begin(), list.end());
+    return bytes;
+}
+
 }  // namespace
 
 // ---- options
@@ -163,7 +181,7 @@ Status set_from_event(SpeOptions& options, std::string_view event) {
             found = true;
             using Field = std::remove_reference_t<decltype(field)>;
             fits = value <= std::numeric_limits<Field>::max();
-            field = static_cast<Field>(value);
+            if (fits) field = static_cast<Field>(value);
         });
         if (name == "period" && value <= std::numeric_limits<std::uint32_t>::max()) {
             options.period = static_cast<std::uint32_t>(value);
@@ -186,6 +204,16 @@ Status check(const SpeOptions& options) {
             "event_filter {:#x}: SPE v1.0, which a Neoverse N1 has, filters by the events {:#x} (retired, L1D refill, "
             "TLB walk, mispredicted)",
             options.event_filter, filterable));
+    return Nothing{};
+}
+
+Status check(const ProfileOptions& options) {
+    WM_RETURN_IF_ERROR(check(options.spe));
+    WM_RETURN_IF_ERROR(check(options.machine));
+    constexpr std::uint64_t least = 8192, most = 1U << 30;
+    if (options.aux_bytes < least || options.aux_bytes > most || (options.aux_bytes & (page_bytes - 1)) != 0)
+        return Error{Errc::usage, fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes",
+                                              options.aux_bytes, least, most)};
     return Nothing{};
 }
 
@@ -276,12 +304,7 @@ Profiler::Profiler(ProfileOptions options)
 Profiler::~Profiler() = default;
 
 Result<std::unique_ptr<Profiler>> Profiler::create(ProfileOptions options) {
-    WM_RETURN_IF_ERROR(check(options.spe));
-    WM_RETURN_IF_ERROR(check(options.machine));
-    constexpr std::uint64_t least = 8192, most = 1U << 30;
-    if (options.aux_bytes < least || options.aux_bytes > most || (options.aux_bytes & (page_bytes - 1)) != 0)
-        return Error{Errc::usage, fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes",
-                                              options.aux_bytes, least, most)};
+    WM_RETURN_IF_ERROR(check(options));
     const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0)
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", options.file.string(), std::strerror(errno))};
@@ -347,6 +370,9 @@ void Profiler::definitions(std::span<const std::uint32_t> parts) {
 }
 
 void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
+    // The plugin counts; what is far off did not come from it.
+    constexpr std::size_t ahead = 1 << 16;
+    if (part.id > blocks_.size() + ahead) return;
     if (part.id >= blocks_.size()) {
         // Threads keep pointers into it.
         std::vector<std::optional<std::uint32_t>> open;
@@ -361,12 +387,16 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
         }
     }
     Block& block = blocks_[part.id];
+    block = {};
     block.address = Address{part.address};
     for (std::uint32_t offset = 0; offset + 4 <= part.code_bytes; offset += 4) {
         std::uint32_t word = 0;
         std::memcpy(&word, code + offset, 4);
         const isa::A64Instruction& i = block.instructions.emplace_back(isa::decode_a64(word));
         ++block.classes[static_cast<std::size_t>(i.kind)];
+        block.memory.push_back({i.access_bytes, i.kind == isa::A64Class::store         ? Machine::Kind::store
+                                                : i.kind == isa::A64Class::load_atomic ? Machine::Kind::atomic
+                                                                                       : Machine::Kind::load});
         if (i.must_access) block.must_access.push_back(static_cast<std::uint16_t>(offset / 4));
     }
 }
@@ -416,7 +446,7 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
         if (name.empty()) return;
         t.name = name;
         const perf::TaskEvent comm{perf::TaskEvent::Kind::comm, t.pid, t.tid, 0, 0, 0, t.name};
-        writer_->task(comm, at(t, now(), dummy_attr));
+        writer_->task(comm, at(t, machine_.cycle(t.cpu), dummy_attr));
         return;
     }
     introduce(t);
@@ -429,6 +459,7 @@ void Profiler::introduce(Thread& t) {
     const auto least = std::min_element(threads_on_.begin(), threads_on_.end());
     t.cpu = static_cast<std::uint32_t>(least - threads_on_.begin());
     ++*least;
+    t.running = true;
     machine_.wait(t.cpu, now_);
     const std::uint64_t when = machine_.cycle(t.cpu);
     std::string program = options_.command.empty() ? "program" : fs::path(options_.command.front()).filename().string();
@@ -607,7 +638,10 @@ void Profiler::end(Thread& t) {
 }
 
 void Profiler::settle(Thread& t, std::optional<Address> next) {
-    if (t.open == nullptr) return;
+    if (t.open == nullptr) {
+        t.accesses.clear();
+        return;
+    }
     const Block& block = *t.open;
     t.open = nullptr;
     auto stop = static_cast<std::uint32_t>(block.instructions.size());
@@ -629,18 +663,14 @@ bool Profiler::is_taken(const Block& block, const isa::A64Instruction& last, Add
 }
 
 /// All accesses of an instruction, in the caches. `from`: its first; behind its last afterwards.
-std::optional<Accessed> Profiler::accesses(Thread& t, const isa::A64Instruction& i, std::uint32_t index,
-                                           std::size_t& from) {
+std::optional<Accessed> Profiler::accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from) {
     const std::size_t first = from;
     while (from < t.accesses.size() && t.accesses[from].index == index) ++from;
     if (first == from) return std::nullopt;
-    const Machine::Kind kind = i.kind == isa::A64Class::store         ? Machine::Kind::store
-                               : i.kind == isa::A64Class::load_atomic ? Machine::Kind::atomic
-                                                                      : Machine::Kind::load;
-    if (i.access_bytes != 0) return machine_.access(t.cpu, Address{t.accesses[first].address}, i.access_bytes, kind);
+    if (memory.bytes != 0) return machine_.access(t.cpu, Address{t.accesses[first].address}, memory.bytes, memory.kind);
     Accessed slowest;
     for (std::size_t a = first; a < from; ++a) {
-        const Accessed one = machine_.access(t.cpu, Address{t.accesses[a].address}, 1, kind);
+        const Accessed one = machine_.access(t.cpu, Address{t.accesses[a].address}, 1, memory.kind);
         const std::uint64_t events = slowest.events | one.events;
         if (one.cycles >= slowest.cycles) slowest = one;
         slowest.events = events;
@@ -670,11 +700,17 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
     std::size_t a = 0;
     if (model.until_next() >= stop) {
         std::uint32_t done = 0;
-        while (a < t.accesses.size() && t.accesses[a].index < stop) {
-            const std::uint32_t index = t.accesses[a].index;
-            machine_.dispatch(t.cpu, index - done);
-            done = index;
-            accesses(t, block.instructions[index], index, a);
+        const std::size_t count = t.accesses.size();
+        while (a < count && t.accesses[a].index < stop) {
+            const Access& access = t.accesses[a];
+            const Memory memory = block.memory[access.index];
+            if (memory.bytes != 0 && machine_.is_quick(t.cpu, Address{access.address}, memory.bytes, memory.kind)) {
+                for (++a; a < count && t.accesses[a].index == access.index;) ++a;
+                continue;
+            }
+            machine_.dispatch(t.cpu, std::max(access.index, done) - done);
+            done = std::max(access.index, done);
+            accesses(t, memory, access.index, a);
         }
         machine_.dispatch(t.cpu, stop - done);
         branch();
@@ -685,7 +721,8 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
             const std::uint64_t cycle = machine_.cycle(t.cpu);
             const std::size_t first = a;
             while (a < t.accesses.size() && t.accesses[a].index < index) ++a;
-            const std::optional<Accessed> accessed = accesses(t, i, index, a);
+            const std::optional<Accessed> accessed = accesses(t, block.memory[index], index, a);
+            machine_.dispatch(t.cpu, 1);
             const bool wrong = index + 1 == stop && branch();
             if (model.until_next() != 0) {
                 model.skip(1);
@@ -715,7 +752,6 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
                 model.retire(e);
                 if (model.pmbirq()) write_out(*cpus_[t.cpu], false);
             }
-            machine_.dispatch(t.cpu, 1);
         }
     }
     Cpu& c = *cpus_[t.cpu];
@@ -765,6 +801,7 @@ Status Profiler::finish(bool complete) {
         writer_->feature_text(perf::Feature::cpu_id, fmt::format("{:#018x}", options_.machine.midr));
         writer_->feature_text(perf::Feature::cpu_description, "modelled by waymark record");
         writer_->cpus(options_.machine.cpus, options_.machine.cpus);
+        writer_->feature(perf::Feature::numa_topology, one_node(options_.machine.cpus));
         writer_->pmus({{pmu_type, "arm_spe_0"}});
         writer_->command_line(options_.command);
         const std::vector<std::uint8_t> header = writer_->finish();

@@ -174,6 +174,7 @@ TEST_F(SpeRecording, PeersStandWhereALineIsShared) {
     const auto peers =
         by_function([](const spe::Record& r) { return r.data_source == 0x9 || r.data_source == 0xc ? 1U : 0U; });
     EXPECT_EQ(largest(peers), "shared");
+    ASSERT_TRUE(peers.contains("shared")) << "the threads never ran at the same time";
     EXPECT_LT(peers.contains("alone") ? peers.at("alone") : 0, peers.at("shared") / 20);
     std::set<std::uint32_t> threads;
     for (const spe::Record& r : records_.all) threads.insert(r.context_el2);
@@ -203,10 +204,33 @@ TEST_F(SpeRecording, LibrariesAreMapped) {
     EXPECT_GE(files.size(), 2U) << "the dynamic linker is missing";
 }
 
+// QEMU's own log of single steps, which shares nothing with the plugin: every 257th instruction is the one sampled.
+TEST_F(SpeRecording, QemusLogHasTheSameInstructions) {
+    build("hello");
+    record("-c 256 -e arm_spe/jitter=0/ > /dev/null");
+    const fs::path log = folder_ / "log";
+    const std::string command = "qemu-aarch64 -cpu neoverse-n1 -singlestep -d exec,nochain -D " + log.string() + ' ' +
+                                program_.string() + " > /dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    std::vector<std::uint64_t> executed;
+    std::ifstream in(log);
+    for (std::string line; std::getline(in, line);) {
+        // `Trace 0: 0x7f… [0000000000001001/0000000000400580/…] _start`
+        const auto slash = line.find('/');
+        if (line.starts_with("Trace") && slash != line.npos)
+            executed.push_back(std::strtoull(line.c_str() + slash + 1, nullptr, 16));
+    }
+    EXPECT_EQ(executed.size(), truth_["operations"]);
+    EXPECT_EQ(records_.all.size(), executed.size() / 257);
+    ASSERT_GT(records_.all.size(), 50U);
+    for (std::size_t i = 0; i < records_.all.size(); ++i)
+        ASSERT_EQ(spe::program_address(records_.all[i].pc).address.value, executed.at((i + 1) * 257 - 1)) << i;
+}
+
 TEST_F(SpeRecording, PerfReadsTheSame) {
     if (!has("perf")) GTEST_SKIP() << "NOT COMPARED: no perf (linux-perf)";
     build("share");
-    for (const std::string options : {"-c 256", "-c 2048 -e arm_spe/jitter=0,min_latency=5/ --buffer 8"}) {
+    for (const std::string options : {"-c 256", "-c 2048 -e arm_spe/jitter=0,min_latency=5/ --aux-buffer 8"}) {
         record(options);
         const std::string command =
             "perf script -i " + file_.string() + " --itrace=i1i -F cpu,tid,addr,ip 2> /dev/null";

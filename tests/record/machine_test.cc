@@ -39,10 +39,10 @@ TEST(Machine, DataComesFromWhereItIs) {
     EXPECT_EQ(again.source, 0x0);
     EXPECT_EQ(again.cycles, 4U);
     EXPECT_EQ(again.events, event::l1d_access | event::tlb_access);
-    // Two more lines of the same set push it out of the first level, four of the second out of that.
+    // Two more lines of the same set push it out of the first level, and enough of the second out of that.
     for (std::uint32_t i = 1; i <= 2; ++i) machine.access(0, here + i * 512, 8, Kind::load);
     EXPECT_EQ(machine.access(0, here, 8, Kind::load).source, 0x8);
-    for (std::uint32_t i = 1; i <= 4; ++i) machine.access(0, here + i * 1024, 8, Kind::load);
+    for (std::uint32_t i = 1; i <= 5; ++i) machine.access(0, here + i * 1024, 8, Kind::load);
     EXPECT_EQ(machine.access(0, here, 8, Kind::load).source, 0xb);
 }
 
@@ -90,6 +90,31 @@ TEST(Machine, AnAccessToTwoLinesIsMisaligned) {
     const Accessed two = machine.access(0, end, 8, Kind::load);
     EXPECT_NE(two.events & event::misaligned, 0U);
     EXPECT_EQ(two.source, 0xe);
+}
+
+TEST(Machine, TheQuickWayGivesTheSame) {
+    Machine quick(small()), slow(small());
+    std::uint64_t random = 1;
+    unsigned taken = 0;
+    for (int i = 0; i < 100'000; ++i) {
+        random = random * 6364136223846793005U + 1442695040888963407U;
+        const auto cpu = static_cast<std::uint32_t>(random >> 60 & 3);
+        const Address address{0x10000 + (random >> 33 & 0xfff) + (random >> 50 & 3) * (random >> 52 & 1) * 4096};
+        const std::uint32_t bytes = 1U << (random >> 57 & 3);
+        const auto kind = static_cast<Kind>((random >> 45 & 7) % 3);
+        const Accessed expected = slow.access(cpu, address, bytes, kind);
+        slow.dispatch(cpu, 3);
+        if (quick.is_quick(cpu, address, bytes, kind)) {
+            ++taken;
+            ASSERT_EQ(expected.translation, 0U);
+            ASSERT_LE(expected.cycles, 4U);
+        } else {
+            ASSERT_EQ(quick.access(cpu, address, bytes, kind).cycles, expected.cycles);
+        }
+        quick.dispatch(cpu, 3);
+        ASSERT_EQ(quick.cycle(cpu), slow.cycle(cpu));
+    }
+    EXPECT_GT(taken, 1000U);
 }
 
 TEST(Machine, BranchesAreLearnt) {

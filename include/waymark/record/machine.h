@@ -182,7 +182,18 @@ public:
     // ---- what operations meet
 
     enum class Kind : std::uint8_t { load, store, atomic };
-    /// An access by the operation about to be dispatched.
+    /// An access by the operation about to be dispatched, if it is one of the many that meet nothing: the same page as
+    /// the one before, the first level has it. False, and nothing changed: `access` is to be asked. Precondition:
+    /// `bytes` is not 0.
+    [[nodiscard]] bool is_quick(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind) {
+        Cpu& c = cpus_[cpu];
+        const std::uint64_t line = address.value >> line_bits_;
+        if (address.value >> page_bits_ != c.last_page || line != (address.value + bytes - 1) >> line_bits_ ||
+            !stores_are_short_)
+            return false;
+        const std::uint8_t* const state = c.l1d.find(line);
+        return state != nullptr && (kind == Kind::load || *state == modified);
+    }
     Accessed access(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind);
     /// A branch: true if it was mispredicted, which delays what comes behind it. `next`: where execution went on.
     bool branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& instruction, bool taken, Address next);
@@ -216,6 +227,7 @@ private:
     std::vector<Cpu> cpus_;
     SetAssociative llc_;
     unsigned line_bits_, page_bits_;
+    bool stores_are_short_;  ///< a store that meets nothing delays nothing
     std::unordered_map<std::uint64_t, std::uint64_t> frames_;
 };
 

@@ -65,6 +65,9 @@ struct ProfileOptions {
     std::uint64_t limit_instructions = 0;
 };
 
+/// Unit, machine and buffer. Errors: `usage`.
+[[nodiscard]] Status check(const ProfileOptions& options);
+
 /// What was profiled so far: the truth to hold records against. It is written beside the profile.
 struct Profiled {
     std::uint64_t instructions{};
@@ -106,9 +109,14 @@ private:
         std::uint32_t index;
         std::uint64_t address;
     };
+    struct Memory {
+        std::uint16_t bytes = 0;
+        Machine::Kind kind = Machine::Kind::load;
+    };
     struct Block {
         Address address{};
         std::vector<isa::A64Instruction> instructions;
+        std::vector<Memory> memory;              ///< what each of them accesses
         std::vector<std::uint16_t> must_access;  ///< indices
         std::array<std::uint32_t, 5> classes{};
     };
@@ -136,7 +144,7 @@ private:
     /// What `t.open` did, now that it is known where execution went on; none: its end is not a block's.
     void settle(Thread& t, std::optional<Address> next);
     void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
-    std::optional<Accessed> accesses(Thread& t, const isa::A64Instruction& i, std::uint32_t index, std::size_t& from);
+    std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);
     [[nodiscard]] bool is_taken(const Block& block, const isa::A64Instruction& last, Address next) const;
     void end(Thread& t);
     Cpu& cpu(std::uint32_t number);
