@@ -117,7 +117,15 @@ void RangeWriter::number(std::uint64_t value) {
 
 void RangeWriter::add(const TruthRange& range) {
     if (range.lost) number(lost_range);
+    // Most ranges come again soon.
+    Recent& recent = recent_[(range.start * 0x9e3779b97f4a7c15U ^ range.end * 0xc2b2ae3d27d4eb4fU) >> recent_shift];
+    if (recent.number != 0 && recent.start == range.start && recent.end == range.end) {
+        number(recent.number);
+        if (buffer_.size() >= flush_bytes) flush();
+        return;
+    }
     const auto [found, is_new] = numbers_.try_emplace({range.start, range.end}, numbers_.size() + first_number);
+    recent = {range.start, range.end, found->second};
     if (is_new) {
         number(new_range);
         number(range.start);
