@@ -60,7 +60,7 @@ std::size_t CallTree::child(std::size_t parent, std::uint64_t function, const st
 void CallTree::start_again() {
     frames_.clear();
     at_ = 0;
-    called_ = false;
+    called_ = branched_ = false;
     fresh_ = true;
 }
 
@@ -71,34 +71,38 @@ void CallTree::enter(std::uint64_t function, std::string name, std::uint64_t ret
     ++nodes_[at_].calls;
 }
 
-void CallTree::range(const flow::Block& block, const flow::Range& range) {
+/// Execution comes to `address` by a branch, or goes on there.
+void CallTree::arrive(std::uint64_t address) {
     if (called_ || fresh_) {
-        auto [function, name] = function_at(block.start);
+        auto [function, name] = function_at(address);
         if (called_) {
             enter(function, std::move(name), return_address_);
         } else {
             at_ = child(0, function, name);
         }
         called_ = fresh_ = false;
-    } else {
-        const auto frame = std::find_if(frames_.rbegin(), frames_.rend(),
-                                        [&](const Frame& f) { return f.return_address == block.start; });
-        if (frame != frames_.rend()) {
-            at_ = frame->node;
-            frames_.erase(frame.base() - 1, frames_.end());
-        } else if (at_ != 0) {
-            // A jump into another function takes the place of the one it leaves: a tail call.
-            if (const auto found = symbols_.find({block.start});
-                found && found->symbol.address.value != nodes_[at_].function) {
-                const std::size_t next =
-                    child(nodes_[at_].parent, found->symbol.address.value, std::string(found->name));
-                if (next != at_ && found->offset == 0) ++nodes_[next].calls;
-                at_ = next;
-            }
+        return;
+    }
+    const auto frame =
+        std::find_if(frames_.rbegin(), frames_.rend(), [&](const Frame& f) { return f.return_address == address; });
+    if (frame != frames_.rend()) {
+        at_ = frame->node;
+        frames_.erase(frame.base() - 1, frames_.end());
+    } else if (at_ != 0) {
+        // A jump into another function takes the place of the one it leaves: a tail call.
+        if (const auto found = symbols_.find({address}); found && found->symbol.address.value != nodes_[at_].function) {
+            const std::size_t next = child(nodes_[at_].parent, found->symbol.address.value, std::string(found->name));
+            if (next != at_ && found->offset == 0) ++nodes_[next].calls;
+            at_ = next;
         }
     }
+}
+
+void CallTree::range(const flow::Block& block, const flow::Range& range) {
+    arrive(block.start);
     nodes_[at_].instructions += std::uint64_t{block.instructions} * range.times;
-    if (range.taken() && (block.flags & flow::Block::link) != 0) {
+    branched_ = range.taken();
+    if (branched_ && (block.flags & flow::Block::link) != 0) {
         called_ = true;
         return_address_ = block.start + block.bytes;
     }
@@ -109,8 +113,11 @@ void CallTree::event(const flow::Event& event) {
         [&](const auto& what) {
             using T = std::decay_t<decltype(what)>;
             if constexpr (std::is_same_v<T, flow::Exception>) {
-                called_ = false;
                 if (!what.preferred_return) return start_again();
+                // An exception right behind a branch, before the first instruction there: a call was made, or a
+                // function or another exception returned, all the same.
+                if (branched_) arrive(what.preferred_return->value);
+                branched_ = false;
                 // Numbers cannot be addresses of functions here: they are below any vector's block.
                 enter(~std::uint64_t{0} - what.number, fmt::format("[exception: {}]", pft::exception_name(what.number)),
                       what.preferred_return->value);
@@ -121,7 +128,7 @@ void CallTree::event(const flow::Event& event) {
                                  std::is_same_v<T, flow::TraceOn> || std::is_same_v<T, flow::Inconsistency>) {
                 // Whatever ran meanwhile may come back to an address we wait for: a filter that leaves out library
                 // calls does.
-                called_ = false;
+                called_ = branched_ = false;
                 if constexpr (std::is_same_v<T, Gap>) start_again();
             }
         },

@@ -41,6 +41,7 @@ private:
 
     void range(const flow::Block& block, const flow::Range& range);
     void event(const flow::Event& event);
+    void arrive(std::uint64_t address);
     void enter(std::uint64_t address, std::string name, std::uint64_t return_address);
     void start_again();
     [[nodiscard]] std::size_t child(std::size_t parent, std::uint64_t function, const std::string& name);
@@ -52,9 +53,10 @@ private:
     const image::Symbols& symbols_;
     std::vector<Node> nodes_;
     std::vector<Frame> frames_;
-    std::size_t at_ = 0;   // the node execution is in; 0 is the root
-    bool called_ = false;  // the next range begins a function
-    bool fresh_ = true;    // nothing is known of where execution is
+    std::size_t at_ = 0;     // the node execution is in; 0 is the root
+    bool called_ = false;    // the next range begins a function
+    bool fresh_ = true;      // nothing is known of where execution is
+    bool branched_ = false;  // the last range ended with a branch that was taken
     std::uint64_t return_address_ = 0;
 };
 

@@ -1,4 +1,5 @@
 /// `waymark record`: runs a program and writes the trace a unit would have given.
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -8,11 +9,13 @@
 
 #include "commands.h"
 #include "options.h"
+#include "record_spe.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
 #include "waymark/record/qemu.h"
 #include "waymark/record/recorder.h"
+#include "waymark/record/vectors.h"
 
 namespace waymark::cli {
 
@@ -20,19 +23,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Beside the statuses of every command.
-enum RecordStatus : int {
-    program_died = 4,  ///< by a signal
-    interrupted = 5,   ///< we were told to end
-    cut_off = 6,       ///< something could not be written
-};
-
 struct RecordOptions {
     std::string unit = "ptm", folder, sysroot, start_at, stop_at;
     record::PtmOptions ptm;
     bool truth = false, blocks = false, quiet = false, system = false;
+    std::string machine;
+    unsigned processors = 1;
+    std::vector<std::string> vectors, qemu_options;
+    std::uint64_t buffer = 0;
     std::uint64_t limit = 0;
+    std::uint32_t changes = record::RecorderOptions{}.limit_changes;
     std::vector<std::string> program;
+    SpeRecordOptions spe;
+    std::vector<CLI::Option*> ptm_only, spe_only;  ///< options that go with one unit alone
 };
 
 /// ELF type ET_DYN, with which position-independent programs are marked.
@@ -61,28 +64,106 @@ Result<Address> place(const std::string& text, const char* option, const std::st
 }
 
 /// Arm's own programs only, and a message that helps otherwise.
-waymark::Status check_program(const std::string& program) {
-    image::MemoryMap map;
+waymark::Status read_program(const std::string& program, image::MemoryMap& map) {
+    std::ifstream in(program, std::ios::binary);
+    std::array<char, 20> head{};
+    in.read(head.data(), head.size());
+    constexpr char aarch64 = static_cast<char>(183);
+    if (in &&
+        std::string_view(head.data(), 4) ==
+            "\x7f"
+            "ELF" &&
+        head[18] == aarch64)
+        return Error{
+            Errc::unsupported,
+            fmt::format("{} is an AArch64 program; a Program Trace Macrocell is beside AArch32 cores only, so it "
+                        "takes a 32-bit one (arm-linux-gnueabihf-gcc)",
+                        program)};
     const auto added = map.add_elf(program);
     if (!added) return added.error();
     return Nothing{};
 }
 
-std::string signal_name(int number) {
-    const char* const name = sigabbrev_np(number);
-    return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+/// What belongs to one way of running a program and makes no sense in the other.
+waymark::Status check_way(const RecordOptions& options) {
+    const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
+    if (options.system) {
+        if (!options.sysroot.empty())
+            return wrong("--sysroot is for Linux programs; with --system there are no libraries");
+        if (options.ptm.context_id_bytes != 0)
+            return wrong(
+                "--context-id does not go with --system: QEMU does not show the recorder what the program "
+                "writes to CONTEXTIDR");
+        const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                         [](const std::string& o) { return o == "-icount" || o == "--icount"; });
+        if (counted && options.blocks)
+            return wrong(
+                "--blocks does not go with -icount: QEMU then leaves blocks in front of every access to a "
+                "device, which only exact recording notices");
+        return Nothing{};
+    }
+    for (const auto& [given, name] : {std::pair{!options.machine.empty(), "--machine"},
+                                      {options.processors != 1, "--smp"},
+                                      {!options.vectors.empty(), "--vectors"}})
+        if (given) return wrong(fmt::format("{} goes with --system only", name));
+    return Nothing{};
+}
+
+std::string machine(const RecordOptions& options) {
+    if (!options.machine.empty()) return options.machine;
+    return options.ptm.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
+}
+
+/// Everything before and about the image; a comma in a value is written twice.
+std::vector<std::string> system_arguments(const RecordOptions& options) {
+    std::vector<std::string> out{"-M", machine(options), "-cpu", options.ptm.core, "-smp"};
+    out.push_back(std::to_string(options.processors));
+    // A board with a sound chip else complains of sound cards that are not there.
+    out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
+    out.push_back("-semihosting-config");
+    std::string semihosting = "enable=on,target=native";
+    for (const std::string& argument : options.program) {
+        semihosting += ",arg=";
+        for (const char c : argument) semihosting += c == ',' ? ",," : std::string(1, c);
+    }
+    out.push_back(semihosting);
+    const auto is_network = [](const std::string& o) { return o == "-nic" || o == "-net" || o == "-netdev"; };
+    if (std::none_of(options.qemu_options.begin(), options.qemu_options.end(), is_network))
+        out.insert(out.end(), {"-nic", "none"});
+    out.insert(out.end(), options.qemu_options.begin(), options.qemu_options.end());
+    out.push_back("-kernel");
+    return out;
+}
+
+/// The first byte the processor executes.
+Address entry_point(const std::string& program) {
+    std::ifstream in(program, std::ios::binary);
+    std::array<unsigned char, 28> head{};
+    in.read(reinterpret_cast<char*>(head.data()), head.size());
+    std::uint64_t entry = 0;
+    for (unsigned i = 0; i < 4; ++i) entry |= static_cast<std::uint64_t>(head[24 + i]) << 8 * i;
+    return {entry & ~std::uint64_t{1}};
 }
 
 Status run_record(const RecordOptions& options) {
-    if (options.system)
-        return fail(
-            {Errc::usage, "--system (bare-metal images under qemu-system-arm) is not offered yet; Linux programs are"});
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
+    const bool is_spe = options.unit == "spe";
+    for (const CLI::Option* option : is_spe ? options.ptm_only : options.spe_only)
+        if (option->count() != 0)
+            return fail(
+                {Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), is_spe ? "ptm" : "spe")});
+    if (is_spe)
+        return run_record_spe(
+            {options.folder, options.sysroot, options.program, options.qemu_options, options.limit, options.quiet},
+            options.spe);
     if (const auto status = record::check(options.ptm); !status) return fail(status.error());
+    if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
-    if (const auto status = check_program(program); !status) return fail(status.error());
-    const auto qemu = record::find_qemu("qemu-arm", "qemu-user");
+    image::MemoryMap memory;
+    if (const auto status = read_program(program, memory); !status) return fail(status.error());
+    const auto qemu = options.system ? record::find_qemu("qemu-system-arm", "qemu-system-arm")
+                                     : record::find_qemu("qemu-arm", "qemu-user");
     if (!qemu) return fail(qemu.error());
     const auto plugin = record::find_plugin();
     if (!plugin) return fail(plugin.error());
@@ -95,6 +176,17 @@ Status run_record(const RecordOptions& options) {
     to.ptm = options.ptm;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
+    to.buffer_bytes = options.buffer;
+    to.limit_changes = options.changes;
+    to.system = options.system;
+    image::Symbols symbols;
+    if (!is_position_independent(program) && symbols.add_elf(program))
+        to.instruction_set = [&symbols](Address address) -> std::optional<isa::Isa> {
+            const auto contents = symbols.contents(address);
+            if (contents == image::Contents::a32) return isa::Isa::a32;
+            if (contents == image::Contents::t32) return isa::Isa::t32;
+            return std::nullopt;
+        };
     for (const auto& [text, option, address] :
          {std::tuple{&options.start_at, "start-at", &to.start_at}, {&options.stop_at, "stop-at", &to.stop_at}}) {
         if (text->empty()) continue;
@@ -106,18 +198,34 @@ Status run_record(const RecordOptions& options) {
     if (!recorder) return fail(recorder.error());
 
     record::QemuOptions how{*qemu, *plugin, {}, options.program, !options.blocks};
+    if (options.system) {
+        how.qemu_arguments = system_arguments(options);
+        how.program = {program};
+        std::vector<Address> tables = record::vector_tables(memory);
+        for (const std::string& text : options.vectors) {
+            const auto table = place(text, "vectors", program);
+            if (!table) return fail(table.error());
+            tables.push_back(*table);
+        }
+        for (const Address table : tables) how.watched.emplace_back(table, table + record::vector_table_bytes);
+        const Address entry = entry_point(program);
+        how.watched.emplace_back(entry, entry + 4);
+    }
     std::string sysroot = options.sysroot;
     constexpr const char* cross_libraries = "/usr/arm-linux-gnueabihf";
-    if (sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
+    if (!options.system && sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
         sysroot = cross_libraries;
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
+    if (!options.system)
+        how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
     // A write beyond a limit of the file size then fails and is told as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
     const auto ending =
         record::run_qemu(how, **recorder,
-                         progress.active() ? record::RecordProgress([&](const record::Recorded& r) {
+                         progress.active() ? record::RecordProgress([&] {
+                             const record::Recorded r = (*recorder)->recorded();
                              progress.text(fmt::format("recorded {} instructions, {} bytes of trace",
                                                        grouped(r.instructions), grouped(r.trace_bytes)));
                          })
@@ -127,9 +235,10 @@ Status run_record(const RecordOptions& options) {
     const record::Recorded r = (*recorder)->recorded();
     if (!ending) return fail(ending.error());
     if (!options.quiet)
-        say("note", fmt::format("{}: {} instructions in {} ranges, {} thread{}, {} bytes of trace, {} bytes of code{}",
+        say("note", fmt::format("{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}",
                                 options.folder, grouped(r.instructions), grouped(r.ranges), r.threads,
-                                r.threads == 1 ? "" : "s", grouped(r.trace_bytes), grouped(r.code_bytes),
+                                options.system ? "core" : "thread", r.threads == 1 ? "" : "s", grouped(r.trace_bytes),
+                                grouped(r.code_bytes),
                                 r.epochs == 1 ? ""
                                               : fmt::format(", in {} buffers since code changed {} time{}", r.epochs,
                                                             r.code_changes, r.code_changes == 1 ? "" : "s")));
@@ -145,6 +254,12 @@ Status run_record(const RecordOptions& options) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
     }
+    if (r.unknown_vector)
+        say("note",
+            fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
+                        "taken right behind an indirect branch look like its target. --vectors {:#x} tells of it",
+                        r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
+                        r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
     if (ending->interrupt) {
         say("note",
             fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
@@ -154,6 +269,33 @@ Status run_record(const RecordOptions& options) {
         say("note",
             fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
         return static_cast<Status>(program_died);
+    }
+    if (r.changed_too_often) {
+        say("error",
+            fmt::format("code that had executed changed more than {} times; what came up to there is recorded. "
+                        "Each change begins a buffer of its own; --max-changes allows more",
+                        grouped(options.changes)));
+        return static_cast<Status>(cut_off);
+    }
+    if (r.lost_way) {
+        say("error",
+            fmt::format(
+                "recording stopped at {:#x}: half a megabyte ran without a single branch, as empty memory does{}",
+                r.lost_way->value,
+                options.system ? fmt::format("; is the image made for the machine {}? --machine and --core choose "
+                                             "another",
+                                             machine(options))
+                               : std::string()));
+        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
+    if (r.ranges == 0)
+        say("note",
+            fmt::format("no waypoint was met, so the trace tells nothing{}",
+                        options.system ? fmt::format("; is the image made for the machine {}?", machine(options))
+                                       : std::string()));
+    if (ending->ended) {
+        if (!options.quiet) say("note", "the recording was stopped as asked for, and QEMU ended");
+        return decoded;
     }
     if (ending->code != 0 && !options.quiet) say("note", fmt::format("the program exited with {}", ending->code));
     return decoded;
@@ -165,17 +307,25 @@ Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();
     CLI::App& command =
         *app.add_subcommand("record", "Run an Arm program under QEMU and write the trace a unit would give");
-    command.add_option("-o,--output", options->folder, "Folder for the capture: new, empty, or an earlier recording")
-        ->type_name("DIR")
+    command
+        .add_option("-o,--output", options->folder,
+                    "Folder for the capture: new, empty, or an earlier recording. With --unit spe: the perf.data file")
+        ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
-    command.add_option("--unit", options->unit, "The trace unit: ptm, a Program Trace Macrocell")
-        ->check(CLI::IsMember({"ptm"}))
+    command
+        .add_option("--unit", options->unit,
+                    "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs")
+        ->check(CLI::IsMember({"ptm", "spe"}))
         ->capture_default_str();
-    command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
-        ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
-        ->capture_default_str();
-    const auto unit = [&](CLI::Option* option) { option->group("How the unit is programmed"); };
+    const auto ptm = [&](CLI::Option* option) {
+        options->ptm_only.push_back(option);
+        return option;
+    };
+    ptm(command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
+            ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
+            ->capture_default_str());
+    const auto unit = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: how the unit is programmed"); };
     unit(command.add_flag("--cycle-accurate", options->ptm.cycle_accurate,
                           "Cycle counts: one cycle an instruction, since QEMU knows no others"));
     unit(command.add_flag("--timestamps", options->ptm.timestamps, "Timestamps; they count these cycles"));
@@ -200,38 +350,92 @@ Run add_record(CLI::App& app) {
     unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
-    command.add_flag("--truth", options->truth,
-                     "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
-                     "a hash are always written");
-    command.add_flag(
+    ptm(command
+            .add_option(
+                "--buffer", options->buffer,
+                "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
+                "of 16; 0: endless")
+            ->type_name("BYTES")
+            ->capture_default_str());
+    ptm(command.add_flag(
+        "--truth", options->truth,
+        "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
+        "a hash are always written"));
+    ptm(command.add_flag(
         "--blocks", options->blocks,
         "One callback a block instead of exact ones: less work for QEMU, though the recorder usually sets the "
         "pace. Given up: a block that a fault ends early is recorded as if it had run to its end, and the fault "
-        "as if it came behind it");
-    command.add_option("--limit", options->limit, "Stop recording after so many instructions; the program runs on")
-        ->type_name("N");
-    command.add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
-        ->type_name("SYMBOL");
+        "as if it came behind it"));
     command
-        .add_option("--stop-at", options->stop_at,
-                    "Stop when execution reaches this symbol or address; the program runs on")
-        ->type_name("SYMBOL");
+        .add_option("--limit", options->limit,
+                    "Stop recording after so many instructions; the program runs on, with --system it ends")
+        ->type_name("N");
+    ptm(command
+            .add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
+            ->type_name("SYMBOL"));
+    ptm(command
+            .add_option(
+                "--stop-at", options->stop_at,
+                "Stop when execution reaches this symbol or address; the program runs on, with --system it ends")
+            ->type_name("SYMBOL"));
     command
         .add_option("--sysroot", options->sysroot,
                     "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
-                    "/usr/arm-linux-gnueabihf if there, else QEMU's own")
+                    "/usr/arm-linux-gnueabihf or /usr/aarch64-linux-gnu if there, else QEMU's own")
         ->type_name("DIR");
-    command.add_flag("--system", options->system, "Bare-metal images under qemu-system-arm: not offered yet");
+    ptm(command
+            .add_option(
+                "--max-changes", options->changes,
+                "Stop when code that executed changes more often; each change begins a buffer with its own memory")
+            ->type_name("N")
+            ->capture_default_str());
+    const auto system = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: a whole system"); };
+    system(
+        command.add_flag("--system", options->system,
+                         "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-arm, with its interrupts and "
+                         "exceptions. Each core is a source"));
+    system(command
+               .add_option("--machine", options->machine,
+                           "QEMU's machine. Default: vexpress-a9 or vexpress-a15, as --core is")
+               ->type_name("NAME"));
+    system(command.add_option("--smp", options->processors, "How many cores")
+               ->type_name("N")
+               ->check(CLI::Range(1, 32))
+               ->capture_default_str());
+    system(command
+               .add_option("--vectors", options->vectors,
+                           "A vector table that the image does not show, as when it is made while the program runs. "
+                           "Tables in the image are found. May be repeated")
+               ->type_name("SYMBOL")
+               ->take_all());
+    command
+        .add_option("--qemu", options->qemu_options,
+                    "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
+        ->type_name("ARG")
+        ->take_all();
     command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
     command.footer(
         "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, "
         "also\n"
         "while it is being written. Each thread is a source. The kernel is not traced: a system call shows as its\n"
         "exception, and trace goes on behind it with an I-sync. Changed code begins a new buffer with its own memory.\n"
+        "With --system everything is traced, handlers too. The program may write through semihosting, and ends with "
+        "its\n"
+        "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
+        "\n"
+        "--unit spe writes what `perf record -e arm_spe//` would: perf script, report, mem and c2c read it. Which "
+        "operations\n"
+        "ran, their data addresses and how branches came out is the program's own. Latencies, data sources, physical\n"
+        "addresses and events of caches, TLBs and branch prediction are MODELLED, after numbers that --machine-help "
+        "lists\n"
+        "and you may change; near a Neoverse N1, but no measurement of one. The kernel is not sampled. What really ran "
+        "is\n"
+        "summed in PATH.truth.txt.\n"
         "\n"
         "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
-        "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk.\n"
+        "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
+        "code changed more than --max-changes times, or execution ran into empty memory.\n"
         "After 4, 5 and 6 too the capture can be decoded.\n"
         "\n"
         "Examples:\n"
@@ -240,9 +444,12 @@ Run add_record(CLI::App& app) {
         "./program\n"
         "  waymark flow out --symbols ./program --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
+        "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
+        "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
         "\n"
         "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
         "does\n");
+    options->spe.add_to(command, options->spe_only);
     return [options] { return run_record(*options); };
 }
 

@@ -6,7 +6,52 @@ namespace waymark::coresight {
 
 void Formatter::add(TraceId id, Bytes bytes) {
     WM_CHECK(id < forbidden_id);
-    for (const auto byte : bytes) put(id, byte);
+    while (!bytes.empty()) {
+        if (index_ == 0 && options_.full_sync_frames == 0) bytes = bytes.subspan(whole_frames(id, bytes));
+        if (bytes.empty()) break;
+        put(id, bytes.front());
+        bytes = bytes.subspan(1);
+    }
+}
+
+/// The same as put() for each byte, where they fill frames of which this source is alone. Returns how many bytes it
+/// took. Between frames only.
+std::size_t Formatter::whole_frames(TraceId id, Bytes bytes) {
+    constexpr unsigned most_data = frame_bytes - 1;
+    std::array<std::uint8_t, 64 * frame_bytes> frames;
+    std::size_t taken = 0, made = 0;
+    while (bytes.size() - taken >= most_data) {
+        if (made == frames.size()) {
+            append({frames.data(), made});
+            made = 0;
+        }
+        std::uint8_t* const frame = frames.data() + made;
+        const bool announce = repeat_due_ || current_ != id ||
+                              (options_.repeat_frames > 0 && frames_without_id_ + 1 >= options_.repeat_frames);
+        const unsigned first = announce ? 1 : 0;
+        const auto data = [&](unsigned at) { return bytes[taken + at - first]; };
+        unsigned aux = 0;
+        for (unsigned at = 2; at < frame_bytes; at += 2) {
+            frame[at - 1] = data(at - 1);
+            frame[at] = data(at) & 0xFE;
+            aux |= (data(at) & 1U) << (at / 2);
+        }
+        if (announce) {
+            frame[0] = static_cast<std::uint8_t>(id.value << 1 | 1);
+        } else {
+            frame[0] = data(0) & 0xFE;
+            aux |= data(0) & 1U;
+        }
+        frame[frame_bytes - 1] = static_cast<std::uint8_t>(aux);
+        frames_without_id_ = announce ? 0 : frames_without_id_ + 1;
+        current_ = id;
+        repeat_due_ = false;
+        taken += most_data - first;
+        made += frame_bytes;
+        frame_bytes_written_ += frame_bytes;
+    }
+    append({frames.data(), made});
+    return taken;
 }
 
 void Formatter::idle() {

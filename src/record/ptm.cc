@@ -34,7 +34,7 @@ pft::ModelConfig model_config(const PtmOptions& options) {
 class Ptm final : public Unit {
 public:
     Ptm(const PtmOptions& options, std::uint32_t thread, ByteSink& trace)
-        : model_(model_config(options), trace), thread_(thread) {}
+        : model_(model_config(options), trace), thread_(thread), may_lose_(options.fifo_bytes != 0) {}
 
     void start(Place first, std::uint64_t cycle) override {
         model_.set_context_id(thread_);
@@ -47,26 +47,37 @@ public:
         retired.instruction = w.instruction;
         retired.passed = w.passed;
         retired.next = {w.next.address, w.next.isa};
-        retired.ns = true;
+        retired.ns = state_.ns;
+        retired.hyp = state_.hyp;
         retired.cycle = cycle;
         model_.retire_block(retired, before.bytes == 0 ? std::uint8_t{0} : before.last_bytes);
     }
-    void exception(const Straight& before, std::uint32_t number, std::uint64_t cycle) override {
+    std::size_t waypoints(Place, std::span<const pft::RetiredBlock> blocks) override {
+        return model_.retire_blocks(blocks, state_.ns, state_.hyp);
+    }
+    void state(const State& state) override { state_ = state; }
+    void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
+                   std::uint64_t cycle) override {
         model_.run(before.bytes, before.last_bytes, cycle);
         pft::ExceptionTaken taken;
         taken.number = number;
-        taken.vector = {{vector(number)}, isa::Isa::a32};
-        taken.ns = true;
+        taken.vector =
+            handler ? pft::Place{handler->address, handler->isa} : pft::Place{{vector(number)}, isa::Isa::a32};
+        taken.ns = state_.ns;
+        taken.hyp = state_.hyp;
         taken.cycle = cycle;
         model_.exception(taken);
     }
+    void wait(std::uint64_t cycle) override { model_.wait(cycle); }
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
+    [[nodiscard]] bool overflowing() const override { return model_.status().overflow; }
+    [[nodiscard]] bool may_lose() const override { return may_lose_; }
 
 private:
-    static pft::Arrival arrival(Place place, std::uint64_t cycle) {
-        return {{place.address, place.isa}, true, false, cycle};
+    [[nodiscard]] pft::Arrival arrival(Place place, std::uint64_t cycle) const {
+        return {{place.address, place.isa}, state_.ns, state_.hyp, cycle};
     }
     /// Where a Linux kernel has its vectors.
     static std::uint64_t vector(std::uint32_t number) {
@@ -81,6 +92,8 @@ private:
 
     pft::Model model_;
     std::uint32_t thread_;
+    bool may_lose_;
+    State state_;
 };
 
 }  // namespace

@@ -27,35 +27,52 @@ using Time = std::chrono::steady_clock;
 
 Error failed(const char* what) { return {Errc::unreadable, fmt::format("{}: {}", what, std::strerror(errno))}; }
 
-/// The memory shared with the plugin. It has no name in the file system: the plugin opens it through /proc, as long as
-/// this process lives.
+/// Memory shared with QEMU. It has no name in the file system but one in /proc, as long as this process lives.
+class SharedFile {
+public:
+    static Result<SharedFile> create() {
+        const int file = memfd_create("waymark", MFD_CLOEXEC);
+        if (file < 0) return failed("cannot create memory to share with QEMU");
+        return SharedFile(file);
+    }
+    SharedFile(SharedFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    SharedFile& operator=(SharedFile&&) = delete;
+    ~SharedFile() {
+        if (file_ >= 0) close(file_);
+    }
+    [[nodiscard]] int number() const { return file_; }
+    [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+
+private:
+    explicit SharedFile(int file) : file_(file) {}
+    int file_;
+};
+
+/// The memory shared with the plugin.
 class SharedRing {
 public:
     static Result<SharedRing> create() {
-        SharedRing shared;
-        shared.file_ = memfd_create("waymark", MFD_CLOEXEC);
-        if (shared.file_ < 0 || ftruncate(shared.file_, sizeof(Ring)) != 0)
-            return failed("cannot create memory to share with QEMU");
-        void* const memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, shared.file_, 0);
+        WM_ASSIGN_OR_RETURN(SharedFile file, SharedFile::create());
+        if (ftruncate(file.number(), sizeof(Ring)) != 0) return failed("cannot create memory to share with QEMU");
+        void* const memory = mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
         if (memory == MAP_FAILED) return failed("cannot map memory to share with QEMU");
-        shared.ring_ = static_cast<Ring*>(memory);
+        SharedRing shared(std::move(file), static_cast<Ring*>(memory));
         shared.ring_->magic = Ring::expected_magic;
         return shared;
     }
     SharedRing(SharedRing&& other) noexcept
-        : file_(std::exchange(other.file_, -1)), ring_(std::exchange(other.ring_, nullptr)) {}
+        : file_(std::move(other.file_)), ring_(std::exchange(other.ring_, nullptr)) {}
     SharedRing& operator=(SharedRing&&) = delete;
     ~SharedRing() {
         if (ring_ != nullptr) munmap(ring_, sizeof(Ring));
-        if (file_ >= 0) close(file_);
     }
     [[nodiscard]] Ring& operator*() const { return *ring_; }
-    [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+    [[nodiscard]] std::string path() const { return file_.path(); }
 
 private:
-    SharedRing() = default;
-    int file_ = -1;
-    Ring* ring_ = nullptr;
+    SharedRing(SharedFile file, Ring* ring) : file_(std::move(file)), ring_(ring) {}
+    SharedFile file_;
+    Ring* ring_;
 };
 
 volatile std::sig_atomic_t child = 0;
@@ -119,7 +136,7 @@ Result<pid_t> start(const std::vector<std::string>& command) {
 
 class Feeder {
 public:
-    Feeder(Ring& ring, Recorder& recorder) : ring_(ring), recorder_(recorder) {}
+    Feeder(Ring& ring, Recording& recording) : ring_(ring), recording_(recording) {}
 
     /// Takes what is queued, as much as the ring holds at most; false if nothing was.
     bool take() {
@@ -133,7 +150,7 @@ public:
             }
             ring_.taken.store(n + 1);
             any = true;
-            if (recorder_.stopped() || recorder_.failure()) ring_.stop.store(1);
+            if (recording_.stopped() || recording_.failure()) ring_.stop.store(1);
         }
         return any;
     }
@@ -147,8 +164,9 @@ public:
                 if (chunk.state.load() != ChunkState::filling || chunk.kind != kind) continue;
                 std::size_t count = std::min<std::size_t>(chunk.count.load(), Chunk::capacity);
                 if (kind == ChunkKind::execution)
-                    for (count = 0; count < Chunk::capacity && chunk.data[count] != 0;) ++count;
-                feed(chunk, count);
+                    for (count = 0; count < Chunk::capacity && chunk.data[count] != 0;)
+                        count += (chunk.data[count] & words::access_mask) == words::access ? 2 : 1;
+                feed(chunk, std::min(count, Chunk::capacity));
             }
         }
     }
@@ -157,15 +175,15 @@ private:
     void feed(Chunk& chunk, std::size_t count) {
         const std::span<const std::uint32_t> data(chunk.data.data(), count);
         if (chunk.kind == ChunkKind::definitions)
-            recorder_.definitions(data);
+            recording_.definitions(data);
         else
-            recorder_.execution(chunk.thread, data);
+            recording_.execution(chunk.thread, data);
         std::memset(chunk.data.data(), 0, count * sizeof(std::uint32_t));
         chunk.state.store(ChunkState::empty);
     }
 
     Ring& ring_;
-    Recorder& recorder_;
+    Recording& recording_;
 };
 
 }  // namespace
@@ -192,19 +210,33 @@ Result<fs::path> find_plugin() {
                                               places[0].string(), places[1].string())};
 }
 
-Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress) {
+Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress) {
     WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());
     Ring& ring = *shared;
-    std::vector<std::string> command{options.qemu.string(), "-plugin",
-                                     fmt::format("{},ring={},exact={}", escaped(options.plugin.string()),
-                                                 escaped(shared.path()), options.exact ? "on" : "off")};
+    std::string plugin =
+        fmt::format("{},ring={},exact={},memory={}", escaped(options.plugin.string()), escaped(shared.path()),
+                    options.exact ? "on" : "off", options.memory ? "on" : "off");
+    std::vector<std::string> command{options.qemu.string()};
+    std::optional<SharedFile> log;
+    if (!options.watched.empty()) {
+        WM_ASSIGN_OR_RETURN(SharedFile file, SharedFile::create());
+        log.emplace(std::move(file));
+        std::string filter;
+        for (const auto& [first, end] : options.watched) {
+            plugin += fmt::format(",watch={:x}-{:x}", first.value, end.value);
+            filter += fmt::format("{}{:#x}+{:#x}", filter.empty() ? "" : ",", first.value, end - first);
+        }
+        plugin += ",log=" + escaped(log->path());
+        command.insert(command.end(), {"-d", "int,exec,cpu", "-dfilter", filter, "-D", log->path()});
+    }
+    command.insert(command.end(), {"-plugin", plugin});
     command.insert(command.end(), options.qemu_arguments.begin(), options.qemu_arguments.end());
     command.insert(command.end(), options.program.begin(), options.program.end());
 
     const SignalHandlers handlers;
     WM_ASSIGN_OR_RETURN(const pid_t pid, start(command));
     child = pid;
-    Feeder feeder(ring, recorder);
+    Feeder feeder(ring, recording);
     Ending ending;
     int status = 0;
     auto flushed = Time::now(), shown = flushed;
@@ -212,15 +244,19 @@ Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const Re
         const bool any = feeder.take();
         const auto now = Time::now();
         if (progress && now - shown >= std::chrono::milliseconds(200)) {
-            progress(recorder.recorded());
+            progress();
             shown = now;
         }
         // Now and then everything goes to disk, so that a capture cut off by force lacks little.
         if (now - flushed >= std::chrono::seconds(1)) {
-            static_cast<void>(recorder.flush());  // kept by the recorder as its failure
+            static_cast<void>(recording.flush());  // kept by the recorder as its failure
             flushed = now;
         }
-        if (recorder.failure() && !ending.killed) {
+        if (log && recording.stopped() && !ending.ended) {
+            kill(pid, SIGTERM);
+            ending.ended = true;
+        }
+        if (recording.failure() && !ending.killed) {
             kill(pid, SIGKILL);
             ending.killed = true;
         }

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t write_bytes = 1 << 20;
+constexpr std::uint64_t most_buffer_bytes = 1 << 30;
 
 Error cannot(const char* what, const fs::path& path) {
     return Error{Errc::unreadable, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno))};
@@ -34,6 +35,8 @@ std::size_t write_all(int file, Bytes bytes) {
     }
     return done;
 }
+
+State state_of(std::uint32_t bits) { return {(bits & words::ns) != 0, (bits & words::hyp) != 0}; }
 
 /// The description is text in an ini file, which cannot hold everything a command line can.
 std::string ini_text(std::string text) {
@@ -56,6 +59,10 @@ Recorder::~Recorder() {
 }
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
+    if (options.buffer_bytes != 0 &&
+        (!coresight::TraceRam::is_size(options.buffer_bytes) || options.buffer_bytes > most_buffer_bytes))
+        return Error{Errc::usage, fmt::format("a buffer of {} bytes: the size must be a multiple of {}, up to {}",
+                                              options.buffer_bytes, coresight::frame_bytes, most_buffer_bytes)};
     std::error_code error;
     const fs::path folder = options.folder;
     if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
@@ -81,7 +88,7 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     const auto found = threads_.find(number);
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
-    return threads_.try_emplace(number, number, clock_).first->second;
+    return threads_.try_emplace(number, number, clock_, options_.system).first->second;
 }
 
 void Recorder::definitions(std::span<const std::uint32_t> parts) {
@@ -100,7 +107,11 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
                                       part.instructions,
                                       part.second == 0 ? std::nullopt : std::optional<Address>{{part.second}},
                                       {reinterpret_cast<const char*>(code) + part.code_bytes, part.text_bytes}};
-                if (part.id >= blocks_.size()) blocks_.resize(part.id + 1);
+                if (part.id >= blocks_.size()) {
+                    blocks_.resize(part.id + 1);
+                    rows_.resize(blocks_.size());
+                }
+                rows_[part.id] = {};
                 blocks_[part.id].definition = std::move(definition);
             }
         } else if (kind == PartKind::page && words * 4 >= sizeof(PagePart) + page_bytes) {
@@ -116,7 +127,12 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     if (recorded_.stopped || failure_) return;
     Thread& t = thread(number);
     constexpr std::uint32_t whole = 0xffffffff;
-    for (const std::uint32_t word : chunk) {
+    const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
+    for (;;) {
+        chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
+        if (chunk.empty()) break;
+        const std::uint32_t word = chunk.front();
+        chunk = chunk.subspan(1);
         if (word <= words::max_block) {
             settle(t, whole, false);
             t.held = word;
@@ -131,6 +147,18 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
             case words::thread_end:
                 settle(t, whole, false);
                 close_stream(t);
+                break;
+            case words::exception:
+                t.exception = word & words::value_mask;
+                t.halves.clear();
+                break;
+            case words::half:
+                t.halves.push_back(word & words::value_mask);
+                if (t.halves.size() == 5) exception(t);
+                break;
+            case words::state:
+                settle(t, whole, false);
+                t.tracker.state(state_of(word));
                 break;
             default: break;
         }
@@ -159,11 +187,90 @@ Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
     Block& block = blocks_[id];
     if (!block.definition) return block;
     const auto isa = instruction_set(*block.definition);
-    block.code = understand(*block.definition,
-                            isa ? *isa : t.tracker.arriving(block.definition->address).value_or(isa::Isa::a32),
+    block.code = understand(*block.definition, isa ? *isa : arriving(t, block.definition->address),
                             decode_options(options_.ptm));
     block.definition.reset();
+    if (options_.system) block_isas_.insert_or_assign(block.code.address.value, block.code.isa);
     return block;
+}
+
+isa::Isa Recorder::isa_at(const Thread& t, Address address) const {
+    if (address.value % 4 != 0) return isa::Isa::t32;
+    if (const auto known = block_isas_.find(address.value); known != block_isas_.end()) return known->second;
+    if (options_.instruction_set)
+        if (const auto told = options_.instruction_set(address)) return *told;
+    return t.tracker.isa();
+}
+
+isa::Isa Recorder::arriving(const Thread& t, Address address) const {
+    if (const auto told = t.tracker.arriving(address)) return *told;
+    if (options_.instruction_set) return options_.instruction_set(address).value_or(isa::Isa::a32);
+    return isa::Isa::a32;
+}
+
+void Recorder::exception(Thread& t) {
+    const Address link{t.halves[0] | t.halves[1] << 16}, vector{t.halves[2] | t.halves[3] << 16};
+    const std::uint32_t number = t.exception, state = t.halves[4];
+    t.halves.clear();
+    // What the link register holds: the Architecture Reference Manual's table of exception return offsets.
+    enum QemuException : std::uint32_t {
+        undefined = 1,
+        supervisor_call,
+        prefetch_abort,
+        data_abort,
+        irq,
+        fiq,
+        breakpoint,
+        hypervisor_call = 11,
+        hyp_trap,
+        secure_monitor_call,
+        virtual_irq,
+        virtual_fiq,
+        virtual_serror = 24
+    };
+    constexpr std::uint32_t whole = 0xffffffff;
+    std::uint32_t pft = 0;
+    std::optional<Address> back;
+    switch (number) {
+        case undefined: pft = 9; break;
+        case supervisor_call: pft = 10; break;
+        case breakpoint: pft = 11; break;
+        case prefetch_abort:
+            pft = 11;
+            back = Address{link.value - 4};
+            break;
+        case data_abort:
+            pft = 12;
+            back = Address{link.value - 8};
+            break;
+        case irq:
+        case virtual_irq:
+            pft = 14;
+            back = Address{link.value - 4};
+            break;
+        case fiq:
+        case virtual_fiq:
+            pft = 15;
+            back = Address{link.value - 4};
+            break;
+        case hypervisor_call:
+        case hyp_trap: pft = 3; break;
+        case secure_monitor_call: pft = 2; break;
+        case virtual_serror: pft = 4; break;
+        default: pft = 13; break;
+    }
+    std::uint32_t end = whole;
+    if (number == data_abort && t.held != 0 && t.held < blocks_.size()) {
+        const Code& code = known(t, t.held).code;
+        for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
+            if (code.address + code.instructions[i].offset == *back) end = i;
+    }
+    settle(t, end, end != whole);
+    if (!t.tracker.attached() || recorded_.stopped) return;
+    std::optional<Place> place;
+    if (back) place = Place{*back, isa_at(t, *back)};
+    t.tracker.state(state_of(state));
+    t.tracker.exception(pft, place, {vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
 }
 
 void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
@@ -194,19 +301,32 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     t.tracker.arrive(place);
     if (block.epoch != recorded_.epochs) {
         if (!images_.fits(code.address, code.bytes)) {
-            ++recorded_.code_changes;
+            if (++recorded_.code_changes > options_.limit_changes) {
+                --recorded_.code_changes;
+                recorded_.changed_too_often = true;
+                stop();
+                return;
+            }
             new_epoch();
             open_stream(t);
             t.tracker.arrive(place);
         }
         images_.add(code.address, code.bytes);
         block.epoch = recorded_.epochs;
+        const bool stops = options_.stop_at && *options_.stop_at >= code.address && *options_.stop_at < code.end();
+        if (!stops) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
     }
     if (code.instructions.empty()) {
-        t.tracker.leave();
+        // A system's block without instructions is a place where nothing can be fetched: an exception follows.
+        if (!options_.system) t.tracker.leave();
         return;
     }
     t.tracker.run(code, first, end, stopped);
+    if (t.tracker.lost_way()) {
+        recorded_.lost_way = place.address;
+        stop();
+        return;
+    }
     if (stop_here || (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)) stop();
 }
 
@@ -217,6 +337,7 @@ void Recorder::open_stream(Thread& t) {
         const fs::path path = options_.folder / fmt::format("trace{}.bin", suffix);
         trace_file_ = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
         if (trace_file_ < 0) fail(cannot("create", path));
+        if (options_.buffer_bytes != 0) ram_.emplace(static_cast<std::size_t>(options_.buffer_bytes));
         formatter_ = std::make_unique<coresight::Formatter>(frames_);
         capture_.buffers.push_back(
             {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
@@ -225,8 +346,9 @@ void Recorder::open_stream(Thread& t) {
     t.stream = std::make_unique<Stream>();
     Stream& s = *t.stream;
     s.id = {next_id_++};
-    s.name = fmt::format("PTM_{}{}", t.number, suffix);
-    const std::string core = fmt::format("thread_{}{}", t.number, suffix);
+    const std::uint32_t shown = options_.system ? t.number - 1 : t.number;
+    s.name = fmt::format("PTM_{}{}", shown, suffix);
+    const std::string core = fmt::format("{}_{}{}", options_.system ? "core" : "thread", shown, suffix);
     s.unit = make_ptm(options_.ptm, t.number, s.trace);
     capture_.cores.push_back({.name = core, .type = core_type(options_.ptm)});
     capture_.sources.push_back({.name = s.name,
@@ -271,6 +393,8 @@ void Recorder::new_epoch() {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
     if (const Status status = write_trace(); !status) fail(status.error());
+    if (const Status status = write_ram(); !status) fail(status.error());
+    ram_.reset();
     if (trace_file_ >= 0) close(trace_file_);
     trace_file_ = -1;
     buffer_bytes_ = 0;
@@ -295,6 +419,11 @@ Status Recorder::write_trace() {
     if (failure_) return *failure_;
     // The description comes first: trace on disk is always of sources and code that are on disk too.
     if (!described_ || images_.changed()) WM_RETURN_IF_ERROR(describe(false));
+    if (ram_) {
+        ram_->write(frames_);
+        trace_bytes_ += frames_.size();
+        frames_.clear();
+    }
     if (trace_file_ >= 0 && !frames_.empty()) {
         const std::size_t written = write_all(trace_file_, frames_);
         const bool all = written == frames_.size();
@@ -311,6 +440,28 @@ Status Recorder::write_trace() {
     return Nothing{};
 }
 
+/// The oldest frame comes first. Moved into place, so that no reader meets half a buffer.
+Status Recorder::write_ram() {
+    if (failure_) return *failure_;
+    if (!ram_) return Nothing{};
+    const capture::Buffer& buffer = capture_.buffers.back();
+    const fs::path file = buffer.files.front(), fresh = options_.folder / ".trace";
+    const std::vector<std::uint8_t> contents = ram_->contents();
+    std::ofstream out(fresh, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
+    if (!out.flush()) return cannot("write", fresh);
+    out.close();
+    std::error_code error;
+    fs::rename(fresh, file, error);
+    if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", file.string(), error.message())};
+    if (ram_->written() <= options_.buffer_bytes) return Nothing{};
+    recorded_.wrapped = true;
+    for (SourceTruth& source : truth_.sources)
+        if (std::find(buffer.sources.begin(), buffer.sources.end(), source.source) != buffer.sources.end())
+            source.wrapped = true;
+    return Nothing{};
+}
+
 Status Recorder::describe(bool complete) {
     WM_RETURN_IF_ERROR(images_.write());
     capture_.dumps.resize(dumps_before_);
@@ -320,6 +471,8 @@ Status Recorder::describe(bool complete) {
     // Written beside and moved into place, so that no reader meets half a file.
     const fs::path folder = options_.folder, fresh = folder / ".new";
     capture::Capture described = capture_;
+    if (recorded_.wrapped)
+        described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
     for (capture::Buffer& buffer : described.buffers)
         for (fs::path& file : buffer.files) file = fresh / file.filename();
@@ -355,6 +508,7 @@ Status Recorder::flush() {
         if (t.stream && t.stream->ranges) t.stream->ranges->flush();
     described_ = false;
     Status status = write_trace();
+    if (status) status = write_ram();
     if (!status) fail(status.error());
     return status;
 }
@@ -365,6 +519,7 @@ Status Recorder::finish(bool complete) {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
     if (Status status = write_trace(); !status) fail(status.error());
+    if (Status status = write_ram(); !status) fail(status.error());
     // Even where trace could not be written: the sums may still fit.
     if (Status status = describe(complete && !failure_); !status) fail(status.error());
     return failure_ ? Status(*failure_) : Status(Nothing{});
@@ -376,6 +531,8 @@ Recorded Recorder::recorded() const {
     for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
     r.trace_bytes = trace_bytes_ + frames_.size();
     r.code_bytes = images_.bytes();
+    for (const auto& [number, t] : threads_)
+        if (t.tracker.unknown_vector()) r.unknown_vector = t.tracker.unknown_vector();
     return r;
 }
 

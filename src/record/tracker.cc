@@ -1,6 +1,44 @@
 #include "waymark/record/tracker.h"
 
+#include "waymark/record/ring.h"
+
 namespace waymark::record {
+
+std::size_t Unit::waypoints(Place from, std::span<const pft::RetiredBlock> blocks) {
+    const std::uint64_t before = lost();
+    std::size_t taken = 0;
+    while (taken < blocks.size() && lost() == before) {
+        const pft::RetiredBlock& b = blocks[taken++];
+        const Place next{{b.next}, b.next_isa};
+        waypoint({static_cast<std::uint32_t>(b.address - from.address.value), b.bytes_before},
+                 {{b.address}, b.isa, *b.instruction, b.passed, next}, b.cycle);
+        from = next;
+    }
+    return taken;
+}
+
+Row row_of(const Code& code, std::uint32_t epoch) {
+    Row row;
+    const auto count = static_cast<std::uint32_t>(code.instructions.size());
+    if (count == 0 || code.end().value > 0xffffffff || code.waypoints.size() > 1) return row;
+    for (const CodeInstruction& i : code.instructions)
+        if (i.special != Special::none) return row;
+    std::uint32_t before = count;
+    row.before_bytes = static_cast<std::uint32_t>(code.bytes.size());
+    if (!code.waypoints.empty()) {
+        const CodeWaypoint& w = code.waypoints.front();
+        if (w.index + 1 != count || w.instruction.waypoint == isa::Waypoint::barrier) return row;
+        row.instruction = &w.instruction;
+        row.before_bytes = static_cast<std::uint32_t>(w.address - code.address);
+        before = w.index;
+    }
+    row.address = static_cast<std::uint32_t>(code.address.value);
+    row.instructions = count;
+    row.isa = code.isa;
+    row.last_bytes = before == 0 ? std::uint8_t{0} : code.instructions[before - 1].bytes;
+    row.epoch = epoch;
+    return row;
+}
 
 void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
     unit_ = &unit;
@@ -11,12 +49,16 @@ void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
     pending_ = stopped_ = false;
     straight_ = {};
     straight_count_ = 0;
+    may_lose_ = unit.may_lose();
+    unit.state(state_);
 }
 
 void Tracker::detach() {
     if (unit_ == nullptr) return;
     truth_->unfinished_instructions += straight_count_ + (pending_ ? 1 : 0);
-    if (started_) unit_->finish();
+    if (started_) tell_unit([&] { unit_->finish(); });
+    for (const TruthRange& range : recent_) commit(range);
+    recent_.clear();
     unit_ = nullptr;
 }
 
@@ -40,55 +82,142 @@ void Tracker::begin(Place place) {
     last_special_ = Special::none;
 }
 
-void Tracker::close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before) {
-    const TruthRange range{start_.address.value, end, instructions, unit_->lost() != lost_before};
+void Tracker::commit(const TruthRange& range) {
+    if (range.instructions == 0) return;
     truth_->add(range);
     if (ranges_ != nullptr) ranges_->add(range);
+}
+
+void Tracker::lose(std::uint64_t count) {
+    for (auto range = recent_.rbegin(); range != recent_.rend() && count != 0; ++range) {
+        if (range->lost) continue;
+        range->lost = true;
+        --count;
+    }
+}
+
+void Tracker::add(TruthRange range, std::uint64_t lost_before) {
+    if (!may_lose_) {
+        commit(range);
+        return;
+    }
+    // The unit keeps at most five atoms back.
+    constexpr std::size_t most_kept = 16;
+    const std::uint64_t lost = unit_->lost() - lost_before;
+    range.lost = lost != 0 && unit_->overflowing();
+    lose(lost - (range.lost ? 1 : 0));
+    recent_.push_back(range);
+    if (recent_.size() <= most_kept) return;
+    commit(recent_.front());
+    recent_.pop_front();
+}
+
+template <class F>
+void Tracker::tell_unit(F&& f) {
+    const std::uint64_t before = unit_->lost();
+    f();
+    lose(unit_->lost() - before);
 }
 
 void Tracker::waypoint(bool passed, Place next) {
     const std::uint64_t lost = unit_->lost();
     unit_->waypoint(straight_, {pending_address_, start_.isa, pending_instruction_, passed, next}, clock_.cycle);
-    close(pending_address_.value + pending_instruction_.bytes, straight_count_ + 1, lost);
+    add({start_.address.value, pending_address_.value + pending_instruction_.bytes, straight_count_ + 1}, lost);
     begin(next);
 }
 
-void Tracker::exception(std::uint32_t number) {
+void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
-    unit_->exception(straight_, number, clock_.cycle);
-    if (straight_count_ != 0) close(here().address.value, straight_count_, lost);
+    unit_->exception(straight_, number, handler, clock_.cycle);
+    add({start_.address.value, here().address.value, straight_count_}, lost);
     straight_ = {};
     straight_count_ = 0;
     pending_ = false;
     away_ = true;
 }
 
-void Tracker::arrive(Place place) {
-    if (!away_ && pending_) {
-        const isa::Instruction& i = pending_instruction_;
-        const Place after{pending_address_ + i.bytes, start_.isa};
-        switch (i.waypoint) {
-            case isa::Waypoint::direct: {
-                const Place target{i.target, i.target_isa};
-                if (place == target || place == after) {
-                    waypoint(place == target, place);
-                } else {
-                    // A signal came between the branch and where it goes. Of a conditional one nobody knows whether it
-                    // passed; what ran is the same.
-                    waypoint(!i.conditional, i.conditional ? after : target);
-                }
-                break;
-            }
-            case isa::Waypoint::barrier: waypoint(true, after); break;
-            default:
-                // One that may fail and went to the instruction behind it is taken to have failed: the flow is the
-                // same. A signal taken right behind it cannot be told from its target.
-                waypoint(place != after || !(i.conditional || start_.isa != isa::Isa::a32), place);
-                break;
-        }
+void Tracker::unseen_exception(Place place) {
+    std::uint32_t number = stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq;
+    if (!system_) {
+        interrupt(number, std::nullopt);
+        return;
     }
-    if (!away_ && place != here()) {
-        exception(stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq);
+    // It is a vector table that nobody told of; the place in it says which exception it was.
+    switch (place.address.value % 0x20) {
+        case 0x04: number = undefined_instruction; break;
+        case 0x08: number = svc; break;
+        case 0x0c: number = prefetch_abort; break;
+        case 0x10: number = data_abort; break;
+        case 0x14: number = hyp_entry; break;
+        case 0x18: number = irq; break;
+        case 0x1c: number = fiq; break;
+        default: interrupt(number, std::nullopt); return;
+    }
+    unknown_vector_ = place.address;
+    interrupt(number, place);
+    away_ = false;
+    begin(place);
+}
+
+void Tracker::resolve(Place place) {
+    if (!pending_) return;
+    const isa::Instruction& i = pending_instruction_;
+    const Place after{pending_address_ + i.bytes, start_.isa};
+    switch (i.waypoint) {
+        case isa::Waypoint::direct: {
+            const Place target{i.target, i.target_isa};
+            if (place == target || place == after) {
+                waypoint(place == target, place);
+            } else {
+                // A signal came between the branch and where it goes. Of a conditional one nobody knows whether it
+                // passed; what ran is the same.
+                waypoint(!i.conditional, i.conditional ? after : target);
+            }
+            break;
+        }
+        case isa::Waypoint::barrier: waypoint(true, after); break;
+        default:
+            // One that may fail and went to the instruction behind it is taken to have failed: the flow is the same. A
+            // signal taken right behind it cannot be told from its target.
+            waypoint(place != after || !(i.conditional || start_.isa != isa::Isa::a32), place);
+            break;
+    }
+}
+
+void Tracker::exception(std::uint32_t number, std::optional<Place> back, Place handler) {
+    if (away_) return;
+    // Without `back` the exception came from an instruction that ran, so no waypoint stands open.
+    wait();
+    if (pending_) resolve(back.value_or(handler));
+    interrupt(number, handler);
+    away_ = false;
+    begin(handler);
+}
+
+void Tracker::state(const State& state) {
+    state_ = state;
+    if (unit_ != nullptr) unit_->state(state);
+}
+
+void Tracker::wait() {
+    // QEMU ends the block there; only a system waits.
+    if (!system_ || pending_ || last_special_ != Special::wait) return;
+    tell_unit([&] { unit_->wait(clock_.cycle); });
+    last_special_ = Special::none;
+}
+
+void Tracker::arrive(Place place) {
+    if (!away_) {
+        wait();
+        // With -icount QEMU leaves a block in front of an access to a device, makes the access, and says nothing of it.
+        if (stopped_ && !pending_ && place == Place{here().address + stopped_bytes_, start_.isa}) {
+            straight_.bytes += stopped_bytes_;
+            straight_.last_bytes = stopped_bytes_;
+            ++straight_count_;
+            ++clock_.cycle;
+        }
+        resolve(place);
+        if (place != here()) unseen_exception(place);
     }
     if (!away_) {
         stopped_ = false;
@@ -96,7 +225,7 @@ void Tracker::arrive(Place place) {
     }
     away_ = false;
     if (started_)
-        unit_->resume(place, clock_.cycle);
+        tell_unit([&] { unit_->resume(place, clock_.cycle); });
     else
         unit_->start(place, clock_.cycle);
     started_ = true;
@@ -130,10 +259,112 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
     clock_.cycle += end - at;
     straight(end);
     stopped_ = stopped;
+    stopped_bytes_ = stopped ? code.instructions[end].bytes : std::uint8_t{0};
+}
+
+void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash) {
+    const std::span<const pft::RetiredBlock> blocks(blocks_.data(), count);
+    for (std::size_t at = 0; at < count;) {
+        const std::uint64_t before = unit_->lost();
+        const std::size_t end = at + unit_->waypoints(from, blocks.subspan(at));
+        if (end == count && at == 0 && ranges_ == nullptr && !may_lose_) {
+            truth_->ranges += count;
+            truth_->instructions += instructions;
+            truth_->hash = hash;
+            return;
+        }
+        for (; at < end; ++at) {
+            const pft::RetiredBlock& b = blocks[at];
+            // Of all it was told, only with the last it lost anything.
+            add({ran_[at].start, std::uint64_t{b.address} + b.instruction->bytes, ran_[at].instructions},
+                at + 1 == end ? before : unit_->lost());
+            from = {{b.next}, b.next_isa};
+        }
+    }
+}
+
+std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows, std::uint32_t epoch,
+                            std::uint64_t limit, std::uint32_t& held) {
+    if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none || start_.address.value > 0xffffffff)
+        return 0;
+    if (pending_ && pending_instruction_.waypoint == isa::Waypoint::barrier) return 0;
+    const isa::Instruction* branch = pending_ ? &pending_instruction_ : nullptr;
+    std::uint64_t branch_address = pending_address_.value, cycle = clock_.cycle;
+    auto start = static_cast<std::uint32_t>(start_.address.value);
+    isa::Isa isa = start_.isa;
+    Straight straight = straight_;
+    std::uint32_t straight_count = straight_count_;
+    std::uint32_t block = held;
+    // What `blocks_` holds begins here; the truth as it is if nothing of it is lost.
+    Place from = start_;
+    std::size_t count = 0, taken = 0;
+    std::uint64_t instructions = 0, hash = truth_->hash;
+    for (; taken < chunk.size(); ++taken) {
+        const std::uint32_t word = chunk[taken];
+        if (word > words::max_block || block >= rows.size()) break;
+        const Row& row = rows[block];
+        if (row.epoch != epoch || cycle + row.instructions >= limit || straight.bytes > longest_straight) [[unlikely]]
+            break;
+        if (branch != nullptr) {
+            const std::uint64_t after = branch_address + branch->bytes;
+            const bool follows = row.address == after && row.isa == isa;
+            bool passed = true;
+            if (branch->waypoint == isa::Waypoint::direct) {
+                passed = row.address == branch->target.value && row.isa == branch->target_isa;
+                if (!passed && !follows) [[unlikely]]
+                    break;
+            } else {
+                passed = !follows || !(branch->conditional || isa != isa::Isa::a32);
+            }
+            blocks_[count] = {branch,
+                              cycle,
+                              static_cast<std::uint32_t>(branch_address),
+                              row.address,
+                              isa,
+                              row.isa,
+                              straight.bytes == 0 ? std::uint8_t{0} : straight.last_bytes,
+                              passed};
+            ran_[count] = {start, straight_count + 1};
+            instructions += straight_count + 1;
+            hash = truth_hash(hash, start, after);
+            start = row.address;
+            isa = row.isa;
+            straight = {};
+            straight_count = 0;
+            if (++count == blocks_.size()) {
+                tell(from, count, instructions, hash);
+                from = {{start}, isa};
+                count = instructions = 0;
+                hash = truth_->hash;
+            }
+        } else if (row.address != std::uint64_t{start} + straight.bytes || row.isa != isa) [[unlikely]] {
+            break;
+        }
+        cycle += row.instructions;
+        branch = row.instruction;
+        branch_address = std::uint64_t{row.address} + row.before_bytes;
+        straight.bytes += row.before_bytes;
+        if (row.last_bytes != 0) straight.last_bytes = row.last_bytes;
+        straight_count += row.instructions - (branch != nullptr ? 1 : 0);
+        block = word;
+    }
+    if (taken == 0) return 0;
+    held = block;
+    tell(from, count, instructions, hash);
+    start_ = {{start}, isa};
+    straight_ = straight;
+    straight_count_ = straight_count;
+    pending_ = branch != nullptr;
+    if (pending_) {
+        pending_address_ = {branch_address};
+        pending_instruction_ = *branch;
+    }
+    clock_.cycle = cycle;
+    return taken;
 }
 
 void Tracker::system_call() {
-    if (!away_ && !pending_) exception(svc);
+    if (!away_ && !pending_) interrupt(svc, std::nullopt);
 }
 
 }  // namespace waymark::record

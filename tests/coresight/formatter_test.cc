@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <vector>
 
 #include "coresight/reference_deformatter.h"
@@ -164,6 +165,32 @@ TEST(Formatter, FlushFillsTheMemoryWidth) {
         const auto totals = deformat(out).totals;
         EXPECT_EQ(totals.data[0x10], 29U);
         EXPECT_EQ(totals.padding_bytes(), width == 64 ? 29U : 0U);
+    }
+}
+
+// Whole frames of one source take a quick way; a byte at a time never does.
+TEST(Formatter, HowBytesAreCutChangesNothing) {
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        std::minstd_rand random(seed + 1);
+        FormatterOptions options;
+        options.repeat_frames = static_cast<unsigned>(random() % 10);
+        if (seed % 5 == 0) options.full_sync_frames = 3;
+        if (seed % 7 == 0) options.initial_id = a;
+        Buffer whole_out, single_out;
+        Formatter whole(whole_out, options), single(single_out, options);
+        for (unsigned event = 0; event < 60; ++event) {
+            const TraceId id = random() % 3 == 0 ? b : a;
+            const Buffer bytes = numbers(random() % (event % 8 == 0 ? 3000 : 40), static_cast<unsigned>(random()));
+            whole.add(id, bytes);
+            for (const std::uint8_t byte : bytes) single.add(id, {&byte, 1});
+            const bool repeat = random() % 5 == 0, idle = random() % 7 == 0, flush = random() % 11 == 0;
+            for (Formatter* formatter : {&whole, &single}) {
+                if (repeat) formatter->repeat_id();
+                if (idle) formatter->idle();
+                if (flush) formatter->flush();
+            }
+            ASSERT_EQ(whole_out, single_out) << "seed " << seed << " event " << event;
+        }
     }
 }
 

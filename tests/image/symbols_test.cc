@@ -200,6 +200,11 @@ TEST(SymbolsElf, ASymbolWithoutSizeEndsWithItsSection) {
     ASSERT_TRUE(symbols.add_elf_bytes(elf.build(), 0, "prog").has_value());
     EXPECT_EQ(at(symbols, 0x803f), "tail+1f");
     EXPECT_EQ(at(symbols, 0x8040), "-");
+
+    elf.symbols.push_back({"end", 0x8040, 0, STT_NOTYPE, STB_GLOBAL, 1});  // as the linker's _end
+    ASSERT_TRUE(symbols.add_elf_bytes(elf.build(), 0, "prog").has_value());
+    EXPECT_EQ(at(symbols, 0x8040), "end+0");
+    EXPECT_EQ(at(symbols, 0x8041), "-");
 }
 
 TEST(SymbolsElf, AArch64AndBias) {

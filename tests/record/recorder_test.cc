@@ -111,6 +111,60 @@ TEST(Recorder, ChangedCodeBeginsANewBuffer) {
     expect_equal(folder.path(), 3);
 }
 
+TEST(Recorder, StopsWhereCodeChangesTooOften) {
+    const TemporaryFolder folder;
+    auto recorder = Recorder::create({.folder = folder.path(), .truth_ranges = true, .limit_changes = 3});
+    ASSERT_TRUE(recorder.has_value());
+    Definitions d;
+    d.block(1, 0x8000, {nop, bx_lr});
+    d.block(2, 0x8000, {mov_1, bx_lr});
+    (*recorder)->definitions(d.words);
+    (*recorder)->execution(1, std::vector<std::uint32_t>{1, 2, 1, 2, 1, 2, 1, 2, 1, 2});
+    EXPECT_TRUE((*recorder)->stopped());
+    ASSERT_TRUE((*recorder)->finish(true).has_value());
+    EXPECT_TRUE((*recorder)->recorded().changed_too_often);
+    EXPECT_EQ((*recorder)->recorded().code_changes, 3U);
+    expect_equal(folder.path(), 4);
+}
+
+// A system's processor: a branch, an interrupt behind it, the handler, and back.
+TEST(Recorder, InterruptsOfASystem) {
+    const TemporaryFolder folder;
+    auto recorder = Recorder::create({.folder = folder.path(), .truth_ranges = true, .system = true});
+    ASSERT_TRUE(recorder.has_value());
+    constexpr std::uint32_t subs_pc = 0xe25ef004;
+    Definitions d;
+    d.block(1, 0x8000, {nop, bx_lr});
+    d.block(2, 0x18, {nop, subs_pc});
+    d.block(3, 0x8100, {nop, bx_lr});
+    (*recorder)->definitions(d.words);
+    const auto event = [](std::uint32_t number, std::uint32_t link, std::uint32_t vector) {
+        return std::vector<std::uint32_t>{words::exception | number,  words::half | (link & 0xffff),
+                                          words::half | link >> 16,   words::half | (vector & 0xffff),
+                                          words::half | vector >> 16, words::half};
+    };
+    std::vector<std::uint32_t> chunk{words::state, 1};
+    const auto add = [&](const std::vector<std::uint32_t>& more) {
+        chunk.insert(chunk.end(), more.begin(), more.end());
+    };
+    add(event(5, 0x8100 + 4, 0x18));
+    add({2, 3, 1});
+    // The words of one event may come in two chunks.
+    const auto second = event(5, 0x8100 + 4, 0x18);
+    add({second.begin(), second.begin() + 3});
+    (*recorder)->execution(1, chunk);
+    chunk.assign(second.begin() + 3, second.end());
+    add({2, 3, 1});
+    (*recorder)->execution(1, chunk);
+    ASSERT_TRUE((*recorder)->finish(true).has_value());
+    expect_equal(folder.path(), 1);
+    EXPECT_FALSE((*recorder)->recorded().unknown_vector);
+    const auto sources = decode(folder.path());
+    ASSERT_EQ(sources.size(), 1U);
+    EXPECT_EQ(sources[0].totals.exceptions, 2U);
+    EXPECT_EQ(sources[0].totals.instructions, 12U);
+}
+
 TEST(Recorder, MoreThreadsThanTraceIds) {
     const TemporaryFolder folder;
     auto recorder = Recorder::create({.folder = folder.path()});

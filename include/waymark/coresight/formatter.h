@@ -50,6 +50,7 @@ public:
     void barrier();
 
 private:
+    std::size_t whole_frames(TraceId id, Bytes bytes);
     void put(TraceId id, std::uint8_t byte);
     void put_id(TraceId id, unsigned at, bool delayed);
     void full_sync_if_due();

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "waymark/core/byte_sink.h"
 #include "waymark/isa/decode_instr.h"
@@ -85,8 +86,8 @@ struct ModelChoices {
     std::uint32_t fifo_bytes = 0;
     /// So many bytes leave it in so many cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
-    /// Where tracing begins again, its I-sync asks for a timestamp. 5.5 has this from general knowledge; a Cortex-A15 does
-    /// so only where synchronisation was asked for too.
+    /// Where tracing begins again, its I-sync asks for a timestamp. 5.5 has this from general knowledge; a Cortex-A15
+    /// does so only where synchronisation was asked for too.
     bool trace_on_timestamp = false;
     /// A periodic I-sync waits for so many waypoints after its A-sync; hardware shows 0 to 5.
     std::uint8_t isync_delay_waypoints = 0;
@@ -125,6 +126,16 @@ struct Retired {
     Place next{};                    ///< waypoint instructions: where execution went on
     bool ns{}, hyp{};                ///< after it
     std::uint64_t cycle{};
+};
+
+/// What retire_block() is told, of many blocks at once and in little room.
+struct RetiredBlock {
+    const isa::Instruction* instruction{};  ///< borrowed for the call
+    std::uint64_t cycle{};
+    std::uint32_t address{}, next{};
+    Isa isa{}, next_isa{};
+    std::uint8_t bytes_before{};
+    bool passed = true;
 };
 
 /// Numbers of section 2.5 that mean something to the model.
@@ -181,6 +192,9 @@ public:
     /// The quick way: a run of ordinary instructions up to and including a waypoint instruction. `bytes_before`: size
     /// of the instruction before it; 0 if execution came straight to it.
     void retire_block(const Retired& waypoint, std::uint8_t bytes_before);
+    /// retire_block() for each of them, in the state given, to the same bytes. Returns how many it took: all, or those
+    /// up to and including the first with which counts().overflowed rose.
+    [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp);
     void exception(const ExceptionTaken& taken);
     /// Execution went elsewhere without being told, such as a system call whose kernel side nobody records: what was
     /// pending is sent, and the next traced instruction is preceded by an I-sync with reason 1.

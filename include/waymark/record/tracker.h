@@ -2,8 +2,11 @@
 /// where each went, and where execution left what is recorded.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <span>
 
 #include "waymark/record/code.h"
 #include "waymark/record/truth.h"
@@ -16,9 +19,24 @@ struct Clock {
     std::uint64_t cycle = 0;
 };
 
+/// A block of the ordinary kind, as `Tracker::follow` needs it: code with nothing special in it, and no waypoint but a
+/// branch at its end.
+struct Row {
+    const isa::Instruction* instruction{};  ///< the branch, borrowed from the block's code; null: there is none
+    std::uint32_t epoch = 0;                ///< in which its bytes were found to fit; 0: no ordinary block
+    std::uint32_t address{};
+    std::uint32_t before_bytes{}, instructions{};  ///< before the branch; all
+    isa::Isa isa{};
+    std::uint8_t last_bytes{};  ///< of the instruction before the branch; 0: there is none
+};
+
+/// `epoch` 0 where it is not of the ordinary kind. Borrows from `code`.
+[[nodiscard]] Row row_of(const Code& code, std::uint32_t epoch);
+
 class Tracker {
 public:
-    explicit Tracker(Clock& clock) : clock_(clock) {}
+    /// `system`: exception handlers run in what is recorded, not in a kernel that nobody sees.
+    explicit Tracker(Clock& clock, bool system = false) : clock_(clock), system_(system) {}
 
     /// From here on this unit is told; both are borrowed until `detach`. `ranges` may be null.
     void attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges);
@@ -34,22 +52,53 @@ public:
     /// Instructions [first, end) of `code` completed, after `arrive` at the first of them. `stopped`: the next one
     /// began and did not complete.
     void run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped);
+    /// The quick way through ordinary blocks: does for words of a chunk what `arrive` and `run` would do, and returns
+    /// how many it took: up to the first that needs more. `held`: the block entered last, which is settled when it is
+    /// known what follows. `rows`: by number of the block. Stops before the cycle `limit`.
+    [[nodiscard]] std::size_t follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows,
+                                     std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held);
     /// The instruction that completed last made a system call.
     void system_call();
+    /// An exception was taken behind what ran last, and its handler is what runs next. `number`: docs/spec/pft.md, 2.5.
+    /// `back`: the instruction that would have come instead, where that is known; it tells how the last waypoint came
+    /// out.
+    void exception(std::uint32_t number, std::optional<Place> back, Place handler);
+    /// The processor's state from here on.
+    void state(const State& state);
+    /// Where execution stands, or the waypoint instruction it stands behind.
+    [[nodiscard]] isa::Isa isa() const { return start_.isa; }
+    /// More code than anybody wrote ran without a waypoint, as empty memory does; decoders follow no farther (512 KiB,
+    /// docs/spec/pft.md, 4.4).
+    [[nodiscard]] bool lost_way() const { return straight_.bytes > longest_straight; }
+    /// The vector by which execution reached a handler without `exception` having told it, if that ever happened.
+    [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
     void leave() { away_ = !pending_; }
 
 private:
-    static constexpr std::uint32_t undefined_instruction = 9, svc = 10, data_abort = 12, irq = 14;
+    static constexpr std::uint32_t hyp_entry = 3, undefined_instruction = 9, svc = 10, prefetch_abort = 11,
+                                   data_abort = 12, irq = 14, fiq = 15;
 
     void waypoint(bool passed, Place next);
-    void exception(std::uint32_t number);
-    void close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before);
+    void resolve(Place place);
+    void wait();
+    void unseen_exception(Place place);
+    void interrupt(std::uint32_t number, std::optional<Place> handler);
+    void add(TruthRange range, std::uint64_t lost_before);
+    void lose(std::uint64_t count);
+    void commit(const TruthRange& range);
+    template <class F>
+    void tell_unit(F&& f);
     void begin(Place place);
+    void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
 
+    static constexpr std::uint32_t longest_straight = 512 * 1024;
+
     Clock& clock_;
+    const bool system_;
     Unit* unit_ = nullptr;
+    State state_;
     SourceTruth* truth_ = nullptr;
     RangeWriter* ranges_ = nullptr;
 
@@ -62,7 +111,19 @@ private:
     Address pending_address_{};
     isa::Instruction pending_instruction_{};
     Special last_special_ = Special::none;
-    bool stopped_ = false;
+    bool stopped_ = false;          ///< the next instruction began and did not complete
+    std::uint8_t stopped_bytes_{};  ///< its size
+    std::optional<Address> unknown_vector_;
+    /// What the unit was told last and may still lose; without instructions where an exception had nothing before it.
+    std::deque<TruthRange> recent_;
+    bool may_lose_ = false;
+
+    // What `follow` is about to tell: what ran up to a waypoint, and from where.
+    struct Ran {
+        std::uint32_t start, instructions;
+    };
+    std::array<pft::RetiredBlock, 256> blocks_;
+    std::array<Ran, 256> ran_;
 };
 
 }  // namespace waymark::record

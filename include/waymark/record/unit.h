@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "waymark/core/result.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/isa/isa.h"
+#include "waymark/pft/model.h"
 
 namespace waymark::record {
 
@@ -36,17 +39,37 @@ struct Waypoint {
     Place next;
 };
 
+/// What a processor is in beside its instruction set.
+struct State {
+    bool ns = true, hyp = false;
+    friend bool operator==(const State&, const State&) = default;
+};
+
 class Unit {
 public:
     virtual ~Unit() = default;
+    /// From what follows on; before the exception that leads to it. Before `start`: to begin with. Default: State{}.
+    virtual void state(const State& state) = 0;
     virtual void start(Place first, std::uint64_t cycle) = 0;
     virtual void waypoint(const Straight& before, const Waypoint& waypoint, std::uint64_t cycle) = 0;
-    /// `number` as docs/spec/pft.md, 2.5, has it. What comes behind it is not recorded, up to `resume`.
-    virtual void exception(const Straight& before, std::uint32_t number, std::uint64_t cycle) = 0;
+    /// Many of them, each with what ran straight to it, the first from `from` on. Returns how many it took: all, or
+    /// those up to and including the first with which lost() rose.
+    [[nodiscard]] virtual std::size_t waypoints(Place from, std::span<const pft::RetiredBlock> blocks);
+    /// `number` as docs/spec/pft.md, 2.5, has it. Execution goes on at `handler`; nothing: what comes behind is not
+    /// recorded, up to `resume`.
+    virtual void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
+                           std::uint64_t cycle) = 0;
+    /// The processor waits for an interrupt (WFI) among what ran since the last waypoint.
+    virtual void wait(std::uint64_t cycle) = 0;
     virtual void resume(Place next, std::uint64_t cycle) = 0;
     virtual void finish() = 0;
-    /// Waypoints and exceptions it lost to a full FIFO so far.
+    /// Waypoints and exceptions it lost to a full FIFO so far. It may lose the one it was told last and those shortly
+    /// before it, which it had not sent yet.
     [[nodiscard]] virtual std::uint64_t lost() const = 0;
+    /// It is losing them, so the one told last is among the lost.
+    [[nodiscard]] virtual bool overflowing() const = 0;
+    /// False if it never loses any.
+    [[nodiscard]] virtual bool may_lose() const = 0;
 };
 
 /// How a Program Trace Macrocell is programmed for a recording.

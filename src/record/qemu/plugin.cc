@@ -3,7 +3,9 @@
 //
 // Debian's QEMU 7.2 has version 1 of the plugin API and ships no header for it; what is used is declared here.
 //
-// Arguments: ring=PATH (the shared memory), exact=on|off.
+// Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
+// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h); for profiles of
+// AArch64 programs: memory=on.
 //
 // Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -14,10 +16,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,8 +33,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "waymark/record/checks.h"
+#include "waymark/record/qemu_log.h"
 #include "waymark/record/ring.h"
 
 extern "C" {
@@ -60,6 +69,8 @@ void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t,
                                           void (*)(qemu_plugin_id_t, unsigned, std::int64_t, std::uint64_t,
                                                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
                                                    std::uint64_t, std::uint64_t, std::uint64_t));
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t,
+                                              void (*)(qemu_plugin_id_t, unsigned, std::int64_t, std::int64_t));
 void qemu_plugin_reset(qemu_plugin_id_t, void (*)(qemu_plugin_id_t));
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t, const void* info, int argc,
@@ -77,13 +88,15 @@ struct Block {
     std::uint32_t first_check = no_check;  ///< index of the first instruction that may not complete
     std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
     std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
-    static constexpr std::uint32_t no_check = 0xffffffff;
+    bool watched = false;                  ///< QEMU's log tells how execution came there
+    static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
+    std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
 };
 
-constexpr std::uint32_t completed = 0xfffffffe;
+constexpr std::uint32_t completed = Block::completed;
 
 /// One virtual processor; in user mode a thread. Its number is used again after the thread ended.
-struct Vcpu {
+struct alignas(64) Vcpu {
     Chunk* chunk = nullptr;
     std::uint32_t* at = nullptr;
     std::uint32_t* end = nullptr;
@@ -91,6 +104,7 @@ struct Vcpu {
     std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
     std::uint32_t accesses = 0;   ///< of the instruction that ends it
     std::uint32_t thread = 0;
+    bool named = false;  ///< its system call gives the thread a name
 };
 
 constexpr unsigned max_vcpus = 4096;
@@ -98,13 +112,26 @@ Ring* ring = nullptr;
 Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
 bool exact = true;
+bool memory_mode = false;
 bool detached = false;  ///< a forked child, or the recorder wants no more
 std::atomic<bool> resetting{false};
 std::mutex lock;  // guards everything below, and queueing
 std::uint32_t next_block = 1, next_thread = 1;
 Chunk* definitions = nullptr;
+std::vector<std::pair<std::uint64_t, std::uint64_t>>* told_maps = nullptr;  ///< from, to
 std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
 std::deque<Block>* blocks = nullptr;
+
+/// An instruction of a processor's vector table, or where it begins after reset.
+struct Watched {
+    std::uint64_t first, end;
+};
+bool system_mode = false;
+std::vector<Watched>* watched = nullptr;
+int log_file = -1;
+off_t log_at = 0, log_freed = 0;
+QemuLog* log_text = nullptr;
+std::vector<LoggedEntry>* log_entries = nullptr;  ///< of all processors, not used yet
 
 void pause_a_little() { usleep(100); }
 
@@ -146,19 +173,66 @@ void queue(Vcpu& v) {
 
 void stop_recording(qemu_plugin_id_t) {}
 
+void append(const void* header, std::size_t header_bytes, const void* a, std::size_t a_bytes, const void* b,
+            std::size_t b_bytes);
+
+/// Says who the current thread is.
+void tell_thread_locked(const Vcpu& v, std::string_view name) {
+    ThreadPart part;
+    part.thread = v.thread;
+    part.pid = static_cast<std::uint32_t>(getpid());
+    part.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    part.name_bytes = static_cast<std::uint32_t>(name.size());
+    part.words = static_cast<std::uint32_t>((sizeof part + name.size() + 3) / 4);
+    append(&part, sizeof part, name.data(), name.size(), nullptr, 0);
+}
+
+/// Reads what QEMU wrote into its log, and gives back the memory this took.
+void read_log_locked() {
+    std::array<char, 4096> piece;
+    for (ssize_t n; (n = pread(log_file, piece.data(), piece.size(), log_at)) > 0;) {
+        log_at += n;
+        log_text->feed({piece.data(), static_cast<std::size_t>(n)},
+                       [](const LoggedEntry& entry) { log_entries->push_back(entry); });
+    }
+    constexpr off_t worth_it = 1 << 20;
+    if (log_at - log_freed < worth_it) return;
+    const off_t upto = log_at & ~off_t{page_bytes - 1};
+    fallocate(log_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, log_freed, upto - log_freed);
+    log_freed = upto;
+}
+
 void refill(Vcpu& v) {
     queue(v);
+    if (log_file >= 0) {
+        const std::lock_guard held(lock);
+        read_log_locked();
+    }
     if (ring->stop.load() != 0 && !resetting.exchange(true)) {
         detached = true;
         qemu_plugin_reset(plugin_id, stop_recording);
     }
     if (v.thread == 0) {
         const std::lock_guard held(lock);
-        v.thread = next_thread++;
+        v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : next_thread++;
+        if (memory_mode) tell_thread_locked(v, {});
     }
     v.chunk = take_chunk(ChunkKind::execution, v.thread);
     v.at = v.chunk->data.data();
     v.end = v.at + Chunk::capacity;
+}
+
+/// Memory mode: an access never has its words in two chunks.
+void on_memory(unsigned vcpu, std::uint32_t, std::uint64_t address, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    if (v.end - v.at < 2) [[unlikely]] {
+        if (detached) return;
+        refill(v);
+    }
+    const auto high = static_cast<std::uint32_t>(address >> 32) & words::access_high_mask;
+    v.at[0] = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data)) | high;
+    v.at[1] = static_cast<std::uint32_t>(address);
+    v.at += 2;
 }
 
 inline void put(Vcpu& v, std::uint32_t word) {
@@ -172,7 +246,7 @@ inline void put(Vcpu& v, std::uint32_t word) {
 /// Was the block entered last left early? `next`: where execution went on.
 inline void settle(Vcpu& v, std::uint64_t next) {
     const Block* open = v.open;
-    if (open == nullptr || open->first_check == Block::no_check || v.reached == completed) return;
+    if (v.reached == completed || open == nullptr) return;
     // The instruction that ends the block came up: its accesses completed it, or its condition failed and the next one
     // follows.
     const std::uint32_t reached = v.reached != 0 ? v.reached : open->first_check;
@@ -188,7 +262,44 @@ void on_exact_block(unsigned vcpu, void* data) {
     settle(v, block->address);
     put(v, block->id);
     v.open = block;
-    v.reached = 0;
+    v.reached = block->reached_at_entry;
+    v.accesses = 0;
+}
+
+/// A block that may begin an exception handler: says which exception led there, if one did.
+void on_watched_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    std::vector<LoggedEntry> mine;
+    {
+        const std::lock_guard held(lock);
+        read_log_locked();
+        const auto others = std::stable_partition(log_entries->begin(), log_entries->end(),
+                                                  [&](const LoggedEntry& entry) { return entry.cpu != vcpu; });
+        mine.assign(others, log_entries->end());
+        log_entries->erase(others, log_entries->end());
+    }
+    const auto is_exception = [](const LoggedEntry& entry) { return entry.exception.has_value(); };
+    // What an exception says of the block before it, the recorder works out.
+    if (exact && std::none_of(mine.begin(), mine.end(), is_exception)) settle(v, block->address);
+    // Two may come one behind the other without an instruction between them.
+    for (const LoggedEntry& entry : mine) {
+        const std::uint32_t state =
+            (entry.ns ? words::ns : 0) | (entry.hyp ? words::hyp : 0) | (entry.thumb ? words::thumb : 0);
+        if (!entry.exception) {
+            put(v, words::state | state);
+            continue;
+        }
+        put(v, words::exception | (*entry.exception & words::value_mask));
+        for (const std::uint32_t value : {entry.lr, entry.pc}) {
+            put(v, words::half | (value & 0xffff));
+            put(v, words::half | value >> 16);
+        }
+        put(v, words::half | state);
+    }
+    put(v, block->id);
+    v.open = block;
+    v.reached = block->reached_at_entry;
     v.accesses = 0;
 }
 
@@ -197,13 +308,35 @@ void on_check(unsigned vcpu, void* data) {
 }
 void on_access(unsigned vcpu, std::uint32_t, std::uint64_t, void*) { ++vcpus[vcpu].accesses; }
 
-void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t, std::uint64_t, std::uint64_t,
-                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
+/// Numbers of system calls of AArch64.
+constexpr std::int64_t a64_prctl = 167, a64_munmap = 215, a64_mremap = 216, a64_mmap = 222, a64_mprotect = 226;
+
+void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t first, std::uint64_t,
+                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
     if (vcpu >= max_vcpus) return;
     Vcpu& v = vcpus[vcpu];
     if (v.open != nullptr) settle(v, v.open->end);
     v.open = nullptr;
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
+    if (!memory_mode || detached) return;
+    v.named = number == a64_prctl && first == PR_SET_NAME;
+    queue(v);
+}
+
+/// Memory mode: a system call that may have changed what is mapped where, or a name.
+void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t) {
+    if (vcpu >= max_vcpus || detached) return;
+    Vcpu& v = vcpus[vcpu];
+    if (number == a64_munmap || number == a64_mremap || number == a64_mmap || number == a64_mprotect) {
+        const std::lock_guard held(lock);
+        told_maps->clear();
+    } else if (v.named && v.thread != 0) {
+        std::array<char, 16> name{};
+        prctl(PR_GET_NAME, name.data());
+        const std::lock_guard held(lock);
+        tell_thread_locked(v, name.data());
+    }
+    v.named = false;
 }
 
 void on_vcpu_exit(qemu_plugin_id_t, unsigned vcpu) {
@@ -247,6 +380,42 @@ void define_page(std::uint64_t address, const void* host) {
     append(&part, sizeof part, known.data(), page_bytes, nullptr, 0);
 }
 
+/// Says where the code at `address` was mapped from, unless that was said.
+void define_map(std::uint64_t address, const void* host) {
+    if (host == nullptr) return;
+    for (const auto& [from, to] : *told_maps)
+        if (address >= from && address < to) return;
+    std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+    if (maps == nullptr) return;
+    const std::uint64_t at = reinterpret_cast<std::uintptr_t>(host);
+    std::array<char, 4096 + 128> line;
+    while (std::fgets(line.data(), line.size(), maps) != nullptr) {
+        std::uint64_t from = 0, to = 0, offset = 0, inode = 0;
+        unsigned major = 0, minor = 0;
+        int name_at = 0;
+        if (std::sscanf(line.data(), "%lx-%lx %*s %lx %x:%x %lu %n", &from, &to, &offset, &major, &minor, &inode,
+                        &name_at) < 6 ||
+            at < from || at >= to)
+            continue;
+        std::string_view name = line.data() + name_at;
+        if (name.ends_with('\n')) name.remove_suffix(1);
+        if (!name.starts_with('/')) name = {};  // such as [heap]
+        MapPart part;
+        part.address = address - (at - from);
+        part.bytes = to - from;
+        part.file_offset = offset;
+        part.inode = inode;
+        part.major = major;
+        part.minor = minor;
+        part.name_bytes = static_cast<std::uint32_t>(name.size());
+        part.words = static_cast<std::uint32_t>((sizeof part + name.size() + 3) / 4);
+        append(&part, sizeof part, name.data(), name.size(), nullptr, 0);
+        told_maps->emplace_back(part.address, part.address + part.bytes);
+        break;
+    }
+    std::fclose(maps);
+}
+
 void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     const std::size_t count = qemu_plugin_tb_n_insns(tb);
     if (detached) return;
@@ -271,11 +440,13 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         code.append(static_cast<const char*>(qemu_plugin_insn_data(instruction)), bytes);
         thumb |= (offset & 3) != 0 || bytes == 2;
     }
-    char* const text = code.empty() ? nullptr : qemu_plugin_insn_disas(first);
+    char* const text = code.empty() || memory_mode ? nullptr : qemu_plugin_insn_disas(first);
     part.code_bytes = static_cast<std::uint32_t>(code.size());
     part.text_bytes = text == nullptr ? 0 : static_cast<std::uint32_t>(std::strlen(text));
     part.words = static_cast<std::uint32_t>((sizeof part + part.code_bytes + part.text_bytes + 3) / 4);
-    if (!code.empty()) {
+    if (!code.empty() && memory_mode) {
+        define_map(part.address, qemu_plugin_insn_haddr(first));
+    } else if (!code.empty()) {
         define_page(part.address, qemu_plugin_insn_haddr(first));
         const qemu_plugin_insn* last = qemu_plugin_tb_get_insn(tb, count - 1);
         if (((qemu_plugin_insn_vaddr(last) ^ part.address) & ~std::uint64_t{page_bytes - 1}) != 0)
@@ -288,11 +459,24 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     block.id = part.id;
     block.address = part.address;
     block.end = part.address + code.size();
-    if (!exact) {
+    block.watched = std::any_of(watched->begin(), watched->end(),
+                                [&](const Watched& w) { return block.address >= w.first && block.address < w.end; });
+    if (memory_mode) {
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+        for (std::size_t i = 0; i < count && i <= words::access_index_mask; ++i)
+            qemu_plugin_register_vcpu_mem_cb(
+                qemu_plugin_tb_get_insn(tb, i), on_memory, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                reinterpret_cast<void*>(
+                    std::uintptr_t{words::access | static_cast<std::uint32_t>(i) << words::access_index_bit}));
         return;
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exact_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+    if (!exact) {
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS,
+                                             &block);
+        return;
+    }
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_exact_block, QEMU_PLUGIN_CB_NO_REGS,
+                                         &block);
     const auto word_at = [&](std::size_t i) {
         const std::size_t offset = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) - part.address;
         std::uint32_t word = 0;
@@ -311,6 +495,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         last_check = i;
         if (block.first_check == Block::no_check) {
             block.first_check = static_cast<std::uint32_t>(i);
+            block.reached_at_entry = 0;
             continue;
         }
         qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), on_check, QEMU_PLUGIN_CB_NO_REGS,
@@ -353,11 +538,23 @@ void in_child() {
 }  // namespace
 
 int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv) {
-    std::string path;
+    std::string path, log_path;
+    watched = new std::vector<Watched>;
     for (int i = 0; i < argc; ++i) {
         const std::string_view argument = argv[i];
         if (argument.starts_with("ring=")) path = argument.substr(5);
         if (argument == "exact=off") exact = false;
+        if (argument == "memory=on") memory_mode = true;
+        if (argument.starts_with("log=")) log_path = argument.substr(4);
+        if (argument.starts_with("watch=")) {
+            Watched w{};
+            const char* const end = argv[i] + argument.size();
+            const auto first = std::from_chars(argv[i] + 6, end, w.first, 16);
+            if (first.ec != std::errc{} || first.ptr == end ||
+                std::from_chars(first.ptr + 1, end, w.end, 16).ec != std::errc{})
+                return -1;
+            watched->push_back(w);
+        }
     }
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return -1;
@@ -369,8 +566,20 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         std::fprintf(stderr, "waymark: the QEMU plugin does not belong to this waymark\n");
         return -1;
     }
+    if (!log_path.empty()) {
+        system_mode = true;
+        log_file = open(log_path.c_str(), O_RDWR | O_CLOEXEC);
+        if (log_file < 0) return -1;
+        log_text = new QemuLog;
+        log_entries = new std::vector<LoggedEntry>;
+    }
     pages = new std::unordered_map<std::uint64_t, std::string>;
     blocks = new std::deque<Block>;
+    told_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    if (memory_mode) {
+        exact = false;
+        qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
+    }
     plugin_id = id;
     pthread_atfork(before_fork, in_parent, in_child);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);

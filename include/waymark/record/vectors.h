@@ -1,0 +1,18 @@
+/// Where a bare-metal image has its vector tables: QEMU's log is asked how execution came to these places.
+#pragma once
+
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/image/memory_map.h"
+
+namespace waymark::record {
+
+inline constexpr unsigned vector_table_bytes = 32;
+
+/// Places aligned to 32 bytes where five or more of eight words branch, in A32 or Thumb, among them those of SVC, IRQ
+/// and at least one abort. Beside them the two where AArch32 has its table without VBAR: 0 and 0xffff0000. At most 64,
+/// ascending.
+[[nodiscard]] std::vector<Address> vector_tables(const image::MemoryMap& memory);
+
+}  // namespace waymark::record

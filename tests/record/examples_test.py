@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""The examples, recorded with the unit programmed in every sensible way, decoded and compared with what executed.
+
+    examples_test.py WAYMARK SOURCE_DIR
+
+Three witnesses: `waymark verify` (what QEMU executed), OpenCSD's ranges and instructions of each source, and what the
+programs themselves print: how often they called a function, how many signals and interrupts came.
+"""
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+LISTER = shutil.which("trc_pkt_lister")
+CORES = ("cortex-a9", "cortex-a15")
+WAYS = (
+    "",
+    "--return-stack",
+    "--cycle-accurate",
+    "--branch-broadcast",
+    "--timestamps",
+    "--context-id 4",
+    "--cycle-accurate --timestamps --return-stack --sync 100",
+    "--cycle-accurate --timestamps --branch-broadcast --context-id 2",
+    "--timestamps --return-stack --context-id 1 --sync 0",
+)
+
+
+def run(*arguments):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120)
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+class Call(collections.namedtuple("Call", "calls name path")):
+    """A line of `flow --format calls`; `path`: the names above it."""
+
+
+class Examples(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        done = run(SOURCE / "examples/build", "-o", cls.folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def circle(self, program, arguments, options, check):
+        """Records, verifies, has OpenCSD decode; `check(printed, calls)` compares with what the program printed."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            out = pathlib.Path(name) / "out"
+            done = run(WAYMARK, "record", "-o", out, *options.split(), "--", self.folder / program, *arguments.split())
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertNotIn("exited with", done.stderr)
+
+            verified = run(WAYMARK, "verify", out)
+            self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+            self.assertIn("\nequal: ", verified.stdout)
+            self.assertNotIn("lost", verified.stdout)
+            executed = {int(source, 16): (number(ranges), number(instructions))
+                        for source, ranges, instructions in re.findall(
+                            r"^source (0x\w+) .*\n.*\n  ranges +([\d,]+) .*\n  instructions +([\d,]+) ",
+                            verified.stdout, re.M)}
+            self.assertTrue(executed, verified.stdout)
+            if LISTER:
+                self.assertEqual(self.opencsd(out), executed, "ranges and instructions of each source, by OpenCSD")
+
+            check(done.stdout + done.stderr, self.calls(out, program))
+
+    def opencsd(self, out):
+        log = out / "lister.log"
+        run(LISTER, "-ss_dir", out, "-decode_only", "-logfilename", log)
+        ranges, instructions = collections.Counter(), collections.Counter()
+        for source, count in re.findall(r"ID:(\w+); OCSD_GEN_TRC_ELEM_INSTR_RANGE\(.* num_i\((\d+)\)",
+                                        log.read_text()):
+            ranges[int(source, 16)] += 1
+            instructions[int(source, 16)] += int(count)
+        return {source: (ranges[source], instructions[source]) for source in ranges}
+
+    def calls(self, out, program):
+        done = run(WAYMARK, "flow", out, "--symbols", self.folder / program, "--format", "calls")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found, path = [], []
+        for line in done.stdout.splitlines():
+            if match := re.match(r" +[\d,]+ +[\d,]+ +([\d,]+)  \S+ +[\d.]+%  ( *)(.*)$", line):
+                depth = len(match[2]) // 2
+                path = path[:depth] + [match[3]]
+                found.append(Call(number(match[1]), match[3], tuple(path[:-1])))
+        self.assertTrue(found, done.stdout)
+        return found
+
+    def every_way(self, program, arguments, check, always="", ways=WAYS, cores=CORES):
+        jobs = [f"--core {core} {always} {way}".strip() for core in cores for way in ways]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = {options: pool.submit(self.circle, program, arguments, options, check) for options in jobs}
+            for options, result in done.items():
+                with self.subTest(f"{program} {arguments}: {options}"):
+                    result.result()
+
+    def test_interpreter(self):
+        def table(printed, calls):
+            executed = int(re.search(r"(\d+) instructions interpreted", printed)[1])
+            self.assertEqual(sum(c.calls for c in calls if c.name.startswith("do_")), executed)
+
+        def labels(printed, calls):
+            self.assertRegex(printed, r"^21 ")
+            self.assertEqual(sum(c.calls for c in calls if c.name == "run_by_labels"), 1)
+
+        self.every_way("interpreter", "sieve 50", table)
+        self.every_way("interpreter", "fibonacci 8 labels", labels)
+
+    def test_mixed(self):
+        def check(printed, calls):
+            rounds = int(re.search(r"(\d+) rounds", printed)[1])
+            times = collections.Counter()
+            for c in calls:
+                times[c.name] += c.calls
+            for name, a_round in {"from_arm": 1, "from_thumb": 1, "conditional": 1, "by_bytes": 2, "by_halfwords": 2,
+                                  "by_move": 2, "through_table": 2, "across_pages": 2, "conditional_arm": 2}.items():
+                self.assertEqual(times[name], a_round * rounds, name)
+
+        self.every_way("mixed", "16", check)
+
+    def test_threads(self):
+        def check(printed, calls):
+            jobs = int(re.search(r"did (\d+) jobs", printed)[1])
+            self.assertIn("8 threads", printed)
+            self.assertEqual(sum(c.calls for c in calls if c.name == "worker"), 3)
+            self.assertEqual(sum(c.calls for c in calls if c.name == "counter"), 4)
+            self.assertEqual(sum(c.calls for c in calls if c.name == "collatz"), 2 * jobs + 4)
+
+        def dynamic(printed, calls):
+            self.assertIn("8 threads", printed)
+            # Where the program came to stand the ELF file does not tell: its names must not be given to other code.
+            self.assertFalse([c for c in calls if c.name in ("worker", "_bss_end__")])
+
+        self.every_way("threads-static", "20", check)
+        self.every_way("threads", "20", dynamic, ways=WAYS[:2] + WAYS[6:8])
+
+    def test_signals(self):
+        def check(printed, calls):
+            said = [int(n) for n in re.findall(r"\d+", re.search(r"left by a jump .*: good", printed)[0])]
+            jumps, mended, stepped, ticks, inner = said
+            times = collections.Counter()
+            for c in calls:
+                times[c.name] += c.calls
+            self.assertEqual(times["on_segv"], jumps + mended)
+            self.assertEqual(times["on_ill"], stepped)
+            self.assertEqual(times["on_tick"], ticks)
+            self.assertEqual(times["on_user"], inner)
+
+        self.every_way("signals", "2 50", check)
+
+    def test_bare_metal(self):
+        if not shutil.which("qemu-system-arm"):
+            self.skipTest("qemu-system-arm is not on PATH; it is in the Debian package qemu-system-arm")
+
+        def check(printed, calls):
+            self.assertIn("good", printed)
+            said = {name: int(value) for name, value in re.findall(r"^(\w[\w ()]*?)  +(\d+)$", printed, re.M)}
+            times = collections.Counter()
+            for c in calls:
+                times[c.name] += c.calls
+                if c.name in ("work", "sum", "user_main"):
+                    self.assertFalse([name for name in c.path if "exception" in name], c)
+            self.assertEqual(times["work"], said["rounds of work"])
+            # Some may come between the counting and the end.
+            self.assertGreaterEqual(times["irq_handler"], said["timer interrupts (IRQ)"])
+            self.assertLessEqual(times["irq_handler"], said["timer interrupts (IRQ)"] + 5)
+            self.assertEqual(times["fiq_entry"], times["irq_handler"] // 4)
+            self.assertEqual(times["undefined_handler"], said["undefined instructions"])
+            self.assertEqual(times["data_abort_handler"], said["data aborts"])
+            self.assertEqual(times["prefetch_abort_handler"], said["prefetch aborts"])
+            for exception, name in {"IRQ": "irq_handler", "FIQ": "fiq_entry",
+                                    "Undefined Instruction": "undefined_handler"}.items():
+                self.assertEqual(times[f"[exception: {exception}]"], times[name])
+
+        # Instructions counted as time: as few rounds of work as there may be, and the same each time.
+        counted = "--system --qemu=-icount --qemu=shift=7"
+        ways = ("", "--return-stack --timestamps", "--cycle-accurate", "--branch-broadcast --timestamps",
+                "--cycle-accurate --timestamps --return-stack --sync 100")
+        for core in CORES:
+            program = f"bare-metal-{core.replace('cortex-', '')}.elf"
+            self.every_way(program, "", check, always=counted, ways=ways, cores=(core,))
+            self.every_way(program, "", check, always="--system", ways=("--return-stack",), cores=(core,))
+
+
+if __name__ == "__main__":
+    for tool, package in (("qemu-arm", "qemu-user"),
+                          ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf, with libc6-dev-armhf-cross")):
+        if not shutil.which(tool):
+            print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
+            sys.exit(77)
+    if not pathlib.Path("/usr/arm-linux-gnueabihf/include/stdio.h").exists():
+        print("SKIPPED: the C library for Arm is missing; it is in the Debian package libc6-dev-armhf-cross")
+        sys.exit(77)
+    if not LISTER:
+        print("note: trc_pkt_lister is not on PATH (Debian package libopencsd-bin); OpenCSD's counts are not compared")
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
