@@ -1,0 +1,263 @@
+/// Every trace entry of the Debug and Profiling Unit in layout WL-1: what was written to the virtual trace buffer,
+/// nothing remembered from earlier entries (docs/spec/dpu.md, section 7.2). Formats are described here once; see
+/// core/wire.h. Other protocols call packet what is called entry here.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "waymark/core/wire.h"
+#include "waymark/dpu/codec.h"
+#include "waymark/dpu/format.h"
+
+namespace waymark::dpu {
+
+using wire::bits;
+using wire::fixed;
+
+/// What is true of an entry type whatever its contents.
+struct EntryInfo {
+    std::string_view name;     ///< in capitals
+    std::string_view id;       ///< of the table in section 7.2
+    std::string_view section;  ///< of docs/spec/dpu.md
+    std::uint8_t words{};      ///< without the c words an EOnCE may append
+    std::uint8_t max_bytes{};  ///< longest form
+};
+
+/// The longest entry.
+inline constexpr unsigned max_entry_words = 9;
+
+/// Six counter words.
+void counter_words(auto& w, auto& counters) {
+    w.word(bits<31, 1>("A0", counters[0]), fixed<0>(0));
+    w.word(bits<31, 1>("A1", counters[1]), fixed<0>(0));
+    w.word(bits<31, 1>("A2", counters[2]), fixed<0>(0));
+    w.word(bits<31, 1>("B0", counters[3]), fixed<0>(0));
+    w.word(bits<31, 1>("B1", counters[4]), fixed<0>(0));
+    w.word(bits<31, 1>("B2", counters[5]), fixed<0>(0));
+}
+
+/// A flag without ID, alone in its word.
+void bare_flag(auto& w, const Format& f, FlagKind kind, bool first) {
+    w.word(fixed<31, 12>(f.dpu_base >> 12), fixed<11, 9>(static_cast<std::uint32_t>(kind)), fixed<8, 1>(0),
+           fixed<0>(static_cast<std::uint32_t>(first)));
+}
+
+/// A task gave way to another, or its privilege changed (mode 1).
+struct TaskSwitch {
+    static constexpr EntryInfo info{.name = "TASK-SWITCH", .id = "E1", .section = "7.2", .words = 9, .max_bytes = 36};
+    std::uint32_t last_pc{};   ///< of the old task
+    std::uint32_t first_pc{};  ///< of the new
+    Counters counters{};
+    Context context;  ///< the new one
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("last_pc", p.last_pc, ProgramCounter{f, true});
+        counter_words(w, p.counters);
+        w.field("first_pc", p.first_pc, ProgramCounter{f});
+        w.field("context", p.context, TaskFlag{f});
+    }
+    bool operator==(const TaskSwitch&) const = default;
+};
+
+/// A call, a return, an interrupt or a return from one (mode 2).
+struct Flow {
+    static constexpr EntryInfo info{.name = "FLOW", .id = "E2", .section = "7.2", .words = 9, .max_bytes = 36};
+    std::uint32_t last_pc{};   ///< before the change of flow
+    std::uint32_t first_pc{};  ///< after it
+    Counters counters{};
+    Context context;  ///< after it
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("last_pc", p.last_pc, ProgramCounter{f, true});
+        counter_words(w, p.counters);
+        w.field("context", p.context, TaskFlag{f});
+        w.field("first_pc", p.first_pc, ProgramCounter{f});
+    }
+    bool operator==(const Flow&) const = default;
+};
+
+/// All counters at one instant, asked for by software or by EDCA5 (modes 3 and 4). Exactly 256 bits.
+struct Sample {
+    static constexpr EntryInfo info{.name = "SAMPLE", .id = "E3", .section = "7.2", .words = 8, .max_bytes = 32};
+    Context context;
+    Counters counters{};
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("context", p.context, TaskFlag{f, true});
+        counter_words(w, p.counters);
+        bare_flag(w, f, FlagKind::dummy, false);
+    }
+    bool operator==(const Sample&) const = default;
+};
+
+/// The counter words an EOnCE appends to its own: event counter first.
+using EonceCounters = std::array<std::uint32_t, 2>;
+void eonce_counter_words(auto& w, auto& counters, const Format& f) {
+    if (f.eonce_counters > 0) w.word(bits<31, 1>("count", counters[0]), fixed<0>(0));
+    if (f.eonce_counters > 1) w.word(bits<31, 1>("count2", counters[1]), fixed<0>(0));
+}
+
+/// Two addresses as the EOnCE gives them: of a change of flow, or a long loop's last and start address.
+struct RawPair {
+    static constexpr EntryInfo info{.name = "RAW-PAIR", .id = "E4", .section = "7.2", .words = 2, .max_bytes = 16};
+    std::uint32_t source{}, destination{};
+    EonceCounters counters{};
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("source", p.source, ProgramCounter{f, true});
+        w.field("destination", p.destination, ProgramCounter{f});
+        eonce_counter_words(w, p.counters, f);
+    }
+    bool operator==(const RawPair&) const = default;
+};
+
+/// One address as the EOnCE gives it: of a MARK, of an execution set, or a short loop's last address.
+struct RawPc {
+    static constexpr EntryInfo info{.name = "RAW-PC", .id = "E4b", .section = "7.2", .words = 1, .max_bytes = 12};
+    std::uint32_t pc{};
+    EonceCounters counters{};
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("pc", p.pc, ProgramCounter{f, true});
+        eonce_counter_words(w, p.counters, f);
+    }
+    bool operator==(const RawPc&) const = default;
+};
+
+/// A change of flow that is no loop.
+struct CompressedFlow {
+    static constexpr EntryInfo info{
+        .name = "COMPRESSED-FLOW", .id = "E5", .section = "7.2", .words = 3, .max_bytes = 12};
+    std::uint32_t source{}, destination{};
+    Context context;  ///< at the destination
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("source", p.source, ProgramCounter{f, true});
+        w.field("context", p.context, TaskFlag{f});
+        w.field("destination", p.destination, ProgramCounter{f});
+    }
+    bool operator==(const CompressedFlow&) const = default;
+};
+
+/// The address of a MARK or of an execution set, with its context.
+struct CompressedPc {
+    static constexpr EntryInfo info{.name = "COMPRESSED-PC", .id = "E6", .section = "7.2", .words = 2, .max_bytes = 8};
+    std::uint32_t pc{};
+    Context context;
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("pc", p.pc, ProgramCounter{f, true});
+        w.field("context", p.context, TaskFlag{f});
+    }
+    bool operator==(const CompressedPc&) const = default;
+};
+
+/// A short hardware loop that jumped back `reps` times.
+struct ShortLoop {
+    static constexpr EntryInfo info{.name = "SHORT-LOOP", .id = "E7", .section = "7.2", .words = 3, .max_bytes = 12};
+    std::uint8_t id{};  ///< of the task
+    std::uint32_t last_address{};
+    std::uint32_t reps = 1;
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.word(fixed<31, 12>(f.dpu_base >> 12), fixed<11, 9>(static_cast<std::uint32_t>(FlagKind::short_loop)),
+               bits<8, 1>("id", p.id), fixed<0>(1));
+        w.field("last_address", p.last_address, ProgramCounter{f});
+        w.field("reps", p.reps, CountField{});
+    }
+    bool operator==(const ShortLoop&) const = default;
+};
+
+/// A long hardware loop, or a loop in software, that jumped back `reps` times.
+struct LongLoop {
+    static constexpr EntryInfo info{.name = "LONG-LOOP", .id = "E8", .section = "7.2", .words = 3, .max_bytes = 12};
+    std::uint8_t id{};  ///< of the task
+    std::uint32_t last_address{};
+    std::uint32_t reps = 1;
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.word(fixed<31, 12>(f.dpu_base >> 12), fixed<11, 9>(static_cast<std::uint32_t>(FlagKind::long_loop)),
+               bits<8, 1>("id", p.id), fixed<0>(1));
+        w.field("last_address", p.last_address, ProgramCounter{f});
+        w.field("reps", p.reps, CountField{});
+    }
+    bool operator==(const LongLoop&) const = default;
+};
+
+/// What a program wrote to DP_TD (mode 5, tagged).
+struct UserData {
+    static constexpr EntryInfo info{.name = "USER-DATA", .id = "E9", .section = "7.2", .words = 4, .max_bytes = 16};
+    Context context;
+    std::uint32_t data{};
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        w.field("context", p.context, TaggedContext{f});
+        w.field("data", p.data, SplitDatum{});
+    }
+    bool operator==(const UserData&) const = default;
+};
+
+/// What a program wrote to DP_TD (mode 5, literal): any word, except the two that read as padding.
+struct UserRaw {
+    static constexpr EntryInfo info{.name = "USER-RAW", .id = "E10", .section = "7.2", .words = 1, .max_bytes = 4};
+    std::uint32_t data{};
+
+    static void fields(auto& w, auto& p, const Format&) { w.field("data", p.data, RawWord{}); }
+    bool operator==(const UserRaw&) const = default;
+};
+
+/// The context in force from here on.
+struct ContextEntry {
+    static constexpr EntryInfo info{.name = "CONTEXT", .id = "E11", .section = "7.2", .words = 1, .max_bytes = 4};
+    Context context;
+
+    static void fields(auto& w, auto& p, const Format& f) { w.field("context", p.context, TaskFlag{f, true}); }
+    bool operator==(const ContextEntry&) const = default;
+};
+
+/// Fills the line after a flush.
+struct Pad {
+    static constexpr EntryInfo info{.name = "PAD", .id = "E12", .section = "7.2", .words = 1, .max_bytes = 4};
+
+    static void fields(auto& w, auto&, const Format& f) { bare_flag(w, f, FlagKind::dummy, true); }
+    bool operator==(const Pad&) const = default;
+};
+
+/// Fills the line when tracing is turned off: nothing valid follows in this line.
+struct Closed {
+    static constexpr EntryInfo info{.name = "CLOSED", .id = "E13", .section = "7.2", .words = 1, .max_bytes = 4};
+
+    static void fields(auto& w, auto&, const Format& f) { bare_flag(w, f, FlagKind::vtb_filled, true); }
+    bool operator==(const Closed&) const = default;
+};
+
+/// Entries for which there was no room.
+struct GapEntry {
+    static constexpr EntryInfo info{.name = "GAP", .id = "E14", .section = "7.2", .words = 2, .max_bytes = 8};
+    std::uint32_t lost = 1;  ///< saturates at counter_mask
+
+    static void fields(auto& w, auto& p, const Format& f) {
+        bare_flag(w, f, FlagKind::gap, true);
+        w.field("lost", p.lost, CountField{});
+    }
+    bool operator==(const GapEntry&) const = default;
+};
+
+/// All of them, in the order of the table.
+using Entries = wire::PacketList<TaskSwitch, Flow, Sample, RawPair, RawPc, CompressedFlow, CompressedPc, ShortLoop,
+                                 LongLoop, UserData, UserRaw, ContextEntry, Pad, Closed, GapEntry>;
+using Entry = std::variant<TaskSwitch, Flow, Sample, RawPair, RawPc, CompressedFlow, CompressedPc, ShortLoop, LongLoop,
+                           UserData, UserRaw, ContextEntry, Pad, Closed, GapEntry>;
+
+/// Words of an entry of this type.
+template <class P>
+[[nodiscard]] constexpr unsigned entry_words(const Format& format) {
+    constexpr bool from_eonce = requires(P p) { requires std::same_as<decltype(p.counters), EonceCounters>; };
+    return P::info.words + (from_eonce ? format.eonce_counters : 0U);
+}
+
+}  // namespace waymark::dpu
