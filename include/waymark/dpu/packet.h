@@ -18,6 +18,43 @@ namespace waymark::dpu {
 using wire::bits;
 using wire::fixed;
 
+/// What the first word of an entry is.
+enum class Head : std::uint8_t {
+    address,
+    task_flag,
+    short_loop,
+    long_loop,
+    user_data,
+    dummy,
+    vtb_filled,
+    gap,
+    invalid
+};
+
+[[nodiscard]] WM_INLINE constexpr Head head_of(std::uint32_t word, const Format& format) {
+    if (!format.in_flag_page(word)) [[likely]]
+        return Head::address;
+    const auto flag = format.flag(word);
+    if (!flag) return Head::invalid;
+    switch (flag->kind) {
+        case FlagKind::user_task:
+        case FlagKind::supervisor_task: return Head::task_flag;
+        case FlagKind::short_loop: return Head::short_loop;
+        case FlagKind::long_loop: return Head::long_loop;
+        case FlagKind::user_data: return Head::user_data;
+        case FlagKind::dummy: return Head::dummy;
+        case FlagKind::vtb_filled: return Head::vtb_filled;
+        case FlagKind::gap: return Head::gap;
+    }
+    return Head::invalid;
+}
+
+[[nodiscard]] constexpr std::uint8_t in_mode(TraceMode mode) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(mode));
+}
+inline constexpr std::uint8_t in_all_modes = 0xff;
+inline constexpr std::uint8_t in_framed_modes = in_all_modes & ~in_mode(TraceMode::user_raw);
+
 /// What is true of an entry type whatever its contents.
 struct EntryInfo {
     std::string_view name;     ///< in capitals
@@ -25,6 +62,8 @@ struct EntryInfo {
     std::string_view section;  ///< of docs/spec/dpu.md
     std::uint8_t words{};      ///< without the c words an EOnCE may append
     std::uint8_t max_bytes{};  ///< longest form
+    Head head{};
+    std::uint8_t modes{};  ///< a bit for each TraceMode in which it may stand (7.3, the last column)
 };
 
 /// The longest entry.
@@ -48,7 +87,13 @@ void bare_flag(auto& w, const Format& f, FlagKind kind, bool first) {
 
 /// A task gave way to another, or its privilege changed (mode 1).
 struct TaskSwitch {
-    static constexpr EntryInfo info{.name = "TASK-SWITCH", .id = "E1", .section = "7.2", .words = 9, .max_bytes = 36};
+    static constexpr EntryInfo info{.name = "TASK-SWITCH",
+                                    .id = "E1",
+                                    .section = "7.2",
+                                    .words = 9,
+                                    .max_bytes = 36,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::task)};
     std::uint32_t last_pc{};   ///< of the old task
     std::uint32_t first_pc{};  ///< of the new
     Counters counters{};
@@ -65,7 +110,13 @@ struct TaskSwitch {
 
 /// A call, a return, an interrupt or a return from one (mode 2).
 struct Flow {
-    static constexpr EntryInfo info{.name = "FLOW", .id = "E2", .section = "7.2", .words = 9, .max_bytes = 36};
+    static constexpr EntryInfo info{.name = "FLOW",
+                                    .id = "E2",
+                                    .section = "7.2",
+                                    .words = 9,
+                                    .max_bytes = 36,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::flow)};
     std::uint32_t last_pc{};   ///< before the change of flow
     std::uint32_t first_pc{};  ///< after it
     Counters counters{};
@@ -82,7 +133,13 @@ struct Flow {
 
 /// All counters at one instant, asked for by software or by EDCA5 (modes 3 and 4). Exactly 256 bits.
 struct Sample {
-    static constexpr EntryInfo info{.name = "SAMPLE", .id = "E3", .section = "7.2", .words = 8, .max_bytes = 32};
+    static constexpr EntryInfo info{.name = "SAMPLE",
+                                    .id = "E3",
+                                    .section = "7.2",
+                                    .words = 8,
+                                    .max_bytes = 32,
+                                    .head = Head::task_flag,
+                                    .modes = in_framed_modes};
     Context context;
     Counters counters{};
 
@@ -103,7 +160,13 @@ void eonce_counter_words(auto& w, auto& counters, const Format& f) {
 
 /// Two addresses as the EOnCE gives them: of a change of flow, or a long loop's last and start address.
 struct RawPair {
-    static constexpr EntryInfo info{.name = "RAW-PAIR", .id = "E4", .section = "7.2", .words = 2, .max_bytes = 16};
+    static constexpr EntryInfo info{.name = "RAW-PAIR",
+                                    .id = "E4",
+                                    .section = "7.2",
+                                    .words = 2,
+                                    .max_bytes = 16,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::eonce_raw)};
     std::uint32_t source{}, destination{};
     EonceCounters counters{};
 
@@ -117,7 +180,13 @@ struct RawPair {
 
 /// One address as the EOnCE gives it: of a MARK, of an execution set, or a short loop's last address.
 struct RawPc {
-    static constexpr EntryInfo info{.name = "RAW-PC", .id = "E4b", .section = "7.2", .words = 1, .max_bytes = 12};
+    static constexpr EntryInfo info{.name = "RAW-PC",
+                                    .id = "E4b",
+                                    .section = "7.2",
+                                    .words = 1,
+                                    .max_bytes = 12,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::eonce_raw)};
     std::uint32_t pc{};
     EonceCounters counters{};
 
@@ -130,8 +199,13 @@ struct RawPc {
 
 /// A change of flow that is no loop.
 struct CompressedFlow {
-    static constexpr EntryInfo info{
-        .name = "COMPRESSED-FLOW", .id = "E5", .section = "7.2", .words = 3, .max_bytes = 12};
+    static constexpr EntryInfo info{.name = "COMPRESSED-FLOW",
+                                    .id = "E5",
+                                    .section = "7.2",
+                                    .words = 3,
+                                    .max_bytes = 12,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::eonce_comp)};
     std::uint32_t source{}, destination{};
     Context context;  ///< at the destination
 
@@ -145,7 +219,13 @@ struct CompressedFlow {
 
 /// The address of a MARK or of an execution set, with its context.
 struct CompressedPc {
-    static constexpr EntryInfo info{.name = "COMPRESSED-PC", .id = "E6", .section = "7.2", .words = 2, .max_bytes = 8};
+    static constexpr EntryInfo info{.name = "COMPRESSED-PC",
+                                    .id = "E6",
+                                    .section = "7.2",
+                                    .words = 2,
+                                    .max_bytes = 8,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::eonce_comp)};
     std::uint32_t pc{};
     Context context;
 
@@ -158,7 +238,13 @@ struct CompressedPc {
 
 /// A short hardware loop that jumped back `reps` times.
 struct ShortLoop {
-    static constexpr EntryInfo info{.name = "SHORT-LOOP", .id = "E7", .section = "7.2", .words = 3, .max_bytes = 12};
+    static constexpr EntryInfo info{.name = "SHORT-LOOP",
+                                    .id = "E7",
+                                    .section = "7.2",
+                                    .words = 3,
+                                    .max_bytes = 12,
+                                    .head = Head::short_loop,
+                                    .modes = in_mode(TraceMode::eonce_comp)};
     std::uint8_t id{};  ///< of the task
     std::uint32_t last_address{};
     std::uint32_t reps = 1;
@@ -174,7 +260,13 @@ struct ShortLoop {
 
 /// A long hardware loop, or a loop in software, that jumped back `reps` times.
 struct LongLoop {
-    static constexpr EntryInfo info{.name = "LONG-LOOP", .id = "E8", .section = "7.2", .words = 3, .max_bytes = 12};
+    static constexpr EntryInfo info{.name = "LONG-LOOP",
+                                    .id = "E8",
+                                    .section = "7.2",
+                                    .words = 3,
+                                    .max_bytes = 12,
+                                    .head = Head::long_loop,
+                                    .modes = in_mode(TraceMode::eonce_comp)};
     std::uint8_t id{};  ///< of the task
     std::uint32_t last_address{};
     std::uint32_t reps = 1;
@@ -190,7 +282,13 @@ struct LongLoop {
 
 /// What a program wrote to DP_TD (mode 5, tagged).
 struct UserData {
-    static constexpr EntryInfo info{.name = "USER-DATA", .id = "E9", .section = "7.2", .words = 4, .max_bytes = 16};
+    static constexpr EntryInfo info{.name = "USER-DATA",
+                                    .id = "E9",
+                                    .section = "7.2",
+                                    .words = 4,
+                                    .max_bytes = 16,
+                                    .head = Head::user_data,
+                                    .modes = in_framed_modes};
     Context context;
     std::uint32_t data{};
 
@@ -203,7 +301,13 @@ struct UserData {
 
 /// What a program wrote to DP_TD (mode 5, literal): any word, except the two that read as padding.
 struct UserRaw {
-    static constexpr EntryInfo info{.name = "USER-RAW", .id = "E10", .section = "7.2", .words = 1, .max_bytes = 4};
+    static constexpr EntryInfo info{.name = "USER-RAW",
+                                    .id = "E10",
+                                    .section = "7.2",
+                                    .words = 1,
+                                    .max_bytes = 4,
+                                    .head = Head::address,
+                                    .modes = in_mode(TraceMode::user_raw)};
     std::uint32_t data{};
 
     static void fields(auto& w, auto& p, const Format&) { w.field("data", p.data, RawWord{}); }
@@ -212,7 +316,13 @@ struct UserRaw {
 
 /// The context in force from here on.
 struct ContextEntry {
-    static constexpr EntryInfo info{.name = "CONTEXT", .id = "E11", .section = "7.2", .words = 1, .max_bytes = 4};
+    static constexpr EntryInfo info{.name = "CONTEXT",
+                                    .id = "E11",
+                                    .section = "7.2",
+                                    .words = 1,
+                                    .max_bytes = 4,
+                                    .head = Head::task_flag,
+                                    .modes = in_framed_modes};
     Context context;
 
     static void fields(auto& w, auto& p, const Format& f) { w.field("context", p.context, TaskFlag{f, true}); }
@@ -221,7 +331,13 @@ struct ContextEntry {
 
 /// Fills the line after a flush.
 struct Pad {
-    static constexpr EntryInfo info{.name = "PAD", .id = "E12", .section = "7.2", .words = 1, .max_bytes = 4};
+    static constexpr EntryInfo info{.name = "PAD",
+                                    .id = "E12",
+                                    .section = "7.2",
+                                    .words = 1,
+                                    .max_bytes = 4,
+                                    .head = Head::dummy,
+                                    .modes = in_all_modes};
 
     static void fields(auto& w, auto&, const Format& f) { bare_flag(w, f, FlagKind::dummy, true); }
     bool operator==(const Pad&) const = default;
@@ -229,7 +345,13 @@ struct Pad {
 
 /// Fills the line when tracing is turned off: nothing valid follows in this line.
 struct Closed {
-    static constexpr EntryInfo info{.name = "CLOSED", .id = "E13", .section = "7.2", .words = 1, .max_bytes = 4};
+    static constexpr EntryInfo info{.name = "CLOSED",
+                                    .id = "E13",
+                                    .section = "7.2",
+                                    .words = 1,
+                                    .max_bytes = 4,
+                                    .head = Head::vtb_filled,
+                                    .modes = in_all_modes};
 
     static void fields(auto& w, auto&, const Format& f) { bare_flag(w, f, FlagKind::vtb_filled, true); }
     bool operator==(const Closed&) const = default;
@@ -237,7 +359,13 @@ struct Closed {
 
 /// Entries for which there was no room.
 struct GapEntry {
-    static constexpr EntryInfo info{.name = "GAP", .id = "E14", .section = "7.2", .words = 2, .max_bytes = 8};
+    static constexpr EntryInfo info{.name = "GAP",
+                                    .id = "E14",
+                                    .section = "7.2",
+                                    .words = 2,
+                                    .max_bytes = 8,
+                                    .head = Head::gap,
+                                    .modes = in_framed_modes};
     std::uint32_t lost = 1;  ///< saturates at counter_mask
 
     static void fields(auto& w, auto& p, const Format& f) {
@@ -247,11 +375,28 @@ struct GapEntry {
     bool operator==(const GapEntry&) const = default;
 };
 
-/// All of them, in the order of the table.
+/// All of them, in the order in which a piece of trace is tried: literal user data is what is left.
 using Entries = wire::PacketList<TaskSwitch, Flow, Sample, RawPair, RawPc, CompressedFlow, CompressedPc, ShortLoop,
-                                 LongLoop, UserData, UserRaw, ContextEntry, Pad, Closed, GapEntry>;
+                                 LongLoop, UserData, ContextEntry, Pad, Closed, GapEntry, UserRaw>;
 using Entry = std::variant<TaskSwitch, Flow, Sample, RawPair, RawPc, CompressedFlow, CompressedPc, ShortLoop, LongLoop,
-                           UserData, UserRaw, ContextEntry, Pad, Closed, GapEntry>;
+                           UserData, ContextEntry, Pad, Closed, GapEntry, UserRaw>;
+
+/// Its place in that order, which is also its index in counts by type.
+template <class P>
+inline constexpr std::size_t entry_index = [] {
+    std::size_t at = 0, found = 0;
+    Entries::for_each([&]<class E>() {
+        if (std::same_as<E, P>) found = at;
+        ++at;
+    });
+    return found;
+}();
+
+/// May stand in a trace of this format. With the mode unknown, all may but literal user data.
+template <class P>
+[[nodiscard]] WM_INLINE constexpr bool legal(const Format& format) {
+    return ((format.mode ? in_mode(*format.mode) : in_framed_modes) & P::info.modes) != 0;
+}
 
 /// Words of an entry of this type.
 template <class P>

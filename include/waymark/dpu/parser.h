@@ -1,0 +1,222 @@
+/// Words of a virtual trace buffer, in reading order → entries and gaps (docs/spec/dpu.md, section 7.3).
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <variant>
+
+#include "waymark/core/cursor.h"
+#include "waymark/core/gap.h"
+#include "waymark/core/wire.h"
+#include "waymark/dpu/packet.h"
+
+namespace waymark::dpu {
+
+/// Where an entry stood in its stream.
+struct Extent {
+    Offset first;
+    std::uint64_t bytes{};
+    /// Next to a piece that is no entry, and of a kind damage likes to look like: context, padding, gap (7.3, 4).
+    bool doubtful = false;
+    [[nodiscard]] constexpr Offset end() const { return first + bytes; }
+    friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+/// Takes entries: callable with every entry type, and with gaps. A handler that does not care for some entries says so
+/// with a catch-all overload.
+template <class H, class List = Entries>
+inline constexpr bool handles_all = false;
+template <class H, class... P>
+inline constexpr bool handles_all<H, wire::PacketList<P...>> = (std::invocable<H&, const P&, Extent> && ...);
+template <class H>
+concept EntryHandler = handles_all<H> && std::invocable<H&, const Gap&>;
+
+/// Stops the compiler at the entry a handler forgot: the message names P.
+template <class H, class P>
+consteval void check_handles() {
+    static_assert(std::invocable<H&, const P&, Extent>, "the handler has no overload for entry P");
+}
+
+/// The word at `at`, as it lies in memory.
+[[nodiscard]] WM_INLINE std::uint32_t load_word(const std::uint8_t* at, ByteOrder order) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return (order == ByteOrder::big) == (std::endian::native == std::endian::big) ? word : __builtin_bswap32(word);
+}
+
+/// An entry of type P, if the piece is one; calls `take(entry)`. `piece` holds words least significant byte first.
+template <class P, class Take>
+WM_INLINE bool parse_as(Bytes piece, const Format& format, Take&& take) {
+    if (piece.size() != std::size_t{4} * entry_words<P>(format)) return false;
+    Cursor cursor(piece);
+    wire::Reader reader(cursor);
+    P entry{};
+    P::fields(reader, entry, format);
+    if (cursor.step() != Step::ok) return false;
+    take(static_cast<const P&>(entry));
+    return true;
+}
+
+/// The one entry a whole piece of trace is: a word with bit 0 set and those up to the next such word. False if it is
+/// none. Stateless. Counter words are never asked whether they are a flag: length, head and mode decide.
+template <class Take>
+bool parse_one(Bytes piece, const Format& format, Take&& take) {
+    bool found = false;
+    Entries::for_each([&]<class P>() { found = found || (legal<P>(format) && parse_as<P>(piece, format, take)); });
+    return found;
+}
+
+/// An entry of more words with this head is legal, so what ends here may have been cut (7.3, 3).
+[[nodiscard]] inline bool may_be_cut(std::uint32_t head, std::uint64_t words, const Format& format) {
+    bool longer = false;
+    Entries::for_each([&]<class P>() {
+        longer =
+            longer || (legal<P>(format) && P::info.head == head_of(head, format) && entry_words<P>(format) > words);
+    });
+    return longer;
+}
+
+/// A stream of words, in chunks of any number of bytes: how the input is cut never changes what is reported. Every byte
+/// fed is in exactly one entry or one gap once finish() was called. Gaps are: `unsynchronised`, words before the first
+/// entry, and `padding` where they are all zero, as memory that was never written is; `malformed_packet`, one piece
+/// that is no entry; `incomplete_packet`, the stream ends inside an entry; `framing`, what reset() cut.
+template <class Handler>
+class Parser {
+public:
+    /// The handler is borrowed and must outlive the parser.
+    Parser(const Format& format, ByteOrder order, Handler& handler)
+        : format_(format), order_(order), handler_(handler) {
+        Entries::for_each([]<class P>() { check_handles<Handler, P>(); });
+        static_assert(EntryHandler<Handler>, "the handler must take every entry of dpu::Entries, and Gap");
+    }
+
+    /// The next bytes of the stream, borrowed for the call.
+    void feed(Bytes chunk) {
+        while (!chunk.empty() && carried_ != 0) {
+            carry_[carried_++] = chunk[0];
+            chunk = chunk.subspan(1);
+            if (carried_ == 4) {
+                carried_ = 0;
+                take(load_word(carry_.data(), order_));
+            }
+        }
+        for (; chunk.size() >= 4; chunk = chunk.subspan(4)) take(load_word(chunk.data(), order_));
+        for (const std::uint8_t byte : chunk) carry_[carried_++] = byte;
+    }
+
+    /// The stream ends here. `complete`: the unit had written all it had (TWBA = 0), so the last entry is not cut.
+    void finish(bool complete) {
+        if (words_ != 0 && headed_ && !(complete && carried_ == 0) && may_be_cut(head_, words_, format_))
+            lose(GapReason::incomplete_packet);
+        else
+            end_piece();
+        leave(GapReason::incomplete_packet);
+    }
+
+    /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
+    /// one, so that the handler knows.
+    void reset() {
+        const bool told = words_ != 0 || carried_ != 0;
+        if (words_ != 0) lose(headed_ ? GapReason::framing : headless());
+        leave(GapReason::framing);
+        if (!told) handler_(Gap{at_, at_, GapReason::framing});
+    }
+
+    /// Words from here on are of another format. Only behind finish() or reset().
+    void set_format(const Format& format) { format_ = format; }
+
+    /// Bytes fed so far.
+    [[nodiscard]] Offset offset() const { return at_ + 4 * words_ + carried_; }
+
+private:
+    void take(std::uint32_t word) {
+        // Nothing in literal user data says where one begins: each word is its own piece.
+        if ((word & 1U) != 0 || format_.mode == TraceMode::user_raw) {
+            end_piece();
+            headed_ = true;
+            head_ = word;
+        }
+        if (words_ < max_entry_words)
+            for (unsigned i = 0; i < 4; ++i) piece_[4 * words_ + i] = static_cast<std::uint8_t>(word >> (8 * i));
+        ++words_;
+        if (!headed_) zeros_ = zeros_ && word == 0;
+    }
+
+    [[nodiscard]] GapReason headless() const { return zeros_ ? GapReason::padding : GapReason::unsynchronised; }
+
+    /// The words since the last head are all of their piece.
+    void end_piece() {
+        if (words_ == 0) return;
+        if (!headed_) return lose(headless());
+        const bool entry = words_ <= max_entry_words &&
+                           parse_one(Bytes(piece_.data(), 4 * words_), format_, [&](const auto& e) { report(e); });
+        if (!entry) lose(GapReason::malformed_packet);
+    }
+
+    template <class P>
+    void report(const P& entry) {
+        release(false);
+        const Extent extent{at_, 4 * words_, after_malformed_};
+        after_malformed_ = false;
+        at_ = extent.end();
+        words_ = 0;
+        if constexpr (std::constructible_from<Held, P>) {
+            held_ = entry;
+            held_extent_ = extent;
+        } else {
+            handler_(entry, Extent{extent.first, extent.bytes});
+        }
+    }
+
+    void lose(GapReason reason) {
+        const bool malformed = reason == GapReason::malformed_packet;
+        release(malformed);
+        const Gap gap{at_, at_ + 4 * words_, reason};
+        after_malformed_ = malformed;
+        at_ = gap.end;
+        words_ = 0;
+        handler_(gap);
+    }
+
+    /// What was held back until the piece behind it was known.
+    void release(bool doubtful) {
+        if (!held_) return;
+        held_extent_.doubtful = held_extent_.doubtful || doubtful;
+        std::visit([&](const auto& e) { handler_(e, held_extent_); }, *held_);
+        held_.reset();
+    }
+
+    void leave(GapReason cut) {
+        release(false);
+        if (carried_ != 0) {
+            handler_(Gap{at_, at_ + carried_, cut});
+            at_ = at_ + carried_;
+        }
+        carried_ = 0;
+        headed_ = after_malformed_ = false;
+        zeros_ = true;
+    }
+
+    using Held = std::variant<ContextEntry, Pad, GapEntry>;
+
+    Format format_;
+    ByteOrder order_;
+    Handler& handler_;
+    Offset at_{};                   // where the current piece begins
+    std::uint64_t words_ = 0;       // of it so far; the first of them are in piece_
+    std::uint32_t head_ = 0;        // its first word
+    bool headed_ = false;           // a head has come
+    bool zeros_ = true;             // no head yet, and nothing but zeros
+    bool after_malformed_ = false;  // the piece before was no entry
+    std::size_t carried_ = 0;       // bytes of an unfinished word, kept in carry_
+    std::optional<Held> held_;
+    Extent held_extent_;
+    std::array<std::uint8_t, 4> carry_{};
+    std::array<std::uint8_t, std::size_t{4} * max_entry_words> piece_{};
+};
+
+}  // namespace waymark::dpu

@@ -1,0 +1,37 @@
+/// Entries ↔ text: `CONTEXT context=user:7`. Names and fields are those of docs/spec/dpu.md, section 7.2.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "waymark/core/result.h"
+#include "waymark/core/wire.h"
+#include "waymark/dpu/packet.h"
+
+namespace waymark::dpu {
+
+/// The fields alone: `source=0x402010 destination=0x403000`.
+template <class P>
+[[nodiscard]] std::string fields_text(const P& entry, const Format& format) {
+    std::string out;
+    wire::Printer printer(out);
+    P::fields(printer, entry, format);
+    return out;
+}
+
+/// Name and fields.
+template <class P>
+[[nodiscard]] std::string to_text(const P& entry, const Format& format) {
+    const std::string fields = fields_text(entry, format);
+    return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
+}
+
+/// The inverse of to_text. `bad_format`: no entry has that name, or a field is missing, in the wrong place or no value
+/// of its kind; the message names it.
+[[nodiscard]] Result<Entry> from_text(std::string_view text, const Format& format);
+
+/// A short phrase that says what an entry means, such as `0x401010 → 0x200, now supervisor 5`; empty when the fields
+/// say it all.
+[[nodiscard]] std::string explain(const Entry& entry);
+
+}  // namespace waymark::dpu
