@@ -1,0 +1,102 @@
+/// How a Debug and Profiling Unit is built in and what feeds it (docs/spec/dpu.md, sections 9 and 13), and the choices
+/// Waymark makes where the specification is unsure. How it is programmed, registers say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "waymark/core/result.h"
+#include "waymark/dpu/format.h"
+#include "waymark/dpu/registers.h"
+
+namespace waymark::dpu {
+
+/// What the EOnCE tells the unit (9): changes of flow, loops, watchpoints, and the instructions made for debugging.
+enum class ItemKind : std::uint8_t {
+    call,
+    ret,
+    rte,
+    interrupt,  ///< interrupt, exception or system call
+    cof,        ///< any other change of flow
+    loop_short,
+    loop_long,
+    mark,
+    exec_set,
+    edca,
+    edcd,
+    debugev,
+};
+
+/// How the EOnCE is programmed: which items it passes on as trace, and the counters it appends.
+struct EonceSetup {
+    bool tchof = false;    ///< changes of flow, calls, returns, returns from exceptions
+    bool tint = false;     ///< interrupts
+    bool texec = false;    ///< every execution set
+    bool tmark = false;    ///< MARK
+    bool tloop = false;    ///< hardware loops
+    bool tsub = false;     ///< calls and returns
+    bool trte = false;     ///< returns from exceptions
+    bool tcount = false;   ///< appends its event counter
+    bool tcntext = false;  ///< appends its extension counter
+
+    /// Items of this kind become trace. An item passed by two classes is written once.
+    [[nodiscard]] constexpr bool passes(ItemKind kind) const {
+        switch (kind) {
+            case ItemKind::call:
+            case ItemKind::ret: return tchof || tsub;
+            case ItemKind::rte: return tchof || trte;
+            case ItemKind::interrupt: return tint;
+            case ItemKind::cof: return tchof;
+            case ItemKind::loop_short:
+            case ItemKind::loop_long: return tloop;
+            case ItemKind::mark: return tmark;
+            case ItemKind::exec_set: return texec;
+            case ItemKind::edca:
+            case ItemKind::edcd:
+            case ItemKind::debugev: return false;
+        }
+        return false;
+    }
+    /// c: words appended to an item, 0 to 2.
+    [[nodiscard]] constexpr std::uint8_t counters() const {
+        return static_cast<std::uint8_t>(static_cast<unsigned>(tcount) + static_cast<unsigned>(tcntext));
+    }
+    /// What a trace mode needs (5.3).
+    [[nodiscard]] static EonceSetup for_mode(TraceMode mode);
+    /// What is missing for this mode, as a sentence; empty if nothing is.
+    [[nodiscard]] std::string missing(TraceMode mode) const;
+    bool operator==(const EonceSetup&) const = default;
+};
+
+/// Where the specification leaves to the implementation, or to doubt, what happens (13.3).
+struct ModelChoices {
+    /// An entry that finds no room: it is lost, or the core waits. What silicon does is not stated.
+    enum class Full : std::uint8_t { drop, stall } full = Full::drop;
+    /// When the data control unit grants a request of the trace write buffer (5.6).
+    enum class Grant : std::uint8_t { always, when_idle, never };
+    Grant high = Grant::always, low = Grant::when_idle;
+    /// A burst of k lines holds the bus for k times as many cycles. At least 1.
+    std::uint32_t bus_cycles_per_line = 1;
+    /// So many words of an entry leave the shadow registers in a cycle; 0: all at once (5.2).
+    std::uint32_t drain_words_per_cycle = 0;
+    /// Bytes of messages that the Nexus interface holds and hands over in a cycle; what does not fit is lost there and
+    /// told by an Error message (5.8).
+    std::uint32_t nexus_queue_bytes = 256;
+    std::uint32_t nexus_bytes_per_cycle = 256;
+    bool operator==(const ModelChoices&) const = default;
+};
+
+struct ModelConfig {
+    std::uint32_t dpu_base = default_dpu_base;  ///< 4-KiB aligned
+    EonceSetup eonce;
+    ModelChoices choices;
+
+    /// Whether there is such a unit; `unsupported` says what is wrong and what to do.
+    [[nodiscard]] Status check() const;
+    /// What the words of a trace under this DP_TC depend on.
+    [[nodiscard]] Format format(const DpTc& tc) const {
+        return {dpu_base, tc.tmode < trace_modes ? std::optional(tc.mode()) : std::nullopt, eonce.counters()};
+    }
+};
+
+}  // namespace waymark::dpu

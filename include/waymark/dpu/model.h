@@ -1,0 +1,193 @@
+/// A Debug and Profiling Unit as a model: event wires and EOnCE items → exactly the words the unit would write to its
+/// virtual trace buffer, its interrupts and its Nexus messages (docs/spec/dpu.md, sections 3 to 6 and 13.1). Of what
+/// reads trace it shares packets and format only.
+///
+///     Model model(config);
+///     model.write(DpTsa::offset, 0x20000000); …             // acts in the next cycle
+///     CycleInput in;
+///     in.set(EventWire::dc_hit, 3);
+///     if (!model.run(in, 1000)) for (…) model.step(in);    // a stretch without items, at once
+///     for (const Burst& burst : model.step(in).bursts) vtb.store(burst);
+///
+/// Nothing is random and nothing is shared: the same inputs give the same outputs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/dpu/codec.h"
+#include "waymark/dpu/config.h"
+#include "waymark/dpu/events.h"
+#include "waymark/dpu/registers.h"
+
+namespace waymark::dpu {
+
+// ---- what is told
+
+/// Privilege and both task IDs, as the core and its MMU have them. What a task flag shows of it is `Context`.
+struct CoreContext {
+    bool supervisor = false;
+    std::uint8_t pid{}, did{};
+    bool operator==(const CoreContext&) const = default;
+};
+
+/// What an item of kind `interrupt` is.
+enum class InterruptCause : std::uint8_t { interrupt, exception, system_call };
+
+/// What the EOnCE tells, in program order. Program addresses are even; bit 0 is ignored.
+struct Item {
+    ItemKind kind{};
+    std::uint8_t channel{};  ///< EDCA: 0 to 5
+    InterruptCause cause{};
+    CoreContext after;             ///< in force behind it, of every kind of item
+    std::uint32_t src{}, dst{};    ///< a loop's last and start address; MARK and execution sets: src alone
+    std::uint32_t count{}, ext{};  ///< the EOnCE's counters, under TCOUNT and TCNTEXT
+};
+
+struct CycleInput {
+    CoreContext ctx;  ///< in force during the cycle
+    bool in_debug = false, dpue = true;
+    bool eonce_irq = false, debug_ext = false, debug_nexus = false;  ///< pulses
+    bool bus_others = false;                                         ///< others ask for the bus
+    std::span<const Item> items{};                                   ///< borrowed for the call
+    /// How often each event happened; of durations 0 or 1. In run(): totals. Those of is_own() are ignored.
+    std::array<std::uint64_t, event_wires> wire{};
+
+    void set(EventWire event, std::uint64_t times) { wire[static_cast<std::size_t>(event)] = times; }
+};
+
+// ---- what is given back
+
+/// Lines on their way to memory.
+struct Burst {
+    std::uint64_t cycle{};
+    std::uint32_t address{};  ///< of all lines in single-address mode, else of the first
+    std::uint8_t lines{};     ///< 1 to 8
+    std::uint8_t global{};    ///< DP_TC.GLOBAL
+    bool prov{};              ///< DP_TC.PROV
+    bool fixed{};             ///< single-address mode
+    std::array<std::uint32_t, 64> words{};
+    [[nodiscard]] std::span<const std::uint32_t> used() const { return std::span(words).first(lines * 8U); }
+};
+
+/// What software did wrong, told as the write acts.
+struct ProgrammingError {
+    std::uint64_t cycle{};
+    std::uint32_t offset{};  ///< of the register
+    std::string message;     ///< what is wrong and what to do
+};
+
+/// Of step(): what happened in the cycle. Of run(): all that happened, `pic` as it was at any time.
+struct CycleOutput {
+    std::array<bool, 2> pic{};  ///< interrupt lines
+    bool debug_request = false;
+    std::vector<Burst> bursts;  ///< at most one in a cycle, but for ModelChoices::Full::stall
+    std::vector<std::uint8_t> nexus;
+    std::vector<ProgrammingError> errors;
+};
+
+/// What the model did, for those who keep the truth beside the trace.
+struct ModelCounts {
+    std::uint64_t cycles = 0;          ///< with the unit enabled
+    std::uint64_t entries = 0;         ///< accepted, gap entries and padding left out
+    std::uint64_t words = 0;           ///< accepted, all of them
+    std::uint64_t gaps = 0;            ///< gap entries
+    std::uint64_t lost = 0;            ///< entries
+    std::uint64_t lines_written = 0;   ///< to the virtual trace buffer
+    std::uint64_t triggers = 0;        ///< that loaded the shadow registers
+    std::uint64_t stalled_cycles = 0;  ///< ModelChoices::Full::stall: how long the core waited
+    std::uint64_t nexus_lost = 0;      ///< messages that found no room
+    bool operator==(const ModelCounts&) const = default;
+};
+
+/// Tracing was enabled: what a capture says of it (7.5).
+struct TracePeriod {
+    std::uint64_t cycle{};
+    std::uint32_t tw{}, tc{};
+    CoreContext context;
+    Counters initial{};  ///< before anything of this cycle was counted
+    bool operator==(const TracePeriod&) const = default;
+};
+
+// ---- the unit
+
+class Model {
+public:
+    /// Precondition: `config.check()`.
+    explicit Model(const ModelConfig& config);
+    ~Model();
+    Model(Model&&) noexcept;
+    Model& operator=(Model&&) noexcept;
+
+    /// A platform reset.
+    void reset();
+
+    // ---- registers
+
+    /// Acts in the next cycle, behind writes made before it.
+    void write(std::uint32_t offset, std::uint32_t value);
+    /// The state after the last cycle; plain fields as writes since then leave them.
+    [[nodiscard]] std::uint32_t read(std::uint32_t offset) const;
+
+    // ---- cycles
+
+    /// One cycle. The output is valid until the next call.
+    const CycleOutput& step(const CycleInput& in);
+    /// So many cycles without items or writes, all alike, `wire` holding totals. Pulses of `in` are those of the first.
+    /// Takes as long as what happens in them, not as they are many. Null, and nothing changed, if writes wait, there
+    /// are items, the unit is disabled, or a one-shot counter would reach zero inside; where such a counter counts
+    /// TWB_LOW, TWB_HIGH or TRACE_LOST, if it might. Then step.
+    const CycleOutput* run(const CycleInput& in, std::uint64_t cycles);
+    /// The next cycle's number, from 0.
+    [[nodiscard]] std::uint64_t cycle() const;
+
+    /// The EOnCE is programmed anew. `usage` while tracing is on; `unsupported` as ModelConfig::check().
+    Status set_eonce(const EonceSetup& eonce);
+    /// Another arbiter of the data channel, from the next cycle on.
+    void set_arbiter(ModelChoices::Grant high, ModelChoices::Grant low);
+    /// Loads the shadow registers whose bits are set with the values after the last cycle; counting goes on.
+    void capture(std::uint8_t mask);
+
+    // ---- what can be read: as of the last cycle
+
+    [[nodiscard]] const Counters& shadow() const;
+    [[nodiscard]] Counters values() const;
+    /// All registers, as a capture keeps them.
+    [[nodiscard]] Registers registers() const;
+    /// Tracing is off or held, and everything has reached memory.
+    [[nodiscard]] bool idle() const;
+    [[nodiscard]] const ModelCounts& counts() const;
+    /// One for each time that tracing was enabled.
+    [[nodiscard]] const std::vector<TracePeriod>& periods() const;
+    [[nodiscard]] const ModelConfig& config() const;
+
+private:
+    class Unit;
+    std::unique_ptr<Unit> unit_;
+};
+
+/// The virtual trace buffer: memory for the lines of bursts.
+class VirtualTraceBuffer {
+public:
+    /// Zeroed. `first` and `last`: lines, as DP_TSA and DP_TEA have them. Precondition: first <= last.
+    VirtualTraceBuffer(std::uint32_t first, std::uint32_t last, ByteOrder order = ByteOrder::big);
+    /// False, with nothing changed, if a line lies outside. A single address keeps its last line.
+    bool store(const Burst& burst);
+    [[nodiscard]] Bytes bytes() const { return bytes_; }
+    /// The word at an address inside.
+    [[nodiscard]] std::uint32_t word(std::uint32_t address) const;
+    /// What was written, oldest first, as words (5.7): DP_TW, and whether DP_MR.TWRAP is set.
+    [[nodiscard]] std::vector<std::uint32_t> in_order(std::uint32_t tw, bool wrapped) const;
+
+private:
+    std::uint32_t first_;
+    ByteOrder order_;
+    std::vector<std::uint8_t> bytes_;
+};
+
+}  // namespace waymark::dpu

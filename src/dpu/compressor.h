@@ -1,0 +1,60 @@
+/// The compressor: runs of one loop become one entry (docs/spec/dpu.md, section 5.4).
+#pragma once
+
+#include <cstdint>
+
+#include "waymark/dpu/codec.h"
+#include "waymark/dpu/config.h"
+#include "waymark/dpu/packet.h"
+
+namespace waymark::dpu {
+
+class Compressor {
+public:
+    /// What is kept back: a loop, or the jump back that may become one.
+    struct Loop {
+        enum class Kind : std::uint8_t { none, short_loop, long_loop, soft } kind = Kind::none;
+        std::uint32_t src{}, dst{}, reps{};
+        Context context;
+        bool matches = false;  ///< id_match of it
+    };
+
+    [[nodiscard]] bool pending() const { return loop_.kind != Loop::Kind::none; }
+    [[nodiscard]] const Context& context() const { return loop_.context; }
+
+    /// One more of the same? `full` once it can take no more.
+    bool again(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context) {
+        if (kind == Loop::Kind::none || loop_.kind != kind || loop_.src != src || loop_.dst != dst ||
+            loop_.context != context)
+            return false;
+        ++loop_.reps;
+        return true;
+    }
+    [[nodiscard]] bool full() const { return loop_.reps == counter_mask; }
+    /// Precondition: nothing pending.
+    void begin(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context, bool matches) {
+        loop_ = {kind, src, dst, 1, context, matches};
+    }
+    /// What is pending, to be written; nothing is behind it.
+    Loop take() {
+        const Loop loop = loop_;
+        loop_ = {};
+        return loop;
+    }
+    void clear() { loop_ = {}; }
+
+    /// What an item would be kept back as.
+    [[nodiscard]] static Loop::Kind kind_of(ItemKind kind, std::uint32_t src, std::uint32_t dst) {
+        switch (kind) {
+            case ItemKind::loop_short: return Loop::Kind::short_loop;
+            case ItemKind::loop_long: return Loop::Kind::long_loop;
+            case ItemKind::cof: return dst <= src ? Loop::Kind::soft : Loop::Kind::none;
+            default: return Loop::Kind::none;
+        }
+    }
+
+private:
+    Loop loop_;
+};
+
+}  // namespace waymark::dpu

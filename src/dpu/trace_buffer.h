@@ -1,0 +1,59 @@
+/// The trace write buffer: eight lines of 256 bits and the one being assembled (docs/spec/dpu.md, section 5.6). Its
+/// state is one number, the words held.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "waymark/core/result.h"
+#include "waymark/dpu/registers.h"
+
+namespace waymark::dpu {
+
+class TraceWriteBuffer {
+public:
+    static constexpr unsigned line_words = 8, lines = 8, capacity = line_words * (lines + 1);
+
+    enum class Request : std::uint8_t { none, low, high };
+
+    [[nodiscard]] bool fits(std::size_t words) const { return held_ + words <= capacity; }
+    /// Precondition: fits().
+    void put(std::span<const std::uint32_t> words) {
+        WM_CHECK(fits(words.size()));
+        for (const std::uint32_t word : words) {
+            unsigned at = first_ + held_;
+            if (at >= capacity) at -= capacity;
+            words_[at] = word;
+            ++held_;
+        }
+    }
+    [[nodiscard]] unsigned held() const { return held_; }
+    [[nodiscard]] unsigned lines_held() const { return std::min(lines, held_ / line_words); }
+    [[nodiscard]] bool full() const { return lines_held() == lines; }
+    /// Words missing from the line being assembled.
+    [[nodiscard]] unsigned missing() const { return (line_words - held_ % line_words) % line_words; }
+
+    /// What it asks of the data control unit.
+    [[nodiscard]] Request request(unsigned burst_lines, bool flush) const {
+        const unsigned n = lines_held();
+        if (n == lines) return Request::high;
+        return n != 0 && (flush || n >= burst_lines) ? Request::low : Request::none;
+    }
+    /// Takes the oldest lines out. Precondition: so many are held.
+    void take(unsigned count, std::span<std::uint32_t> out) {
+        WM_CHECK(count <= lines_held() && out.size() >= std::size_t{count} * line_words);
+        for (unsigned i = 0; i < count * line_words; ++i) {
+            out[i] = words_[first_];
+            first_ = first_ + 1 == capacity ? 0 : first_ + 1;
+        }
+        held_ -= count * line_words;
+    }
+
+private:
+    std::array<std::uint32_t, capacity> words_{};
+    unsigned first_ = 0, held_ = 0;
+};
+
+}  // namespace waymark::dpu
