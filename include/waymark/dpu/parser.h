@@ -129,6 +129,17 @@ public:
     /// Words from here on are of another format. Only behind finish() or reset().
     void set_format(const Format& format) { format_ = format; }
 
+    /// What comes next begins an entry: its first word has bit 0 set, or any word is one (USERRAW).
+    void cut() {
+        if (carried_ == 0) end_piece();
+    }
+    /// Nothing is pending, and what comes next cannot change what came before.
+    [[nodiscard]] bool idle() const { return words_ == 0 && carried_ == 0 && !held_ && !after_malformed_; }
+    /// Bytes until the next word begins; 0: at one.
+    [[nodiscard]] std::size_t unaligned() const { return carried_ == 0 ? 0 : 4 - carried_; }
+    /// Passes over whole entries that someone else has parsed. Only while idle.
+    void advance(std::uint64_t bytes) { at_ = at_ + bytes; }
+
     /// Bytes fed so far.
     [[nodiscard]] Offset offset() const { return at_ + 4 * words_ + carried_; }
 

@@ -1,0 +1,36 @@
+/// Words → elements, entry by entry (docs/spec/dpu.md, sections 7.3 and 7.4). Clear, not fast: `Decoder` gives the same
+/// elements at speed, and tests hold the two together.
+#pragma once
+
+#include <memory>
+
+#include "waymark/core/types.h"
+#include "waymark/dpu/element.h"
+
+namespace waymark::dpu {
+
+/// Decodes one unit's virtual trace buffer, in chunks of any size.
+class ReferenceDecoder {
+public:
+    /// `out` is borrowed and must outlive the decoder.
+    ReferenceDecoder(const Format& format, ByteOrder order, ElementSink& out, const Start& start = {});
+    ~ReferenceDecoder();
+
+    /// The next bytes of the buffer in reading order (vtb.h), borrowed for the call.
+    void feed(Bytes bytes);
+    /// What comes next does not follow what came before: an unfinished entry is lost, and a gap says so.
+    void reset();
+    /// The trace was closed here and begins again, perhaps programmed otherwise (`periods`, 7.5).
+    void restart(const Format& format, const Start& start);
+    /// The buffer ends here: reports what is left over and delivers everything to the sink. `complete`: the unit had
+    /// written all it had (DP_SR.TWBA = 0).
+    void finish(bool complete);
+    /// Exact after finish().
+    [[nodiscard]] const Totals& totals() const;
+
+private:
+    class Machine;
+    std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace waymark::dpu

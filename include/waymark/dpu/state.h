@@ -1,0 +1,73 @@
+/// What entries are read against (docs/spec/dpu.md, 7.4). Of each item: what gives it back after a loss?
+///
+///     context            any entry with a task flag: E1, E2, E3, E5, E6, E9, E11; its ID alone E7 and E8
+///     last destination   any pair: E1, E2, E4, E5
+///     counters           never lost: they count on, so the next reading's difference is exact; only whose it is is not
+///
+/// There is no other: entries are complete in themselves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "waymark/dpu/element.h"
+
+namespace waymark::dpu {
+
+/// Difference of two readings of a down counter of 31 bits.
+[[nodiscard]] constexpr std::uint32_t counted(std::uint32_t before, std::uint32_t after) {
+    return (before - after) & counter_mask;
+}
+/// A delta above this may hide a wrap (7.4).
+inline constexpr std::uint32_t wide_delta = 1U << 30;
+
+/// What is known at one place in a stream.
+struct State {
+    Context context;
+    std::uint32_t destination{};  ///< where the last pair led
+    std::uint16_t known{};        ///< Element::privilege_known, id_known, run_known
+    Counters counters{};          ///< of the last reading
+    bool counted = false;         ///< `counters` means something
+    // Of the interval since the last reading.
+    Context reading_context;            ///< the context that reading showed
+    std::uint16_t reading_known{};      ///< what of it is known
+    bool lossy = false, mixed = false;  ///< Reading::lossy, Reading::mixed
+
+    static constexpr std::uint16_t context_known = Element::privilege_known | Element::id_known;
+
+    WM_INLINE void show(const Context& shown) {
+        context = shown;
+        known |= context_known;
+        if (reading_known != context_known || !(shown == reading_context)) mixed = true;
+    }
+    /// A loop's flag tells the ID alone.
+    WM_INLINE void show_id(std::uint8_t id) {
+        context.id = id;
+        known |= Element::id_known;
+        if ((reading_known & Element::id_known) == 0 || id != reading_context.id) mixed = true;
+    }
+    /// Something is missing: context and flow are unknown until shown again.
+    void lose() {
+        known = 0;
+        context = {};
+        destination = 0;
+    }
+    void begin(const Start& start) {
+        known = 0;
+        context = {};
+        if (start.context) {
+            context = *start.context;
+            known = context_known;
+        }
+        destination = 0;
+        if (start.counters) {
+            counters = *start.counters;
+            counted = true;
+        }
+        reading_context = context;
+        reading_known = known;
+        mixed = false;
+    }
+};
+
+}  // namespace waymark::dpu

@@ -1,0 +1,222 @@
+// Entries → elements, one by one: what each tells, and what it changes for those behind it (docs/spec/dpu.md, 7.4).
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "waymark/dpu/element.h"
+#include "waymark/dpu/parser.h"
+#include "waymark/dpu/state.h"
+
+namespace waymark::dpu {
+
+class ElementBuilder {
+public:
+    ElementBuilder(ElementSink& out, const Start& start) : out_(out) { state_.begin(start); }
+
+    // E1, E2, E3: the counters at one instant, in whatever mode.
+    WM_INLINE void operator()(const TaskSwitch& e, const Extent& at) {
+        Element& element = change(ElementKind::task_switch, e.last_pc, e.first_pc, at);
+        read(element, e.counters, e.context);
+        count<TaskSwitch>(at);
+    }
+    WM_INLINE void operator()(const Flow& e, const Extent& at) {
+        Element& element = change(ElementKind::flow, e.last_pc, e.first_pc, at);
+        read(element, e.counters, e.context);
+        count<Flow>(at);
+    }
+    WM_INLINE void operator()(const Sample& e, const Extent& at) {
+        Element& element = add(ElementKind::sample, at);
+        read(element, e.counters, e.context);
+        count<Sample>(at);
+    }
+
+    // A raw pair does not show where it leads: a context entry behind it does, if it led elsewhere (5.3).
+    WM_INLINE void operator()(const RawPair& e, const Extent& at) {
+        show_context(change(ElementKind::pair, e.source, e.destination, at));
+        after_pair_ = true;
+        count<RawPair>(at);
+    }
+    WM_INLINE void operator()(const CompressedFlow& e, const Extent& at) {
+        Element& element = change(ElementKind::pair, e.source, e.destination, at);
+        state_.show(e.context);
+        show_context(element);
+        after_pair_ = true;
+        count<CompressedFlow>(at);
+    }
+    WM_INLINE void operator()(const RawPc& e, const Extent& at) {
+        Element& element = add(ElementKind::pc, at);
+        element.from = e.pc;
+        show_run(element);
+        show_context(element);
+        count<RawPc>(at);
+    }
+    WM_INLINE void operator()(const CompressedPc& e, const Extent& at) {
+        Element& element = add(ElementKind::pc, at);
+        element.from = e.pc;
+        show_run(element);
+        state_.show(e.context);
+        show_context(element);
+        count<CompressedPc>(at);
+    }
+
+    // Loops leave the straight run as it is: it goes through the loop's body once, and on behind it.
+    WM_INLINE void operator()(const ShortLoop& e, const Extent& at) {
+        loop(ElementKind::short_loop, e.id, e.last_address, e.reps, at);
+        count<ShortLoop>(at);
+    }
+    WM_INLINE void operator()(const LongLoop& e, const Extent& at) {
+        loop(ElementKind::long_loop, e.id, e.last_address, e.reps, at);
+        count<LongLoop>(at);
+    }
+
+    void operator()(const UserData& e, const Extent& at) {
+        Element& element = add(ElementKind::user_data, at);
+        element.value = e.data;
+        state_.show(e.context);
+        show_context(element);
+        count<UserData>(at);
+    }
+    WM_INLINE void operator()(const UserRaw& e, const Extent& at) {
+        Element& element = add(ElementKind::user_raw, at);
+        element.value = e.data;
+        show_context(element);
+        count<UserRaw>(at);
+    }
+    void operator()(const ContextEntry& e, const Extent& at) {
+        const bool directly = after_pair_;
+        Element& element = add(ElementKind::context, at);
+        if (!at.doubtful) state_.show(e.context);
+        show_context(element);
+        if (at.doubtful) {
+            element.context = e.context;  // as it stands there, for whoever shows it
+            element.flags |= Element::doubtful;
+        } else if (directly) {
+            element.flags |= Element::at_destination;
+        }
+        count<ContextEntry>(at);
+    }
+    void operator()(const Pad&, const Extent& at) { count<Pad>(at); }
+    void operator()(const Closed&, const Extent& at) {
+        if (!closed_) show_context(add(ElementKind::closed, at));
+        closed_ = true;
+        count<Closed>(at);
+    }
+    void operator()(const GapEntry& e, const Extent& at) {
+        state_.lose();
+        state_.lossy = true;
+        Element& element = add(ElementKind::lost, at);
+        element.value = e.lost;
+        if (at.doubtful)
+            element.flags |= Element::doubtful;
+        else
+            totals_.lost += e.lost;
+        count<GapEntry>(at);
+    }
+    void operator()(const Gap& gap) {
+        // Memory that was never written says nothing, not even that something is missing.
+        if (gap.reason != GapReason::padding) state_.lose();
+        // Where a buffer wrapped, only what came before is missing (12.1).
+        if (gap.reason != GapReason::padding && gap.reason != GapReason::unsynchronised) state_.lossy = true;
+        Element& element = add(ElementKind::gap, Extent{gap.first, gap.bytes()});
+        element.reason = gap.reason;
+        element.value = static_cast<std::uint32_t>(std::min<std::uint64_t>(gap.bytes(), 0xffffffffU));
+        show_context(element);
+        ++totals_.gaps[static_cast<std::size_t>(gap.reason)];
+        totals_.gap_bytes[static_cast<std::size_t>(gap.reason)] += gap.bytes();
+    }
+
+    /// Tracing was off, nobody knows how long, and begins again.
+    void restart(const Start& start) {
+        state_.begin(start);
+        state_.lossy = true;
+        after_pair_ = closed_ = false;
+    }
+    void flush() {
+        if (size_ != 0) out_.consume({{elements_.data(), size_}, {readings_.data(), read_}});
+        size_ = read_ = 0;
+    }
+    Totals& totals() { return totals_; }
+
+private:
+    static constexpr std::size_t capacity = 1000;
+
+    template <class P>
+    WM_INLINE void count(const Extent& at) {
+        ++totals_.entries[entry_index<P>];
+        totals_.entry_bytes += at.bytes;
+        if (at.doubtful) ++totals_.doubtful;
+    }
+    WM_INLINE Element& add(ElementKind kind, const Extent& at) {
+        if (size_ == capacity) [[unlikely]]
+            flush();
+        Element& element = elements_[size_++];
+        element = {};
+        element.offset = at.first;
+        element.kind = kind;
+        after_pair_ = closed_ = false;
+        return element;
+    }
+    WM_INLINE void show_run(Element& element) const {
+        element.start = state_.destination;
+        element.flags |= state_.known & Element::run_known;
+    }
+    WM_INLINE void show_context(Element& element) const {
+        element.context = state_.context;
+        element.flags |= state_.known & State::context_known;
+    }
+    WM_INLINE Element& change(ElementKind kind, std::uint32_t from, std::uint32_t to, const Extent& at) {
+        Element& element = add(kind, at);
+        element.from = from;
+        element.to = to;
+        show_run(element);
+        state_.destination = to;
+        state_.known |= Element::run_known;
+        return element;
+    }
+    WM_INLINE void loop(ElementKind kind, std::uint8_t id, std::uint32_t last, std::uint32_t reps, const Extent& at) {
+        Element& element = add(kind, at);
+        element.from = last;
+        element.value = reps;
+        show_run(element);
+        state_.show_id(id);
+        show_context(element);
+    }
+
+    /// Gives the element its reading, and begins the next interval.
+    WM_INLINE void read(Element& element, const Counters& values, const Context& context) {
+        state_.show(context);
+        show_context(element);
+        element.value = static_cast<std::uint32_t>(read_);
+        Reading& reading = readings_[read_++];
+        reading.values = values;
+        reading.wide = 0;
+        reading.flags =
+            static_cast<std::uint8_t>((state_.counted ? 0 : Reading::first) | (state_.lossy ? Reading::lossy : 0) |
+                                      (state_.mixed ? Reading::mixed : 0));
+        for (unsigned i = 0; i < counter_count; ++i) {
+            const std::uint32_t delta = state_.counted ? counted(state_.counters[i], values[i]) : 0;
+            reading.deltas[i] = delta;
+            totals_.deltas[i] += delta;
+            reading.wide = static_cast<std::uint8_t>(reading.wide | (delta > wide_delta) << i);
+        }
+        ++totals_.readings;
+        if (reading.wide != 0) ++totals_.wide;
+        state_.counters = values;
+        state_.counted = true;
+        state_.reading_context = context;
+        state_.reading_known = State::context_known;
+        state_.lossy = state_.mixed = false;
+    }
+
+    ElementSink& out_;
+    State state_;
+    Totals totals_;
+    bool after_pair_ = false;  // the element before is a pair
+    bool closed_ = false;      // the element before is `closed`
+    std::size_t size_ = 0, read_ = 0;
+    std::array<Element, capacity> elements_;
+    std::array<Reading, capacity> readings_;
+};
+
+}  // namespace waymark::dpu

@@ -1,0 +1,211 @@
+// Words → elements (docs/spec/dpu.md, sections 7.3 and 7.4), and the fast decoder against the reference.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace {
+
+using namespace waymark;
+using namespace waymark::dpu;
+using namespace waymark::dpu::test;
+
+std::string text(const Element& e) {
+    std::string out = std::to_string(e.offset.value) + " " + std::string(name(e.kind));
+    const auto hex = [&](std::string_view what, std::uint64_t value) {
+        out += ' ';
+        out += what;
+        wire::append_number(out, value);
+    };
+    if (e.has(Element::run_known)) hex("start=", e.start);
+    if (e.from != 0) hex("from=", e.from);
+    if (e.to != 0) hex("to=", e.to);
+    if (e.kind == ElementKind::gap) out += " " + std::string(name(e.reason));
+    hex("value=", e.value);
+    if (e.has(Element::privilege_known)) out += e.context.supervisor ? " supervisor" : " user";
+    if (e.has(Element::id_known)) hex("id=", e.context.id);
+    if (e.has(Element::doubtful)) out += " doubtful";
+    if (e.has(Element::at_destination)) out += " at destination";
+    return out;
+}
+std::vector<std::string> texts(const Elements& decoded) {
+    std::vector<std::string> out;
+    for (const Element& e : decoded.elements) out.push_back(text(e));
+    return out;
+}
+using Texts = std::vector<std::string>;
+
+/// Both decoders, which must agree.
+Elements decoded(const std::string& hex, const Format& format, const Start& start = {}, bool complete = true) {
+    const Bytes8 bytes = memory(words(hex));
+    Elements slow = decode<ReferenceDecoder>(bytes, format, start, complete);
+    EXPECT_EQ(slow, decode<Decoder>(bytes, format, start, complete));
+    return slow;
+}
+
+Bytes8 encoded(const std::vector<Entry>& entries, const Format& format, ByteOrder order = ByteOrder::big) {
+    Words out;
+    for (const Entry& entry : entries) EXPECT_TRUE(encode(out, entry, format));
+    return memory(out, order);
+}
+
+constexpr Counters full{0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF};
+
+// Section 10.1: the entries and the table of attributed counts.
+// Requirements: R1 R2 R64 R113 R129
+TEST(Decoder, TaskSwitchesSampleAndUserData) {
+    const Elements out = decoded(
+        R"(00401011 FFFFF82E FFFFFF0E FFFFFFFE FFFFFDA6 FFFFFFE6 FFFFFFFC 00000200
+           FFF0A40A 00000281 FFFFF69E FFFFFEAA FFFFFFFE FFFFFD56 FFFFFFD4 FFFFFFFC
+           00402000 FFF0A20E FFF0A20F FFFFCF8E FFFFF932 FFFFFFFE FFFFF19E FFFFFF92
+           FFFFFFF8 FFF0A000 FFF0AC0F FFF0A20E 000195FC 00000002 FFF0A001 FFF0A001)",
+        in(TraceMode::task), {.context = Context{false, 5}, .counters = full});
+    EXPECT_EQ(texts(out), (Texts{"0 task switch from=0x401010 to=0x200 value=0 supervisor id=5",
+                                 "36 task switch start=0x200 from=0x280 to=0x402000 value=1 user id=7",
+                                 "72 sample value=2 user id=7", "104 user data value=0xcafe0001 user id=7"}));
+    ASSERT_EQ(out.readings.size(), 3U);
+    EXPECT_EQ(out.readings[0].deltas, (Counters{1000, 120, 0, 300, 12, 1}));
+    EXPECT_EQ(out.readings[1].deltas, (Counters{200, 50, 0, 40, 9, 0}));
+    EXPECT_EQ(out.readings[2].deltas, (Counters{5000, 700, 0, 1500, 33, 2}));
+    EXPECT_EQ(out.totals.deltas, (std::array<std::uint64_t, 6>{6200, 870, 0, 1840, 54, 3}));
+    EXPECT_EQ(out.readings[0].flags, Reading::mixed);
+    EXPECT_EQ(out.readings[2].flags, 0);
+    EXPECT_EQ(out.totals.count<Pad>(), 2U);
+    EXPECT_EQ(out.totals.entry_bytes, 128U);
+    EXPECT_EQ(out.totals.lost_bytes(), 0U);
+}
+
+// Section 10.2.
+// Requirements: R50 R51 R52 R77
+TEST(Decoder, CompressedFlowWithLoops) {
+    const Elements out = decoded(
+        R"(FFF0A20F 00402011 FFF0A20E 00403000 FFF0A60F 00403008 0000001E FFF0A80F
+           0040301C 00000012 00403029 FFF0A20E 00402014 FFF0AA01 FFF0AA01 FFF0AA01)",
+        in(TraceMode::eonce_comp));
+    EXPECT_EQ(texts(out), (Texts{"0 context value=0 user id=7", "4 pair from=0x402010 to=0x403000 value=0 user id=7",
+                                 "16 short loop start=0x403000 from=0x403008 value=0xf user id=7",
+                                 "28 long loop start=0x403000 from=0x40301c value=9 user id=7",
+                                 "40 pair start=0x403000 from=0x403028 to=0x402014 value=0 user id=7",
+                                 "52 closed value=0 user id=7"}));
+    EXPECT_EQ(out.totals.count<Closed>(), 3U);
+}
+
+// A raw pair does not show its context; the context entry behind it holds from its destination (5.3).
+TEST(Decoder, RawPairsAndTheirContext) {
+    const Elements out =
+        decoded("FFF0A20F 00402011 00000200 FFF0A40F 00000281 00402014 00402021", in(TraceMode::eonce_raw));
+    EXPECT_EQ(texts(out), (Texts{"0 context value=0 user id=7", "4 pair from=0x402010 to=0x200 value=0 user id=7",
+                                 "12 context value=0 supervisor id=7 at destination",
+                                 "16 pair start=0x200 from=0x280 to=0x402014 value=0 supervisor id=7",
+                                 "24 pc start=0x402014 from=0x402020 value=0 supervisor id=7"}));
+}
+
+// A loop's flag tells the ID alone.
+TEST(Decoder, LoopsShowTheIdOnly) {
+    const Elements out = decoded("FFF0A60F 00403008 0000001E", in(TraceMode::eonce_comp));
+    EXPECT_EQ(texts(out), Texts{"0 short loop from=0x403008 value=0xf id=7"});
+}
+
+// Counters wrap at 31 bits; more than 2^30 in one interval may have wrapped unseen.
+// Requirements: R31
+TEST(Decoder, DeltasWrap) {
+    const Format format = in(TraceMode::sw_sample);
+    const Counters before{3, 0, 0x7FFFFFFF, 0x40000000, 0x40000001, 5};
+    const Counters after{0x7FFFFFFE, 0x7FFFFFFF, 0x7FFFFFFF, 0, 0, 6};
+    const Bytes8 bytes = encoded({Sample{{}, before}, Sample{{}, after}}, format);
+    const Elements out = decode<ReferenceDecoder>(bytes, format);
+    EXPECT_EQ(out, decode<Decoder>(bytes, format));
+    ASSERT_EQ(out.readings.size(), 2U);
+    EXPECT_EQ(out.readings[0].deltas, Counters{});
+    EXPECT_TRUE(out.readings[0].has(Reading::first));
+    EXPECT_EQ(out.readings[1].deltas, (Counters{5, 1, 0, 0x40000000, 0x40000001, 0x7FFFFFFF}));
+    EXPECT_EQ(out.readings[1].wide, 0x30);
+    EXPECT_EQ(out.totals.wide, 1U);
+    EXPECT_FALSE(out.readings[1].has(Reading::mixed));
+}
+
+// What is lost makes context and flow unknown, and the interval nobody's; its deltas stay exact.
+TEST(Decoder, Losses) {
+    const Format format = in(TraceMode::flow);
+    const auto flow = [](std::uint32_t value) {
+        return Entry(Flow{0x1000, 0x2000, {value, value, value, value, value, value}, {false, 2}});
+    };
+    const std::vector<Entry> entries{flow(100), GapEntry{3}, UserData{{true, 2}, 1}, flow(90), flow(80)};
+    const Bytes8 bytes = encoded(entries, format);
+    const Elements out = decode<ReferenceDecoder>(bytes, format);
+    EXPECT_EQ(out, decode<Decoder>(bytes, format));
+    EXPECT_EQ(texts(out),
+              (Texts{"0 flow from=0x1000 to=0x2000 value=0 user id=2", "36 lost entries value=3",
+                     "44 user data value=1 supervisor id=2", "60 flow from=0x1000 to=0x2000 value=1 user id=2",
+                     "96 flow start=0x2000 from=0x1000 to=0x2000 value=2 user id=2"}));
+    EXPECT_EQ(out.readings[1].deltas[0], 10U);
+    EXPECT_EQ(out.readings[1].flags, Reading::lossy | Reading::mixed);
+    EXPECT_EQ(out.readings[2].flags, 0);
+    EXPECT_EQ(out.totals.lost, 3U);
+}
+
+TEST(Decoder, DoubtfulEntriesSetNothing) {
+    const Elements out = decoded("FFF0A001 FFF0A20F FFF0A003 FFF0AE01 00000008 FFF0A40F FFF0AA01", in(TraceMode::flow),
+                                 {.context = Context{true, 1}, .counters = {}});
+    EXPECT_EQ(texts(out), (Texts{"4 context value=0 user id=7 doubtful", "8 gap malformed packet value=4",
+                                 "12 lost entries value=4 doubtful", "20 context value=0 supervisor id=7",
+                                 "24 closed value=0 supervisor id=7"}));
+    EXPECT_EQ(out.totals.doubtful, 2U);
+    EXPECT_EQ(out.totals.lost, 0U);
+}
+
+// Tracing was off between two periods: the interval across is nobody's, the context is the new period's.
+TEST(Decoder, Periods) {
+    const Format first = in(TraceMode::flow), second = in(TraceMode::task);
+    const Counters values{1, 1, 1, 1, 1, 1};
+    const Bytes8 a = encoded({Flow{0x1000, 0x2000, values, {false, 2}}, Closed{}}, first);
+    const Bytes8 b = encoded({UserData{{false, 9}, 4}, TaskSwitch{0x3000, 0x4000, {}, {false, 2}}}, second);
+    const auto run = [&]<class D>(std::type_identity<D>) {
+        Elements out;
+        D decoder(first, ByteOrder::big, out);
+        decoder.feed(a);
+        decoder.restart(second, {.context = Context{true, 3}, .counters = {}});
+        decoder.feed(b);
+        decoder.finish(true);
+        out.totals = decoder.totals();
+        return out;
+    };
+    const Elements out = run(std::type_identity<ReferenceDecoder>{});
+    EXPECT_EQ(out, run(std::type_identity<Decoder>{}));
+    EXPECT_EQ(texts(out),
+              (Texts{"0 flow from=0x1000 to=0x2000 value=0 user id=2", "36 closed value=0 user id=2",
+                     "40 user data value=4 user id=9", "56 task switch from=0x3000 to=0x4000 value=1 user id=2"}));
+    EXPECT_EQ(out.readings[1].deltas[0], 1U);
+    EXPECT_TRUE(out.readings[1].has(Reading::lossy));
+}
+
+// Random traces, whole and damaged, in pieces of any size and both byte orders: the fast decoder gives what the
+// reference gives, and every byte is accounted for.
+TEST(Decoder, FastIsReference) {
+    std::vector<Format> all = formats();
+    all.push_back(any_mode());
+    for (const Format& format : all)
+        for (std::uint64_t seed = 0; seed < 60; ++seed) {
+            RandomTrace trace(format, seed);
+            const ByteOrder order = seed % 2 == 0 ? ByteOrder::big : ByteOrder::little;
+            Bytes8 bytes = encoded(trace.entries(1500), format, order);
+            const std::uint64_t damages = seed % 4 == 0 ? 0 : trace.random()() % 40;
+            for (std::uint64_t i = 0; i < damages; ++i) {
+                std::uint8_t& byte = bytes[trace.random()() % bytes.size()];
+                byte = static_cast<std::uint8_t>(byte ^ 1U << trace.random()() % 8);
+            }
+            if (seed % 5 == 0) bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(seed));
+            const bool complete = seed % 3 == 0;
+            const Start start{.context = Context{false, 1}, .counters = full};
+            const Elements slow = decode<ReferenceDecoder>(bytes, format, start, complete, order);
+            ASSERT_EQ(slow, decode<Decoder>(bytes, format, start, complete, order)) << "seed " << seed;
+            const std::size_t piece = 1 + trace.random()() % 300;
+            ASSERT_EQ(slow, decode<Decoder>(bytes, format, start, complete, order, piece)) << "seed " << seed;
+            std::uint64_t gaps = 0;
+            for (const std::uint64_t each : slow.totals.gap_bytes) gaps += each;
+            EXPECT_EQ(slow.totals.entry_bytes + gaps, bytes.size());
+            EXPECT_EQ(slow.totals.bytes, bytes.size());
+            EXPECT_TRUE(gaps == 0 || damages != 0 || seed % 5 == 0 || !complete) << "seed " << seed;
+        }
+}
+
+}  // namespace
