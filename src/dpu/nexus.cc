@@ -1,0 +1,510 @@
+#include "waymark/dpu/nexus.h"
+
+namespace waymark::dpu::nexus {
+
+namespace {
+
+/// Fields → bytes: six bits at a time, least significant first; a variable field ends with its byte (11.1).
+class Writer {
+public:
+    explicit Writer(std::vector<std::uint8_t>& out) : out_(out) {}
+
+    template <class T>
+    void fixed(std::string_view, T value, unsigned width) {
+        put(static_cast<std::uint32_t>(value) & wire::mask_of<32> >> (32 - width), width);
+    }
+    void variable(std::string_view, std::uint32_t value) {
+        put(value, std::max(1U, static_cast<unsigned>(std::bit_width(value))));
+        if (bits_ != 0) byte();
+        out_.back() = static_cast<std::uint8_t>(out_.back() | static_cast<unsigned>(Mseo::end_of_field));
+    }
+    void list(std::string_view name, std::uint8_t count, const auto& values) {
+        for (unsigned i = 0; i < count; ++i) variable(name, values[i]);
+    }
+    void end() { out_.back() = static_cast<std::uint8_t>(out_.back() | static_cast<unsigned>(Mseo::end_of_message)); }
+
+private:
+    void put(std::uint32_t value, unsigned width) {
+        pending_ |= std::uint64_t{value} << bits_;
+        bits_ += width;
+        while (bits_ >= 6) byte();
+    }
+    void byte() {
+        out_.push_back(static_cast<std::uint8_t>((pending_ & 0x3fU) << 2));
+        pending_ >>= 6;
+        bits_ = bits_ > 6 ? bits_ - 6 : 0;
+    }
+
+    std::vector<std::uint8_t>& out_;
+    std::uint64_t pending_ = 0;
+    unsigned bits_ = 0;
+};
+
+/// Bytes → fields. What does not fit is remembered; later reads give 0.
+class FieldReader {
+public:
+    explicit FieldReader(Bytes bytes) : bytes_(bytes) {}
+
+    template <class T>
+    void fixed(std::string_view, T& value, unsigned width) {
+        std::uint32_t read = 0;
+        for (unsigned i = 0; i < width; ++i) {
+            // A fixed field goes on over bytes, but not over the end of a variable one.
+            if (bit_ == 6) {
+                if (at_ >= bytes_.size() || mseo() != Mseo::more) return fail();
+                next();
+            }
+            if (at_ >= bytes_.size()) return fail();
+            read |= take() << i;
+        }
+        value = static_cast<T>(read);
+    }
+    void variable(std::string_view, std::uint32_t& value) {
+        std::uint64_t read = 0;
+        unsigned width = 0;
+        if (bit_ == 6 && at_ < bytes_.size() && mseo() == Mseo::more) next();  // it begins with the next byte
+        if (at_ >= bytes_.size() || bit_ == 6) return fail();
+        while (true) {
+            while (bit_ < 6) {
+                const std::uint32_t bit = take();
+                if (bit != 0 && width >= 32) return fail();
+                if (bit != 0) read |= std::uint64_t{1} << width;
+                ++width;
+            }
+            if (mseo() != Mseo::more) break;
+            next();
+            if (at_ >= bytes_.size()) return fail();
+        }
+        if (mseo() == Mseo::end_of_field) next();
+        value = static_cast<std::uint32_t>(read);
+    }
+    void list(std::string_view name, std::uint8_t& count, auto& values) {
+        count = 0;
+        do {
+            if (count == values.size()) return fail();
+            variable(name, values[count]);
+            ++count;
+        } while (!failed_ && !whole());
+    }
+    /// All bytes were read, and the message ends where they do.
+    [[nodiscard]] bool whole() const { return !failed_ && at_ + 1 == bytes_.size() && bit_ == 6; }
+
+private:
+    [[nodiscard]] Mseo mseo() const { return static_cast<Mseo>(bytes_[at_] & 3U); }
+    std::uint32_t take() { return bytes_[at_] >> (2 + bit_++) & 1U; }
+    void next() {
+        ++at_;
+        bit_ = 0;
+    }
+    void fail() {
+        failed_ = true;
+        at_ = bytes_.size();
+        bit_ = 6;
+    }
+
+    Bytes bytes_;
+    std::size_t at_ = 0;
+    unsigned bit_ = 0;  // of bytes_[at_] the next to read; 6: none left in it
+    bool failed_ = false;
+};
+
+class Printer {
+public:
+    explicit Printer(std::string& out) : out_(out) {}
+
+    template <class T>
+    void fixed(std::string_view name, const T& value, unsigned) {
+        variable(name, static_cast<std::uint32_t>(value));
+    }
+    void variable(std::string_view name, std::uint32_t value) {
+        out_ += ' ';
+        out_ += name;
+        out_ += '=';
+        wire::append_number(out_, value);
+    }
+    void list(std::string_view name, std::uint8_t count, const auto& values) {
+        out_ += ' ';
+        out_ += name;
+        for (unsigned i = 0; i < count; ++i) {
+            out_ += i == 0 ? '=' : ',';
+            wire::append_number(out_, values[i]);
+        }
+    }
+
+private:
+    std::string& out_;
+};
+
+class Scanner {
+public:
+    explicit Scanner(std::string_view text) : rest_(text) {}
+
+    template <class T>
+    void fixed(std::string_view name, T& value, unsigned width) {
+        const std::uint32_t read = number(name, value_of(name), wire::mask_of<32> >> (32 - width));
+        value = static_cast<T>(read);
+    }
+    void variable(std::string_view name, std::uint32_t& value) { value = number(name, value_of(name), 0xffffffff); }
+    void list(std::string_view name, std::uint8_t& count, auto& values) {
+        std::string_view text = value_of(name);
+        count = 0;
+        while (wrong_.empty()) {
+            if (count == values.size()) return fail(name);
+            const std::string_view one = text.substr(0, text.find(','));
+            values[count++] = number(name, one, 0xffffffff);
+            if (one.size() == text.size()) return;
+            text.remove_prefix(one.size() + 1);
+        }
+    }
+    [[nodiscard]] std::string_view wrong() {
+        if (rest_.starts_with(' ')) rest_.remove_prefix(1);
+        if (wrong_.empty() && !rest_.empty()) fail(rest_);
+        return wrong_;
+    }
+
+private:
+    void fail(std::string_view what) {
+        if (wrong_.empty()) wrong_ = what;
+    }
+    std::string_view value_of(std::string_view name) {
+        if (rest_.starts_with(' ')) rest_.remove_prefix(1);
+        if (!rest_.starts_with(name) || rest_.size() <= name.size() || rest_[name.size()] != '=') {
+            fail(name);
+            return {};
+        }
+        rest_.remove_prefix(name.size() + 1);
+        const std::string_view text = rest_.substr(0, rest_.find(' '));
+        rest_.remove_prefix(text.size());
+        return text;
+    }
+    std::uint32_t number(std::string_view name, std::string_view text, std::uint32_t most) {
+        std::uint64_t value = 0;
+        if (wrong_.empty() && (!wire::scan_number(text, value) || value > most)) fail(name);
+        return static_cast<std::uint32_t>(value);
+    }
+    std::string_view rest_, wrong_;
+};
+
+class Generator {
+public:
+    explicit Generator(wire::Random& random) : random_(random) {}
+
+    template <class T>
+    void fixed(std::string_view, T& value, unsigned width) {
+        value = static_cast<T>(wire::random_number(random_, width));
+    }
+    void variable(std::string_view, std::uint32_t& value) {
+        value = static_cast<std::uint32_t>(wire::random_number(random_, 32));
+    }
+    void list(std::string_view name, std::uint8_t& count, auto& values) {
+        count = static_cast<std::uint8_t>(1 + random_() % values.size());
+        for (unsigned i = 0; i < count; ++i) variable(name, values[i]);
+    }
+
+private:
+    wire::Random& random_;
+};
+
+}  // namespace
+
+void encode(std::vector<std::uint8_t>& out, const Message& message) {
+    std::visit(
+        [&](const auto& m) {
+            Writer writer(out);
+            writer.fixed("TCODE", m.info.tcode, 6);
+            m.fields(writer, m);
+            writer.end();
+        },
+        message);
+}
+
+std::optional<Message> parse_message(Bytes bytes) {
+    std::optional<Message> out;
+    if (bytes.empty()) return out;
+    Messages::for_each([&]<class M>() {
+        if (M::info.tcode != bytes[0] >> 2) return;
+        M message{};
+        FieldReader reader(bytes);
+        std::uint8_t tcode = 0;
+        reader.fixed("TCODE", tcode, 6);
+        M::fields(reader, message);
+        if (reader.whole()) out = message;
+    });
+    return out;
+}
+
+std::string to_text(const Message& message) {
+    return std::visit(
+        [](const auto& m) {
+            std::string out(m.info.name);
+            Printer printer(out);
+            m.fields(printer, m);
+            return out;
+        },
+        message);
+}
+
+Result<Message> from_text(std::string_view text) {
+    const std::string_view name = text.substr(0, text.find(' '));
+    Message out;
+    bool found = false;
+    std::string wrong;
+    Messages::for_each([&]<class M>() {
+        if (M::info.name != name) return;
+        found = true;
+        M message{};
+        Scanner scanner(text.substr(name.size()));
+        M::fields(scanner, message);
+        wrong = scanner.wrong();
+        out = message;
+    });
+    if (!found) return Error{Errc::bad_format, "no Nexus message is called '" + std::string(name) + "'"};
+    if (!wrong.empty())
+        return Error{Errc::bad_format,
+                     std::string(name) + ": cannot read '" + wrong + "' in '" + std::string(text) + "'"};
+    return out;
+}
+
+Message random_message(wire::Random& random) {
+    Message out;
+    std::size_t pick = random() % std::variant_size_v<Message>;
+    Messages::for_each([&]<class M>() {
+        if (pick-- != 0) return;
+        M message{};
+        Generator generator(random);
+        M::fields(generator, message);
+        out = message;
+    });
+    return out;
+}
+
+std::uint32_t lost_classes(TraceMode mode) {
+    constexpr std::uint32_t flow = ErrorMessage::program_trace, owner = ErrorMessage::ownership,
+                            data = ErrorMessage::data_acquisition;
+    switch (mode) {
+        case TraceMode::eonce_raw:
+        case TraceMode::eonce_comp: return flow | owner;
+        case TraceMode::task:
+        case TraceMode::flow: return flow | owner | data;
+        case TraceMode::sw_sample:
+        case TraceMode::edca5:
+        case TraceMode::user: return owner | data;
+        case TraceMode::user_raw: return data;
+    }
+    return flow | owner | data;
+}
+
+void Mapper::enabled(const Process& process) {
+    owner_.reset();
+    owner(process);
+    previous_.reset();
+}
+
+void Mapper::disabled() {
+    send(ProgramCorrelation{source_, ProgramCorrelation::trace_disabled, 0, 0, {}});
+    previous_.reset();
+}
+
+void Mapper::owner(const Process& process) {
+    if (owner_ == process) return;
+    owner_ = process;
+    send(OwnershipTrace{source_, process.value()});
+}
+
+void Mapper::sync(Sync why, std::uint32_t i_cnt, std::uint32_t pc) {
+    send(ProgramTraceSync{source_, why, i_cnt, pc >> 1});
+    last_address_ = pc;
+    since_sync_ = 0;
+    after_loss_ = false;
+}
+
+void Mapper::pair(std::uint32_t source, std::uint32_t destination, BranchType type) {
+    std::uint32_t i_cnt = 0;
+    if (!follows(source))
+        sync(after_loss_ ? Sync::overrun : Sync::trace_enabled, 0, source);
+    else if (const std::uint32_t straight = (source - *previous_) / 2; since_sync_ >= sync_period)
+        sync(Sync::periodic, straight, source);
+    else
+        i_cnt = straight;
+    send(IndirectBranch{source_, type, i_cnt, (destination ^ last_address_) >> 1});
+    ++since_sync_;
+    last_address_ = destination;
+    previous_ = destination;
+}
+
+void Mapper::lost(std::uint32_t classes) {
+    send(ErrorMessage{source_, 0, classes});
+    previous_.reset();
+    owner_.reset();
+    after_loss_ = true;
+}
+
+void Mapper::loop_start(std::uint32_t last_address, std::uint32_t start) {
+    const auto at = std::lower_bound(loops_.begin(), loops_.end(), std::pair(last_address, 0U));
+    if (at != loops_.end() && at->first == last_address)
+        at->second = start;
+    else if (loops_.size() < most_loops)
+        loops_.insert(at, {last_address, start});
+}
+
+void Mapper::loop(std::uint32_t last_address, std::uint32_t reps) {
+    const auto at = std::lower_bound(loops_.begin(), loops_.end(), std::pair(last_address, 0U));
+    if (at == loops_.end() || at->first != last_address) {
+        data(Tag::loop, {last_address, reps});
+        previous_.reset();
+        return;
+    }
+    pair(last_address, at->second, BranchType::hardware_loop);
+    if (reps > 1) {
+        send(RepeatBranch{source_, reps - 1});
+        ++since_sync_;
+    }
+}
+
+void Mapper::data(Tag tag, std::initializer_list<std::uint32_t> values) {
+    DataAcquisition message{source_, static_cast<std::uint8_t>(tag), static_cast<std::uint8_t>(values.size()), {}};
+    std::copy(values.begin(), values.end(), message.data.begin());
+    send(message);
+}
+
+void Mapper::counters(const Counters& values, Tag tag) {
+    DataAcquisition message{source_,
+                            static_cast<std::uint8_t>(counters_ ? tag : Tag::first_counters),
+                            static_cast<std::uint8_t>(counter_count),
+                            {}};
+    for (unsigned i = 0; i < counter_count; ++i)
+        message.data[i] = counters_ ? ((*counters_)[i] - values[i]) & counter_mask : values[i] & counter_mask;
+    counters_ = values;
+    send(message);
+}
+
+void Mapper::entry(const Entry& entry, const Process& process, std::optional<BranchType> type) {
+    const auto map = [&]<class E>(const E& e) {
+        if constexpr (std::same_as<E, TaskSwitch> || std::same_as<E, Flow>) {
+            constexpr BranchType usual = std::same_as<E, TaskSwitch> ? BranchType::exception : BranchType::indirect;
+            counters(e.counters, Tag::change_counters);
+            pair(e.last_pc, e.first_pc, type.value_or(usual));
+            owner(process);
+        } else if constexpr (std::same_as<E, Sample>) {
+            owner(process);
+            counters(e.counters, Tag::sample_counters);
+        } else if constexpr (std::same_as<E, RawPair>) {
+            pair(e.source, e.destination, type.value_or(BranchType::indirect));
+        } else if constexpr (std::same_as<E, CompressedFlow>) {
+            if (e.destination <= e.source) loop_start(e.source, e.destination);
+            pair(e.source, e.destination, type.value_or(BranchType::indirect));
+            owner(process);
+        } else if constexpr (std::same_as<E, RawPc> || std::same_as<E, CompressedPc>) {
+            if constexpr (std::same_as<E, CompressedPc>) owner(process);
+            sync(Sync::watchpoint, follows(e.pc) ? (e.pc - *previous_) / 2 : 0, e.pc);
+            previous_ = e.pc;
+        } else if constexpr (std::same_as<E, ShortLoop> || std::same_as<E, LongLoop>) {
+            owner(process);
+            loop(e.last_address, e.reps);
+        } else if constexpr (std::same_as<E, UserData>) {
+            owner(process);
+            data(Tag::user_data, {e.data});
+        } else if constexpr (std::same_as<E, UserRaw>) {
+            data(Tag::user_raw, {e.data});
+        } else if constexpr (std::same_as<E, ContextEntry>) {
+            owner(process);
+        } else if constexpr (std::same_as<E, GapEntry>) {
+            lost(lost_classes(mode_));
+        } else {
+            static_assert(std::same_as<E, Pad> || std::same_as<E, Closed>);  // nothing
+        }
+    };
+    std::visit(map, entry);
+}
+
+Told Reader::branch(BranchType type, std::uint32_t i_cnt, std::uint32_t to) {
+    Told told;
+    told.kind = Told::Kind::branch;
+    told.type = type;
+    told.from_known = known_;
+    if (known_) told.from = last_ + 2 * (more_ + i_cnt);
+    told.to = to;
+    last_ = to;
+    more_ = 0;
+    known_ = true;
+    return told;
+}
+
+std::optional<Told> Reader::read(const Message& message) {
+    Told told;
+    const auto tell = [&]<class M>(const M& m) -> std::optional<Told> {
+        if constexpr (std::same_as<M, OwnershipTrace>) {
+            told.kind = Told::Kind::owner;
+            told.value = m.process;
+        } else if constexpr (std::same_as<M, IndirectBranch>) {
+            if (!known_) {
+                told.kind = Told::Kind::unknown;
+                return told;
+            }
+            return branch(m.b_type, m.i_cnt, last_ ^ m.u_addr << 1);
+        } else if constexpr (std::same_as<M, IndirectBranchSync>) {
+            return branch(m.b_type, m.i_cnt, m.f_addr << 1);
+        } else if constexpr (std::same_as<M, ProgramTraceSync>) {
+            last_ = m.pc << 1;
+            more_ = 0;
+            known_ = true;
+            if (m.sync != Sync::watchpoint) return std::nullopt;
+            told.kind = Told::Kind::pc;
+            told.to = last_;
+        } else if constexpr (std::same_as<M, DataAcquisition>) {
+            told.tag = static_cast<Tag>(m.id_tag);
+            told.kind = Told::Kind::unknown;
+            const bool six = m.count == counter_count;
+            if (six && (told.tag == Tag::change_counters || told.tag == Tag::first_counters ||
+                        told.tag == Tag::sample_counters)) {
+                told.kind = Told::Kind::counters;
+                std::copy_n(m.data.begin(), counter_count, told.data.begin());
+            } else if (m.count == 2 && told.tag == Tag::loop) {
+                told.kind = Told::Kind::loop;
+                told.from = m.data[0];
+                told.value = m.data[1];
+                known_ = false;
+            } else if (m.count == 1 && (told.tag == Tag::user_data || told.tag == Tag::user_raw)) {
+                told.kind = Told::Kind::user_data;
+                told.value = m.data[0];
+            }
+        } else if constexpr (std::same_as<M, RepeatBranch>) {
+            told.kind = Told::Kind::repeat;
+            told.value = m.b_cnt;
+        } else if constexpr (std::same_as<M, ErrorMessage>) {
+            told.kind = Told::Kind::lost;
+            told.value = m.e_code;
+            known_ = false;
+            more_ = 0;
+        } else if constexpr (std::same_as<M, Watchpoint>) {
+            told.kind = Told::Kind::watchpoint;
+            told.value = m.wp_hit;
+        } else if constexpr (std::same_as<M, ProgramCorrelation>) {
+            if (m.ev_code == ProgramCorrelation::process_change && m.cdf == 1) {
+                told.kind = Told::Kind::owner;
+                told.value = m.c_data[0];
+                more_ += m.i_cnt;
+            } else {
+                told.kind =
+                    m.ev_code == ProgramCorrelation::trace_disabled ? Told::Kind::disabled : Told::Kind::unknown;
+                known_ = false;
+                more_ = 0;
+            }
+        } else if constexpr (std::same_as<M, ResourceFull>) {
+            if (m.r_code != 0) {
+                told.kind = Told::Kind::unknown;
+                return told;
+            }
+            more_ += m.r_data;
+            return std::nullopt;
+        } else {
+            static_assert(std::same_as<M, DirectBranch>);
+            told.kind = Told::Kind::unknown;  // its target stands in the program alone
+            known_ = false;
+        }
+        return told;
+    };
+    return std::visit(tell, message);
+}
+
+}  // namespace waymark::dpu::nexus
