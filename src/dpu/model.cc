@@ -174,9 +174,9 @@ private:
     }
 
     // Trace information logic and switches (5.2, 5.3).
-    void trace_item(const Item& item);
-    void trace_raw(const Item& item);
-    void compress(const Item& item);
+    void trace_item(const EonceItem& item);
+    void trace_raw(const EonceItem& item);
+    void compress(const EonceItem& item);
     void flush_compressor();
     void context_entry_if_due();
     [[nodiscard]] bool in_eonce_mode() const {
@@ -464,7 +464,7 @@ void Model::Unit::occurrences(const CycleInput& in) {
     own(EventWire::twb_low) = std::exchange(low_, 0);
     own(EventWire::twb_high) = std::exchange(high_, 0);
     own(EventWire::trace_lost) = std::exchange(lost_now_, 0);
-    for (const Item& item : in.items) {
+    for (const EonceItem& item : in.items) {
         switch (item.kind) {
             case ItemKind::interrupt:
                 ++own(item.cause == InterruptCause::interrupt ? EventWire::interrupts : EventWire::exceptions);
@@ -510,8 +510,8 @@ void Model::Unit::counter_event(unsigned i) {
 
 /// What counts while nothing changes: of the unit's own events, only those of the clock do.
 void Model::Unit::plan(const CycleInput& in) {
-    plain_ = low_ == 0 && high_ == 0 && lost_now_ == 0 && !(context_due_ && phase_ == Phase::run) && !flushing() &&
-             request() == TraceWriteBuffer::Request::none;
+    plain_ = now_ == in.ctx && low_ == 0 && high_ == 0 && lost_now_ == 0 && !(context_due_ && phase_ == Phase::run) &&
+             !flushing() && request() == TraceWriteBuffer::Request::none;
     planned_count_ = 0;
     if (!plain_) return;
     for (unsigned i = 0; i < counter_count; ++i) {
@@ -547,7 +547,7 @@ void Model::Unit::count_plain(const CycleInput& in) {
 void Model::Unit::entries(const CycleInput& in) {
     now_ = in.ctx;
     if (compressor_.pending() && compressor_.context() != shown_as(now_)) flush_compressor();
-    for (const Item& item : in.items) {
+    for (const EonceItem& item : in.items) {
         if (phase_ == Phase::run) trace_item(item);
         now_ = item.after;
         if (compressor_.pending() && compressor_.context() != shown_as(now_)) flush_compressor();
@@ -570,7 +570,7 @@ void Model::Unit::entries(const CycleInput& in) {
         closing();
 }
 
-void Model::Unit::trace_item(const Item& item) {
+void Model::Unit::trace_item(const EonceItem& item) {
     const DpTc& tc = registers_.tc;
     if (!format_.mode) return;
     const bool edca5 = item.kind == ItemKind::edca && item.channel == 5;
@@ -620,7 +620,7 @@ bool Model::Unit::refused(std::uint32_t pc, std::string_view what) {
     return true;
 }
 
-void Model::Unit::trace_raw(const Item& item) {
+void Model::Unit::trace_raw(const EonceItem& item) {
     const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
     EonceCounters counters{};
     unsigned c = 0;
@@ -636,7 +636,7 @@ void Model::Unit::trace_raw(const Item& item) {
         emit(RawPair{src, dst, counters});
 }
 
-void Model::Unit::compress(const Item& item) {
+void Model::Unit::compress(const EonceItem& item) {
     const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
     const Context after = shown_as(item.after);
     const auto kind = Compressor::kind_of(item.kind, src, dst);
@@ -890,9 +890,10 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         high += std::exchange(high_, 0);
         lost += std::exchange(lost_now_, 0);
     };
+    Phase before = phase_;
     for (const std::uint64_t end = cycle_ + cycles; cycle_ != end;) {
         collect();
-        const Phase before = phase_;
+        before = phase_;
         entries(in);
         bus(in.bus_others);
         advance_phase();
@@ -911,6 +912,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         if (asked == TraceWriteBuffer::Request::low) low += alike - 1, low_ = 1;
         if (asked == TraceWriteBuffer::Request::high) high += alike - 1, high_ = 1;
         cycle_ += alike;
+        before = phase_;
     }
     for (unsigned i = 0; i < counter_count; ++i) {
         const CounterLogic::Control& c = counters_.control(i);
@@ -925,6 +927,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
     last_match_ = match;
     seen_a_cycle_ = true;
     plan(in);
+    plain_ = plain_ && phase_ == before;
     return &output_;
 }
 

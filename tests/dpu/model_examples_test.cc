@@ -212,9 +212,9 @@ TEST(DpuModelExamples, RawWithAnEonceCounter) {
     d.write(DpTc::offset, trace_control(TraceMode::eonce_raw));
     d.in.ctx = user(7);
     d.step();
-    Item call = item(ItemKind::call, 0x00402010, 0x00403000, user(7));
+    EonceItem call = item(ItemKind::call, 0x00402010, 0x00403000, user(7));
     call.count = 0x7fffff00;
-    Item loop = item(ItemKind::loop_short, 0x00403008, 0, user(7));
+    EonceItem loop = item(ItemKind::loop_short, 0x00403008, 0, user(7));
     loop.count = 0x7ffffeff;
     d.step({call, loop});
     d.close();

@@ -16,16 +16,16 @@ namespace waymark::dpu::test {
 inline constexpr CoreContext user(std::uint8_t pid) { return {false, pid, pid}; }
 inline constexpr CoreContext supervisor(std::uint8_t pid) { return {true, pid, pid}; }
 
-inline Item item(ItemKind kind, std::uint32_t src, std::uint32_t dst, CoreContext after) {
-    Item i;
+inline EonceItem item(ItemKind kind, std::uint32_t src, std::uint32_t dst, CoreContext after) {
+    EonceItem i;
     i.kind = kind;
     i.src = src;
     i.dst = dst;
     i.after = after;
     return i;
 }
-inline Item edca(unsigned channel, CoreContext after) {
-    Item i = item(ItemKind::edca, 0, 0, after);
+inline EonceItem edca(unsigned channel, CoreContext after) {
+    EonceItem i = item(ItemKind::edca, 0, 0, after);
     i.channel = static_cast<std::uint8_t>(channel);
     return i;
 }
@@ -62,8 +62,9 @@ public:
         return from_value<Register>(model.read(Register::offset));
     }
 
+    void take(const CycleOutput& out) { keep(out); }
     const CycleOutput& step() { return keep(model.step(in)); }
-    const CycleOutput& step(std::vector<Item> items) {
+    const CycleOutput& step(std::vector<EonceItem> items) {
         in.items = items;
         const CycleOutput& out = keep(model.step(in));
         in.items = {};

@@ -40,7 +40,7 @@ struct CoreContext {
 enum class InterruptCause : std::uint8_t { interrupt, exception, system_call };
 
 /// What the EOnCE tells, in program order. Program addresses are even; bit 0 is ignored.
-struct Item {
+struct EonceItem {
     ItemKind kind{};
     std::uint8_t channel{};  ///< EDCA: 0 to 5
     InterruptCause cause{};
@@ -54,7 +54,7 @@ struct CycleInput {
     bool in_debug = false, dpue = true;
     bool eonce_irq = false, debug_ext = false, debug_nexus = false;  ///< pulses
     bool bus_others = false;                                         ///< others ask for the bus
-    std::span<const Item> items{};                                   ///< borrowed for the call
+    std::span<const EonceItem> items{};                              ///< borrowed for the call
     /// How often each event happened; of durations 0 or 1. In run(): totals. Those of is_own() are ignored.
     std::array<std::uint64_t, event_wires> wire{};
 
