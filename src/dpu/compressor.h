@@ -5,6 +5,7 @@
 
 #include "waymark/dpu/codec.h"
 #include "waymark/dpu/config.h"
+#include "waymark/dpu/model.h"
 #include "waymark/dpu/packet.h"
 
 namespace waymark::dpu {
@@ -16,7 +17,7 @@ public:
         enum class Kind : std::uint8_t { none, short_loop, long_loop, soft } kind = Kind::none;
         std::uint32_t src{}, dst{}, reps{};
         Context context;
-        bool matches = false;  ///< id_match of it
+        CoreContext core;  ///< what it stands for
     };
 
     [[nodiscard]] bool pending() const { return loop_.kind != Loop::Kind::none; }
@@ -32,8 +33,8 @@ public:
     }
     [[nodiscard]] bool full() const { return loop_.reps == counter_mask; }
     /// Precondition: nothing pending.
-    void begin(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context, bool matches) {
-        loop_ = {kind, src, dst, 1, context, matches};
+    void begin(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context, const CoreContext& core) {
+        loop_ = {kind, src, dst, 1, context, core};
     }
     /// What is pending, to be written; nothing is behind it.
     Loop take() {

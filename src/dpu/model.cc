@@ -9,6 +9,7 @@
 
 #include "compressor.h"
 #include "counter_logic.h"
+#include "nexus_port.h"
 #include "trace_buffer.h"
 #include "waymark/dpu/encoder.h"
 #include "waymark/dpu/packet.h"
@@ -175,6 +176,7 @@ private:
 
     // Trace information logic and switches (5.2, 5.3).
     void trace_item(const EonceItem& item);
+    void nexus_item(const EonceItem& item);
     void trace_raw(const EonceItem& item);
     void compress(const EonceItem& item);
     void flush_compressor();
@@ -192,12 +194,13 @@ private:
     }
     bool refused(std::uint32_t pc, std::string_view what);
     template <class Make>
-    void sample(bool matches, Make&& make);
+    void sample(const CoreContext& context, std::optional<ItemKind> kind, Make&& make);
 
     // Trace write management (5.5, 5.6).
-    /// `matches`: id_match of the context that the entry shows.
+    /// `context`: in force behind the entry. `kind`: of the item it tells of, for pairs.
     template <class E>
-    bool emit(const E& entry, bool matches = false);
+    bool emit(const E& entry, const CoreContext& context, std::optional<ItemKind> kind = {});
+    void mirror(const Entry& entry, const CoreContext& context, std::optional<ItemKind> kind = {});
     void lose();
     void closing();
     bool make_room(std::size_t words);
@@ -227,6 +230,7 @@ private:
     Counters shadow_{};
     TraceWriteBuffer buffer_;
     Compressor compressor_;
+    NexusPort nexus_;
     Format format_;
     std::vector<Write> writes_;
     CycleOutput output_;
@@ -290,6 +294,8 @@ void Model::Unit::whole_cycle(const CycleInput& in) {
     bus(in.bus_others);  // 7
     const Phase before = phase_;
     advance_phase();
+    nexus_.drain(output_.nexus, 1);
+    counts_.nexus_lost = nexus_.lost();
     outputs(in);  // 8
     last_context_ = in.ctx;
     last_match_ = match_;
@@ -406,6 +412,13 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
             format_ = config_.format(next);
             context_due_ = shows_context();
             last_switch_ = shown_ = shown_as(in.ctx);
+            if (next.nexus_mode() != NexusMode::off && next.tmode < trace_modes) {
+                const bool raw = next.nexus_mode() == NexusMode::raw;
+                const EonceSetup& e = config_.eonce;
+                nexus_.open(raw ? TraceMode::eonce_raw : next.mode(),
+                            (raw || in_eonce_mode()) && e.tchof && e.tint && e.tloop, config_.choices, in.ctx,
+                            counters_.values());
+            }
             periods_.push_back({cycle_, to_value(registers_.tw), to_value(next), in.ctx, counters_.values()});
             if (next.tmode < trace_modes)
                 if (std::string missing = config_.eonce.missing(next.mode()); !missing.empty())
@@ -413,6 +426,7 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
         }
     } else if (old.en && !next.en) {
         phase_ = phase_ == Phase::held ? Phase::off : Phase::close;
+        if (phase_ == Phase::off) nexus_.close();
         flushed_ = false;
     }
     if (phase_ == Phase::run && next.tmpdis) {
@@ -510,8 +524,8 @@ void Model::Unit::counter_event(unsigned i) {
 
 /// What counts while nothing changes: of the unit's own events, only those of the clock do.
 void Model::Unit::plan(const CycleInput& in) {
-    plain_ = now_ == in.ctx && low_ == 0 && high_ == 0 && lost_now_ == 0 && !(context_due_ && phase_ == Phase::run) &&
-             !flushing() && request() == TraceWriteBuffer::Request::none;
+    plain_ = now_ == in.ctx && nexus_.idle() && low_ == 0 && high_ == 0 && lost_now_ == 0 &&
+             !(context_due_ && phase_ == Phase::run) && !flushing() && request() == TraceWriteBuffer::Request::none;
     planned_count_ = 0;
     if (!plain_) return;
     for (unsigned i = 0; i < counter_count; ++i) {
@@ -546,28 +560,41 @@ void Model::Unit::count_plain(const CycleInput& in) {
 
 void Model::Unit::entries(const CycleInput& in) {
     now_ = in.ctx;
+    const bool raw = nexus_.open() && registers_.tc.nexus_mode() == NexusMode::raw && phase_ == Phase::run;
+    if (raw) nexus_.owner(now_);
     if (compressor_.pending() && compressor_.context() != shown_as(now_)) flush_compressor();
     for (const EonceItem& item : in.items) {
-        if (phase_ == Phase::run) trace_item(item);
+        if (phase_ == Phase::run) {
+            if (nexus_.open()) nexus_item(item);
+            trace_item(item);
+        }
         now_ = item.after;
         if (compressor_.pending() && compressor_.context() != shown_as(now_)) flush_compressor();
     }
     if (std::exchange(sample_queued_, false)) {
         flush_compressor();
-        sample(id_match(now_), [&] { return Sample{shown_as(now_), shadow_}; });
+        sample(now_, {}, [&] { return Sample{shown_as(now_), shadow_}; });
     }
     for (const std::uint32_t datum : user_data_) {
         flush_compressor();
         if (format_.mode == TraceMode::user_raw)
-            emit(UserRaw{datum});
+            emit(UserRaw{datum}, now_);
         else
-            emit(UserData{shown_as(now_), datum}, id_match(now_));
+            emit(UserData{shown_as(now_), datum}, now_);
     }
     user_data_.clear();
     if (phase_ == Phase::run)
         context_entry_if_due();
     else if (flushing())
         closing();
+}
+
+/// Watchpoints; and under NXMODE 10 every item, as the EOnCE passes it. An address in the unit's own page is reported
+/// where it is traced.
+void Model::Unit::nexus_item(const EonceItem& item) {
+    if (item.kind == ItemKind::edca) nexus_.watchpoint(item.channel % 6U);
+    if (registers_.tc.nexus_mode() != NexusMode::raw || item.kind == ItemKind::exec_set) return;
+    if (config_.eonce.passes(item.kind)) nexus_.item(item);
 }
 
 void Model::Unit::trace_item(const EonceItem& item) {
@@ -577,7 +604,6 @@ void Model::Unit::trace_item(const EonceItem& item) {
     if (*format_.mode == TraceMode::edca5 ? !edca5 : !config_.eonce.passes(item.kind)) return;
     if (tc.idflt && !id_match(now_) && !id_match(item.after)) return;
     const Context after = shown_as(item.after);
-    const bool matches = id_match(item.after);
     const bool interrupts = item.kind == ItemKind::interrupt || item.kind == ItemKind::rte;
     const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
     switch (*format_.mode) {
@@ -587,12 +613,12 @@ void Model::Unit::trace_item(const EonceItem& item) {
             if (!interrupts || after == last_switch_) return;
             last_switch_ = after;
             if (refused(src, "source") || refused(dst, "destination")) return;
-            return sample(matches, [&] { return TaskSwitch{src, dst, shadow_, after}; });
+            return sample(item.after, item.kind, [&] { return TaskSwitch{src, dst, shadow_, after}; });
         case TraceMode::flow:
             if (!interrupts && item.kind != ItemKind::call && item.kind != ItemKind::ret) return;
             if (refused(src, "source") || refused(dst, "destination")) return;
-            return sample(matches, [&] { return Flow{src, dst, shadow_, after}; });
-        case TraceMode::edca5: return sample(matches, [&] { return Sample{after, shadow_}; });
+            return sample(item.after, item.kind, [&] { return Flow{src, dst, shadow_, after}; });
+        case TraceMode::edca5: return sample(item.after, item.kind, [&] { return Sample{after, shadow_}; });
         case TraceMode::sw_sample:
         case TraceMode::user:
         case TraceMode::user_raw: return;
@@ -601,13 +627,13 @@ void Model::Unit::trace_item(const EonceItem& item) {
 
 /// A trigger: the shadow registers load, unless an entry still leaves them (5.2).
 template <class Make>
-void Model::Unit::sample(bool matches, Make&& make) {
+void Model::Unit::sample(const CoreContext& context, std::optional<ItemKind> kind, Make&& make) {
     if (cycle_ < shadow_busy_until_) return lose();
     capture(all_counters);
     ++counts_.triggers;
     const std::uint32_t rate = config_.choices.drain_words_per_cycle;
     const auto entry = make();
-    if (emit(entry, matches) && rate != 0) shadow_busy_until_ = cycle_ + (entry.info.words + rate - 1) / rate;
+    if (emit(entry, context, kind) && rate != 0) shadow_busy_until_ = cycle_ + (entry.info.words + rate - 1) / rate;
 }
 
 /// 6.2: no program counter lies in the page of the flags.
@@ -631,9 +657,9 @@ void Model::Unit::trace_raw(const EonceItem& item) {
     if (one || item.kind == ItemKind::loop_long) context_entry_if_due();
     if (refused(src, "source") || (!one && refused(dst, "destination"))) return;
     if (one)
-        emit(RawPc{src, counters});
+        emit(RawPc{src, counters}, item.after, item.kind);
     else
-        emit(RawPair{src, dst, counters});
+        emit(RawPair{src, dst, counters}, item.after, item.kind);
 }
 
 void Model::Unit::compress(const EonceItem& item) {
@@ -651,11 +677,11 @@ void Model::Unit::compress(const EonceItem& item) {
         context_entry_if_due();
     if (refused(src, "source") || (!pc && refused(second, "destination"))) return;
     if (pc)
-        emit(CompressedPc{src, after}, id_match(item.after));
+        emit(CompressedPc{src, after}, item.after, item.kind);
     else if (kind == Compressor::Loop::Kind::none)
-        emit(CompressedFlow{src, dst, after}, id_match(item.after));
+        emit(CompressedFlow{src, dst, after}, item.after, item.kind);
     else
-        compressor_.begin(kind, src, second, after, id_match(item.after));
+        compressor_.begin(kind, src, second, after, item.after);
 }
 
 void Model::Unit::flush_compressor() {
@@ -663,11 +689,11 @@ void Model::Unit::flush_compressor() {
     const Compressor::Loop loop = compressor_.take();
     using Kind = Compressor::Loop::Kind;
     if (loop.kind == Kind::short_loop)
-        emit(ShortLoop{loop.context.id, loop.src, loop.reps});
+        emit(ShortLoop{loop.context.id, loop.src, loop.reps}, loop.core);
     else if (loop.kind == Kind::long_loop || loop.reps > 1)
-        emit(LongLoop{loop.context.id, loop.src, loop.reps});
+        emit(LongLoop{loop.context.id, loop.src, loop.reps}, loop.core);
     else
-        emit(CompressedFlow{loop.src, loop.dst, loop.context}, loop.matches);
+        emit(CompressedFlow{loop.src, loop.dst, loop.context}, loop.core, ItemKind::cof);
 }
 
 /// 5.3: the context in force is shown where nothing else has shown it.
@@ -683,7 +709,7 @@ void Model::Unit::context_entry_if_due() {
     flush_compressor();
     if (!due()) return;
     context_due_ = false;
-    if (!emit(ContextEntry{now}, id_match(now_))) {
+    if (!emit(ContextEntry{now}, now_)) {
         // A gap entry will ask for it again.
         shown_ = now;
         shown_matches_ = id_match(now_);
@@ -695,21 +721,27 @@ void Model::Unit::context_entry_if_due() {
 
 /// Switch 2 → buffer. An entry is accepted whole or not at all (5.5).
 template <class E>
-bool Model::Unit::emit(const E& entry, bool matches) {
+bool Model::Unit::emit(const E& entry, const CoreContext& context, std::optional<ItemKind> kind) {
     const bool gap = gap_waits();
     words_.clear();
     if (gap) WM_CHECK(encode(words_, GapEntry{lost_}, format_));
     WM_CHECK(encode(words_, entry, format_));
-    if (!buffer_.fits(words_.size()) && !make_room(words_.size())) {
-        lose();
-        return false;
+    if (registers_.tc.nexus_mode() != NexusMode::only) {
+        if (!buffer_.fits(words_.size()) && !make_room(words_.size())) {
+            lose();
+            return false;
+        }
+        buffer_.put(words_);
+        counts_.words += words_.size();
     }
-    buffer_.put(words_);
-    counts_.words += words_.size();
     ++counts_.entries;
     if constexpr (requires { entry.context; }) {
         shown_ = entry.context;
-        shown_matches_ = matches;
+        shown_matches_ = id_match(context);
+    }
+    if (nexus_.open()) {
+        if (gap) mirror(GapEntry{lost_}, context);
+        mirror(entry, context, kind);
     }
     if (gap) {
         ++counts_.gaps;
@@ -717,6 +749,12 @@ bool Model::Unit::emit(const E& entry, bool matches) {
         context_due_ = shows_context();
     }
     return true;
+}
+
+/// What goes to the buffer goes to the Nexus interface too (NXMODE 01, 11); execution sets do not.
+void Model::Unit::mirror(const Entry& entry, const CoreContext& context, std::optional<ItemKind> kind) {
+    if (registers_.tc.nexus_mode() == NexusMode::raw || kind == ItemKind::exec_set) return;
+    nexus_.entry(entry, context, kind ? std::optional(NexusPort::branch_type(*kind)) : std::nullopt);
 }
 
 void Model::Unit::lose() {
@@ -735,9 +773,12 @@ void Model::Unit::closing() {
     if (gap_waits()) {
         words_.clear();
         WM_CHECK(encode(words_, GapEntry{lost_}, format_));
-        if (!buffer_.fits(words_.size()) && !make_room(words_.size())) return;
-        buffer_.put(words_);
-        counts_.words += words_.size();
+        if (registers_.tc.nexus_mode() != NexusMode::only) {
+            if (!buffer_.fits(words_.size()) && !make_room(words_.size())) return;
+            buffer_.put(words_);
+            counts_.words += words_.size();
+        }
+        if (nexus_.open()) mirror(GapEntry{lost_}, now_);
         ++counts_.gaps;
         lost_ = 0;
         context_due_ = shows_context();
@@ -749,6 +790,7 @@ void Model::Unit::closing() {
         buffer_.put(words_);
         counts_.words += missing;
     }
+    if (phase_ == Phase::close) nexus_.close();
 }
 
 // ---- 7: the bus
@@ -897,6 +939,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         entries(in);
         bus(in.bus_others);
         advance_phase();
+        nexus_.drain(output_.nexus, 1);
         ++cycle_;
         if (phase_ != before || (context_due_ && phase_ == Phase::run)) continue;
 
@@ -911,6 +954,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         collect();
         if (asked == TraceWriteBuffer::Request::low) low += alike - 1, low_ = 1;
         if (asked == TraceWriteBuffer::Request::high) high += alike - 1, high_ = 1;
+        nexus_.drain(output_.nexus, alike);
         cycle_ += alike;
         before = phase_;
     }
@@ -922,6 +966,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         if (c.event == EventWire::trace_lost) totals[i] = lost;
         WM_CHECK(!counters_.count(i, totals[i]));
     }
+    counts_.nexus_lost = nexus_.lost();
     outputs(in);
     last_context_ = in.ctx;
     last_match_ = match;

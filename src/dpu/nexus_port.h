@@ -1,0 +1,105 @@
+/// The Nexus interface behind switch 2: a queue of its own, so that what leaves slowly here never delays the trace
+/// buffer (docs/spec/dpu.md, sections 5.8 and 11.3).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "waymark/dpu/model.h"
+#include "waymark/dpu/nexus.h"
+
+namespace waymark::dpu {
+
+class NexusPort {
+public:
+    /// Tracing was enabled: messages from here on.
+    void open(TraceMode mode, bool flow_complete, const ModelChoices& choices, const CoreContext& context,
+              const Counters& counters) {
+        queue_bytes_ = choices.nexus_queue_bytes;
+        bytes_per_cycle_ = choices.nexus_bytes_per_cycle;
+        mode_ = mode;
+        overrun_ = 0;
+        mapper_.emplace(made_, mode, flow_complete, std::uint8_t{0}, counters);
+        tell([&] { mapper_->enabled(process(context)); });
+    }
+    [[nodiscard]] bool open() const { return mapper_.has_value(); }
+    void close() {
+        if (!open()) return;
+        tell([&] { mapper_->disabled(); });
+        mapper_.reset();
+    }
+
+    void entry(const Entry& entry, const CoreContext& context, std::optional<nexus::BranchType> type = {}) {
+        tell([&] { mapper_->entry(entry, process(context), type); });
+    }
+    /// An item as it is, whatever the trace buffer is given.
+    void item(const EonceItem& item) {
+        const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
+        const bool pc = item.kind == ItemKind::mark;
+        tell([&] {
+            if (pc)
+                mapper_->entry(RawPc{src, {}}, process(item.after));
+            else
+                mapper_->pair(src, dst, branch_type(item.kind));
+            mapper_->owner(process(item.after));
+        });
+    }
+    void owner(const CoreContext& context) {
+        tell([&] { mapper_->owner(process(context)); });
+    }
+    void watchpoint(unsigned channel) {
+        tell([&] { mapper_->watchpoint(1U << channel); }, nexus::ErrorMessage::watchpoint);
+    }
+
+    /// So many cycles pass: bytes leave.
+    void drain(std::vector<std::uint8_t>& out, std::uint64_t cycles) {
+        if (queue_.empty()) return;
+        const std::uint64_t most =
+            bytes_per_cycle_ == 0 ? 0 : std::min<std::uint64_t>(queue_.size(), cycles) * bytes_per_cycle_;
+        const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(queue_.size(), most));
+        out.insert(out.end(), queue_.begin(), end);
+        queue_.erase(queue_.begin(), end);
+    }
+    [[nodiscard]] bool idle() const { return queue_.empty(); }
+    /// Times that something found no room.
+    [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+    /// A return from an exception is told as the exception was.
+    [[nodiscard]] static nexus::BranchType branch_type(ItemKind kind) {
+        switch (kind) {
+            case ItemKind::interrupt:
+            case ItemKind::rte: return nexus::BranchType::exception;
+            case ItemKind::loop_short:
+            case ItemKind::loop_long: return nexus::BranchType::hardware_loop;
+            default: return nexus::BranchType::indirect;
+        }
+    }
+
+private:
+    [[nodiscard]] static nexus::Process process(const CoreContext& c) { return {c.supervisor, c.pid, c.did}; }
+
+    /// Messages go whole into the queue or not at all; behind an overrun an error message comes first.
+    template <class F>
+    void tell(F&& f, std::uint32_t other_classes = 0) {
+        made_.clear();
+        if (overrun_ != 0) mapper_->lost(overrun_);
+        f();
+        if (queue_.size() + made_.size() > queue_bytes_) {
+            overrun_ |= nexus::lost_classes(mode_) | other_classes;
+            ++lost_;
+            return;
+        }
+        overrun_ = 0;
+        queue_.insert(queue_.end(), made_.begin(), made_.end());
+    }
+
+    std::vector<std::uint8_t> made_, queue_;
+    std::optional<nexus::Mapper> mapper_;
+    TraceMode mode_{};
+    std::uint32_t queue_bytes_ = 0, bytes_per_cycle_ = 0, overrun_ = 0;
+    std::uint64_t lost_ = 0;
+};
+
+}  // namespace waymark::dpu
