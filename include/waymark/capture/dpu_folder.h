@@ -1,0 +1,101 @@
+/// Capture folders of a Debug and Profiling Unit: dpu.ini and the binary files it names (docs/spec/dpu.md, 7.5). What
+/// the words of the trace mean is not known here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waymark/capture/capture.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/core/result.h"
+
+namespace waymark::capture {
+
+/// Privilege and both task IDs.
+struct DpuContext {
+    bool supervisor = false;
+    std::uint8_t pid{}, did{};
+    friend bool operator==(const DpuContext&, const DpuContext&) = default;
+};
+
+/// Tracing was enabled again.
+struct DpuPeriod {
+    std::uint32_t dp_tw{}, dp_tc{};  ///< at that time
+    std::optional<DpuContext> context{};
+    std::optional<std::uint64_t> lines_written{};  ///< before it
+    friend bool operator==(const DpuPeriod&, const DpuPeriod&) = default;
+};
+
+/// A piece of a program in the addresses of the trace: 64-bit guests have windows of 32 bits.
+struct DpuWindow {
+    std::uint64_t guest{}, bytes{};
+    std::uint32_t window{};
+    friend bool operator==(const DpuWindow&, const DpuWindow&) = default;
+};
+
+/// A name for an address of the trace that no program has, such as an entry of the operating system.
+struct DpuSymbol {
+    std::uint32_t address{};
+    std::string name;
+    friend bool operator==(const DpuSymbol&, const DpuSymbol&) = default;
+};
+
+struct DpuCapture {
+    using Values = std::array<std::uint32_t, 6>;  ///< of the counters A0 to B2
+
+    std::filesystem::path path{};  ///< of dpu.ini
+    std::string layout{};          ///< of flags, entries and event sets: `WL-1`
+    std::uint32_t dpu_base = 0xfff0a000;
+    bool little_endian = false;                ///< order of the bytes of a word in memory
+    std::filesystem::path buffer{};            ///< the virtual trace buffer from DP_TSA to DP_TEA + 31, or what a
+                                               ///< peripheral received in single address mode
+    std::filesystem::path nexus{};             ///< messages of the Nexus interface; empty: none
+    std::vector<Register> registers{};         ///< as read after the stop: `DP_CR` to `DP_TW`
+    std::optional<Values> initial{}, final{};  ///< counters at enable and at the stop
+    std::optional<DpuContext> initial_context{};
+    std::optional<std::uint64_t> lines_written{};             ///< since the first enable
+    std::optional<std::vector<std::string>> eonce_classes{};  ///< of TCHOF, TINT, …: those that were on
+    std::optional<std::uint8_t> eonce_counters{};             ///< c: words the EOnCE appended, 0 to 2
+    std::vector<DpuPeriod> periods{};                         ///< after the first
+    std::optional<std::vector<std::string>> driven{};         ///< event wires that were really connected
+    std::vector<std::filesystem::path> images{};              ///< programs
+    std::vector<DpuWindow> windows{};
+    std::vector<DpuSymbol> symbols{};
+    std::vector<std::pair<std::string, std::string>> parameters{};  ///< of whatever stood in for the core
+    std::vector<Problem> problems{};  ///< what was wrong or is missing, and what follows from it
+
+    [[nodiscard]] const Register* find_register(std::string_view name) const {
+        return capture::find_register(registers, name);
+    }
+    friend bool operator==(const DpuCapture&, const DpuCapture&) = default;
+};
+
+/// The name of the file that makes a folder such a capture.
+inline constexpr std::string_view dpu_ini = "dpu.ini";
+/// `path` is a folder with a dpu.ini, or such a file.
+[[nodiscard]] bool is_dpu_folder(const std::filesystem::path& path);
+
+/// Reads dpu.ini. `path` is the folder or the file. Whatever can be read is; the rest is a sentence in
+/// `DpuCapture::problems`, which also names what is missing and what cannot be told without it. Binary files are not
+/// opened, only measured: one that is cut is a problem, and what there is of it can be read.
+/// Errors:
+/// - `not_found`: no such folder, no dpu.ini in it, or no buffer and no Nexus file where it says;
+/// - `unreadable`: the operating system refused;
+/// - `bad_format`: no section [dpu], or it names no layout, or neither buffer nor nexus;
+/// - `unsupported`: dpu.ini is of another version, or longer than `max_ini_bytes`.
+[[nodiscard]] Result<DpuCapture> read_dpu_folder(const std::filesystem::path& path);
+/// The same with other files; `ini` is the path of dpu.ini as `files` knows it.
+[[nodiscard]] Result<DpuCapture> read_dpu_folder(const std::filesystem::path& ini, const FileAccess& files);
+
+/// Writes dpu.ini into `folder`, which is created; the caller writes the binary files. Paths inside `folder` are
+/// written relative to it. Reading it again gives an equal capture, apart from `path` and `problems`. Errors: `usage`:
+/// a name, path or text that the format cannot hold (`;`, `#`, line breaks, and in lists commas); `unreadable`: the
+/// file cannot be written.
+[[nodiscard]] Status write_dpu_folder(const DpuCapture& capture, const std::filesystem::path& folder);
+
+}  // namespace waymark::capture

@@ -1,0 +1,500 @@
+#include "waymark/capture/dpu_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "ini.h"
+#include "text.h"
+#include "waymark/capture/byte_stream.h"
+
+namespace waymark::capture {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 6> counters{"A0", "A1", "A2", "B0", "B1", "B2"};
+constexpr std::uint64_t line_bytes = 32;
+// No real capture comes near.
+constexpr std::size_t most_items = 65536;
+
+class DiskAccess final : public FileAccess {
+public:
+    [[nodiscard]] Result<std::string> text(const fs::path& path, std::uint64_t limit) const override {
+        auto stream = open_bytes(path);
+        if (!stream) return std::move(stream.error());
+        auto bytes = read_all(**stream, limit);
+        if (bytes) return std::string(bytes->begin(), bytes->end());
+        if (bytes.error().code != Errc::unsupported) return std::move(bytes.error());
+        return Error{Errc::unsupported, fmt::format("{}: is longer than {} bytes, so it is no dpu.ini; name the folder "
+                                                    "of a DPU capture",
+                                                    path.string(), limit)};
+    }
+    [[nodiscard]] Result<std::uint64_t> size(const fs::path& path) const override {
+        std::error_code failure;
+        const fs::file_status status = fs::status(path, failure);
+        if (status.type() == fs::file_type::not_found) return Error{Errc::not_found, "there is no such file"};
+        if (failure) return Error{Errc::unreadable, failure.message()};
+        if (status.type() == fs::file_type::directory) return Error{Errc::unreadable, "it is a folder"};
+        const std::uint64_t bytes = fs::file_size(path, failure);
+        if (failure) return Error{Errc::unreadable, failure.message()};
+        return bytes;
+    }
+};
+
+std::optional<DpuContext> context_of(std::string_view text) {
+    const auto parts = text::split(text, ',');
+    if (parts.size() != 3) return std::nullopt;
+    const bool user = text::equal_ignoring_case(parts[0], "user");
+    if (!user && !text::equal_ignoring_case(parts[0], "supervisor")) return std::nullopt;
+    const auto pid = text::number(parts[1]), did = text::number(parts[2]);
+    if (!pid || !did || *pid > 0xff || *did > 0xff) return std::nullopt;
+    return DpuContext{!user, static_cast<std::uint8_t>(*pid), static_cast<std::uint8_t>(*did)};
+}
+std::string to_text(const DpuContext& c) {
+    return fmt::format("{},{},{}", c.supervisor ? "supervisor" : "user", c.pid, c.did);
+}
+
+class Reader {
+public:
+    Reader(fs::path ini, const FileAccess& files) : files_(files), folder_(ini.parent_path()) {
+        capture_.path = std::move(ini);
+    }
+
+    Result<DpuCapture> read() {
+        WM_ASSIGN_OR_RETURN(const std::string text, files_.text(capture_.path, max_ini_bytes));
+        const Ini ini(capture_.path, text, problems_);
+        WM_RETURN_IF_ERROR(read_head(ini));
+        read_registers(ini);
+        capture_.initial = read_values(ini, "initial");
+        capture_.final = read_values(ini, "final");
+        read_rest(ini);
+        WM_RETURN_IF_ERROR(check_files());
+        name_missing();
+        capture_.problems = problems_.take();
+        return std::move(capture_);
+    }
+
+private:
+    void problem(unsigned line, std::string message) { problems_.add(capture_.path, line, std::move(message)); }
+
+    /// A number of a key that may stand once. Absent, or a problem: nothing.
+    std::optional<std::uint64_t> number(const Ini& ini, const IniSection& section, std::string_view key,
+                                        std::uint64_t most) {
+        const IniEntry* entry = ini.single(section, key, problems_);
+        if (entry == nullptr) return std::nullopt;
+        const auto value = text::number(entry->value);
+        if (value && *value <= most) return value;
+        problem(entry->line, fmt::format("'{}' of key '{}' is no number from 0 to {:#x}; it was ignored. Mend it.",
+                                         entry->value, key, most));
+        return std::nullopt;
+    }
+
+    Status read_head(const Ini& ini) {
+        const std::string where = capture_.path.string();
+        const IniSection* head = ini.section("dpu");
+        if (head == nullptr)
+            return Error{Errc::bad_format, fmt::format("{}: has no section [dpu], so it describes no DPU capture; name "
+                                                       "the folder of one, such as `waymark record --unit dpu` writes",
+                                                       where)};
+        const auto version = number(ini, *head, "version", 0xffff);
+        if (version && *version != 1)
+            return Error{Errc::unsupported, fmt::format("{}: is of version {}, but this Waymark reads version 1; use a "
+                                                        "newer one",
+                                                        where, *version)};
+        if (!version) problem(head->line, "Section [dpu] has no version; it is read as version 1. Add 'version=1'.");
+        const IniEntry* layout = ini.single(*head, "layout", problems_);
+        if (layout == nullptr || layout->value.empty())
+            return Error{Errc::bad_format,
+                         fmt::format("{}: does not name the layout of its words; add 'layout=WL-1' to "
+                                     "[dpu] if Waymark made it",
+                                     where)};
+        capture_.layout = layout->value;
+        if (const auto base = number(ini, *head, "dpu_base", 0xffffffff)) {
+            if (*base % 4096 != 0)
+                problem(head->line,
+                        fmt::format("dpu_base {:#x} is not aligned to 4096 bytes, as every base is; {:#x} was "
+                                    "taken. Mend it.",
+                                    *base, *base & ~std::uint64_t{4095}));
+            capture_.dpu_base = static_cast<std::uint32_t>(*base & ~std::uint64_t{4095});
+        }
+        if (const IniEntry* order = ini.single(*head, "byte_order", problems_)) {
+            capture_.little_endian = text::equal_ignoring_case(order->value, "little");
+            if (!capture_.little_endian && !text::equal_ignoring_case(order->value, "big"))
+                problem(order->line,
+                        fmt::format("byte_order is '{}', but 'big' or 'little' was expected; big was taken. "
+                                    "Mend it.",
+                                    order->value));
+        }
+        capture_.lines_written = number(ini, *head, "lines_written", ~std::uint64_t{0});
+        capture_.buffer = file(ini, *head, "buffer");
+        capture_.nexus = file(ini, *head, "nexus");
+        if (capture_.buffer.empty() && capture_.nexus.empty())
+            return Error{Errc::bad_format, fmt::format("{}: names no trace; add 'buffer=FILE' with the contents of the "
+                                                       "virtual trace buffer, or 'nexus=FILE', to [dpu]",
+                                                       where)};
+        unknown_keys(*head, {"version", "layout", "dpu_base", "byte_order", "lines_written", "buffer", "nexus"});
+        return Nothing{};
+    }
+
+    fs::path file(const Ini& ini, const IniSection& section, std::string_view key) {
+        const IniEntry* entry = ini.single(section, key, problems_);
+        return entry == nullptr || entry->value.empty() ? fs::path() : resolve(*entry);
+    }
+    fs::path resolve(const IniEntry& entry) {
+        const fs::path relative(entry.value);
+        const fs::path normal = relative.lexically_normal();
+        if (relative.is_absolute() || (!normal.empty() && *normal.begin() == ".."))
+            problem(entry.line, fmt::format("'{}' lies outside the capture folder. It is read, but is lost when the "
+                                            "folder is copied; move it into the folder.",
+                                            entry.value));
+        return folder_ / relative;
+    }
+
+    void unknown_keys(const IniSection& section, const std::vector<std::string_view>& known) {
+        for (const IniEntry& entry : section.entries)
+            if (std::none_of(known.begin(), known.end(),
+                             [&](std::string_view key) { return text::equal_ignoring_case(key, entry.key); }))
+                problem(entry.line, fmt::format("Section [{}] has no key '{}'; it was ignored.{}", section.name,
+                                                entry.key, problems_.suggestion(capture_.path, entry.key, known)));
+    }
+
+    void read_registers(const Ini& ini) {
+        const IniSection* section = ini.section("registers");
+        if (section == nullptr) return;
+        for (const IniEntry& entry : section->entries) {
+            const auto value = text::number(entry.value);
+            if (!value || *value > 0xffffffff)
+                problem(entry.line, fmt::format("'{}' is no value of 32 bits; register {} was left out. Mend it.",
+                                                entry.value, entry.key));
+            else if (capture_.find_register(entry.key) != nullptr)
+                problem(entry.line, fmt::format("Register {} appears again; the first counts. Remove one.", entry.key));
+            else if (capture_.registers.size() < most_items)
+                capture_.registers.push_back({entry.key, *value});
+        }
+    }
+
+    std::optional<DpuCapture::Values> read_values(const Ini& ini, std::string_view name) {
+        const IniSection* section = ini.section(name);
+        if (section == nullptr) return std::nullopt;
+        DpuCapture::Values values{};
+        unsigned found = 0;
+        for (std::size_t i = 0; i < counters.size(); ++i)
+            if (const auto value = number(ini, *section, counters[i], 0x7fffffff)) {
+                values[i] = static_cast<std::uint32_t>(*value);
+                ++found;
+            }
+        if (name == "initial")
+            if (const IniEntry* entry = ini.single(*section, "context", problems_)) {
+                capture_.initial_context = context_of(entry->value);
+                if (!capture_.initial_context) bad_context(*entry);
+            }
+        std::vector<std::string_view> known(counters.begin(), counters.end());
+        if (name == "initial") known.emplace_back("context");
+        unknown_keys(*section, known);
+        if (found == counters.size()) return values;
+        if (found != 0)
+            problem(section->line,
+                    fmt::format("Section [{}] gives {} of 6 counters; it was ignored. Give A0 to B2, with "
+                                "31 bits each.",
+                                name, found));
+        return std::nullopt;
+    }
+
+    void bad_context(const IniEntry& entry) {
+        problem(entry.line, fmt::format("'{}' is no context; it was ignored. Write privilege, PID and DID: 'user,5,5'.",
+                                        entry.value));
+    }
+
+    std::vector<std::string> list(const IniEntry& entry) {
+        std::vector<std::string> out;
+        if (entry.value.empty()) return out;
+        for (const std::string_view part : text::split(entry.value, ','))
+            if (!part.empty() && out.size() < most_items) out.emplace_back(part);
+        return out;
+    }
+
+    void read_rest(const Ini& ini) {
+        if (const IniSection* eonce = ini.section("eonce")) {
+            if (const IniEntry* classes = ini.single(*eonce, "classes", problems_))
+                capture_.eonce_classes = list(*classes);
+            if (const auto c = number(ini, *eonce, "counters", 2))
+                capture_.eonce_counters = static_cast<std::uint8_t>(*c);
+            unknown_keys(*eonce, {"classes", "counters"});
+        }
+        if (const IniSection* events = ini.section("events")) {
+            if (const IniEntry* driven = ini.single(*events, "driven", problems_)) capture_.driven = list(*driven);
+            unknown_keys(*events, {"driven"});
+        }
+        if (const IniSection* images = ini.section("images"))
+            for (const IniEntry& entry : images->entries)
+                if (capture_.images.size() < most_items) capture_.images.push_back(resolve(entry));
+        if (const IniSection* map = ini.section("address_map"))
+            for (const IniEntry& entry : map->entries) read_window(entry);
+        if (const IniSection* symbols = ini.section("symbols"))
+            for (const IniEntry& entry : symbols->entries) {
+                const auto address = text::number(entry.key);
+                if (address && *address <= 0xffffffff && capture_.symbols.size() < most_items)
+                    capture_.symbols.push_back({static_cast<std::uint32_t>(*address), entry.value});
+                else
+                    problem(entry.line,
+                            fmt::format("'{}' is no address of 32 bits; its name was ignored. Mend it.", entry.key));
+            }
+        if (const IniSection* parameters = ini.section("parameters"))
+            for (const IniEntry& entry : parameters->entries)
+                if (capture_.parameters.size() < most_items) capture_.parameters.emplace_back(entry.key, entry.value);
+        for (const IniSection& section : ini.sections()) read_section(ini, section);
+    }
+
+    void read_window(const IniEntry& entry) {
+        const auto guest = text::number(entry.key);
+        const auto parts = text::split(entry.value, ',');
+        const auto bytes = parts.size() == 2 ? text::number(parts[0]) : std::nullopt;
+        const auto window = parts.size() == 2 ? text::number(parts[1]) : std::nullopt;
+        if (guest && bytes && window && *window <= 0xffffffff && capture_.windows.size() < most_items)
+            capture_.windows.push_back({*guest, *bytes, static_cast<std::uint32_t>(*window)});
+        else
+            problem(entry.line,
+                    fmt::format("'{}={}' is no window; it was ignored. Write guest address = bytes, address "
+                                "in the trace.",
+                                entry.key, entry.value));
+    }
+
+    void read_section(const Ini& ini, const IniSection& section) {
+        const std::vector<std::string_view> known{"dpu",    "registers", "initial",     "final",   "eonce",
+                                                  "events", "images",    "address_map", "symbols", "parameters"};
+        if (text::lower(section.name).starts_with("period")) {
+            DpuPeriod period;
+            const auto tw = number(ini, section, "DP_TW", 0xffffffff), tc = number(ini, section, "DP_TC", 0xffffffff);
+            period.lines_written = number(ini, section, "lines_written", ~std::uint64_t{0});
+            if (const IniEntry* entry = ini.single(section, "context", problems_)) {
+                period.context = context_of(entry->value);
+                if (!period.context) bad_context(*entry);
+            }
+            unknown_keys(section, {"DP_TW", "DP_TC", "context", "lines_written"});
+            if (!tw || !tc)
+                return problem(section.line, fmt::format("Section [{}] needs DP_TW and DP_TC; it was ignored, so trace "
+                                                         "from then on may be misread. Add them.",
+                                                         section.name));
+            period.dp_tw = static_cast<std::uint32_t>(*tw);
+            period.dp_tc = static_cast<std::uint32_t>(*tc);
+            if (capture_.periods.size() < most_items) capture_.periods.push_back(period);
+            return;
+        }
+        if (std::none_of(known.begin(), known.end(),
+                         [&](std::string_view name) { return text::equal_ignoring_case(name, section.name); }))
+            problem(section.line, fmt::format("A DPU capture has no section [{}]; it was ignored.{}", section.name,
+                                              problems_.suggestion(capture_.path, section.name, known)));
+    }
+
+    /// A missing file is an error where it leaves nothing to read; a short one can be read as far as it goes.
+    Status check_files() {
+        std::optional<Error> missing;
+        unsigned left = 0;
+        for (const fs::path* file : {&capture_.buffer, &capture_.nexus}) {
+            if (file->empty()) continue;
+            const auto size = files_.size(*file);
+            if (size) {
+                ++left;
+                if (file == &capture_.buffer) check_buffer(*size);
+                continue;
+            }
+            const std::string why = fmt::format("{}: {}, but {} names it as {}; copy the whole capture folder",
+                                                file->string(), size.error().message, capture_.path.string(),
+                                                file == &capture_.buffer ? "buffer" : "nexus");
+            if (!missing) missing = Error{size.error().code, why};
+            problem(0, why + ".");
+        }
+        if (left == 0) return std::move(*missing);
+        return Nothing{};
+    }
+
+    void check_buffer(std::uint64_t bytes) {
+        const Register *start = capture_.find_register("DP_TSA"), *end = capture_.find_register("DP_TEA");
+        const Register* control = capture_.find_register("DP_TC");
+        const bool single = control != nullptr && (control->value >> 8 & 3U) == 1;
+        if (single || start == nullptr || end == nullptr || end->value < start->value) return;
+        const std::uint64_t expected = end->value - start->value + line_bytes;
+        if (bytes < expected)
+            problem(0,
+                    fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}: it is cut. What there "
+                                "is of it is read; copy the whole of it.",
+                                capture_.buffer.filename().string(), bytes, expected));
+        if (bytes > expected)
+            problem(0,
+                    fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}. The rest was ignored; "
+                                "mend DP_TSA and DP_TEA if it belongs to the trace.",
+                                capture_.buffer.filename().string(), bytes, expected));
+    }
+
+    /// What is not in the capture, and what cannot be told without it.
+    void name_missing() {
+        const auto lacks = [&](bool missing, std::string_view what, std::string_view consequence) {
+            if (missing) problem(0, fmt::format("The capture does not give {}: {}.", what, consequence));
+        };
+        const auto no = [&](std::string_view name) { return capture_.find_register(name) == nullptr; };
+        lacks(no("DP_TC"), "DP_TC", "entries are told apart without the trace mode, and damage is seen less often");
+        lacks(no("DP_SR"), "DP_SR", "the last entry may have been cut and is not trusted");
+        lacks(no("DP_TSA") || no("DP_TEA") || no("DP_TW") || no("DP_MR"), "DP_TSA, DP_TEA, DP_TW and DP_MR",
+              "the buffer is read from its beginning, as if it had not wrapped");
+        lacks(no("DP_TAC") || no("DP_TBC"), "DP_TAC and DP_TBC",
+              "counters are called A0 to B2, not after what they counted");
+        lacks(!capture_.initial, "the initial values of the counters",
+              "what was counted up to the first reading is not known");
+        lacks(!capture_.final, "the final values of the counters",
+              "what was counted after the last reading is not known");
+        lacks(!capture_.initial_context, "the initial context", "whose code ran up to the first entry is not known");
+        lacks(!capture_.driven, "the events that were driven", "a count of 0 may mean that nothing was connected");
+    }
+
+    const FileAccess& files_;
+    fs::path folder_;
+    DpuCapture capture_;
+    ProblemList problems_;
+};
+
+Status check_text(std::string_view what, std::string_view text, std::string_view forbidden = {}) {
+    std::string never = ";#\n\r";
+    never += forbidden;
+    if (text.find_first_of(never) != text.npos || text::trim(text) != text)
+        return Error{
+            Errc::usage,
+            fmt::format("{} '{}' cannot be written to dpu.ini, which has no quoting; choose another", what, text)};
+    return Nothing{};
+}
+
+class Writer {
+public:
+    Writer(const DpuCapture& capture, fs::path folder) : capture_(capture), folder_(std::move(folder)) {}
+
+    Result<std::string> text() const {
+        const DpuCapture& c = capture_;
+        WM_RETURN_IF_ERROR(check_text("layout", c.layout));
+        std::string out = fmt::format("[dpu]\nversion=1\nlayout={}\ndpu_base={:#010x}\nbyte_order={}\n", c.layout,
+                                      c.dpu_base, c.little_endian ? "little" : "big");
+        for (const auto& [key, file] : {std::pair("buffer", &c.buffer), std::pair("nexus", &c.nexus)}) {
+            if (file->empty()) continue;
+            WM_ASSIGN_OR_RETURN(const std::string name, relative(*file));
+            out += fmt::format("{}={}\n", key, name);
+        }
+        if (c.lines_written) out += fmt::format("lines_written={}\n", *c.lines_written);
+        if (!c.registers.empty()) out += "\n[registers]\n";
+        for (const Register& r : c.registers) {
+            WM_RETURN_IF_ERROR(check_text("register", r.name, "=["));
+            out += fmt::format("{}={:#010x}\n", r.name, r.value);
+        }
+        if (c.initial || c.initial_context) out += "\n[initial]\n" + values(c.initial);
+        if (c.initial_context) out += fmt::format("context={}\n", to_text(*c.initial_context));
+        if (c.final) out += "\n[final]\n" + values(c.final);
+        if (c.eonce_classes || c.eonce_counters) out += "\n[eonce]\n";
+        if (c.eonce_classes) {
+            WM_ASSIGN_OR_RETURN(const std::string classes, list("EOnCE class", *c.eonce_classes));
+            out += fmt::format("classes={}\n", classes);
+        }
+        if (c.eonce_counters) out += fmt::format("counters={}\n", *c.eonce_counters);
+        if (c.driven) {
+            WM_ASSIGN_OR_RETURN(const std::string driven, list("event", *c.driven));
+            out += fmt::format("\n[events]\ndriven={}\n", driven);
+        }
+        for (std::size_t i = 0; i < c.periods.size(); ++i) {
+            const DpuPeriod& p = c.periods[i];
+            out += fmt::format("\n[period{}]\nDP_TW={:#010x}\nDP_TC={:#010x}\n", i + 1, p.dp_tw, p.dp_tc);
+            if (p.context) out += fmt::format("context={}\n", to_text(*p.context));
+            if (p.lines_written) out += fmt::format("lines_written={}\n", *p.lines_written);
+        }
+        WM_ASSIGN_OR_RETURN(const std::string rest, programs());
+        return out + rest;
+    }
+
+private:
+    static std::string values(const std::optional<DpuCapture::Values>& values) {
+        std::string out;
+        for (std::size_t i = 0; values && i < counters.size(); ++i)
+            out += fmt::format("{}={:#010x}\n", counters[i], (*values)[i]);
+        return out;
+    }
+    static Result<std::string> list(std::string_view what, const std::vector<std::string>& parts) {
+        for (const std::string& part : parts) WM_RETURN_IF_ERROR(check_text(what, part, ",()"));
+        return fmt::format("{}", fmt::join(parts, ","));
+    }
+    Result<std::string> programs() const {
+        std::string out;
+        if (!capture_.images.empty()) out += "\n[images]\n";
+        for (std::size_t i = 0; i < capture_.images.size(); ++i) {
+            WM_ASSIGN_OR_RETURN(const std::string name, relative(capture_.images[i]));
+            out += fmt::format("image{}={}\n", i, name);
+        }
+        if (!capture_.windows.empty()) out += "\n[address_map]\n";
+        for (const DpuWindow& w : capture_.windows)
+            out += fmt::format("{:#x}={:#x},{:#010x}\n", w.guest, w.bytes, w.window);
+        if (!capture_.symbols.empty()) out += "\n[symbols]\n";
+        for (const DpuSymbol& s : capture_.symbols) {
+            WM_RETURN_IF_ERROR(check_text("symbol", s.name));
+            out += fmt::format("{:#010x}={}\n", s.address, s.name);
+        }
+        if (!capture_.parameters.empty()) out += "\n[parameters]\n";
+        for (const auto& [key, value] : capture_.parameters) {
+            WM_RETURN_IF_ERROR(check_text("parameter", key, "=["));
+            WM_RETURN_IF_ERROR(check_text("value", value));
+            out += fmt::format("{}={}\n", key, value);
+        }
+        return out;
+    }
+    [[nodiscard]] Result<std::string> relative(const fs::path& file) const {
+        std::error_code ignored;
+        const fs::path from = fs::absolute(folder_, ignored).lexically_normal();
+        const fs::path to = fs::absolute(file, ignored).lexically_normal();
+        std::string result = to.lexically_relative(from.has_filename() ? from : from.parent_path()).generic_string();
+        WM_RETURN_IF_ERROR(check_text("file name", result));
+        return result;
+    }
+
+    const DpuCapture& capture_;
+    fs::path folder_;
+};
+
+}  // namespace
+
+bool is_dpu_folder(const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path / dpu_ini, ignored) ||
+           (path.filename() == dpu_ini && fs::is_regular_file(path, ignored));
+}
+
+Result<DpuCapture> read_dpu_folder(const fs::path& ini, const FileAccess& files) { return Reader(ini, files).read(); }
+
+Result<DpuCapture> read_dpu_folder(const fs::path& path) {
+    std::error_code failure;
+    const fs::file_status status = fs::status(path, failure);
+    if (status.type() == fs::file_type::not_found)
+        return Error{Errc::not_found, fmt::format("{}: there is no such folder; check the name", path.string())};
+    if (status.type() != fs::file_type::directory) return read_dpu_folder(path, DiskAccess{});
+    if (!is_dpu_folder(path))
+        return Error{
+            Errc::not_found,
+            fmt::format("{}: has no dpu.ini in it, so it is no DPU capture; name the folder of one", path.string())};
+    return read_dpu_folder(path / dpu_ini, DiskAccess{});
+}
+
+Status write_dpu_folder(const DpuCapture& capture, const fs::path& folder) {
+    WM_ASSIGN_OR_RETURN(const std::string text, Writer(capture, folder).text());
+    std::error_code failure;
+    fs::create_directories(folder, failure);
+    if (failure)
+        return Error{Errc::unreadable,
+                     fmt::format("{}: the folder cannot be made: {}", folder.string(), failure.message())};
+    const fs::path path = folder / dpu_ini;
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    out << text;
+    out.close();
+    if (!out)
+        return Error{Errc::unreadable,
+                     fmt::format("{}: cannot be written; check that the folder is writable and the disk has room",
+                                 path.string())};
+    return Nothing{};
+}
+
+}  // namespace waymark::capture

@@ -1,0 +1,151 @@
+#include "waymark/capture/dpu_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "support/temporary_folder.h"
+
+namespace waymark::capture {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Texts final : public FileAccess {
+public:
+    std::string ini;
+    std::map<std::string, std::uint64_t> sizes;
+    [[nodiscard]] Result<std::string> text(const fs::path&, std::uint64_t) const override { return ini; }
+    [[nodiscard]] Result<std::uint64_t> size(const fs::path& path) const override {
+        const auto found = sizes.find(path.string());
+        if (found == sizes.end()) return Error{Errc::not_found, "there is no such file"};
+        return found->second;
+    }
+    [[nodiscard]] Result<DpuCapture> read() const { return read_dpu_folder("c/dpu.ini", *this); }
+};
+
+/// The set-up of docs/spec/dpu.md, 10.1.
+DpuCapture example(const fs::path& folder) {
+    DpuCapture c;
+    c.layout = "WL-1";
+    c.buffer = folder / "vtb.bin";
+    c.nexus = folder / "nexus.bin";
+    c.registers = {{"DP_CR", 0},           {"DP_SR", 0},          {"DP_MR", 0x400},       {"DP_TAC", 0x000F0023},
+                   {"DP_TBC", 0x000F0073}, {"DP_TC", 0x00200085}, {"DP_TSA", 0x20000000}, {"DP_TEA", 0x20000060},
+                   {"DP_TER", 0},          {"DP_TW", 0x20000000}};
+    c.initial = {0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF};
+    c.final = {0x7FFFE7C7, 0x7FFFFC99, 0x7FFFFFFF, 0x7FFFF8CF, 0x7FFFFFC9, 0x7FFFFFFC};
+    c.initial_context = {false, 5, 6};
+    c.lines_written = 4;
+    c.eonce_classes = {{"TINT", "TRTE"}};
+    c.eonce_counters = 0;
+    c.periods = {{0x20000040, 0x00200003, DpuContext{true, 1, 1}, 2},
+                 {0x20000060, 0x00200005, std::nullopt, std::nullopt}};
+    c.driven = {{"CYCLES", "VLES"}};
+    c.images = {folder / "program", folder / "lib" / "libc.so"};
+    c.windows = {{0x5555'0000'0000, 0x1000, 0x10000000}};
+    c.symbols = {{0xFFF0B030, "[sys] write"}};
+    c.parameters = {{"quantum", "100000"}};
+    return c;
+}
+
+TEST(DpuFolder, ReadsWhatItWrites) {
+    const TemporaryFolder folder;
+    const fs::path where = folder.path() / "capture";
+    const DpuCapture written = example(where);
+    const auto status = write_dpu_folder(written, where);
+    ASSERT_TRUE(status.has_value()) << status.error().message;
+    folder.write("capture/vtb.bin", std::string(128, '\0'));
+    folder.write("capture/nexus.bin", std::string("x"));
+    EXPECT_TRUE(is_dpu_folder(where));
+    EXPECT_TRUE(is_dpu_folder(where / "dpu.ini"));
+    EXPECT_FALSE(is_dpu_folder(folder.path()));
+    for (const fs::path& path : {where, where / "dpu.ini"}) {
+        auto read = read_dpu_folder(path);
+        ASSERT_TRUE(read.has_value()) << read.error().message;
+        EXPECT_TRUE(read->problems.empty()) << to_string(read->problems[0]);
+        read->path = written.path;
+        EXPECT_EQ(*read, written);
+    }
+}
+
+TEST(DpuFolder, WithoutMostOfIt) {
+    Texts files;
+    files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=vtb.bin\n";
+    files.sizes["c/vtb.bin"] = 64;
+    const auto read = files.read();
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(read->problems.size(), 8U);
+    EXPECT_EQ(
+        to_string(read->problems[0]),
+        "c/dpu.ini: The capture does not give DP_TC: entries are told apart without the trace mode, and damage is "
+        "seen less often.");
+}
+
+TEST(DpuFolder, Errors) {
+    const TemporaryFolder folder;
+    EXPECT_EQ(read_dpu_folder(folder.path() / "none").error().code, Errc::not_found);
+    EXPECT_EQ(read_dpu_folder(folder.path()).error().code, Errc::not_found);
+    Texts files;
+    const auto fails = [&](const std::string& ini, Errc code) {
+        files.ini = ini;
+        const auto read = files.read();
+        ASSERT_FALSE(read.has_value()) << ini;
+        EXPECT_EQ(read.error().code, code) << read.error().message;
+    };
+    fails("", Errc::bad_format);
+    fails("[snapshot]\nversion=1\n", Errc::bad_format);
+    fails("[dpu]\nversion=2\nlayout=WL-1\nbuffer=b\n", Errc::unsupported);
+    fails("[dpu]\nversion=1\nbuffer=b\n", Errc::bad_format);
+    fails("[dpu]\nversion=1\nlayout=WL-1\n", Errc::bad_format);
+    fails("[dpu]\nversion=1\nlayout=WL-1\nbuffer=b\n", Errc::not_found);
+    fails("[dpu]\nversion=1\nlayout=WL-1\nnexus=b\n", Errc::not_found);
+    EXPECT_EQ(files.read().error().message,
+              "c/b: there is no such file, but c/dpu.ini names it as nexus; copy the whole capture folder");
+
+    DpuCapture capture = example(folder.path());
+    capture.layout = "WL;1";
+    EXPECT_EQ(write_dpu_folder(capture, folder.path()).error().code, Errc::usage);
+    capture = example(folder.path());
+    capture.symbols[0].name = "a\nb";
+    EXPECT_EQ(write_dpu_folder(capture, folder.path()).error().code, Errc::usage);
+    capture = example(folder.path());
+    capture.driven = {{"A,B"}};
+    EXPECT_EQ(write_dpu_folder(capture, folder.path()).error().code, Errc::usage);
+    folder.write("file", std::string("x"));
+    EXPECT_EQ(write_dpu_folder(example(folder.path()), folder.path() / "file").error().code, Errc::unreadable);
+}
+
+/// Everything wrong is told, and what is right is kept.
+TEST(DpuFolder, Problems) {
+    Texts files;
+    files.sizes["c/vtb.bin"] = 96;
+    files.ini =
+        "[dpu]\nversion=1\nlayout=WL-1\nbuffer=vtb.bin\nbyte_order=middle\ndpu_base=0xfff0a800\nlines=3\n"
+        "nexus=gone.bin\n"
+        "[registers]\nDP_TSA=0x20000000\nDP_TEA=0x20000060\nDP_TW=one\nDP_TSA=0\nDP_TC=5\n"
+        "[initial]\nA0=1\nA1=0x80000000\ncontext=guest,1,1\n[final]\nA0=1\nA1=1\nA2=1\nB0=1\nB1=1\nB2=1\n"
+        "[eonce]\ncounters=3\n[events]\ndriven=\n[period1]\nDP_TW=0\n[address_map]\n0=1\n[symbols]\nx=y\n[imagse]\n";
+    const auto read = files.read();
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    std::string all;
+    for (const Problem& problem : read->problems) all += to_string(problem) + "\n";
+    for (const char* part : {"byte_order is 'middle'", "dpu_base 0xfff0a800 is not aligned", "has no key 'lines'",
+                             "'one' is no value of 32 bits; register DP_TW", "Register DP_TSA appears again",
+                             "'0x80000000' of key 'A1'", "'guest,1,1' is no context", "gives 1 of 6 counters",
+                             "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is no window",
+                             "'x' is no address", "no section [imagse]; it was ignored. Did you mean 'images'?",
+                             "vtb.bin has 96 bytes, but the buffer from DP_TSA to DP_TEA has 128: it is cut",
+                             "c/gone.bin: there is no such file", "does not give the initial values"})
+        EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+    EXPECT_EQ(read->dpu_base, 0xFFF0A000U);
+    EXPECT_EQ(read->registers.size(), 3U);
+    EXPECT_TRUE(read->final);
+    EXPECT_FALSE(read->initial);
+    EXPECT_EQ(read->driven, std::vector<std::string>{});
+    EXPECT_TRUE(read->periods.empty());
+}
+
+}  // namespace
+}  // namespace waymark::capture
