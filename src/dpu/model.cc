@@ -13,12 +13,12 @@
 #include "trace_buffer.h"
 #include "waymark/dpu/encoder.h"
 #include "waymark/dpu/packet.h"
+#include "waymark/dpu/vtb.h"
 
 namespace waymark::dpu {
 
 namespace {
 
-constexpr std::uint32_t line_bytes = 32;
 constexpr std::uint8_t all_counters = (1U << counter_count) - 1;
 
 constexpr std::uint32_t line_of(std::uint32_t address) { return address & ~(line_bytes - 1); }
@@ -156,7 +156,8 @@ private:
     void bus(bool others);
     void advance_phase();
     void outputs(const CycleInput& in);
-    void plan(const CycleInput& in);
+    void find_plain(const CycleInput& in);
+    void plan();
     void count_plain(const CycleInput& in);
 
     // Context.
@@ -269,9 +270,9 @@ private:
         bool clock;  ///< one a cycle, but in debug state
         EventWire wire;
     };
-    std::array<Planned, counter_count> planned_{};
-    unsigned planned_count_ = 0;
-    bool plain_ = false, dirty_output_ = false;
+    std::array<Planned, counter_count> plan_{};
+    unsigned plan_size_ = 0;
+    bool plain_ = false, planned_ = false, dirty_output_ = false;
 };
 
 // ---- one cycle
@@ -300,7 +301,7 @@ void Model::Unit::whole_cycle(const CycleInput& in) {
     last_context_ = in.ctx;
     last_match_ = match_;
     seen_a_cycle_ = true;
-    plan(in);
+    find_plain(in);
     plain_ = plain_ && phase_ == before;  // what a flush held back may be due
     ++cycle_;
 }
@@ -336,6 +337,7 @@ bool Model::Unit::power(const CycleInput& in) {
 // ---- 1: register writes
 
 void Model::Unit::apply_writes(const CycleInput& in) {
+    if (writes_.empty()) return;
     for (const Write& w : writes_) apply(w, in);
     writes_.clear();
 }
@@ -470,7 +472,7 @@ bool Model::Unit::can_trace() {
 
 void Model::Unit::occurrences(const CycleInput& in) {
     selectors_ = 0;
-    own_.fill(0);
+    std::fill(&own(EventWire::task_active), &own(EventWire::debugev) + 1, 0);
     own(EventWire::cycles) = in.in_debug ? 0 : 1;
     own(EventWire::task_active) = match_ && !in.in_debug ? 1 : 0;
     own(EventWire::task_in) = match_ && !last_match_ ? 1 : 0;
@@ -522,26 +524,32 @@ void Model::Unit::counter_event(unsigned i) {
     plain_ = false;
 }
 
-/// What counts while nothing changes: of the unit's own events, only those of the clock do.
-void Model::Unit::plan(const CycleInput& in) {
+/// Whether the next cycle is one of plain counting, if it is told nothing new.
+void Model::Unit::find_plain(const CycleInput& in) {
     plain_ = now_ == in.ctx && nexus_.idle() && low_ == 0 && high_ == 0 && lost_now_ == 0 &&
              !(context_due_ && phase_ == Phase::run) && !flushing() && request() == TraceWriteBuffer::Request::none;
-    planned_count_ = 0;
-    if (!plain_) return;
+    planned_ = false;
+}
+
+/// What counts while nothing changes: of the unit's own events, only those of the clock do.
+void Model::Unit::plan() {
+    planned_ = true;
+    plan_size_ = 0;
     for (unsigned i = 0; i < counter_count; ++i) {
         const CounterLogic::Control& c = counters_.control(i);
-        if ((counters_.enabled() >> i & 1U) == 0 || !qualified(c.count_in, in.ctx.supervisor, match_)) continue;
+        if ((counters_.enabled() >> i & 1U) == 0 || !qualified(c.count_in, last_context_.supervisor, match_)) continue;
         const bool clock = c.event == EventWire::cycles || (c.event == EventWire::task_active && match_) ||
                            (c.event == EventWire::task_total && (match_ || counters_.total_open(i)));
-        if (clock || !is_own(c.event)) planned_[planned_count_++] = {static_cast<std::uint8_t>(i), clock, c.event};
+        if (clock || !is_own(c.event)) plan_[plan_size_++] = {static_cast<std::uint8_t>(i), clock, c.event};
     }
 }
 
 /// A cycle in which nothing can happen but counting.
 void Model::Unit::count_plain(const CycleInput& in) {
+    if (!planned_) plan();
     bool fired = false;
-    for (unsigned k = 0; k < planned_count_; ++k) {
-        const Planned& p = planned_[k];
+    for (unsigned k = 0; k < plan_size_; ++k) {
+        const Planned& p = plan_[k];
         const std::uint64_t n = p.clock ? (in.in_debug ? 0 : 1) : in.wire[static_cast<std::size_t>(p.wire)];
         if (counters_.count(p.counter, n)) [[unlikely]] {
             counter_event(p.counter);
@@ -551,7 +559,7 @@ void Model::Unit::count_plain(const CycleInput& in) {
     ++counts_.cycles;
     if (fired) [[unlikely]] {
         outputs(in);
-        plan(in);
+        find_plain(in);
     }
     ++cycle_;
 }
@@ -877,7 +885,8 @@ void Model::Unit::outputs(const CycleInput& in) {
         if (cause && action == Action::line_0) level |= 1;
         if (cause && action == Action::line_1) level |= 2;
     };
-    for (unsigned i = 0; i < counter_count; ++i) route((causes >> i & 1U) != 0, counter_action(registers_.cr, i));
+    if (causes != 0)
+        for (unsigned i = 0; i < counter_count; ++i) route((causes >> i & 1U) != 0, counter_action(registers_.cr, i));
     route(registers_.mr.drtb, static_cast<Action>(registers_.cr.detb));
     output_.pic = {((level | lines_pulsed_) & 1U) != 0, ((level | lines_pulsed_) & 2U) != 0};
     // Pulses and bursts must not be seen twice: the next cycle is a whole one.
@@ -971,7 +980,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
     last_context_ = in.ctx;
     last_match_ = match;
     seen_a_cycle_ = true;
-    plan(in);
+    find_plain(in);
     plain_ = plain_ && phase_ == before;
     return &output_;
 }
