@@ -391,7 +391,9 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
     if (old.en) {
         DpTc kept = next;
         keep_locked(kept, old);
-        if (kept != next)
+        // Turning tracing off with 0 in all of them asks for no new mode.
+        const bool plain_off = !next.en && next.tmode == 0 && next.vtbwm == 0 && !next.tids && next.nxmode == 0;
+        if (kept != next && !plain_off)
             report(
                 DpTc::offset,
                 "TMODE, VTBWM, TIDS and NXMODE stay as they are while EN is 1; write EN = 0 first, then the new mode");

@@ -1,0 +1,57 @@
+/// Register programs as people have them: lines of writes, plain or JSON, read and checked before anything runs
+/// (docs/spec/dpu.md, section 3).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/dpu/config.h"
+
+namespace waymark::dpu {
+
+/// One write to a register.
+struct RegisterWrite {
+    std::uint64_t cycle{};  ///< in which it acts
+    std::uint32_t offset{}, value{};
+    unsigned line{};  ///< of the text, from 1; 0: none
+    bool operator==(const RegisterWrite& other) const {
+        return cycle == other.cycle && offset == other.offset && value == other.value;
+    }
+};
+/// In order; cycles never decrease.
+using RegisterProgram = std::vector<RegisterWrite>;
+
+/// Reads a program, a write on each line:
+///
+///     # comment
+///     DP_TSA 0x20000000
+///     DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1      fields; those not named are 0
+///     @5000 DP_TC TMODE=TASK SAMPLE=1 EN=1                in cycle 5000
+///     {"at": 6000, "register": "DP_TD", "value": "0xcafe0001"}
+///     {"register": "DP_TC", "fields": {"TMPDIS": 1, "EN": 1}}
+///
+/// A register is named as the specification does, with or without `DP_`, or by its offset (`0x7c`). Without a cycle a
+/// write acts in that of the line above, at first 0. Numbers are hexadecimal with `0x`, binary with `0b`, else decimal;
+/// codes of fields have names too. `bad_format` names the line, what is wrong and what to write: no such register or
+/// field, a value that does not fit, a register that can only be read, a cycle before the one above. Text over 1 MiB is
+/// refused. Values that the unit would not understand are for diagnose().
+[[nodiscard]] Result<RegisterProgram> read_program(std::string_view text);
+
+/// A program as such lines, each with its cycle.
+[[nodiscard]] std::string to_text(const RegisterProgram& program);
+
+/// What is wrong with a program, though it can be read.
+struct Diagnosis {
+    std::uint64_t cycle{};
+    unsigned line{};      ///< 0: of the program as a whole
+    std::string message;  ///< what is wrong and what to do
+};
+/// Gives the program to a unit of its own, with nothing happening around it, and tells what the unit says: reserved
+/// codes, a buffer that cannot be, a mode changed while tracing is on, an EOnCE that does not trace what the mode
+/// needs, and programs that neither count nor trace. Empty if nothing is wrong.
+[[nodiscard]] std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfig& config);
+
+}  // namespace waymark::dpu
