@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support.h"
+#include "waymark/dpu/loop_starts.h"
 
 namespace {
 
@@ -103,6 +104,19 @@ TEST(Decoder, RawPairsAndTheirContext) {
 TEST(Decoder, LoopsShowTheIdOnly) {
     const Elements out = decoded("FFF0A60F 00403008 0000001E", in(TraceMode::eonce_comp));
     EXPECT_EQ(texts(out), Texts{"0 short loop from=0x403008 value=0xf id=7"});
+}
+
+// The start of a loop: as the image has it, else as a pair from the same address shows, else unknown (5.4).
+TEST(Decoder, LoopStarts) {
+    const Format format = in(TraceMode::eonce_comp);
+    const std::vector<Entry> entries{CompressedFlow{0x1010, 0x1000, {}}, CompressedFlow{0x1020, 0x1030, {}},
+                                     LongLoop{0, 0x1010, 3}, CompressedFlow{0x1040, 0x1038, {}}};
+    LoopStarts starts;
+    starts.tell(0x1040, 0x1034);
+    for (const Element& element : decode<Decoder>(encoded(entries, format), format).elements) starts.saw(element);
+    EXPECT_EQ(starts.find(0x1010), 0x1000U);
+    EXPECT_EQ(starts.find(0x1020), std::nullopt);
+    EXPECT_EQ(starts.find(0x1040), 0x1034U);
 }
 
 // Counters wrap at 31 bits; more than 2^30 in one interval may have wrapped unseen.

@@ -134,7 +134,7 @@ TEST(Nexus, MappingOfCompressedFlow) {
     mapper.entry(CompressedFlow{0x00402010, 0x00403000, c}, p);
     mapper.entry(CompressedPc{0x00403008, c}, p);
     mapper.entry(ShortLoop{7, 0x00403010, 15}, p);
-    mapper.loop_start(0x0040301C, 0x00403010);
+    mapper.loop_starts().tell(0x0040301C, 0x00403010);
     mapper.entry(CompressedFlow{0x00403012, 0x00403000, c}, p);
     mapper.entry(LongLoop{7, 0x0040301C, 9}, p);
     mapper.entry(LongLoop{7, 0x00403012, 1}, p);  // its start was seen
