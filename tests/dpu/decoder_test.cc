@@ -165,6 +165,10 @@ TEST(Decoder, DoubtfulEntriesSetNothing) {
                                  "24 closed value=0 supervisor id=7"}));
     EXPECT_EQ(out.totals.doubtful, 2U);
     EXPECT_EQ(out.totals.lost, 0U);
+    EXPECT_EQ(
+        texts(decoded("FFF0A003 FFF0A20F 00402011 FFF0A40F 00402021", in(TraceMode::eonce_raw))),
+        (Texts{"0 gap malformed packet value=4", "4 context value=0 user id=7 doubtful", "8 pc from=0x402010 value=0",
+               "12 context value=0 supervisor id=7", "16 pc from=0x402020 value=0 supervisor id=7"}));
 }
 
 // Tracing was off between two periods: the interval across is nobody's, the context is the new period's.
@@ -206,6 +210,14 @@ TEST(Decoder, FastIsReference) {
             for (std::uint64_t i = 0; i < damages; ++i) {
                 std::uint8_t& byte = bytes[trace.random()() % bytes.size()];
                 byte = static_cast<std::uint8_t>(byte ^ 1U << trace.random()() % 8);
+                // A flag in the place of another word, which may need one or may not bear one.
+                Bytes8 flag;
+                append_word(flag,
+                            format.word({static_cast<FlagKind>(trace.random()() % 8),
+                                         static_cast<std::uint8_t>(trace.random()() % 3), trace.random()() % 8 == 0}),
+                            order);
+                std::copy(flag.begin(), flag.end(),
+                          bytes.begin() + static_cast<std::ptrdiff_t>(trace.random()() % (bytes.size() / 4) * 4));
             }
             if (seed % 5 == 0) bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(seed));
             const bool complete = seed % 3 == 0;
