@@ -401,7 +401,7 @@ public:
         }
         for (std::size_t i = 0; i < c.periods.size(); ++i) {
             const DpuPeriod& p = c.periods[i];
-            out += fmt::format("\n[period{}]\nDP_TW={:#010x}\nDP_TC={:#010x}\n", i + 1, p.dp_tw, p.dp_tc);
+            out += fmt::format("\n[period{}]\nDP_TW={:#010x}\nDP_TC={:#010x}\n", i, p.dp_tw, p.dp_tc);
             if (p.context) out += fmt::format("context={}\n", to_text(*p.context));
             if (p.lines_written) out += fmt::format("lines_written={}\n", *p.lines_written);
         }

@@ -90,7 +90,7 @@ public:
         show_context(element);
         if (at.doubtful) {
             element.context = e.context;  // as it stands there, for whoever shows it
-            element.flags |= Element::doubtful;
+            element.flags |= Element::doubtful | State::context_known;
         } else if (directly) {
             element.flags |= Element::at_destination;
         }

@@ -339,22 +339,14 @@ void Mapper::lost(std::uint32_t classes) {
     after_loss_ = true;
 }
 
-void Mapper::loop_start(std::uint32_t last_address, std::uint32_t start) {
-    const auto at = std::lower_bound(loops_.begin(), loops_.end(), std::pair(last_address, 0U));
-    if (at != loops_.end() && at->first == last_address)
-        at->second = start;
-    else if (loops_.size() < most_loops)
-        loops_.insert(at, {last_address, start});
-}
-
 void Mapper::loop(std::uint32_t last_address, std::uint32_t reps) {
-    const auto at = std::lower_bound(loops_.begin(), loops_.end(), std::pair(last_address, 0U));
-    if (at == loops_.end() || at->first != last_address) {
+    const auto start = loops_.find(last_address);
+    if (!start) {
         data(Tag::loop, {last_address, reps});
         previous_.reset();
         return;
     }
-    pair(last_address, at->second, BranchType::hardware_loop);
+    pair(last_address, *start, BranchType::hardware_loop);
     if (reps > 1) {
         send(RepeatBranch{source_, reps - 1});
         ++since_sync_;
@@ -391,7 +383,7 @@ void Mapper::entry(const Entry& entry, const Process& process, std::optional<Bra
         } else if constexpr (std::same_as<E, RawPair>) {
             pair(e.source, e.destination, type.value_or(BranchType::indirect));
         } else if constexpr (std::same_as<E, CompressedFlow>) {
-            if (e.destination <= e.source) loop_start(e.source, e.destination);
+            loops_.saw(e.source, e.destination);
             pair(e.source, e.destination, type.value_or(BranchType::indirect));
             owner(process);
         } else if constexpr (std::same_as<E, RawPc> || std::same_as<E, CompressedPc>) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support.h"
+#include "waymark/dpu/loop_starts.h"
 
 namespace {
 
@@ -105,6 +106,19 @@ TEST(Decoder, LoopsShowTheIdOnly) {
     EXPECT_EQ(texts(out), Texts{"0 short loop from=0x403008 value=0xf id=7"});
 }
 
+// The start of a loop: as the image has it, else as a pair from the same address shows, else unknown (5.4).
+TEST(Decoder, LoopStarts) {
+    const Format format = in(TraceMode::eonce_comp);
+    const std::vector<Entry> entries{CompressedFlow{0x1010, 0x1000, {}}, CompressedFlow{0x1020, 0x1030, {}},
+                                     LongLoop{0, 0x1010, 3}, CompressedFlow{0x1040, 0x1038, {}}};
+    LoopStarts starts;
+    starts.tell(0x1040, 0x1034);
+    for (const Element& element : decode<Decoder>(encoded(entries, format), format).elements) starts.saw(element);
+    EXPECT_EQ(starts.find(0x1010), 0x1000U);
+    EXPECT_EQ(starts.find(0x1020), std::nullopt);
+    EXPECT_EQ(starts.find(0x1040), 0x1034U);
+}
+
 // Counters wrap at 31 bits; more than 2^30 in one interval may have wrapped unseen.
 // Requirements: R31
 TEST(Decoder, DeltasWrap) {
@@ -151,6 +165,10 @@ TEST(Decoder, DoubtfulEntriesSetNothing) {
                                  "24 closed value=0 supervisor id=7"}));
     EXPECT_EQ(out.totals.doubtful, 2U);
     EXPECT_EQ(out.totals.lost, 0U);
+    EXPECT_EQ(
+        texts(decoded("FFF0A003 FFF0A20F 00402011 FFF0A40F 00402021", in(TraceMode::eonce_raw))),
+        (Texts{"0 gap malformed packet value=4", "4 context value=0 user id=7 doubtful", "8 pc from=0x402010 value=0",
+               "12 context value=0 supervisor id=7", "16 pc from=0x402020 value=0 supervisor id=7"}));
 }
 
 // Tracing was off between two periods: the interval across is nobody's, the context is the new period's.
@@ -192,6 +210,14 @@ TEST(Decoder, FastIsReference) {
             for (std::uint64_t i = 0; i < damages; ++i) {
                 std::uint8_t& byte = bytes[trace.random()() % bytes.size()];
                 byte = static_cast<std::uint8_t>(byte ^ 1U << trace.random()() % 8);
+                // A flag in the place of another word, which may need one or may not bear one.
+                Bytes8 flag;
+                append_word(flag,
+                            format.word({static_cast<FlagKind>(trace.random()() % 8),
+                                         static_cast<std::uint8_t>(trace.random()() % 3), trace.random()() % 8 == 0}),
+                            order);
+                std::copy(flag.begin(), flag.end(),
+                          bytes.begin() + static_cast<std::ptrdiff_t>(trace.random()() % (bytes.size() / 4) * 4));
             }
             if (seed % 5 == 0) bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(seed));
             const bool complete = seed % 3 == 0;

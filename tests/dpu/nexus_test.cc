@@ -134,7 +134,7 @@ TEST(Nexus, MappingOfCompressedFlow) {
     mapper.entry(CompressedFlow{0x00402010, 0x00403000, c}, p);
     mapper.entry(CompressedPc{0x00403008, c}, p);
     mapper.entry(ShortLoop{7, 0x00403010, 15}, p);
-    mapper.loop_start(0x0040301C, 0x00403010);
+    mapper.loop_starts().tell(0x0040301C, 0x00403010);
     mapper.entry(CompressedFlow{0x00403012, 0x00403000, c}, p);
     mapper.entry(LongLoop{7, 0x0040301C, 9}, p);
     mapper.entry(LongLoop{7, 0x00403012, 1}, p);  // its start was seen
@@ -151,6 +151,38 @@ TEST(Nexus, MappingOfCompressedFlow) {
                          "INDIRECT-BRANCH SRC=0 B-TYPE=2 I-CNT=0xe U-ADDR=8",
                          "REPEAT-BRANCH SRC=0 B-CNT=8",
                          "INDIRECT-BRANCH SRC=0 B-TYPE=2 I-CNT=1 U-ADDR=8",
+                     }));
+}
+
+// The other rows of 11.3: samples, raw user data, watchpoints, loop items of the raw interface.
+TEST(Nexus, MappingOfTheRest) {
+    Bytes8 out;
+    nx::Mapper mapper(out, TraceMode::eonce_raw, true, 3);
+    const nx::Process p{true, 2, 4};
+    mapper.entry(ContextEntry{{true, 2}}, p);
+    mapper.entry(ContextEntry{{true, 2}}, p);
+    mapper.entry(Sample{{true, 2}, {9, 9, 9, 9, 9, 9}}, p);
+    mapper.entry(Sample{{true, 2}, {8, 7, 6, 5, 4, 0x7FFFFFFF}}, p);
+    mapper.entry(UserRaw{0xFFFFFFFF}, p);
+    mapper.watchpoint(0x24);
+    mapper.pair(0x1000, 0x2000, nx::BranchType::indirect);
+    mapper.pair(0x2004, 0x2000, nx::BranchType::hardware_loop);
+    mapper.entry(RawPair{0x2008, 0x1000, {}}, p);
+    mapper.entry(RawPair{0x0800, 0x1000, {}}, p);  // behind what is known: the flow begins anew
+    std::vector<std::string> texts;
+    for (const auto& message : parse_all(out).messages) texts.push_back(nx::to_text(message));
+    EXPECT_EQ(texts, (std::vector<std::string>{
+                         "OWNERSHIP SRC=3 PROCESS=0x805",
+                         "DATA-ACQUISITION SRC=3 IDTAG=0x11 DQDATA=9,9,9,9,9,9",
+                         "DATA-ACQUISITION SRC=3 IDTAG=0x12 DQDATA=1,2,3,4,5,0xa",
+                         "DATA-ACQUISITION SRC=3 IDTAG=0x81 DQDATA=0xffffffff",
+                         "WATCHPOINT SRC=3 WPHIT=0x24",
+                         "SYNC SRC=3 SYNC=5 I-CNT=0 PC=0x800",
+                         "INDIRECT-BRANCH SRC=3 B-TYPE=0 I-CNT=0 U-ADDR=0x1800",
+                         "INDIRECT-BRANCH SRC=3 B-TYPE=2 I-CNT=2 U-ADDR=0",
+                         "INDIRECT-BRANCH SRC=3 B-TYPE=0 I-CNT=4 U-ADDR=0x1800",
+                         "SYNC SRC=3 SYNC=5 I-CNT=0 PC=0x400",
+                         "INDIRECT-BRANCH SRC=3 B-TYPE=0 I-CNT=0 U-ADDR=0xc00",
                      }));
 }
 

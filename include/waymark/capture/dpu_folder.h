@@ -23,7 +23,7 @@ struct DpuContext {
     friend bool operator==(const DpuContext&, const DpuContext&) = default;
 };
 
-/// Tracing was enabled again.
+/// Tracing was enabled: EN 0→1.
 struct DpuPeriod {
     std::uint32_t dp_tw{}, dp_tc{};  ///< at that time
     std::optional<DpuContext> context{};
@@ -61,9 +61,9 @@ struct DpuCapture {
     std::optional<std::uint64_t> lines_written{};             ///< since the first enable
     std::optional<std::vector<std::string>> eonce_classes{};  ///< of TCHOF, TINT, …: those that were on
     std::optional<std::uint8_t> eonce_counters{};             ///< c: words the EOnCE appended, 0 to 2
-    std::vector<DpuPeriod> periods{};                         ///< after the first
-    std::optional<std::vector<std::string>> driven{};         ///< event wires that were really connected
-    std::vector<std::filesystem::path> images{};              ///< programs
+    std::vector<DpuPeriod> periods{};                  ///< only if enabled more than once: all of them, oldest first
+    std::optional<std::vector<std::string>> driven{};  ///< event wires that were really connected
+    std::vector<std::filesystem::path> images{};       ///< programs
     std::vector<DpuWindow> windows{};
     std::vector<DpuSymbol> symbols{};
     std::vector<std::pair<std::string, std::string>> parameters{};  ///< of whatever stood in for the core

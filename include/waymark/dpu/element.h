@@ -38,7 +38,7 @@ struct Element {
     static constexpr std::uint16_t privilege_known = 1;  ///< context.supervisor means something
     static constexpr std::uint16_t id_known = 2;         ///< context.id means something
     static constexpr std::uint16_t run_known = 4;        ///< `start` means something
-    /// Stood next to damage, which likes to look like this: sets no context (7.3, 4).
+    /// Stood next to damage, which likes to look like this: its own context is shown, but holds for nothing (7.3, 4).
     static constexpr std::uint16_t doubtful = 8;
     /// Context: it holds from the destination of the pair directly before (5.3).
     static constexpr std::uint16_t at_destination = 16;

@@ -18,6 +18,7 @@
 #include "waymark/core/gap.h"
 #include "waymark/core/result.h"
 #include "waymark/core/wire.h"
+#include "waymark/dpu/loop_starts.h"
 #include "waymark/dpu/packet.h"
 
 namespace waymark::dpu::nexus {
@@ -356,8 +357,8 @@ public:
     void watchpoint(std::uint32_t channels) { send(Watchpoint{source_, channels}); }
     /// Messages were lost: E14, or an overflow of the queue to the port.
     void lost(std::uint32_t classes);
-    /// Start addresses of loops by their last address, for entries that do not tell them.
-    void loop_start(std::uint32_t last_address, std::uint32_t start);
+    /// Start addresses of loops, for entries that do not tell them; those seen in compressed flow are added to them.
+    [[nodiscard]] LoopStarts& loop_starts() { return loops_; }
 
     /// An entry, with whose it is: the process behind it. `type` of pairs; without one a task switch is an exception
     /// and all else an indirect branch. Entries of execution sets (TEXEC) must not be told.
@@ -376,8 +377,6 @@ private:
 
     /// A sync message is due after so many program trace messages without one.
     static constexpr unsigned sync_period = 256;
-    /// Loop starts kept; beyond, they are not known.
-    static constexpr std::size_t most_loops = 4096;
 
     std::vector<std::uint8_t>& out_;
     TraceMode mode_;
@@ -389,7 +388,7 @@ private:
     std::uint32_t last_address_ = 0;         // of any program trace message
     bool after_loss_ = false;
     unsigned since_sync_ = 0;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> loops_;  // last address → start, sorted
+    LoopStarts loops_;
 };
 
 /// What messages tell again, with addresses made whole.

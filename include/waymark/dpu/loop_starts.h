@@ -1,0 +1,51 @@
+/// Where loops begin that a trace tells by their last address alone (docs/spec/dpu.md, 5.4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "waymark/dpu/element.h"
+
+namespace waymark::dpu {
+
+/// Starts by last address: from the program's image, which is told first and stays, else from a pair that jumped back
+/// from the same address. Bounded: of more than `most` loops the later ones stay unknown.
+class LoopStarts {
+public:
+    static constexpr std::size_t most = std::size_t{1} << 20;
+
+    /// From the image.
+    void tell(std::uint32_t last_address, std::uint32_t start) { put(last_address, {start, true}); }
+    /// A change of flow, of whatever kind.
+    void saw(std::uint32_t source, std::uint32_t destination) {
+        if (destination <= source) put(source, {destination, false});
+    }
+    /// The same from a decoder's elements; all but pairs are passed over.
+    void saw(const Element& element) {
+        if (element.kind == ElementKind::pair) saw(element.from, element.to);
+    }
+    [[nodiscard]] std::optional<std::uint32_t> find(std::uint32_t last_address) const {
+        const auto found = starts_.find(last_address);
+        return found == starts_.end() ? std::nullopt : std::optional(found->second.address);
+    }
+
+private:
+    struct Start {
+        std::uint32_t address{};
+        bool told = false;
+    };
+    void put(std::uint32_t last_address, const Start& start) {
+        const auto found = starts_.find(last_address);
+        if (found != starts_.end()) {
+            if (start.told || !found->second.told) found->second = start;
+        } else if (starts_.size() < most) {
+            starts_.emplace(last_address, start);
+        }
+    }
+
+    std::unordered_map<std::uint32_t, Start> starts_;
+};
+
+}  // namespace waymark::dpu

@@ -1,0 +1,47 @@
+/// A DPU capture made ready to be decoded: what its words depend on, where in the buffer they begin, and what was known
+/// when tracing was enabled (docs/spec/dpu.md, 5.7 and 7.5).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+#include "waymark/dpu/decoder.h"
+#include "waymark/dpu/vtb.h"
+
+namespace waymark::pipeline {
+
+/// From one EN 0→1 to the next.
+struct DpuPeriod {
+    dpu::Format format;
+    dpu::Start start;
+};
+
+struct DpuTrace {
+    dpu::ByteOrder order{};
+    dpu::VtbState vtb;
+    bool ring_known = false;         ///< DP_TSA, DP_TEA and DP_TW are; else the dump is read from its first byte
+    bool complete = false;           ///< DP_SR.TWBA = 0: the unit had written all it had
+    std::vector<DpuPeriod> periods;  ///< at least one
+    std::vector<dpu::PeriodStart> later_starts;  ///< of periods[1] and those behind it
+};
+
+/// What a capture's registers and header say. `unsupported`: its words have another layout than Waymark knows.
+[[nodiscard]] Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture);
+
+/// What decoding a buffer began with.
+struct DpuDecoded {
+    dpu::Totals totals;
+    bool overwritten = false;         ///< older trace is gone: nothing is known of what came before the first element
+    bool cut = false;                 ///< trace is missing from the dump
+    std::uint64_t unwritten_bytes{};  ///< zero lines at the end of a dump without registers
+};
+
+/// The buffer's bytes → elements; `out` is borrowed for the call. Offsets of elements count from the oldest trace there
+/// was in the whole buffer, but for what is missing from a dump that is cut. `bad_format`: registers that cannot be
+/// (dpu/vtb.h).
+[[nodiscard]] Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSink& out);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,113 @@
+#include "waymark/pipeline/dpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace waymark::pipeline {
+
+namespace {
+
+/// DP_TC.TMODE, where it is one of 3.4.
+std::optional<dpu::TraceMode> mode_of(std::uint64_t dp_tc) {
+    const auto code = static_cast<unsigned>(dp_tc >> 1 & 0xfU);
+    return code < dpu::trace_modes ? std::optional(static_cast<dpu::TraceMode>(code)) : std::nullopt;
+}
+/// The task ID flags show: DP_TC.TIDS.
+dpu::Context context_of(const capture::DpuContext& c, std::uint64_t dp_tc) {
+    return {c.supervisor, (dp_tc >> 5 & 1U) != 0 ? c.did : c.pid};
+}
+
+}  // namespace
+
+Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture) {
+    if (capture.layout != dpu::layout_name)
+        return Error{
+            Errc::unsupported,
+            fmt::format("{}: its words have layout '{}', but this Waymark knows {} alone; use the program that "
+                        "made the capture, or a newer Waymark",
+                        capture.path.string(), capture.layout, dpu::layout_name)};
+    const auto value = [&](std::string_view name) -> std::optional<std::uint32_t> {
+        const capture::Register* found = capture.find_register(name);
+        return found == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(found->value));
+    };
+    DpuTrace out;
+    out.order = capture.little_endian ? dpu::ByteOrder::little : dpu::ByteOrder::big;
+    const auto tsa = value("DP_TSA"), tea = value("DP_TEA"), tw = value("DP_TW"), tc = value("DP_TC");
+    const std::uint8_t c = capture.eonce_counters.value_or(0);
+    out.ring_known = tsa && tea && tw;
+    out.vtb = {tsa.value_or(0),
+               tea.value_or(0),
+               tw.value_or(0),
+               tc && (*tc >> 8 & 3U) == 1,
+               (value("DP_MR").value_or(0) >> 10 & 1U) != 0,
+               capture.lines_written};
+    const auto sr = value("DP_SR");
+    out.complete = sr && (*sr >> 6 & 1U) == 0;
+
+    std::vector<capture::DpuPeriod> periods = capture.periods;
+    if (periods.empty()) periods.push_back({out.vtb.tw, tc.value_or(0), {}, {}});
+    if (!periods.front().context) periods.front().context = capture.initial_context;
+    for (const capture::DpuPeriod& period : periods) {
+        DpuPeriod next;
+        const bool known = tc || !capture.periods.empty();
+        next.format = {capture.dpu_base, known ? mode_of(period.dp_tc) : std::nullopt, c};
+        if (period.context && known) next.start.context = context_of(*period.context, period.dp_tc);
+        out.periods.push_back(next);
+        if (&period != &periods.front()) out.later_starts.push_back({period.dp_tw, period.lines_written});
+    }
+    if (capture.initial) {
+        dpu::Counters& counters = out.periods.front().start.counters.emplace();
+        std::copy(capture.initial->begin(), capture.initial->end(), counters.begin());
+    }
+    return out;
+}
+
+Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSink& out) {
+    DpuDecoded result;
+    dpu::ReadingOrder order;
+    if (trace.ring_known || trace.vtb.single_address) {
+        // The order of the whole buffer, so that places in the trace are right where a dump is cut.
+        constexpr std::uint64_t whole = std::uint64_t{1} << 32;
+        WM_ASSIGN_OR_RETURN(order, dpu::reading_order(trace.vtb, trace.vtb.single_address ? dump.size() : whole));
+    } else {
+        result.unwritten_bytes = dump.size();
+        dump = dpu::without_unwritten(dump);
+        result.unwritten_bytes -= dump.size();
+        if (!dump.empty()) order.stretches.push_back({0, dump.size()});
+    }
+    result.overwritten = order.overwritten;
+
+    // Periods that began in what was overwritten: the last of them is under way where the trace begins.
+    const auto starts = trace.ring_known ? dpu::period_starts(trace.vtb, order, trace.later_starts)
+                                         : std::vector<std::optional<std::uint64_t>>(trace.later_starts.size());
+    std::size_t period = 0;
+    while (trace.ring_known && period < starts.size() && !starts[period]) ++period;
+    dpu::Decoder decoder(trace.periods[period].format, trace.order, out,
+                         order.overwritten || period != 0 ? dpu::Start{} : trace.periods[0].start);
+    std::uint64_t at = 0;  // in the trace
+    for (const dpu::Stretch& stretch : order.stretches) {
+        for (std::uint64_t done = 0; done < stretch.bytes;) {
+            while (period < starts.size() && starts[period] && *starts[period] <= at) {
+                ++period;
+                decoder.restart(trace.periods[period].format, trace.periods[period].start);
+            }
+            std::uint64_t size = stretch.bytes - done;
+            if (period < starts.size() && starts[period]) size = std::min(size, *starts[period] - at);
+            const std::uint64_t from = std::min<std::uint64_t>(stretch.offset + done, dump.size());
+            const std::uint64_t there = std::min<std::uint64_t>(size, dump.size() - from);
+            decoder.feed(dump.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(there)));
+            if (there < size) {
+                decoder.reset();
+                result.cut = true;
+            }
+            done += size;
+            at += size;
+        }
+    }
+    decoder.finish(trace.complete);
+    result.totals = decoder.totals();
+    return result;
+}
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,164 @@
+// A DPU capture from its folder to elements (docs/spec/dpu.md, 5.7, 7.5 and 10).
+#include "waymark/pipeline/dpu.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "support/temporary_folder.h"
+#include "waymark/capture/byte_stream.h"
+#include "waymark/dpu/encoder.h"
+
+namespace waymark::pipeline {
+namespace {
+
+using Buffer = std::vector<std::uint8_t>;
+
+Buffer memory(const std::string& text) {
+    std::istringstream in(text);
+    in >> std::hex;
+    Buffer out;
+    for (std::uint32_t word = 0; in >> word;) dpu::append_word(out, word, dpu::ByteOrder::big);
+    return out;
+}
+
+struct Elements final : dpu::ElementSink {
+    std::vector<dpu::Element> elements;
+    std::vector<dpu::Reading> readings;
+    void consume(const dpu::Batch& batch) override {
+        elements.insert(elements.end(), batch.elements.begin(), batch.elements.end());
+        readings.insert(readings.end(), batch.readings.begin(), batch.readings.end());
+    }
+    [[nodiscard]] std::vector<dpu::ElementKind> kinds() const {
+        std::vector<dpu::ElementKind> out;
+        for (const dpu::Element& element : elements) out.push_back(element.kind);
+        return out;
+    }
+};
+using Kinds = std::vector<dpu::ElementKind>;
+using enum dpu::ElementKind;
+
+/// The set-up of 10.1.
+capture::DpuCapture switches() {
+    capture::DpuCapture c;
+    c.layout = "WL-1";
+    c.registers = {{"DP_SR", 0},           {"DP_MR", 0x400},       {"DP_TC", 0x00200085},
+                   {"DP_TSA", 0x20000000}, {"DP_TEA", 0x20000060}, {"DP_TW", 0x20000000}};
+    c.initial = {0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF};
+    c.initial_context = capture::DpuContext{false, 5, 5};
+    c.lines_written = 4;
+    return c;
+}
+const std::string switches_words = R"(
+    00401011 FFFFF82E FFFFFF0E FFFFFFFE FFFFFDA6 FFFFFFE6 FFFFFFFC 00000200
+    FFF0A40A 00000281 FFFFF69E FFFFFEAA FFFFFFFE FFFFFD56 FFFFFFD4 FFFFFFFC
+    00402000 FFF0A20E FFF0A20F FFFFCF8E FFFFF932 FFFFFFFE FFFFF19E FFFFFF92
+    FFFFFFF8 FFF0A000 FFF0AC0F FFF0A20E 000195FC 00000002 FFF0A001 FFF0A001)";
+
+TEST(DpuTrace, FolderToElements) {
+    const TemporaryFolder folder;
+    capture::DpuCapture written = switches();
+    written.buffer = folder.write("vtb.bin", memory(switches_words));
+    ASSERT_TRUE(capture::write_dpu_folder(written, folder.path()).has_value());
+    const auto capture = capture::read_dpu_folder(folder.path());
+    ASSERT_TRUE(capture.has_value()) << capture.error().message;
+    auto stream = capture::open_bytes(capture->buffer);
+    ASSERT_TRUE(stream.has_value());
+    const auto dump = capture::read_all(**stream, 1 << 20);
+    ASSERT_TRUE(dump.has_value());
+    const auto trace = dpu_trace(*capture);
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    Elements out;
+    const auto decoded = decode_dpu(*trace, *dump, out);
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data}));
+    EXPECT_EQ(out.readings[0].deltas, (dpu::Counters{1000, 120, 0, 300, 12, 1}));
+    EXPECT_EQ(decoded->totals.deltas[0], 6200U);
+    EXPECT_FALSE(decoded->overwritten);
+    EXPECT_FALSE(decoded->cut);
+}
+
+// A cut dump: what is there is decoded, the rest is a gap.
+TEST(DpuTrace, CutDump) {
+    Buffer dump = memory(switches_words);
+    dump.resize(100);
+    Elements out;
+    const auto decoded = decode_dpu(*dpu_trace(switches()), dump, out);
+    ASSERT_TRUE(decoded.has_value());
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, gap}));
+    EXPECT_EQ(out.elements.back().reason, GapReason::framing);
+    EXPECT_TRUE(decoded->cut);
+}
+
+// After older trace was overwritten nothing is known at its beginning.
+TEST(DpuTrace, Overwritten) {
+    capture::DpuCapture capture = switches();
+    capture.lines_written = 9;
+    Elements out;
+    const auto decoded = decode_dpu(*dpu_trace(capture), memory(switches_words), out);
+    EXPECT_TRUE(decoded->overwritten);
+    EXPECT_TRUE(out.readings[0].has(dpu::Reading::first));
+}
+
+TEST(DpuTrace, WithoutRegisters) {
+    capture::DpuCapture capture = switches();
+    capture.registers.clear();
+    capture.lines_written.reset();
+    Buffer dump = memory(switches_words);
+    dump.resize(dump.size() + 320);
+    Elements out;
+    const auto trace = dpu_trace(capture);
+    EXPECT_FALSE(trace->complete);
+    EXPECT_FALSE(trace->periods[0].format.mode.has_value());
+    const auto decoded = decode_dpu(*trace, dump, out);
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data}));
+    EXPECT_EQ(decoded->unwritten_bytes, 320U);
+}
+
+// Two periods in different modes; then with the first one's beginning overwritten.
+TEST(DpuTrace, Periods) {
+    const std::string first = switches_words, second = R"(
+        FFF0A20F 00402011 FFF0A20E 00403000 FFF0A60F 00403008 0000001E FFF0A80F
+        0040301C 00000012 00403029 FFF0A20E 00402014 FFF0AA01 FFF0AA01 FFF0AA01)";
+    capture::DpuCapture capture = switches();
+    capture.registers = {{"DP_SR", 0},           {"DP_MR", 0},           {"DP_TC", 0x00200003},
+                         {"DP_TSA", 0x20000000}, {"DP_TEA", 0x200000E0}, {"DP_TW", 0x200000C0}};
+    capture.lines_written = 6;
+    capture.periods = {{0x20000000, 0x00200085, {}, 0}, {0x20000080, 0x00200003, capture::DpuContext{false, 7, 7}, 4}};
+    const Buffer dump = memory(first + second);
+    Elements out;
+    const auto trace = dpu_trace(capture);
+    ASSERT_EQ(trace->periods.size(), 2U);
+    EXPECT_EQ(trace->periods[0].format.mode, dpu::TraceMode::task);
+    EXPECT_EQ(trace->periods[0].start.context, (dpu::Context{false, 5}));
+    ASSERT_TRUE(decode_dpu(*trace, dump, out).has_value());
+    EXPECT_EQ(out.kinds(),
+              (Kinds{task_switch, task_switch, sample, user_data, context, pair, short_loop, long_loop, pair, closed}));
+
+    // One line of the second period and nothing of the first.
+    capture.registers = {{"DP_SR", 0},           {"DP_MR", 0x400},       {"DP_TC", 0x00200003},
+                         {"DP_TSA", 0x20000000}, {"DP_TEA", 0x20000000}, {"DP_TW", 0x20000000}};
+    Elements last;
+    const auto decoded = decode_dpu(*dpu_trace(capture), Bytes(memory(second)).subspan(32), last);
+    ASSERT_TRUE(decoded.has_value());
+    EXPECT_TRUE(decoded->overwritten);
+    EXPECT_EQ(last.kinds(), (Kinds{gap, pair, closed}));
+    EXPECT_EQ(last.elements[0].reason, GapReason::unsynchronised);
+}
+
+TEST(DpuTrace, Errors) {
+    capture::DpuCapture capture = switches();
+    capture.layout = "SC3400";
+    const auto other = dpu_trace(capture);
+    ASSERT_FALSE(other.has_value());
+    EXPECT_EQ(other.error().code, Errc::unsupported);
+    capture = switches();
+    capture.registers.back().value = 0x30000000;
+    Elements out;
+    const auto decoded = decode_dpu(*dpu_trace(capture), {}, out);
+    ASSERT_FALSE(decoded.has_value());
+    EXPECT_EQ(decoded.error().code, Errc::bad_format);
+}
+
+}  // namespace
+}  // namespace waymark::pipeline
