@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dpu/unit_driver.h"
 #include "waymark/core/result.h"
 #include "waymark/dpu/model.h"
 #include "waymark/dpu/register_program.h"
@@ -85,17 +86,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const dpu::Diagnosis& d : dpu::diagnose(*program, config)) WM_CHECK(!d.message.empty());
 
     dpu::Model model(config);
+    dpu::test::PeriodCheck trace;
     Execution execution(data, size);
     dpu::CycleInput in;
     for (const dpu::RegisterWrite& write : *program) {
         model.write(write.offset, write.value);
         const std::uint32_t waiting = model.read(write.offset);
         execution.next(in);
-        check_output(model.step(in));
+        const dpu::CycleOutput& cycle = model.step(in);
+        check_output(cycle);
+        trace.take(model, cycle);
         in.items = {};
-        if (const dpu::CycleOutput* out = model.run(in, execution.byte())) check_output(*out);
+        if (const dpu::CycleOutput* out = model.run(in, execution.byte())) {
+            check_output(*out);
+            trace.take(model, *out);
+        }
         WM_CHECK(model.counts().lines_written * 8 <= model.counts().words);
         if (!dpu::Registers::find(write.offset)) WM_CHECK(waiting == 0);
     }
+    WM_CHECK(trace.misunderstood(model) == 0);
     return 0;
 }

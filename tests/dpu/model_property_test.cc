@@ -545,6 +545,65 @@ TEST(DpuModelProperty, EonceWordsRawAndCompressed) {
     EXPECT_GT(loops, 500U);
 }
 
+// Requirements: R40 R55 R57 R73 R74 R75 R76 R79
+TEST(DpuModelProperty, WhateverTheProgramTheTraceIsUnderstood) {
+    constexpr std::uint32_t offsets[] = {0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x20, 0x24, 0x2c, 0x30, 0x34, 0x38, 0x3c,
+                                         0x40, 0x54, 0x58, 0x5c, 0x60, 0x64, 0x68, 0x7c, 0x80, 0x84, 0x88, 0x8c, 0x90};
+    std::uint64_t entries = 0, lost = 0, periods = 0, modes = 0;
+    for (unsigned seed = 0; seed < rounds(150); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Random random(seed + 20000);
+        ModelConfig config;
+        EonceSetup& e = config.eonce;
+        for (bool* on : {&e.tchof, &e.tint, &e.tmark, &e.tloop, &e.tsub, &e.trte}) *on = random.half();
+        e.texec = random.chance(1000);
+        config.choices.high = static_cast<ModelChoices::Grant>(random.below(2));
+        config.choices.full = random.chance(1000) ? ModelChoices::Full::stall : ModelChoices::Full::drop;
+        config.choices.bus_cycles_per_line = 1 + random.below(40);
+        Model model(config);
+        test::PeriodCheck trace;
+        Execution execution(random);
+        CycleInput in;
+        const auto trace_register = [&] {
+            std::uint32_t tc = static_cast<std::uint32_t>(random()) & 0x033f0fa0;
+            tc |= (random.chance(500) ? random.below(16) : random.below(8)) << 1;
+            if (random.chance(500)) tc |= test::tc_tmpdis;
+            return random.chance(8500) ? tc | 1U : 0U;
+        };
+        model.write(DpTea::offset, 0x1000);
+        for (unsigned cycle = 0; cycle < 2000; ++cycle) {
+            if (random.chance(150)) model.write(DpTc::offset, trace_register());
+            if (random.chance(200)) model.write(DpTd::offset, static_cast<std::uint32_t>(random()));
+            // Any register, with anything; the buffer seldom, so that something is traced at all.
+            if (random.chance(100)) {
+                const std::uint32_t offset = offsets[random.below(26)];
+                if (offset < 0x80 || offset == 0x90 || random.chance(300))
+                    model.write(offset, static_cast<std::uint32_t>(random()));
+                if (random.chance(3000)) {
+                    model.write(DpTsa::offset, 0);
+                    model.write(DpTea::offset, 0x1000);
+                    model.write(DpTw::offset, 32 * random.below(0x80));
+                }
+            }
+            execution.next(in, 40, true);
+            trace.take(model, model.step(in));
+            if (random.chance(1000)) {
+                in.items = {};
+                if (const CycleOutput* out = model.run(in, random.below(60))) trace.take(model, *out);
+            }
+        }
+        ASSERT_EQ(trace.misunderstood(model), 0U);
+        entries += model.counts().entries;
+        lost += model.counts().lost;
+        periods += model.periods().size();
+        for (const TracePeriod& p : model.periods()) modes |= 1U << from_value<DpTc>(p.tc).tmode;
+    }
+    EXPECT_GT(entries, 10000U);
+    EXPECT_GT(lost, 10U);
+    EXPECT_GT(periods, 500U);
+    EXPECT_EQ(modes & 0xff, 0xffU);
+}
+
 /// Memory and registers after two ways of telling the same.
 void expect_same(const Driver& a, const Driver& b) {
     ASSERT_EQ(a.words(), b.words());

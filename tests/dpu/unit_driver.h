@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "waymark/core/result.h"
+#include "waymark/dpu/encoder.h"
 #include "waymark/dpu/model.h"
+#include "waymark/dpu/parser.h"
 
 namespace waymark::dpu::test {
 
@@ -36,6 +38,49 @@ inline constexpr std::uint32_t trace_control(TraceMode mode, std::uint32_t more 
 }
 inline constexpr std::uint32_t tc_tmpdis = 1U << 12, tc_idflt = 1U << 11, tc_ctxen = 1U << 10, tc_uden = 1U << 7,
                                tc_sample = 1U << 6, tc_tids = 1U << 5, tc_single = 1U << 8, tc_request = 2U << 8;
+
+/// Everything a unit wrote, period by period: whatever the program, its own reader understands it.
+class PeriodCheck {
+public:
+    /// What a cycle or a stretch gave.
+    void take(const Model& model, const CycleOutput& out) {
+        // Writes act in single cycles, and the buffer is empty when a period begins.
+        for (const Burst& burst : out.bursts) words_.insert(words_.end(), burst.used().begin(), burst.used().end());
+        while (first_.size() < model.periods().size()) first_.push_back(words_.size() - held_in(out));
+    }
+    /// Pieces that are no entry. `model`: as it is at the end.
+    [[nodiscard]] std::uint64_t misunderstood(const Model& model) const {
+        std::uint64_t wrong = 0;
+        for (std::size_t i = 0; i < first_.size(); ++i) {
+            const std::size_t end = i + 1 < first_.size() ? first_[i + 1] : words_.size();
+            std::vector<std::uint8_t> bytes;
+            for (std::size_t at = first_[i]; at < end; ++at) append_word(bytes, words_[at], ByteOrder::big);
+            const Format format = model.config().format(from_value<DpTc>(model.periods()[i].tc));
+            Count count;
+            Parser<Count> parser(format, ByteOrder::big, count);
+            parser.feed(bytes);
+            parser.finish(i + 1 < first_.size() || model.idle());
+            wrong += count.gaps;
+        }
+        return wrong;
+    }
+
+private:
+    struct Count {
+        std::uint64_t gaps = 0;
+        void operator()(const auto&, Extent) {}
+        void operator()(const Gap& gap) { gaps += gap.reason != GapReason::incomplete_packet; }
+    };
+    /// A period begins with its own cycle, whose entries may leave at once.
+    [[nodiscard]] static std::size_t held_in(const CycleOutput& out) {
+        std::size_t words = 0;
+        for (const Burst& burst : out.bursts) words += burst.used().size();
+        return words;
+    }
+
+    std::vector<std::uint32_t> words_;
+    std::vector<std::size_t> first_;
+};
 
 class Driver {
 public:
