@@ -19,6 +19,7 @@ namespace waymark::dpu {
 
 namespace {
 
+constexpr std::uint32_t routed_causes = 0x7f;  // DRTB and the counters
 constexpr std::uint8_t all_counters = (1U << counter_count) - 1;
 
 constexpr std::uint32_t line_of(std::uint32_t address) { return address & ~(line_bytes - 1); }
@@ -143,7 +144,8 @@ private:
 
     // A cycle (4.2).
     void whole_cycle(const CycleInput& in);
-    bool power(const CycleInput& in);
+    bool power(const CycleInput& in) { return in.dpue && was_powered_ ? true : power_changed(in); }
+    bool power_changed(const CycleInput& in);
     void begin_output();
     void apply_writes(const CycleInput& in);
     void apply(const Write& write, const CycleInput& in);
@@ -239,6 +241,8 @@ private:
     std::vector<TracePeriod> periods_;
     std::vector<std::uint32_t> words_;  ///< of the entry being emitted
 
+    bool causes_ = false;  ///< DP_MR has a cause that may hold an interrupt line
+
     // Power: DPUE falls once.
     bool powered_ = true, was_powered_ = false, dead_ = false;
 
@@ -315,7 +319,8 @@ void Model::Unit::begin_output() {
     lines_pulsed_ = 0;
 }
 
-bool Model::Unit::power(const CycleInput& in) {
+/// M_CR.DPUE is not as it was, or 0.
+bool Model::Unit::power_changed(const CycleInput& in) {
     if (was_powered_ && !in.dpue) {
         dead_ = true;
         if (registers_.tc.en || holds_data())
@@ -351,6 +356,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
     if (w.offset == DpMr::offset) {
         // TBF is live; all else is cleared by writing 1.
         registers_.mr = from_value<DpMr>(to_value(registers_.mr) & ~w.value);
+        causes_ = (to_value(registers_.mr) & routed_causes) != 0;
         return;
     }
     const bool tcen_a = registers_.tac.tcen, tcen_b = registers_.tbc.tcen;
@@ -522,6 +528,7 @@ void Model::Unit::count(const CycleInput& in) {
 
 void Model::Unit::counter_event(unsigned i) {
     registers_.mr = from_value<DpMr>(to_value(registers_.mr) | 1U << i);
+    causes_ = true;
     if (counter_action(registers_.cr, i) == Action::debug_request) output_.debug_request = true;
     plain_ = false;
 }
@@ -854,7 +861,7 @@ void Model::Unit::grant(unsigned lines) {
 void Model::Unit::line_written(std::uint32_t address) {
     if (registers_.tc.vtb_mode() == VtbMode::trace_event_request && address == line_of(registers_.ter.value) &&
         !registers_.mr.drtb) {
-        registers_.mr.drtb = true;
+        registers_.mr.drtb = causes_ = true;
         if (static_cast<Action>(registers_.cr.detb) == Action::debug_request) output_.debug_request = true;
     }
     if (address == to_value(registers_.tea)) {
@@ -882,14 +889,15 @@ void Model::Unit::outputs(const CycleInput& in) {
     if (in.debug_nexus) registers_.mr.drn = true;
     if (in.debug_ext || in.debug_nexus) output_.debug_request = true;
     std::uint8_t level = 0;
-    const std::uint32_t causes = to_value(registers_.mr);
-    const auto route = [&](bool cause, Action action) {
-        if (cause && action == Action::line_0) level |= 1;
-        if (cause && action == Action::line_1) level |= 2;
-    };
-    if (causes != 0)
+    if (causes_) {
+        const std::uint32_t causes = to_value(registers_.mr);
+        const auto route = [&](bool cause, Action action) {
+            if (cause && action == Action::line_0) level |= 1;
+            if (cause && action == Action::line_1) level |= 2;
+        };
         for (unsigned i = 0; i < counter_count; ++i) route((causes >> i & 1U) != 0, counter_action(registers_.cr, i));
-    route(registers_.mr.drtb, static_cast<Action>(registers_.cr.detb));
+        route(registers_.mr.drtb, static_cast<Action>(registers_.cr.detb));
+    }
     output_.pic = {((level | lines_pulsed_) & 1U) != 0, ((level | lines_pulsed_) & 2U) != 0};
     // Pulses and bursts must not be seen twice: the next cycle is a whole one.
     dirty_output_ = lines_pulsed_ != 0 || output_.debug_request || !output_.bursts.empty() || !output_.nexus.empty() ||
@@ -902,6 +910,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
     const bool powers_down = was_powered_ && !in.dpue;
     if (!in.items.empty() || !writes_.empty() || powers_down) return nullptr;
     if (dead_ || !in.dpue) {
+        powered_ = false;
         begin_output();
         cycle_ += cycles;
         return &output_;

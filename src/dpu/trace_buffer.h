@@ -44,9 +44,9 @@ public:
     /// Takes the oldest lines out. Precondition: so many are held.
     void take(unsigned count, std::span<std::uint32_t> out) {
         WM_CHECK(count <= lines_held() && out.size() >= std::size_t{count} * line_words);
-        for (unsigned i = 0; i < count * line_words; ++i) {
-            out[i] = words_[first_];
-            first_ = first_ + 1 == capacity ? 0 : first_ + 1;
+        for (unsigned line = 0; line < count; ++line) {  // lines lie whole
+            std::copy_n(words_.begin() + first_, line_words, out.begin() + line * line_words);
+            first_ = first_ + line_words == capacity ? 0 : first_ + line_words;
         }
         held_ -= count * line_words;
     }
