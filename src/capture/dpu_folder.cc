@@ -1,7 +1,6 @@
 #include "waymark/capture/dpu_folder.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -417,8 +416,13 @@ private:
         return out;
     }
     static Result<std::string> list(std::string_view what, const std::vector<std::string>& parts) {
-        for (const std::string& part : parts) WM_RETURN_IF_ERROR(check_text(what, part, ",()"));
-        return fmt::format("{}", fmt::join(parts, ","));
+        std::string out;
+        for (const std::string& part : parts) {
+            WM_RETURN_IF_ERROR(check_text(what, part, ",()"));
+            if (!out.empty()) out += ',';
+            out += part;
+        }
+        return out;
     }
     Result<std::string> programs() const {
         std::string out;

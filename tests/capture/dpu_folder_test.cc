@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <random>
 #include <string>
 
 #include "support/temporary_folder.h"
@@ -145,6 +148,40 @@ TEST(DpuFolder, Problems) {
     EXPECT_FALSE(read->initial);
     EXPECT_EQ(read->driven, std::vector<std::string>{});
     EXPECT_TRUE(read->periods.empty());
+}
+
+/// Damaged text ends with a capture or an error that says something, whatever it holds.
+TEST(DpuFolder, DamagedText) {
+    const TemporaryFolder folder;
+    ASSERT_TRUE(write_dpu_folder(example(folder.path()), folder.path()).has_value());
+    std::ifstream in(folder.path() / "dpu.ini", std::ios::binary);
+    const std::string whole{std::istreambuf_iterator<char>(in), {}};
+    Texts files;
+    files.sizes["c/vtb.bin"] = 128;
+    std::mt19937_64 random(1);
+    unsigned captures = 0;
+    for (unsigned round = 0; round < 2000; ++round) {
+        files.ini = whole;
+        for (std::uint64_t n = 1 + random() % 6; n-- > 0 && !files.ini.empty();) {
+            const std::size_t at = random() % files.ini.size();
+            switch (random() % 4) {
+                case 0: files.ini[at] = static_cast<char>(random()); break;
+                case 1: files.ini.erase(at, random() % 40); break;
+                case 2: files.ini.insert(at, files.ini.substr(random() % files.ini.size(), random() % 60)); break;
+                default: files.ini[at] = "[]=,\n;#0x"[random() % 9]; break;
+            }
+        }
+        const auto read = files.read();
+        captures += read.has_value();
+        if (!read) {
+            EXPECT_FALSE(read.error().message.empty());
+            continue;
+        }
+        for (const Problem& problem : read->problems) EXPECT_FALSE(problem.message.empty());
+        EXPECT_EQ(read->dpu_base % 4096, 0U);
+        EXPECT_LE(read->eonce_counters.value_or(0), 2U);
+    }
+    EXPECT_GT(captures, 500U);
 }
 
 }  // namespace

@@ -43,9 +43,11 @@ def read_citations(root):
         lines = path.read_text(encoding="utf-8").splitlines()
         for at, line in enumerate(lines):
             match = CITATION.match(line)
-            if not match:
-                continue
             where = f"{path.relative_to(root)}:{at + 1}"
+            if not match:
+                if path.suffix != ".h" and COMMENT.match(line) and "Requirements:" in line:
+                    wrong.append(f"{where}: 'Requirements:' must begin its line")
+                continue
             words = match.group(1).split()
             if not words or not all(re.fullmatch(r"R\d+", word) for word in words):
                 if path.suffix == ".h":
@@ -90,6 +92,7 @@ def self_test():
         ({"tests/dpu/b_test.cc": "// Requirements: R1\nint x;\n"}, [], ["stands above no test"]),
         ({"tests/dpu/b_test.cc": "// Requirements: R1\nTEST(A, DISABLED_C) {\n"}, [], ["is turned off"]),
         ({"tests/dpu/b_test.cc": "// Requirements: 57\nTEST(A, C) {\n"}, [], ["wants numbers"]),
+        ({"tests/dpu/b_test.cc": "// Why. Requirements: R1\nTEST(A, C) {\n"}, [], ["must begin its line"]),
         ({"docs/spec/dpu.md": table.replace("| R57 |", "| R56 |")}, [], ["does not list", "R57 is cited"]),
         ({"tests/dpu/a_test.cc": ""}, EXPECTED, []),
     ]

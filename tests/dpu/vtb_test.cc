@@ -50,7 +50,9 @@ Bytes8 read(const ReadingOrder& order, const Bytes8& memory) {
 }
 
 // Section 5.7: with the number of lines exactly what was written last; without it that, or more where DP_TW did not
-// start at DP_TSA. Requirements: R39 R41 R96
+// begin at DP_TSA.
+//
+// Requirements: R39 R41 R96
 TEST(Vtb, ReadsWhatWasWrittenLast) {
     wire::Random random(1);
     for (unsigned round = 0; round < 500; ++round) {
