@@ -343,8 +343,11 @@ bool Model::Unit::power_changed(const CycleInput& in) {
 
 void Model::Unit::apply_writes(const CycleInput& in) {
     if (writes_.empty()) return;
+    const std::size_t periods = periods_.size();
     for (const Write& w : writes_) apply(w, in);
     writes_.clear();
+    // Values written behind EN in the same cycle count from there, too.
+    if (periods_.size() != periods) periods_.back().initial = counters_.values();
 }
 
 void Model::Unit::apply(const Write& w, const CycleInput& in) {

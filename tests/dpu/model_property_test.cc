@@ -435,6 +435,70 @@ TEST(DpuModelProperty, EntriesAndLossInAllSamplingModes) {
     EXPECT_GT(wraps, 10U);
 }
 
+// Requirements: R1 R2 R31 R34 R64 R68 R101 R112 R121 R128 R129
+TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
+    std::uint64_t activations = 0;
+    for (unsigned seed = 0; seed < rounds(60); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Random random(seed + 30000);
+        Pair p{Driver::traced(TraceMode::task), 0x2000};
+        for (const std::uint32_t offset : value_offsets) p.write(offset, random_value(random));
+        for (const std::uint32_t offset : {DpTac::offset, DpTbc::offset})
+            p.write(offset, 0x000f0003 | random.below(15) << 4);  // all three from here on, wrapping
+        const std::uint32_t tc = trace_control(TraceMode::task);
+        p.d.write(DpTc::offset, tc);
+        Execution execution(random);
+        using Key = std::pair<bool, std::uint8_t>;
+        std::map<Key, std::array<std::uint64_t, counter_count>> truth, told;
+        std::vector<Key> stays, shown;
+        for (unsigned cycle = 0; cycle < 3000; ++cycle) {
+            execution.next(p.d.in, 20, false);
+            const CoreContext ctx = p.d.in.ctx;
+            const auto before = p.truth.counters;
+            const bool sample = cycle != 0 && random.chance(100);
+            if (sample) p.d.write(DpTc::offset, tc | test::tc_sample);
+            p.truth.cycle(p.d.in);
+            const Key key{ctx.supervisor, ctx.pid};
+            if (stays.empty() || stays.back() != key) stays.push_back(key);
+            for (unsigned i = 0; i < counter_count; ++i) truth[key][i] += p.truth.counters[i].total - before[i].total;
+            const std::vector<EonceItem> items(p.d.in.items.begin(), p.d.in.items.end());
+            p.d.step(items);
+        }
+        // A last sample closes the last stay.
+        p.d.write(DpTc::offset, tc | test::tc_sample);
+        const auto before = p.truth.counters;
+        p.d.in.in_debug = false;
+        p.truth.cycle(p.d.in);
+        const Key last{p.d.in.ctx.supervisor, p.d.in.ctx.pid};
+        if (stays.back() != last) stays.push_back(last);
+        for (unsigned i = 0; i < counter_count; ++i) truth[last][i] += p.truth.counters[i].total - before[i].total;
+        p.d.in.bus_others = false;
+        p.d.step();
+        p.d.close();
+        ASSERT_EQ(p.d.model.counts().lost, 0U);
+        ASSERT_FALSE(p.d.get<DpMr>().twrap);
+
+        const TracePeriod& period = p.d.model.periods().at(0);
+        const Start begin{Context{period.context.supervisor, period.context.pid}, period.initial};
+        const auto in_memory = p.d.vtb.in_order(p.d.read(DpTw::offset), false);
+        const auto found = test::decode<Decoder>(test::memory(in_memory),
+                                                 p.d.model.config().format(from_value<DpTc>(tc)), begin, true);
+        EXPECT_EQ(found.totals.lost_bytes(), 0U);
+        Key at{period.context.supervisor, period.context.pid};
+        shown.push_back(at);
+        for (const Element& e : found.elements) {
+            if (!e.has_reading()) continue;
+            for (unsigned i = 0; i < counter_count; ++i) told[at][i] += found.readings[e.value].deltas[i];
+            at = {e.context.supervisor, e.context.id};
+            if (shown.back() != at) shown.push_back(at);
+        }
+        ASSERT_EQ(told, truth);
+        ASSERT_EQ(shown, stays);
+        activations += stays.size();
+    }
+    EXPECT_GT(activations, 2000U);
+}
+
 /// What is told of one item once loops are written out again.
 struct Told {
     std::uint32_t src{}, dst{};
