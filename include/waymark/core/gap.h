@@ -14,7 +14,7 @@ enum class GapReason : std::uint8_t {
     padding,            ///< filler that carries no trace, such as the zeros behind the end of a raw capture
     reserved_header,    ///< a byte that starts no packet of this protocol, and all that was skipped after it
     malformed_packet,   ///< a packet with an impossible field, and all that was skipped after it
-    incomplete_packet,  ///< the stream ends inside a packet
+    incomplete_packet,  ///< the stream ends inside a packet, or inside a record of several
     framing,            ///< the frame layer lost bytes here; what was cut in two cannot be joined
 };
 

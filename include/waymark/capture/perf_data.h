@@ -1,0 +1,280 @@
+/// perf.data, the container of Linux `perf record`, as far as trace needs it (docs/spec/spe.md, section 5): which
+/// events were recorded how, where the trace bytes of each CPU or thread lie, and who ran what where. It knows no trace
+/// protocol: what AUXTRACE_INFO says of one is kept as words.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/capture/byte_file.h"
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+
+namespace waymark::capture::perf {
+
+/// Record types (section 5.2); others are counted and passed over.
+enum class Type : std::uint32_t {
+    mmap = 1,
+    lost = 2,
+    comm = 3,
+    exit = 4,
+    fork = 7,
+    sample = 9,
+    mmap2 = 10,
+    aux = 11,
+    itrace_start = 12,
+    lost_samples = 13,
+    context_switch = 14,
+    context_switch_cpu_wide = 15,
+    ksymbol = 17,
+    aux_output_hw_id = 21,
+    header_attr = 64,
+    header_build_id = 67,
+    finished_round = 68,
+    id_index = 69,
+    auxtrace_info = 70,
+    auxtrace = 71,
+    auxtrace_error = 72,
+    event_update = 78,
+    time_conv = 79,
+    header_feature = 80,
+    compressed = 81,
+    finished_init = 82,
+    compressed2 = 83,
+};
+/// `AUXTRACE`; empty for types this layer has no name for.
+[[nodiscard]] std::string_view name(Type type);
+
+/// Bits of Attr::sample_type that decide what follows a record.
+namespace sample {
+inline constexpr std::uint64_t ip = 1, tid = 1U << 1, time = 1U << 2, id = 1U << 6, cpu = 1U << 7, period = 1U << 8,
+                               stream_id = 1U << 9, identifier = 1U << 16;
+}
+
+/// How one event was recorded.
+struct Attr {
+    std::uint32_t type{};
+    std::uint64_t config{}, sample_period{}, sample_type{}, read_format{}, flags{};
+    std::uint64_t config1{}, config2{}, config3{}, config4{};
+    std::vector<std::uint64_t> ids{};
+    std::string name{};  ///< where the file gives one
+
+    [[nodiscard]] bool sample_id_all() const { return (flags >> 18 & 1U) != 0; }
+    friend bool operator==(const Attr&, const Attr&) = default;
+};
+
+/// What follows every record when sample_id_all is set, as far as it is there. A record that perf made up itself has 0
+/// everywhere: at time 0, before everything, and on no CPU.
+struct SampleId {
+    std::optional<std::uint32_t> pid{}, tid{}, cpu{};
+    std::optional<std::uint64_t> time{};
+    friend bool operator==(const SampleId&, const SampleId&) = default;
+};
+
+/// AUXTRACE_INFO: which trace unit, and words that only its protocol understands.
+struct AuxtraceInfo {
+    static constexpr std::uint32_t cs_etm = 3, arm_spe = 4;
+    std::uint32_t type{};
+    std::vector<std::uint64_t> words{};
+    friend bool operator==(const AuxtraceInfo&, const AuxtraceInfo&) = default;
+};
+
+/// Timer ticks ↔ nanoseconds of perf's clock (section 5.6).
+struct TimeConversion {
+    std::uint64_t shift{}, multiplier{}, zero{}, cycles{}, mask{~std::uint64_t{0}};
+    bool short_counter{};  ///< cap_user_time_short: `cycles` and `mask` say how to widen a count
+
+    [[nodiscard]] bool valid() const { return multiplier != 0 && shift < 64; }
+    /// Precondition of both: `valid()`.
+    [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const;
+    [[nodiscard]] std::uint64_t to_ticks(std::uint64_t ns) const;
+    [[nodiscard]] double frequency_hz() const;
+    friend bool operator==(const TimeConversion&, const TimeConversion&) = default;
+};
+
+inline constexpr std::uint32_t nobody = 0xffffffff;  ///< no CPU, no thread
+
+/// One AUXTRACE record: a piece of trace as perf took it from the ring.
+struct Chunk {
+    Offset record{};          ///< of the AUXTRACE record in the file
+    std::uint64_t payload{};  ///< file offset of its bytes
+    std::uint64_t bytes{};    ///< that are in the file
+    std::uint64_t missing{};  ///< that its header promises beyond the end of the file
+    std::uint64_t ring{};     ///< position of the first byte in the AUX ring
+    std::uint64_t reference{};
+    std::uint32_t index{}, tid = nobody, cpu = nobody;
+    friend bool operator==(const Chunk&, const Chunk&) = default;
+};
+
+/// One AUX record: what the kernel says of a stretch of the AUX ring.
+struct AuxRange {
+    static constexpr std::uint64_t truncated = 1, overwrite = 2, partial = 4, collision = 8;
+    std::uint64_t offset{}, bytes{}, flags{};
+    SampleId id{};
+    friend bool operator==(const AuxRange&, const AuxRange&) = default;
+};
+
+/// A mapping of executable (or other) memory.
+struct Mapping {
+    std::uint32_t pid{}, tid{};  ///< pid 0xffffffff: the kernel
+    Address address{};
+    std::uint64_t bytes{}, file_offset{};
+    std::uint64_t time{};                 ///< 0: before everything
+    std::uint32_t protection{}, flags{};  ///< MMAP2 only; protection 4: executable
+    bool data{};                          ///< MMAP: not executable
+    std::vector<std::uint8_t> build_id{};
+    std::string file{};
+    friend bool operator==(const Mapping&, const Mapping&) = default;
+};
+
+/// What happened to a process or thread.
+struct TaskEvent {
+    enum class Kind : std::uint8_t { fork, exit, comm, exec };
+    Kind kind{};
+    std::uint32_t pid{}, tid{}, parent_pid{}, parent_tid{};
+    std::uint64_t time{};
+    std::string name{};  ///< comm and exec
+    friend bool operator==(const TaskEvent&, const TaskEvent&) = default;
+};
+
+/// From `time` on, `tid` of `pid` runs on `cpu`; tid `nobody`: not known who.
+struct Switch {
+    std::uint32_t cpu{}, pid = nobody, tid = nobody;
+    std::uint64_t time{};
+    friend bool operator==(const Switch&, const Switch&) = default;
+};
+
+/// A code range of the kernel that no file holds.
+struct KernelSymbol {
+    Address address{};
+    std::uint32_t bytes{};
+    std::uint64_t time{};
+    bool unregistered{};
+    std::string name{};
+    friend bool operator==(const KernelSymbol&, const KernelSymbol&) = default;
+};
+
+struct BuildId {
+    std::uint32_t pid{};
+    std::vector<std::uint8_t> id{};
+    std::string file{};
+    friend bool operator==(const BuildId&, const BuildId&) = default;
+};
+
+/// AUX_OUTPUT_HW_ID: which trace source ID a CPU has.
+struct HardwareId {
+    std::uint64_t id{};
+    SampleId where{};
+    friend bool operator==(const HardwareId&, const HardwareId&) = default;
+};
+
+/// Bytes of the file that could not be read as what they should be.
+struct Loss {
+    Offset first{}, end{};
+    std::string message{};  ///< what was found, what was expected
+    friend bool operator==(const Loss&, const Loss&) = default;
+};
+
+/// A perf.data file without its trace bytes and samples.
+struct PerfData {
+    bool pipe{};        ///< written by `perf record -o -`
+    bool unfinished{};  ///< the recorder did not come to write the length of the data
+    std::vector<Attr> attrs{};
+    std::string hostname{}, release{}, version{}, architecture{}, cpu_description{}, cpu_id{}, command_line{};
+    std::optional<std::uint32_t> cpus_online{}, cpus_available{};
+    std::map<std::uint32_t, std::string> pmus{};  ///< by type number: `arm_spe_0`
+    std::optional<AuxtraceInfo> auxtrace_info{};
+    std::optional<TimeConversion> time_conversion{};
+    std::vector<Chunk> chunks{};  ///< in file order, like everything below
+    std::vector<AuxRange> aux{};
+    std::vector<Mapping> mappings{};
+    std::vector<TaskEvent> tasks{};
+    std::vector<Switch> switches{};
+    std::vector<KernelSymbol> kernel_symbols{};
+    std::vector<BuildId> build_ids{};
+    std::vector<HardwareId> hardware_ids{};
+    std::uint64_t lost_records{};  ///< sum of LOST and LOST_SAMPLES
+    std::uint64_t unknown_ids{};   ///< records that name an event no attribute has: the first is taken
+    std::map<std::uint32_t, std::uint64_t> counts{};  ///< records by type, those in compressed ones included
+    std::vector<Loss> losses{};                       ///< the first `max_losses`
+    std::uint64_t loss_count{}, lost_bytes{};
+
+    static constexpr std::size_t max_losses = 100;
+    [[nodiscard]] std::uint64_t count(Type type) const {
+        const auto found = counts.find(static_cast<std::uint32_t>(type));
+        return found == counts.end() ? 0 : found->second;
+    }
+    /// The CPU's MIDR_EL1 from the `cpuid` feature; 0 where there is none.
+    [[nodiscard]] std::uint32_t midr() const;
+};
+
+/// True if the file begins as a perf.data file does, of either byte order.
+[[nodiscard]] bool is_perf_data(Bytes first_bytes);
+
+/// Told how far reading has come, in bytes of the file; may be called often.
+class Progress {
+public:
+    virtual ~Progress() = default;
+    virtual void at(std::uint64_t bytes, std::uint64_t of) = 0;
+};
+
+/// Reads everything but trace bytes and samples, in memory that grows with the number of processes, mappings, switches
+/// and chunks, never with the trace. No length in the file is trusted: what contradicts the file's size or its
+/// surroundings is a `Loss`, and reading goes on at the next place that holds records. Errors: `bad_format`: not a
+/// perf.data file, or its header cannot be meant; `unsupported`: of a machine with the other byte order; `unreadable`.
+[[nodiscard]] Result<PerfData> read_perf_data(const ByteFile& file, Progress* progress = nullptr);
+
+/// Trace bytes that follow each other in a ring: what a decoder can be fed without a break.
+struct Stretch {
+    std::uint64_t payload{};  ///< file offset
+    std::uint64_t bytes{};    ///< without the padding that perf appends
+    std::uint64_t ring{};
+    std::size_t chunk{};  ///< index in PerfData::chunks
+    bool follows{};       ///< directly behind the stretch before it
+    friend bool operator==(const Stretch&, const Stretch&) = default;
+};
+
+/// The trace of one CPU, or of one thread.
+struct Stream {
+    std::uint32_t cpu = nobody, tid = nobody, index{};
+    bool overwrite{};  ///< a snapshot: its first bytes may be the middle of a packet
+    std::vector<Stretch> stretches{};
+    [[nodiscard]] std::uint64_t bytes() const;
+    friend bool operator==(const Stream&, const Stream&) = default;
+};
+
+/// Chunks sorted into streams and joined (section 5.4), in the order of their first chunks.
+[[nodiscard]] std::vector<Stream> streams(const PerfData& data);
+
+/// Who ran, and what was mapped, at any time.
+class Tasks {
+public:
+    /// `data` is borrowed and must outlive this.
+    explicit Tasks(const PerfData& data);
+    ~Tasks();
+    Tasks(Tasks&&) noexcept;
+
+    struct Thread {
+        std::uint32_t pid = nobody, tid = nobody;
+        std::string_view name{};  ///< valid as long as the PerfData
+    };
+    /// The thread `tid` at `time`; its pid is `nobody` if it was never heard of.
+    [[nodiscard]] Thread thread(std::uint32_t tid, std::uint64_t time) const;
+    /// Who ran on `cpu` at `time`.
+    [[nodiscard]] Thread running(std::uint32_t cpu, std::uint64_t time) const;
+    /// The mapping of process `pid` (`nobody`: the kernel) that held `address` at `time`; null if there was none. Fast
+    /// when times ascend.
+    [[nodiscard]] const Mapping* mapping(std::uint32_t pid, Address address, std::uint64_t time);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace waymark::capture::perf

@@ -1,0 +1,97 @@
+/// Writes perf.data files that `perf script` and `read_perf_data` read (docs/spec/spe.md, section 5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/capture/perf_data.h"
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/types.h"
+
+namespace waymark::capture::perf {
+
+/// Numbers of the features perf may put behind the data.
+enum class Feature : std::uint8_t {
+    build_id = 2,
+    hostname,
+    os_release,
+    version,
+    arch,
+    cpus,
+    cpu_description,
+    cpu_id,
+    command_line = 11,
+    event_description,
+    pmu_mappings = 16,
+    auxtrace_index = 18,
+};
+
+/// Bytes of a file, in order: construct with all attributes, then records, then finish(). Trace of any length passes
+/// through; memory is kept for the index alone.
+class PerfWriter {
+public:
+    enum class Form : std::uint8_t {
+        file,  ///< finish() gives a header that replaces the one at the front
+        pipe,  ///< attributes and features are records; nothing has to be replaced
+    };
+
+    /// `out` is borrowed and must outlive the writer. Attributes have ids that are distinct and not 0.
+    PerfWriter(ByteSink& out, std::vector<Attr> attrs, Form form = Form::file);
+
+    /// What records of the kernel end with. Time 0, CPU 0 and tid 0: as perf marks what it made up itself.
+    struct At {
+        std::uint32_t pid{}, tid{}, cpu{};
+        std::uint64_t time{};
+        std::size_t attr{};  ///< whose identifier and trailer
+    };
+
+    void time_conversion(const TimeConversion& t);
+    void auxtrace_info(const AuxtraceInfo& info);
+    void mapping(const Mapping& m, const At& at);                        ///< MMAP2, unless it is the kernel's: MMAP
+    void task(const TaskEvent& event, const At& at);                     ///< COMM, FORK, EXIT
+    void switch_to(std::uint32_t pid, std::uint32_t tid, const At& at);  ///< SWITCH_CPU_WIDE: `at` goes, pid/tid comes
+    void switched(bool out, const At& at);                               ///< SWITCH
+    void itrace_start(std::uint32_t pid, std::uint32_t tid, const At& at);
+    void kernel_symbol(const KernelSymbol& symbol, const At& at);
+    void build_id(const BuildId& id);
+    void hardware_id(std::uint64_t id, const At& at);
+    void lost(std::uint64_t id, std::uint64_t count, const At& at);
+    void aux(const AuxRange& range, const At& at);
+    /// `chunk` without places in the file; bytes are padded to a multiple of 8 as perf does.
+    void auxtrace(const Chunk& chunk, Bytes trace);
+    void finished_round();
+    /// Any record; `body` behind the header. With `at`, a trailer follows.
+    void record(Type type, std::uint16_t misc, Bytes body, const At* at = nullptr);
+
+    /// Kept until finish(); in a pipe written at once.
+    void feature(Feature feature, std::vector<std::uint8_t> bytes);
+    void feature_text(Feature feature, std::string_view text);
+    void pmus(const std::map<std::uint32_t, std::string>& pmus);
+    void cpus(std::uint32_t online, std::uint32_t available);
+    void command_line(std::span<const std::string> words);
+
+    /// Ends the data and writes the features. `index`: with an AUXTRACE index. Gives the bytes to be written over the
+    /// front of the file; none for a pipe.
+    [[nodiscard]] std::vector<std::uint8_t> finish(bool index = true);
+
+    /// Bytes written so far.
+    [[nodiscard]] std::uint64_t size() const { return size_; }
+
+private:
+    void write(Bytes bytes);
+    [[nodiscard]] std::vector<std::uint8_t> header(std::uint64_t data_bytes) const;
+
+    ByteSink& out_;
+    std::vector<Attr> attrs_;
+    Form form_;
+    std::uint64_t size_ = 0, attrs_at_ = 0, data_at_ = 0;
+    std::vector<std::uint64_t> index_;  // file offsets of AUXTRACE records
+    std::map<std::uint8_t, std::vector<std::uint8_t>> features_;
+};
+
+}  // namespace waymark::capture::perf

@@ -1,0 +1,283 @@
+/// Bytes → packets (docs/spec/spe.md, section 4.1).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+
+#include "waymark/core/cursor.h"
+#include "waymark/core/gap.h"
+#include "waymark/core/wire.h"
+#include "waymark/spe/packet.h"
+
+namespace waymark::spe {
+
+/// Where a packet stood in its stream.
+struct Extent {
+    Offset first;
+    std::uint64_t bytes{};
+    [[nodiscard]] constexpr Offset end() const { return first + bytes; }
+    friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+/// Takes packets: callable with every packet type of the protocol, and with gaps. A handler that does not care for some
+/// packets says so with a catch-all overload. A handler with `bool done() const` is asked after each packet: true ends
+/// `Parser::feed` there.
+template <class H, class List = Packets>
+inline constexpr bool handles_all = false;
+template <class H, class... P>
+inline constexpr bool handles_all<H, wire::PacketList<P...>> = (std::invocable<H&, const P&, Extent> && ...);
+template <class H>
+concept PacketHandler = handles_all<H> && std::invocable<H&, const Gap&>;
+
+/// Stops the compiler at the packet a handler forgot: the message names P.
+template <class H, class P>
+consteval void check_handles() {
+    static_assert(std::invocable<H&, const P&, Extent>, "the handler has no overload for packet P");
+}
+
+/// What one try at a packet gave.
+struct Parsed {
+    Step step{};
+    std::size_t bytes{};  ///< consumed, when ok
+    bool reserved{};      ///< when bad: the header starts no packet at all
+};
+
+/// One packet of type P at the start of `bytes`; calls `take(packet, size in bytes)` when it is whole.
+template <class P, class Take>
+WM_INLINE Parsed parse_as(Bytes bytes, Take&& take) {
+    Cursor cursor(bytes);
+    wire::Reader reader(cursor);
+    P packet{};
+    P::fields(reader, packet);
+    if (cursor.step() == Step::ok) [[likely]]
+        take(static_cast<const P&>(packet), cursor.consumed());
+    return {cursor.step(), cursor.consumed(), false};
+}
+
+template <class List>
+struct Dispatch;
+template <class... P>
+struct Dispatch<wire::PacketList<P...>> {
+    /// A chain of compares in list order. False if no packet of the list has that header.
+    template <class Take>
+    WM_INLINE static bool parse(std::uint8_t header, Bytes bytes, Take&& take, Parsed& result) {
+        return (((header & P::info.mask) == P::info.value && (result = parse_as<P>(bytes, take), true)) || ...);
+    }
+};
+
+/// One packet behind a prefix byte.
+template <class Take>
+Parsed parse_extended(Bytes bytes, Take&& take) {
+    if (bytes.size() < 2) return {Step::need_more, 0, false};
+    const std::uint8_t prefix = bytes[0], header = bytes[1];
+    if (header == 0 && (prefix & Alignment::info.mask) == Alignment::info.value)
+        return parse_as<Alignment>(bytes, take);
+    if (header < 0x40) return {Step::bad, 0, false};
+    Parsed result{};
+    if ((prefix & 0xfcU) == 0x20 &&
+        Dispatch<wire::PacketList<AddressPacket, Counter>>::parse(header, bytes, take, result))
+        return result;
+    return parse_as<Unknown>(bytes, take);
+}
+
+/// One packet of any type at the start of `bytes`, which must not be empty. Stateless: padding is one byte, alignment
+/// its header alone.
+template <class Take>
+WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
+    Parsed result{Step::bad, 0, true};
+    const std::uint8_t header = bytes[0];
+    if (Dispatch<Named>::parse(header, bytes, take, result)) [[likely]]
+        return result;
+    if (is_prefix(header)) return parse_extended(bytes, take);
+    if (header >= 0x40) return parse_as<Unknown>(bytes, take);
+    return result;
+}
+
+/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
+/// in exactly one packet or one gap once finish() was called. A byte that starts no packet is lost alone: parsing goes
+/// on directly behind it, and a run of such bytes is one gap.
+template <class Handler>
+class Parser {
+public:
+    /// The handler is borrowed and must outlive the parser.
+    explicit Parser(Handler& handler) : handler_(handler) {
+        Packets::for_each([]<class P>() { check_handles<Handler, P>(); });
+        static_assert(PacketHandler<Handler>, "the handler must take every packet of spe::Packets, and Gap");
+    }
+
+    /// The next bytes of the stream, borrowed for the call. Gives back what it left, which is nothing unless the
+    /// handler was done.
+    Bytes feed(Bytes chunk) {
+        stopped_ = false;
+        while (!chunk.empty() && !stopped_) {
+            if (carried_ != 0)
+                chunk = feed_carried(chunk);
+            else if (skipped_ != 0)
+                chunk = skip(chunk);
+            else if (zeros_ != 0)
+                chunk = count_zeros(chunk);
+            else
+                chunk = parse_packets(chunk);
+        }
+        return chunk;
+    }
+
+    /// The stream ends here: reports what is left over.
+    void finish() { leave(GapReason::incomplete_packet); }
+
+    /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
+    /// one, so that the handler knows.
+    void reset() {
+        const bool told = carried_ + skipped_ != 0;
+        leave(GapReason::framing);
+        if (!told) handler_(Gap{at_, at_, GapReason::framing});
+    }
+
+    /// Passes over bytes that someone else has parsed. Nothing may be pending.
+    void advance(std::uint64_t bytes) { at_ = at_ + bytes; }
+
+    /// Bytes fed so far.
+    [[nodiscard]] Offset offset() const { return at_; }
+    /// Where what is not yet reported began: a run of zeros or bad bytes, or a packet cut by the end of a chunk.
+    [[nodiscard]] Offset pending() const { return at_ - (bad_ + zeros_ + carried_ + skipped_); }
+
+private:
+    static constexpr std::size_t carry_bytes = Packets::max_bytes;
+
+    template <class P>
+    void report(const P& packet, Extent at) {
+        if (bad_ != 0) [[unlikely]]
+            report_bad(at.first);
+        handler_(packet, at);
+        if constexpr (requires { handler_.done(); }) stopped_ = handler_.done();
+    }
+
+    void report_bad(Offset end) {
+        const std::uint64_t bytes = bad_;
+        bad_ = 0;
+        handler_(Gap{end - bytes, end, bad_reason_});
+    }
+
+    /// The byte at at_ starts no packet.
+    void bad_byte(const Parsed& parsed) {
+        const GapReason reason = parsed.reserved ? GapReason::reserved_header : GapReason::malformed_packet;
+        if (bad_ != 0 && reason != bad_reason_) report_bad(at_);
+        bad_reason_ = reason;
+        ++bad_;
+        at_ = at_ + 1;
+    }
+
+    void leave(GapReason cut) {
+        if (bad_ != 0) report_bad(at_ - carried_);
+        if (zeros_ != 0) report(Padding{zeros_}, Extent{at_ - zeros_, zeros_});
+        if (const std::uint64_t left = carried_ + skipped_; left != 0) handler_(Gap{at_ - left, at_, cut});
+        zeros_ = skipped_ = carried_ = 0;
+    }
+
+    Bytes parse_packets(Bytes chunk) {
+        while (!chunk.empty()) {
+            if (chunk[0] == 0) {
+                if (bad_ != 0) report_bad(at_);
+                return count_zeros(chunk);
+            }
+            const Parsed parsed = parse_here(chunk, at_);
+            if (parsed.step == Step::need_more) {
+                carried_ = chunk.size();
+                std::copy(chunk.begin(), chunk.end(), carry_.begin());
+                at_ = at_ + carried_;
+                return {};
+            }
+            if (parsed.step == Step::bad) {
+                bad_byte(parsed);
+                chunk = chunk.subspan(1);
+                continue;
+            }
+            at_ = at_ + parsed.bytes;
+            chunk = chunk.subspan(parsed.bytes);
+            if (stopped_ || skipped_ != 0) break;
+        }
+        return chunk;
+    }
+
+    /// One packet that begins at `first`. An alignment packet is only begun; `bytes` is then what of it has been read.
+    Parsed parse_here(Bytes bytes, Offset first) {
+        bool aligning = false;
+        Parsed parsed = parse_one(bytes, [&](const auto& packet, std::size_t size) {
+            if constexpr (std::same_as<std::decay_t<decltype(packet)>, Alignment>) {
+                aligning = true;
+                skip_ = packet.skip;
+                skip_.bytes = static_cast<std::uint32_t>(skip_.unit - (first.value & (skip_.unit - 1)));
+            } else {
+                report(packet, Extent{first, size});
+            }
+        });
+        if (aligning) [[unlikely]] {
+            if (bad_ != 0) report_bad(first);
+            skipped_ = parsed.bytes = 1;
+            if (skip_.bytes == 1) end_skip(first + 1);
+        }
+        return parsed;
+    }
+
+    Bytes skip(Bytes chunk) {
+        const std::size_t take = std::min<std::size_t>(chunk.size(), skip_.bytes - skipped_);
+        skipped_ += take;
+        at_ = at_ + take;
+        if (skipped_ == skip_.bytes) end_skip(at_);
+        return chunk.subspan(take);
+    }
+    void end_skip(Offset end) {
+        skipped_ = 0;
+        report(Alignment{skip_}, Extent{end - skip_.bytes, skip_.bytes});
+    }
+
+    Bytes count_zeros(Bytes chunk) {
+        const auto other = std::find_if(chunk.begin(), chunk.end(), [](std::uint8_t byte) { return byte != 0; });
+        const auto count = static_cast<std::size_t>(other - chunk.begin());
+        zeros_ += count;
+        at_ = at_ + count;
+        if (other != chunk.end()) {
+            const std::uint64_t zeros = zeros_;
+            zeros_ = 0;
+            report(Padding{zeros}, Extent{at_ - zeros, zeros});
+        }
+        return chunk.subspan(count);
+    }
+
+    /// Completes the packet whose head was carried over; gives back what of the chunk is left.
+    Bytes feed_carried(Bytes chunk) {
+        const std::size_t before = carried_;
+        const std::size_t added = std::min(chunk.size(), carry_bytes - before);
+        std::copy_n(chunk.data(), added, carry_.begin() + static_cast<std::ptrdiff_t>(before));
+        const Offset first = at_ - before;
+        carried_ = 0;
+        at_ = first;
+        const Parsed parsed = parse_here(Bytes(carry_.data(), before + added), first);
+        if (parsed.step == Step::ok) {
+            at_ = first + parsed.bytes;
+            return chunk.subspan(parsed.bytes - before);
+        }
+        if (parsed.step == Step::need_more) {  // so the whole chunk is in: no packet is longer than the carry
+            carried_ = before + added;
+            at_ = first + carried_;
+            return {};
+        }
+        bad_byte(parsed);  // a prefix, and nothing else was carried: what follows it decides first
+        return chunk;
+    }
+
+    Handler& handler_;
+    Offset at_{};                // of the next byte to be fed
+    GapReason bad_reason_{};     // of the run of bad_ bytes that ends where the pending packet begins
+    std::uint64_t bad_ = 0;      // bytes that start no packet
+    std::uint64_t zeros_ = 0;    // length of the run of zeros that ends at at_
+    std::uint64_t skipped_ = 0;  // bytes of the alignment packet skip_ so far
+    std::size_t carried_ = 0;    // bytes of an unfinished packet, kept in carry_
+    bool stopped_ = false;       // the handler was done
+    Skip skip_{};
+    std::array<std::uint8_t, carry_bytes> carry_{};
+};
+
+}  // namespace waymark::spe

@@ -1,0 +1,39 @@
+/// Bytes → records, packet by packet (docs/spec/spe.md, section 4.1). Clear, not fast: `Decoder` gives the same records
+/// at speed, and tests hold the two together.
+#pragma once
+
+#include <memory>
+
+#include "waymark/core/types.h"
+#include "waymark/spe/record.h"
+
+namespace waymark::spe {
+
+/// Where in its record a stream begins.
+enum class Start : std::uint8_t {
+    record,     ///< at the first byte of one, or in padding
+    mid_record  ///< anywhere, as in a snapshot of a ring: all up to the first End or Timestamp is unsynchronised
+};
+
+/// Decodes one unit's byte stream, in chunks of any size.
+class ReferenceDecoder {
+public:
+    /// `out` is borrowed and must outlive the decoder.
+    explicit ReferenceDecoder(RecordSink& out, Start start = Start::record);
+    ~ReferenceDecoder();
+
+    /// The next bytes of the stream, borrowed for the call.
+    void feed(Bytes bytes);
+    /// What comes next does not follow what came before: an unfinished record is lost, and a gap says so.
+    void reset(Start start = Start::record);
+    /// The stream ends here: reports what is left over and delivers everything to the sink.
+    void finish();
+    /// Exact after finish().
+    [[nodiscard]] const Totals& totals() const;
+
+private:
+    class Machine;
+    std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace waymark::spe

@@ -1,0 +1,38 @@
+/// Packets ↔ text: `ADDRESS index=0 address=0xc0ffc0c2868c8b5c`. Names and fields are those of docs/spec/spe.md,
+/// section 4.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "waymark/core/result.h"
+#include "waymark/core/wire.h"
+#include "waymark/spe/packet.h"
+
+namespace waymark::spe {
+
+/// The fields alone: `index=0 cycles=12`.
+template <class P>
+[[nodiscard]] std::string fields_text(const P& packet) {
+    std::string out;
+    wire::Printer printer(out);
+    P::fields(printer, packet);
+    return out;
+}
+
+/// Name and fields.
+template <class P>
+[[nodiscard]] std::string to_text(const P& packet) {
+    const std::string fields = fields_text(packet);
+    return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
+}
+
+/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
+/// of its kind; the message names it.
+[[nodiscard]] Result<Packet> from_text(std::string_view text);
+
+/// A short phrase that says what a packet means, such as `PC 0xffffc0c2868c8b5c EL2 non-secure`; empty when the fields
+/// say it all. Data sources need the core's MIDR_EL1, 0 if it is not known.
+[[nodiscard]] std::string explain(const Packet& packet, std::uint32_t midr = 0);
+
+}  // namespace waymark::spe

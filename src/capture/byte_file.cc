@@ -1,0 +1,123 @@
+#include "waymark/capture/byte_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "waymark/capture/byte_stream.h"
+
+namespace waymark::capture {
+namespace {
+
+std::string reason(int error_number) { return std::generic_category().message(error_number); }
+
+class DiskFile final : public ByteFile {
+public:
+    DiskFile(int descriptor, std::uint64_t size, std::string name)
+        : descriptor_(descriptor), size_(size), name_(std::move(name)) {}
+    DiskFile(const DiskFile&) = delete;
+    DiskFile& operator=(const DiskFile&) = delete;
+    ~DiskFile() override { ::close(descriptor_); }
+
+    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> into) const override {
+        std::size_t done = 0;
+        while (done < into.size() && offset + done < size_) {
+            const ssize_t got =
+                ::pread(descriptor_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+            if (got == 0) break;  // it became shorter meanwhile
+            if (got > 0) {
+                done += static_cast<std::size_t>(got);
+                continue;
+            }
+            if (errno == EINTR) continue;
+            return Error{Errc::unreadable,
+                         fmt::format("{}: offset {:#x}: cannot be read: {}", name_, offset + done, reason(errno)),
+                         Offset{offset + done}};
+        }
+        return done;
+    }
+    [[nodiscard]] std::uint64_t size() const override { return size_; }
+    [[nodiscard]] const std::string& name() const override { return name_; }
+
+private:
+    int descriptor_;
+    std::uint64_t size_;
+    std::string name_;
+};
+
+class MemoryFile final : public ByteFile {
+public:
+    MemoryFile(std::vector<std::uint8_t> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> into) const override {
+        if (offset >= bytes_.size()) return std::size_t{0};
+        const std::size_t count = std::min<std::uint64_t>(into.size(), bytes_.size() - offset);
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), count, into.begin());
+        return count;
+    }
+    [[nodiscard]] std::uint64_t size() const override { return bytes_.size(); }
+    [[nodiscard]] const std::string& name() const override { return name_; }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+    std::string name_;
+};
+
+Result<std::unique_ptr<ByteFile>> spool(ByteStream& stream, const std::string& name, std::vector<Error>* damage) {
+    std::FILE* const file = std::tmpfile();
+    if (file == nullptr)
+        return Error{Errc::unreadable,
+                     fmt::format("{}: no temporary file to unpack it into: {}; set TMPDIR to a folder with room", name,
+                                 reason(errno))};
+    const int descriptor = ::dup(::fileno(file));
+    std::fclose(file);
+    auto out = std::make_unique<DiskFile>(descriptor, 0, name);
+    std::vector<std::uint8_t> buffer(std::size_t{1} << 20);
+    std::uint64_t size = 0;
+    while (true) {
+        auto got = stream.read(buffer);
+        if (!got) {
+            if (damage != nullptr) damage->push_back(std::move(got.error()));
+            break;
+        }
+        if (*got == 0) break;
+        for (std::size_t done = 0; done < *got;) {
+            const ssize_t put = ::write(descriptor, buffer.data() + done, *got - done);
+            if (put < 0 && errno == EINTR) continue;
+            if (put < 0)
+                return Error{Errc::unreadable,
+                             fmt::format("{}: cannot be unpacked into a temporary file: {}", name, reason(errno))};
+            done += static_cast<std::size_t>(put);
+        }
+        size += *got;
+    }
+    const int kept = ::dup(descriptor);
+    return std::unique_ptr<ByteFile>(std::make_unique<DiskFile>(kept, size, name));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteFile>> open_byte_file(const std::filesystem::path& path, std::vector<Error>* damage) {
+    WM_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, open_bytes(path));
+    const std::string name = path == "-" ? "standard input" : path.string();
+    // A stream that knows its size is a plain file.
+    if (!stream->size()) return spool(*stream, name, damage);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat status {};
+    if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
+        return Error{Errc::unreadable, fmt::format("{}: cannot be opened: {}", name, reason(errno))};
+    return std::unique_ptr<ByteFile>(
+        std::make_unique<DiskFile>(descriptor, static_cast<std::uint64_t>(status.st_size), name));
+}
+
+std::unique_ptr<ByteFile> byte_file_from_memory(std::vector<std::uint8_t> bytes, std::string name) {
+    return std::make_unique<MemoryFile>(std::move(bytes), std::move(name));
+}
+
+}  // namespace waymark::capture
