@@ -17,6 +17,7 @@ Run add_packets(CLI::App& app);
 Run add_flow(CLI::App& app);
 Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
+Run add_spe(CLI::App& app);
 
 /// A check that an option's value is one of these words, in any case.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);

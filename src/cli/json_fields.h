@@ -21,6 +21,10 @@ public:
     void word(Parts... parts) {
         (print(parts), ...);
     }
+    template <class... Parts>
+    void doubleword(Parts... parts) {
+        (print(parts), ...);
+    }
     template <class T, class Codec>
     void field(std::string_view name, const T& value, const Codec& codec) {
         std::string text;

@@ -54,6 +54,19 @@ std::string names_of(const std::vector<const CLI::App*>& commands) {
     return out;
 }
 
+/// The command that was meant, `explain` in `spe explain`.
+const CLI::App& innermost(const CLI::App& app) {
+    const CLI::App* at = &app;
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+    return *at;
+}
+
+/// `waymark spe explain`.
+std::string full_name(const CLI::App& command) {
+    return command.get_parent() == nullptr ? command.get_name()
+                                           : full_name(*command.get_parent()) + " " + command.get_name();
+}
+
 /// What is wrong with the command line.
 std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
     const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -64,16 +77,19 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         return argc > 1 ? fmt::format("'{}' is no option of waymark itself; name a command first: {}", argv[1], all)
                         : "name a command: " + all;
     }
-    const std::string command = "waymark " + parsed.front()->get_name(), what = error.what();
+    const CLI::App& said = innermost(app);
+    const std::string command = full_name(said), what = error.what();
     const std::string option = what.substr(0, what.find(':'));
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-        for (const std::string& extra : parsed.front()->remaining())
+        for (const std::string& extra : said.remaining())
             if (extra.size() > 1 && extra[0] == '-') return fmt::format("{} has no option '{}'", command, extra);
-        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", parsed.front()->remaining().front(),
-                           command);
+        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", said.remaining().front(), command);
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-        const std::string name = parsed.front()->get_name();
+        const std::string name = said.get_name();
+        if (!said.get_subcommands(std::function<bool(const CLI::App*)>{}).empty())
+            return fmt::format("name what {} is to do: {}", command,
+                               names_of(said.get_subcommands(std::function<bool(const CLI::App*)>{})));
         if (name == "record")
             return fmt::format("{} needs a folder for the capture and a program: {} -o DIR -- PROGRAM [ARGS…]", command,
                                command);
@@ -123,6 +139,7 @@ int run(int argc, char** argv) {
     add(add_flow(app));
     add(add_record(app));
     add(add_verify(app));
+    add(add_spe(app));
     try {
         app.parse(argc, argv);
         for (const auto& [command, go] : commands)
@@ -130,9 +147,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         // Help and version are no errors, and come this way too.
         if (error.get_exit_code() == 0) return app.exit(error);
-        const std::vector<CLI::App*> parsed = app.get_subcommands();
-        say("error", fmt::format("{}. See waymark {}--help", sentence_of(error, app, argc, argv),
-                                 parsed.empty() ? "" : parsed.front()->get_name() + " "));
+        say("error", fmt::format("{}. See {} --help", sentence_of(error, app, argc, argv), full_name(innermost(app))));
         return usage;
     } catch (const std::bad_alloc&) {
         say("error", "out of memory");

@@ -74,10 +74,14 @@ template <unsigned Hi, unsigned Lo = Hi>
     return {value};
 }
 
+/// A number of so many bits, and no more than it takes.
 template <unsigned Width>
-inline constexpr std::uint32_t mask_of = Width >= 32 ? 0xffffffffU : (1U << Width) - 1U;
+using Unit = std::conditional_t<(Width > 32), std::uint64_t, std::uint32_t>;
 
-/// The parts of a byte or word must tile it.
+template <unsigned Width>
+inline constexpr Unit<Width> mask_of = static_cast<Unit<Width>>(~Unit<Width>{0} >> (8 * sizeof(Unit<Width>) - Width));
+
+/// The parts of a byte, word or doubleword must tile it.
 template <unsigned Total, class... Parts>
 consteval void check_tiling() {
     static_assert((Parts::width + ... + 0U) == Total, "the fields do not cover the unit exactly");
@@ -104,6 +108,14 @@ public:
             return;
         (take(unit, parts), ...);
     }
+    template <class... Parts>
+    WM_INLINE void doubleword(Parts... parts) {
+        check_tiling<64, Parts...>();
+        const std::uint64_t unit = cursor_.le(8);
+        if (cursor_.step() != Step::ok) [[unlikely]]
+            return;
+        (take(unit, parts), ...);
+    }
     template <class T, class Codec>
     WM_INLINE void field(std::string_view, T& value, const Codec& codec) {
         codec.read(cursor_, value);
@@ -117,16 +129,16 @@ public:
 
 private:
     template <unsigned Hi, unsigned Lo, class T>
-    WM_INLINE void take(std::uint32_t unit, Bits<Hi, Lo, T> part) {
+    WM_INLINE void take(auto unit, Bits<Hi, Lo, T> part) {
         part.value = static_cast<T>((unit >> Lo) & mask_of<Hi - Lo + 1>);
     }
     template <unsigned Hi, unsigned Lo>
-    WM_INLINE void take(std::uint32_t unit, Fixed<Hi, Lo> part) {
+    WM_INLINE void take(auto unit, Fixed<Hi, Lo> part) {
         if (((unit >> Lo) & mask_of<Hi - Lo + 1>) != part.value) [[unlikely]]
             cursor_.bad();
     }
     template <unsigned Hi, unsigned Lo>
-    WM_INLINE void take(std::uint32_t, ShouldBe<Hi, Lo>) {}
+    WM_INLINE void take(auto, ShouldBe<Hi, Lo>) {}
 
     Cursor& cursor_;
 };
@@ -144,8 +156,12 @@ public:
     template <class... Parts>
     void word(Parts... parts) {
         check_tiling<32, Parts...>();
-        const std::uint32_t unit = (put(parts) | ... | 0U);
-        for (unsigned i = 0; i < 4; ++i) out_.push_back(static_cast<std::uint8_t>(unit >> (8 * i)));
+        le({}, (put(parts) | ... | 0U), 4);
+    }
+    template <class... Parts>
+    void doubleword(Parts... parts) {
+        check_tiling<64, Parts...>();
+        le({}, (put<std::uint64_t>(parts) | ... | std::uint64_t{0}), 8);
     }
     template <class T, class Codec>
     void field(std::string_view, const T& value, const Codec& codec) {
@@ -159,17 +175,17 @@ public:
     void impossible() {}
 
 private:
-    template <unsigned Hi, unsigned Lo, class T>
-    static std::uint32_t put(Bits<Hi, Lo, T> part) {
-        return (static_cast<std::uint32_t>(part.value) & mask_of<Hi - Lo + 1>) << Lo;
+    template <class U = std::uint32_t, unsigned Hi, unsigned Lo, class T>
+    static U put(Bits<Hi, Lo, T> part) {
+        return (static_cast<U>(part.value) & static_cast<U>(mask_of<Hi - Lo + 1>)) << Lo;
     }
-    template <unsigned Hi, unsigned Lo>
-    static std::uint32_t put(Fixed<Hi, Lo> part) {
-        return part.value << Lo;
+    template <class U = std::uint32_t, unsigned Hi, unsigned Lo>
+    static U put(Fixed<Hi, Lo> part) {
+        return U{part.value} << Lo;
     }
-    template <unsigned Hi, unsigned Lo>
-    static std::uint32_t put(ShouldBe<Hi, Lo> part) {
-        return part.value << Lo;
+    template <class U = std::uint32_t, unsigned Hi, unsigned Lo>
+    static U put(ShouldBe<Hi, Lo> part) {
+        return U{part.value} << Lo;
     }
 
     std::vector<std::uint8_t>& out_;
@@ -206,6 +222,10 @@ public:
     }
     template <class... Parts>
     void word(Parts... parts) {
+        (print(parts), ...);
+    }
+    template <class... Parts>
+    void doubleword(Parts... parts) {
         (print(parts), ...);
     }
     template <class T, class Codec>
@@ -252,6 +272,10 @@ public:
     }
     template <class... Parts>
     void word(Parts... parts) {
+        (scan(parts), ...);
+    }
+    template <class... Parts>
+    void doubleword(Parts... parts) {
         (scan(parts), ...);
     }
     template <class T, class Codec>
@@ -336,6 +360,10 @@ public:
     }
     template <class... Parts>
     void word(Parts... parts) {
+        (draw(parts), ...);
+    }
+    template <class... Parts>
+    void doubleword(Parts... parts) {
         (draw(parts), ...);
     }
     template <class T, class Codec>

@@ -1,0 +1,207 @@
+/// The Statistical Profiling Extension as its published functions define it (docs/spec/spe.md, section 3). Functions
+/// and enumerations of the architecture carry its own names, letter for letter, and take one explicit state. Each
+/// answer is a `Decision`: the value, and the condition that decided it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "waymark/spe/registers.h"
+
+namespace waymark::spe {
+
+/// ID_AA64DFR0_EL1.PMSVer.
+enum class Version : std::uint8_t { none, v1_0, v1_1, v1_2, v1_3, v1_4, v1_5 };
+
+/// Which text of the functions is followed: that of Armv8.2 and 8.3, or the later ones (3).
+enum class Revision : std::uint8_t { first, modern };
+
+enum class SecurityState : std::uint8_t { NonSecure, Secure, Realm, Root };
+enum class SysRegAccess : std::uint8_t { OK, UNDEFINED, TrapToEL1, TrapToEL2, TrapToEL3 };
+enum class TimeStamp : std::uint8_t { None, CoreSight, Virtual, OffsetPhysical, Physical };
+/// The last three are of the later revisions; the first takes them for `Other`.
+enum class OpType : std::uint8_t { Load, Store, LoadAtomic, Branch, Other, OtherSVE, OtherSME, Invalid };
+
+/// Exception levels, as PSTATE.EL has them.
+enum : std::uint8_t { EL0, EL1, EL2, EL3 };
+
+/// What is implemented, and how its text is read.
+struct Architecture {
+    Version version = Version::v1_0;
+    Revision revision = Revision::first;
+    bool el2 = true, el3 = true;
+    bool secure_el2 = false;   ///< FEAT_SEL2
+    bool secure_only = false;  ///< without EL3: the PE is in Secure state always (3.0 tells when this counts)
+    bool secure = true;        ///< with RME: there is a Secure state
+    bool rme = false;
+    bool ecv = false;  ///< FEAT_ECV: PCT has two bits
+    bool sve = false;
+    bool fn_e = false, fds = false, eft = false, sme = false;  ///< FEAT_SPE_FnE, _FDS, _EFT, _SME
+    bool exc = false, n_vm = false;                            ///< FEAT_SPE_EXC, FEAT_SPE_nVM
+    /// Which of the IMPLEMENTATION DEFINED events can be filtered (2.4); bits that are none of those count for nothing.
+    std::uint64_t own_events = 0xffff'0000'ff00'f000;
+    /// CollectContextIDR2 with the test inverted, as the first revision prints it (3.6).
+    bool as_printed = false;
+
+    /// An implementation of this version with all that the version itself brings. The text is the first revision's for
+    /// v1.0 and modern from v1.1 on.
+    [[nodiscard]] static Architecture of(Version version);
+    /// The same with the options that PMSIDR_EL1 names.
+    [[nodiscard]] Architecture with(const PmsidrEl1& id) const;
+    bool operator==(const Architecture&) const = default;
+};
+
+/// What the architecture leaves to the implementation within bounds (CONSTRAINED UNPREDICTABLE), by its published
+/// names.
+enum class Unpredictable : std::uint8_t {
+    ZEROPMSEVFR,     ///< PMSFCR_EL1.FE = 1 with PMSEVFR_EL1 = 0: TRUE drops every sample
+    NOOPTYPES,       ///< PMSFCR_EL1.FT = 1 with B = LD = ST = 0
+    ZEROMINLATENCY,  ///< PMSFCR_EL1.FL = 1 with MINLAT = 0: TRUE drops every sample
+    BADPMSFCR,       ///< all of these in the later revisions, and an event that must be both 0 and 1
+    PMSCR_PCT,       ///< PCT = 0b10
+    RESERVEDNSxB,    ///< {NSPBE,NSPB} = 0b10x
+};
+inline constexpr unsigned unpredictable_count = 6;
+
+/// What an implementation does in these cases: the same always, or now this, now that.
+struct Choices {
+    enum class Answer : std::uint8_t { no, yes, drawn };
+    /// For the first four.
+    std::array<Answer, 4> answers{};
+    /// `drawn` depends on this alone, so that functions of a state stay functions: give each sample another.
+    std::uint64_t seed = 0;
+    std::uint8_t pmscr_pct = 0;                               ///< what PCT = 0b10 counts for
+    SecurityState reserved_owner = SecurityState::NonSecure;  ///< whose the buffer is with {NSPBE,NSPB} = 0b10x
+
+    [[nodiscard]] Answer& operator[](Unpredictable which) { return answers[static_cast<unsigned>(which)]; }
+    bool operator==(const Choices&) const = default;
+};
+
+/// A processing element, as far as profiling depends on it.
+struct State {
+    Architecture arch;
+    Registers regs;
+    Choices choices;
+    std::array<bool, 4> el_using_aarch32{};  ///< by exception level
+    bool halted = false;                     ///< in Debug state
+    bool sdd = false;                        ///< EDSCR.SDD: in Debug state, EL3 is out of reach
+    bool operator==(const State&) const = default;
+};
+
+/// One thing that was looked at: a field (`PMSCR_EL1.E1SPE`), a feature (`FEAT_SPE`) or a value of the sample
+/// (`events`).
+struct Fact {
+    std::string_view name;
+    std::uint64_t value = 0;
+    bool operator==(const Fact&) const = default;
+};
+
+/// The condition that decided an answer. The text lives as long as the program.
+struct Why {
+    std::string_view row;         ///< of docs/spec/spe.md: `3.4 row 7`
+    std::string_view text;        ///< what the condition means
+    std::array<Fact, 3> facts{};  ///< the deciding one first; those not used have no name
+    /// The value of the first fact's field under which this condition no longer stands in the way; none where nothing
+    /// does, or no field can help.
+    std::optional<std::uint64_t> remedy{};
+};
+
+/// What a function asked of the choices, in order. It does not repeat what the functions it calls asked.
+struct Consultation {
+    Unpredictable which{};
+    std::uint8_t answer = 0;  ///< 1 is TRUE; the value taken for PMSCR_PCT, the SecurityState for RESERVEDNSxB
+    bool operator==(const Consultation&) const = default;
+};
+class Consultations {
+public:
+    void add(Consultation c) { list_[count_++] = c; }
+    [[nodiscard]] const Consultation* begin() const { return list_.data(); }
+    [[nodiscard]] const Consultation* end() const { return list_.data() + count_; }
+    [[nodiscard]] unsigned size() const { return count_; }
+
+private:
+    std::array<Consultation, 4> list_{};
+    unsigned count_ = 0;
+};
+
+/// An answer and its reason.
+template <class T>
+struct Decision {
+    T value{};
+    Why why{};
+    Consultations consulted{};
+    // Implicit on purpose: a decision stands where the specification has its value.
+    operator const T&() const { return value; }
+};
+
+/// The owning translation regime of the buffer.
+struct Owner {
+    SecurityState state{};
+    std::uint8_t el{};
+    [[nodiscard]] bool secure() const { return state == SecurityState::Secure; }
+    bool operator==(const Owner&) const = default;
+};
+
+// What the functions rest on (3.0).
+
+[[nodiscard]] bool HaveStatisticalProfiling(const State& s);
+[[nodiscard]] bool HaveEL(const State& s, std::uint8_t el);
+[[nodiscard]] bool UsingAArch32(const State& s);
+[[nodiscard]] bool ELUsingAArch32(const State& s, std::uint8_t el);
+[[nodiscard]] bool IsSecure(const State& s);
+[[nodiscard]] bool EL2Enabled(const State& s);
+/// That of the current exception level.
+[[nodiscard]] SecurityState CurrentSecurityState(const State& s);
+/// That below EL3: {SCR_EL3.NSE, SCR_EL3.NS}, or what they count for where EL3 is absent.
+[[nodiscard]] SecurityState SecurityStateBelowEL3(const State& s);
+/// A decision among the answers allowed; `site` tells apart two that one function asks for.
+[[nodiscard]] bool ConstrainUnpredictableBool(const State& s, Unpredictable which, unsigned site = 0);
+
+// Direct accesses to registers (3.1).
+
+/// To the registers PMB*.
+[[nodiscard]] Decision<SysRegAccess> CheckProfilingBufferAccess(const State& s);
+/// To the registers PMS*.
+[[nodiscard]] Decision<SysRegAccess> CheckStatisticalProfilingAccess(const State& s);
+/// To one register of section 2, by name: which of the two checks it has, whether it exists, and an enable of its own.
+/// Fine-grained traps and NV2 are not looked at.
+[[nodiscard]] Decision<SysRegAccess> check_register_access(const State& s, std::string_view name);
+
+// Whether there are samples, and what is in them.
+
+[[nodiscard]] Decision<Owner> ProfilingBufferOwner(const State& s);        // 3.2
+[[nodiscard]] Decision<bool> ProfilingBufferEnabled(const State& s);       // 3.3
+[[nodiscard]] Decision<bool> StatisticalProfilingEnabled(const State& s);  // 3.4
+[[nodiscard]] Decision<bool> CollectContextIDR1(const State& s);           // 3.5
+[[nodiscard]] Decision<bool> CollectContextIDR2(const State& s);           // 3.6
+[[nodiscard]] Decision<bool> CollectPhysicalAddress(const State& s);       // 3.7
+[[nodiscard]] Decision<TimeStamp> CollectTimeStamp(const State& s);        // 3.8
+
+/// What the filters of the later versions look at beside events, latency and operation type (3.12, 3.13).
+struct SampleDetails {
+    std::optional<std::uint16_t> data_source{};
+    bool fp = false, simd = false;
+    bool loads = false, stores = false;  ///< a branch that read or wrote a guarded control stack
+    bool operator==(const SampleDetails&) const = default;
+};
+
+/// Whether a sample goes on to the buffer (3.9). Precondition: StatisticalProfilingEnabled.
+[[nodiscard]] Decision<bool> CollectRecord(const State& s, std::uint64_t events, std::uint32_t total_latency,
+                                           OpType optype, const SampleDetails& details = {});
+/// The same without the precondition: what the filters would say.
+[[nodiscard]] Decision<bool> passes_filters(const State& s, std::uint64_t events, std::uint32_t total_latency,
+                                            OpType optype, const SampleDetails& details = {});
+
+/// The event bits that PMSEVFR_EL1 and PMSNEVFR_EL1 can select (2.4).
+[[nodiscard]] std::uint64_t filterable_events(const Architecture& arch);
+
+[[nodiscard]] std::string_view name(Version version);
+[[nodiscard]] std::string_view name(SecurityState state);
+[[nodiscard]] std::string_view name(SysRegAccess access);
+[[nodiscard]] std::string_view name(TimeStamp time_stamp);
+[[nodiscard]] std::string_view name(OpType optype);
+[[nodiscard]] std::string_view name(Unpredictable which);
+
+}  // namespace waymark::spe

@@ -1,0 +1,39 @@
+/// What happens between the functions of architecture.h: choosing the operations to sample, filling the buffer, and the
+/// barrier behind it (docs/spec/spe.md, sections 1.2, 1.6 and 1.7).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "waymark/spe/registers.h"
+
+namespace waymark::spe {
+
+/// Counts one member of the sample population; true if it is chosen (1.2). `random` is drawn afresh for each member:
+/// the implementation's source of jitter.
+bool count_member(Registers& registers, std::uint8_t random);
+
+/// After a record: there is no room for another of the largest size (1.6). The largest size is PMSIDR_EL1.MaxSize.
+[[nodiscard]] bool buffer_full(const Registers& registers);
+/// Records the buffer management event of a full buffer in PMBSR_EL1, unless an earlier event stands there.
+void record_buffer_full(Registers& registers);
+
+/// The records of a unit on their way to memory (1.7).
+struct Outstanding {
+    using Record = std::vector<std::uint8_t>;
+    std::deque<Record> formatted;  ///< not yet on their way: lost when the buffer is turned off
+    std::deque<Record> initiated;  ///< their addresses are translated; written at the latest by a DSB
+    std::vector<Record> complete;  ///< in memory
+    std::uint64_t lost = 0;
+
+    /// PMBLIMITR_EL1.E was cleared, or profiling has stopped.
+    void discard();
+    /// A DSB: what was initiated is in memory.
+    void data_synchronization_barrier();
+};
+
+/// PSB CSYNC: every record of earlier operations is initiated. It is complete only behind a following DSB.
+void ProfilingSynchronizationBarrier(Outstanding& records);
+
+}  // namespace waymark::spe

@@ -1,0 +1,194 @@
+#include "waymark/spe/register_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "waymark/spe/registers.h"
+
+namespace waymark::spe {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_bytes = 1 << 20, shown_bytes = 60;
+
+/// Text from a file, fit for a message.
+std::string shown(std::string_view text) {
+    std::string out = "'";
+    for (const char c : text.substr(0, shown_bytes)) out += c >= ' ' && c < 0x7f ? c : '?';
+    return out + (text.size() > shown_bytes ? "…'" : "'");
+}
+
+Error bad(std::string message) { return {Errc::bad_format, std::move(message)}; }
+
+std::string_view register_of(std::string_view name) { return name.substr(0, name.find('.')); }
+
+/// `pmscr_el12.cx` → `PMSCR_EL1.CX`; empty if there is no such register or field.
+std::string canonical(std::string_view name) {
+    const std::string_view register_name = Registers::canonical(register_of(name));
+    if (register_name.empty()) return {};
+    if (name.find('.') == name.npos) return std::string(register_name);
+    const auto field = Registers().field(name);
+    return field ? std::string(register_name) + "." + std::string(field->name) : std::string();
+}
+
+/// The fields of a register that have names of their own, for a message.
+std::string named_fields(std::string_view register_name) {
+    std::string out;
+    for (const Field& field : Registers().fields(register_name)) {
+        if (field.reserved() || field.name.starts_with("other[")) continue;
+        if (!out.empty()) out += ", ";
+        out += field.name;
+    }
+    return out;
+}
+
+/// Collects settings and sees that none comes twice.
+class Collector {
+public:
+    Status add(std::string_view name, std::string_view value) {
+        if (Registers::canonical(register_of(name)).empty()) {
+            if (std::find(all_.unknown.begin(), all_.unknown.end(), name) == all_.unknown.end())
+                all_.unknown.emplace_back(name);
+            return Nothing{};
+        }
+        WM_ASSIGN_OR_RETURN(const Setting setting, read_setting(name, value));
+        if (!seen_.insert(setting.name).second) return bad(setting.name + " is given twice");
+        all_.settings.push_back(setting);
+        return Nothing{};
+    }
+    Settings take() {
+        // A whole register must not undo one of its fields.
+        std::stable_partition(all_.settings.begin(), all_.settings.end(),
+                              [](const Setting& s) { return s.name.find('.') == s.name.npos; });
+        return std::move(all_);
+    }
+
+private:
+    Settings all_;
+    std::set<std::string> seen_;
+};
+
+Result<std::string> value_text(std::string_view name, const json& value) {
+    if (value.is_number_unsigned()) return std::to_string(value.get<std::uint64_t>());
+    if (value.is_boolean()) return std::string(value.get<bool>() ? "1" : "0");
+    if (value.is_string()) return value.get<std::string>();
+    return bad("the value of " + shown(name) +
+               " is neither a number from 0 up, nor such a number in quotes, nor an object of fields");
+}
+
+Status read_object(const json& object, Collector& collector, bool top) {
+    for (const auto& [name, value] : object.items()) {
+        if (top && name == "registers" && value.is_object()) {
+            WM_RETURN_IF_ERROR(read_object(value, collector, false));
+        } else if (value.is_object()) {
+            for (const auto& [field, field_value] : value.items()) {
+                WM_ASSIGN_OR_RETURN(const std::string text, value_text(field, field_value));
+                WM_RETURN_IF_ERROR(collector.add(name + "." + field, text));
+            }
+        } else if (Registers::canonical(register_of(name)).empty()) {
+            WM_RETURN_IF_ERROR(collector.add(name, {}));
+        } else {
+            WM_ASSIGN_OR_RETURN(const std::string text, value_text(name, value));
+            WM_RETURN_IF_ERROR(collector.add(name, text));
+        }
+    }
+    return Nothing{};
+}
+
+Result<Settings> read_json(std::string_view text) {
+    std::vector<std::set<std::string>> names;
+    std::string twice;
+    const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+        if (event == json::parse_event_t::object_start) names.emplace_back();
+        if (event == json::parse_event_t::object_end) names.pop_back();
+        if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
+            twice = parsed.get<std::string>();
+        return true;
+    };
+    const json document = json::parse(text, watch, false);
+    if (document.is_discarded()) return bad("it begins with a brace but is no JSON");
+    if (!twice.empty()) return bad(shown(twice) + " is given twice");
+    Collector collector;
+    WM_RETURN_IF_ERROR(read_object(document, collector, true));
+    return collector.take();
+}
+
+Result<Settings> read_dump(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r";
+    Collector collector;
+    for (unsigned number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+        if (line.empty() || line.front() == '#') continue;
+        const std::string where = "line " + std::to_string(number) + ": ";
+        const std::size_t name_end = std::min(line.find_first_of(" \t\r=:"), line.size());
+        const std::string_view name = line.substr(0, name_end);
+        line.remove_prefix(name_end);
+        line.remove_prefix(std::min(line.find_first_not_of(" \t\r=:"), line.size()));
+        const std::string_view value = line.substr(0, line.find_first_of(" \t\r,;#"));
+        if (name.empty() || value.empty())
+            return bad(where + "a name and a value are needed, such as 'PMSCR_EL1 0x6b', not " +
+                       shown(name.empty() ? line : name));
+        if (const Status added = collector.add(name, value); !added)
+            return Error{added.error().code == Errc::usage ? Errc::bad_format : added.error().code,
+                         where + added.error().message};
+    }
+    return collector.take();
+}
+
+}  // namespace
+
+Result<std::uint64_t> read_value(std::string_view text) {
+    std::string digits;
+    std::remove_copy(text.begin(), text.end(), std::back_inserter(digits), '_');
+    const bool sixteen = digits.size() == 16;
+    int base = 10;
+    std::string_view rest = digits;
+    if (rest.starts_with("0x") || rest.starts_with("0X"))
+        base = 16;
+    else if (rest.starts_with("0b") || rest.starts_with("0B"))
+        base = 2;
+    if (base != 10) rest.remove_prefix(2);
+    if (base == 10 && sixteen) base = 16;
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
+    if (error != std::errc{} || end != rest.data() + rest.size())
+        return Error{Errc::usage, shown(text) + " is no number of 64 bits (0x for hexadecimal, 0b for binary)"};
+    return value;
+}
+
+Result<Setting> read_setting(std::string_view name, std::string_view value_text) {
+    const std::string_view register_name = Registers::canonical(register_of(name));
+    if (register_name.empty()) return Error{Errc::usage, shown(name) + " is no register that profiling depends on"};
+    const std::string full = canonical(name);
+    if (full.empty())
+        return Error{Errc::usage, std::string(register_name) + " has no field " +
+                                      shown(name.substr(register_of(name).size() + 1)) + "; it has " +
+                                      named_fields(register_name)};
+    auto value = read_value(value_text);
+    if (!value) return Error{Errc::usage, full + ": " + value.error().message};
+    if (const auto field = Registers().field(full); field && field->width() < 64 && *value >> field->width() != 0) {
+        const bool binary = field->width() > 1 && value_text.find_first_not_of("01") == value_text.npos;
+        return Error{Errc::usage, full + " has " + std::to_string(field->width()) +
+                                      (field->width() == 1 ? " bit" : " bits") + " and does not hold " +
+                                      shown(value_text) +
+                                      (binary ? "; binary is written 0b" + std::string(value_text) : "")};
+    }
+    return Setting{full, *value};
+}
+
+Result<Settings> read_settings(std::string_view text) {
+    if (text.size() > most_bytes) return Error{Errc::unsupported, "over 1 MiB, which is no set of registers"};
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    auto settings = first != text.npos && text[first] == '{' ? read_json(text) : read_dump(text);
+    if (!settings && settings.error().code == Errc::usage) settings.error().code = Errc::bad_format;
+    return settings;
+}
+
+}  // namespace waymark::spe
