@@ -19,6 +19,10 @@ Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_spe(CLI::App& app);
 
+// Commands of `waymark spe`.
+Run add_spe_report(CLI::App& spe);
+Run add_spe_explain(CLI::App& spe);
+
 /// A check that an option's value is one of these words, in any case.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
