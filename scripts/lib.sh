@@ -11,11 +11,12 @@ build_packages=(
 # The Arm cross compiler for the examples, and what runs them.
 example_packages=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
 record_packages=(qemu-user)
-# clang and its runtime are for the fuzz targets; OpenCSD and the Arm binutils are witnesses the tests compare with;
+# clang and its runtime are for the fuzz targets; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded.
 test_packages=(
     clang libclang-rt-dev ccache libgtest-dev python3
-    libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf
+    libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-perf
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
 

@@ -203,7 +203,7 @@ private:
         WM_ASSIGN_OR_RETURN(const auto bytes, section(attrs, max_section_bytes, "event attributes"));
         if (bytes.empty()) return Nothing{};
         if (entry_bytes < 64 + 16 || entry_bytes > bytes.size()) {
-            lose(attrs.offset, attrs.offset + attrs.bytes,
+            lose(attrs.offset, attrs.offset,
                  fmt::format("event attributes of {} bytes each in {} bytes", entry_bytes, attrs.bytes));
             return Nothing{};
         }

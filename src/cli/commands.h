@@ -21,6 +21,7 @@ Run add_spe(CLI::App& app);
 
 // Commands of `waymark spe`.
 Run add_spe_report(CLI::App& spe);
+Run add_spe_records(CLI::App& spe);
 Run add_spe_explain(CLI::App& spe);
 
 /// A check that an option's value is one of these words, in any case.

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "record_spe.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
@@ -22,13 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Beside the statuses of every command.
-enum RecordStatus : int {
-    program_died = 4,  ///< by a signal
-    interrupted = 5,   ///< we were told to end
-    cut_off = 6,       ///< something could not be written, or code changed too often
-};
-
 struct RecordOptions {
     std::string unit = "ptm", folder, sysroot, start_at, stop_at;
     record::PtmOptions ptm;
@@ -36,9 +30,12 @@ struct RecordOptions {
     std::string machine;
     unsigned processors = 1;
     std::vector<std::string> vectors, qemu_options;
+    std::uint64_t buffer = 0;
     std::uint64_t limit = 0;
     std::uint32_t changes = record::RecorderOptions{}.limit_changes;
     std::vector<std::string> program;
+    SpeRecordOptions spe;
+    std::vector<CLI::Option*> ptm_only, spe_only;  ///< options that go with one unit alone
 };
 
 /// ELF type ET_DYN, with which position-independent programs are marked.
@@ -148,14 +145,18 @@ Address entry_point(const std::string& program) {
     return {entry & ~std::uint64_t{1}};
 }
 
-std::string signal_name(int number) {
-    const char* const name = sigabbrev_np(number);
-    return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
-}
-
 Status run_record(const RecordOptions& options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
+    const bool is_spe = options.unit == "spe";
+    for (const CLI::Option* option : is_spe ? options.ptm_only : options.spe_only)
+        if (option->count() != 0)
+            return fail(
+                {Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), is_spe ? "ptm" : "spe")});
+    if (is_spe)
+        return run_record_spe(
+            {options.folder, options.sysroot, options.program, options.qemu_options, options.limit, options.quiet},
+            options.spe);
     if (const auto status = record::check(options.ptm); !status) return fail(status.error());
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
@@ -175,6 +176,7 @@ Status run_record(const RecordOptions& options) {
     to.ptm = options.ptm;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
+    to.buffer_bytes = options.buffer;
     to.limit_changes = options.changes;
     to.system = options.system;
     image::Symbols symbols;
@@ -222,7 +224,8 @@ Status run_record(const RecordOptions& options) {
     ProgressLine progress;
     const auto ending =
         record::run_qemu(how, **recorder,
-                         progress.active() ? record::RecordProgress([&](const record::Recorded& r) {
+                         progress.active() ? record::RecordProgress([&] {
+                             const record::Recorded r = (*recorder)->recorded();
                              progress.text(fmt::format("recorded {} instructions, {} bytes of trace",
                                                        grouped(r.instructions), grouped(r.trace_bytes)));
                          })
@@ -274,6 +277,17 @@ Status run_record(const RecordOptions& options) {
                         grouped(options.changes)));
         return static_cast<Status>(cut_off);
     }
+    if (r.lost_way) {
+        say("error",
+            fmt::format(
+                "recording stopped at {:#x}: half a megabyte ran without a single branch, as empty memory does{}",
+                r.lost_way->value,
+                options.system ? fmt::format("; is the image made for the machine {}? --machine and --core choose "
+                                             "another",
+                                             machine(options))
+                               : std::string()));
+        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
     if (r.ranges == 0)
         say("note",
             fmt::format("no waypoint was met, so the trace tells nothing{}",
@@ -293,17 +307,25 @@ Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();
     CLI::App& command =
         *app.add_subcommand("record", "Run an Arm program under QEMU and write the trace a unit would give");
-    command.add_option("-o,--output", options->folder, "Folder for the capture: new, empty, or an earlier recording")
-        ->type_name("DIR")
+    command
+        .add_option("-o,--output", options->folder,
+                    "Folder for the capture: new, empty, or an earlier recording. With --unit spe: the perf.data file")
+        ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
-    command.add_option("--unit", options->unit, "The trace unit: ptm, a Program Trace Macrocell")
-        ->check(CLI::IsMember({"ptm"}))
+    command
+        .add_option("--unit", options->unit,
+                    "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs")
+        ->check(CLI::IsMember({"ptm", "spe"}))
         ->capture_default_str();
-    command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
-        ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
-        ->capture_default_str();
-    const auto unit = [&](CLI::Option* option) { option->group("How the unit is programmed"); };
+    const auto ptm = [&](CLI::Option* option) {
+        options->ptm_only.push_back(option);
+        return option;
+    };
+    ptm(command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
+            ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
+            ->capture_default_str());
+    const auto unit = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: how the unit is programmed"); };
     unit(command.add_flag("--cycle-accurate", options->ptm.cycle_accurate,
                           "Cycle counts: one cycle an instruction, since QEMU knows no others"));
     unit(command.add_flag("--timestamps", options->ptm.timestamps, "Timestamps; they count these cycles"));
@@ -328,35 +350,46 @@ Run add_record(CLI::App& app) {
     unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
-    command.add_flag("--truth", options->truth,
-                     "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
-                     "a hash are always written");
-    command.add_flag(
+    ptm(command
+            .add_option(
+                "--buffer", options->buffer,
+                "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
+                "of 16; 0: endless")
+            ->type_name("BYTES")
+            ->capture_default_str());
+    ptm(command.add_flag(
+        "--truth", options->truth,
+        "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
+        "a hash are always written"));
+    ptm(command.add_flag(
         "--blocks", options->blocks,
         "One callback a block instead of exact ones: less work for QEMU, though the recorder usually sets the "
         "pace. Given up: a block that a fault ends early is recorded as if it had run to its end, and the fault "
-        "as if it came behind it");
+        "as if it came behind it"));
     command
         .add_option("--limit", options->limit,
                     "Stop recording after so many instructions; the program runs on, with --system it ends")
         ->type_name("N");
-    command.add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
-        ->type_name("SYMBOL");
-    command
-        .add_option("--stop-at", options->stop_at,
-                    "Stop when execution reaches this symbol or address; the program runs on, with --system it ends")
-        ->type_name("SYMBOL");
+    ptm(command
+            .add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
+            ->type_name("SYMBOL"));
+    ptm(command
+            .add_option(
+                "--stop-at", options->stop_at,
+                "Stop when execution reaches this symbol or address; the program runs on, with --system it ends")
+            ->type_name("SYMBOL"));
     command
         .add_option("--sysroot", options->sysroot,
                     "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
-                    "/usr/arm-linux-gnueabihf if there, else QEMU's own")
+                    "/usr/arm-linux-gnueabihf or /usr/aarch64-linux-gnu if there, else QEMU's own")
         ->type_name("DIR");
-    command
-        .add_option("--max-changes", options->changes,
-                    "Stop when code that executed changes more often; each change begins a buffer with its own memory")
-        ->type_name("N")
-        ->capture_default_str();
-    const auto system = [&](CLI::Option* option) { option->group("A whole system"); };
+    ptm(command
+            .add_option(
+                "--max-changes", options->changes,
+                "Stop when code that executed changes more often; each change begins a buffer with its own memory")
+            ->type_name("N")
+            ->capture_default_str());
+    const auto system = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: a whole system"); };
     system(
         command.add_flag("--system", options->system,
                          "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-arm, with its interrupts and "
@@ -390,10 +423,19 @@ Run add_record(CLI::App& app) {
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
         "\n"
+        "--unit spe writes what `perf record -e arm_spe//` would: perf script, report, mem and c2c read it. Which "
+        "operations\n"
+        "ran, their data addresses and how branches came out is the program's own. Latencies, data sources, physical\n"
+        "addresses and events of caches, TLBs and branch prediction are MODELLED, after numbers that --machine-help "
+        "lists\n"
+        "and you may change; near a Neoverse N1, but no measurement of one. The kernel is not sampled. What really ran "
+        "is\n"
+        "summed in PATH.truth.txt.\n"
+        "\n"
         "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
-        "or code changed more than --max-changes times.\n"
+        "code changed more than --max-changes times, or execution ran into empty memory.\n"
         "After 4, 5 and 6 too the capture can be decoded.\n"
         "\n"
         "Examples:\n"
@@ -403,9 +445,11 @@ Run add_record(CLI::App& app) {
         "  waymark flow out --symbols ./program --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
+        "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
         "\n"
         "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
         "does\n");
+    options->spe.add_to(command, options->spe_only);
     return [options] { return run_record(*options); };
 }
 

@@ -54,17 +54,14 @@ std::string names_of(const std::vector<const CLI::App*>& commands) {
     return out;
 }
 
-/// The command that was meant, `explain` in `spe explain`.
-const CLI::App& innermost(const CLI::App& app) {
-    const CLI::App* at = &app;
-    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    return *at;
+/// The command named last: `records` of `waymark spe records`. Null if none was.
+const CLI::App* innermost(const CLI::App& app) {
+    const CLI::App* found = nullptr;
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) found = at = at->get_subcommands().front();
+    return found;
 }
-
-/// `waymark spe explain`.
 std::string full_name(const CLI::App& command) {
-    return command.get_parent() == nullptr ? command.get_name()
-                                           : full_name(*command.get_parent()) + " " + command.get_name();
+    return (command.get_parent() == nullptr ? "" : full_name(*command.get_parent()) + " ") + command.get_name();
 }
 
 /// What is wrong with the command line.
@@ -77,19 +74,28 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         return argc > 1 ? fmt::format("'{}' is no option of waymark itself; name a command first: {}", argv[1], all)
                         : "name a command: " + all;
     }
-    const CLI::App& said = innermost(app);
-    const std::string command = full_name(said), what = error.what();
+    const CLI::App& last = *innermost(app);
+    const std::string command = full_name(last), what = error.what();
     const std::string option = what.substr(0, what.find(':'));
+    const auto own = last.get_subcommands(std::function<bool(const CLI::App*)>{});
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-        for (const std::string& extra : said.remaining())
+        const std::vector<std::string> extras = last.remaining();
+        for (const std::string& extra : extras)
             if (extra.size() > 1 && extra[0] == '-') return fmt::format("{} has no option '{}'", command, extra);
-        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", said.remaining().front(), command);
+        if (!own.empty())
+            return fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
+        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", extras.front(), command);
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-        const std::string name = said.get_name();
-        if (!said.get_subcommands(std::function<bool(const CLI::App*)>{}).empty())
-            return fmt::format("name what {} is to do: {}", command,
-                               names_of(said.get_subcommands(std::function<bool(const CLI::App*)>{})));
+        const std::string name = last.get_name();
+        if (!own.empty()) {
+            const std::vector<std::string> extras = last.remaining();
+            return extras.empty()
+                       ? fmt::format("name a command of {}: {}", command, names_of(own))
+                       : fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
+        }
+        if (name == "records" || name == "report" || name == "sharing" || name == "branches" || name == "quality")
+            return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
         if (name == "record")
             return fmt::format("{} needs a folder for the capture and a program: {} -o DIR -- PROGRAM [ARGS…]", command,
                                command);
@@ -147,7 +153,9 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         // Help and version are no errors, and come this way too.
         if (error.get_exit_code() == 0) return app.exit(error);
-        say("error", fmt::format("{}. See {} --help", sentence_of(error, app, argc, argv), full_name(innermost(app))));
+        const CLI::App* const last = innermost(app);
+        say("error", fmt::format("{}. See {} --help", sentence_of(error, app, argc, argv),
+                                 full_name(last == nullptr ? app : *last)));
         return usage;
     } catch (const std::bad_alloc&) {
         say("error", "out of memory");

@@ -1,4 +1,4 @@
-/// `waymark spe`: samples of the Statistical Profiling Extension, and the unit that takes them.
+/// `waymark spe`: samples of the Statistical Profiling Extension.
 #include <memory>
 #include <utility>
 
@@ -7,13 +7,12 @@
 namespace waymark::cli {
 
 Run add_spe(CLI::App& app) {
-    CLI::App& spe = *app.add_subcommand(
-        "spe", "Statistical Profiling Extension (SPE): answers from its samples, and why it takes any");
+    CLI::App& spe = *app.add_subcommand("spe", "Samples of the Statistical Profiling Extension (SPE)");
     spe.require_subcommand(1);
-    spe.footer("waymark spe COMMAND --help tells more about each.");
     auto commands = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
     const auto add = [&](Run command) { commands->emplace_back(spe.get_subcommands({}).back(), std::move(command)); };
     add(add_spe_report(spe));
+    add(add_spe_records(spe));
     add(add_spe_explain(spe));
     return [commands] {
         for (const auto& [command, go] : *commands)

@@ -29,6 +29,7 @@ struct ExplainOptions {
     std::map<std::string, std::string> registers;  ///< by published name
     std::vector<std::string> with, without;
     std::string version = "v1.0", revision, format = "text", output;
+    bool as_printed = false;
 };
 
 struct Feature {
@@ -143,6 +144,7 @@ private:
         if (given("PMSIDR_EL1")) state_.arch = state_.arch.with(state_.regs.pmsidr_el1);
         if (!options.revision.empty())
             state_.arch.revision = options.revision == "first" ? spe::Revision::first : spe::Revision::modern;
+        state_.arch.as_printed = options.as_printed;
         const auto turn = [&](const std::vector<std::string>& names, bool on) {
             for (const std::string& name : names)
                 for (const Feature& feature : features)
@@ -409,6 +411,8 @@ Run add_spe_explain(CLI::App& spe) {
                     "Text of the functions to follow: first (Armv8.2) or modern; that of the version if not given")
         ->type_name("NAME")
         ->check(one_of({"first", "modern"}));
+    command.add_flag("--as-printed", options->as_printed,
+                     "Read CollectContextIDR2 of the first revision as printed, with its test inverted");
     std::vector<std::string> names;
     for (const Feature& feature : features) names.emplace_back(feature.name);
     command.add_option("--with", options->with, "Implemented: " + feature_names() + ". May be repeated")

@@ -1,4 +1,5 @@
 /// `waymark verify`: a recording against its truth.
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -31,8 +32,12 @@ struct Difference {
 /// Holds decoded ranges against those that executed. A range the unit cut in two is joined again.
 class Comparison final : public flow::Sink {
 public:
-    Comparison(const pipeline::StreamInfo& stream, std::optional<record::RangeReader> truth)
-        : stream_(stream), truth_(std::move(truth)) {}
+    /// `gone`: so many ranges of the truth stand before the trace.
+    Comparison(const pipeline::StreamInfo& stream, std::optional<record::RangeReader> truth, std::uint64_t gone)
+        : stream_(stream), truth_(std::move(truth)) {
+        for (; truth_ && gone != 0; --gone)
+            if (!next_executed()) break;
+    }
 
     void consume(const flow::Batch& batch) override {
         summary_.consume(batch);
@@ -206,6 +211,7 @@ public:
 private:
     Status compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                    const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
+        const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
         std::map<const pipeline::Source*, std::unique_ptr<Comparison>> comparisons;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::optional<record::RangeReader> ranges;
@@ -218,7 +224,9 @@ private:
                     say("warning", reader.error().message);
             }
             auto& comparison = comparisons[&stream.source];
-            comparison = std::make_unique<Comparison>(stream, std::move(ranges));
+            const auto before = gone.find(stream.source.name);
+            comparison =
+                std::make_unique<Comparison>(stream, std::move(ranges), before == gone.end() ? 0 : before->second);
             return pipeline::flow_consumer(stream, *comparison, pipeline::DecoderKind::fast);
         };
         ProgressLine progress;
@@ -244,6 +252,12 @@ private:
             static const SourceTruth none;
             const SourceTruth& sums = found == comparisons.end() ? none : found->second->sums();
             instructions += sums.instructions;
+            if (known->wrapped) {
+                all_equal &=
+                    report_wrapped(session, *source, *known, sums,
+                                   found == comparisons.end() ? nullptr : found->second.get(), truth.complete, out);
+                continue;
+            }
             all_equal &= report_source(session, *source, *known, sums,
                                        found == comparisons.end() ? nullptr : found->second.get(), truth.complete, out);
         }
@@ -252,9 +266,60 @@ private:
             return nothing;
         }
         if (read_errors) return unreadable;
+        if (instructions == 0 && !gone.empty()) {
+            say("error", "nothing to compare: what the buffer kept holds no synchronisation (--sync, --buffer)");
+            return nothing;
+        }
         out.print("{}: {} instructions of {} source{}\n", all_equal ? "equal" : "DIFFERENT", grouped(instructions),
                   selected.size(), selected.size() == 1 ? "" : "s");
         return all_equal ? decoded : nothing;
+    }
+
+    /// Of buffers that wrapped, how many ranges of each source are not in the trace. What is there ends where the truth
+    /// does, so they are known once those that are there are counted.
+    static std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& session,
+                                                            const std::vector<const pipeline::Source*>& selected,
+                                                            const record::Truth& truth) {
+        std::map<std::string, std::uint64_t> gone;
+        for (const pipeline::Source* source : selected)
+            for (const SourceTruth& s : truth.sources)
+                if (s.wrapped && s.source == source->name) gone[s.source] = s.ranges;
+        if (gone.empty()) return gone;
+        std::map<const pipeline::Source*, std::unique_ptr<Comparison>> counts;
+        static_cast<void>(pipeline::run(session, selected, [&](const pipeline::StreamInfo& stream) {
+            auto& count = counts[&stream.source];
+            count = std::make_unique<Comparison>(stream, std::nullopt, 0);
+            return pipeline::flow_consumer(stream, *count, pipeline::DecoderKind::fast);
+        }));
+        for (const auto& [source, count] : counts) {
+            const auto at = gone.find(source->name);
+            if (at == gone.end()) continue;
+            count->finish(false);
+            at->second -= std::min(at->second, count->sums().ranges);
+        }
+        return gone;
+    }
+
+    /// The end of the truth must be there, range by range; what came before the first synchronisation is gone.
+    bool report_wrapped(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
+                        const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
+        const bool comparable =
+            complete && !executed.file.empty() && (comparison == nullptr || comparison->has_ranges());
+        const bool equal = comparable && (comparison == nullptr || !comparison->difference());
+        out.print("source {}: {}\n", source.label(), equal ? "equal as far as it was kept" : "DIFFERENT");
+        out.print("  the buffer wrapped: of {} ranges the last {} ({} instructions) are in the trace\n",
+                  grouped(executed.ranges), grouped(sums.ranges), grouped(sums.instructions));
+        if (comparison != nullptr) {
+            const flow::Count& before = comparison->totals().gaps[static_cast<unsigned>(GapReason::unsynchronised)];
+            out.print("  {} bytes stand before their first synchronisation\n", grouped(before.bytes));
+        }
+        if (!comparable)
+            out.write(complete
+                          ? "  only a recording made with --truth can be compared where the buffer wrapped\n"
+                          : "  the recording was cut off by force: nobody knows which part of it the buffer holds\n");
+        else if (!equal)
+            show(session, source, *comparison->difference(), out);
+        return equal;
     }
 
     bool report_source(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
@@ -329,7 +394,9 @@ Run add_verify(CLI::App& app) {
         "Compares ranges, instructions and the ordered hash of each source. Where they differ, and the recording was\n"
         "made with --truth, it shows the first difference with the packets around it.\n"
         "\n"
-        "Exit status: 0 equal, or different only where the trace itself declares that something was lost (overflow);\n"
+        "Exit status: 0 equal, or different only where it is declared that something was lost (overflow, a buffer "
+        "that\n"
+        "wrapped: then --truth is needed, and all behind the first synchronisation must be equal);\n"
         "1 different; 2 usage; 3 the capture or its truth cannot be read.\n");
     return [options] { return Verification(*options).run(); };
 }

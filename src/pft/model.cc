@@ -398,13 +398,15 @@ private:
         if (state_of(ns, hyp) != State{ns_, hyp_} || ns_ != sent_ns_ || hyp_ != sent_hyp_ || prohibited(ns_))
             return false;
         if (new_context_id_ != context_id_ || new_vmid_ != vmid_ || context_id_ != sent_context_id_) return false;
-        return base_ == other_base_ && (start_.isa == Isa::a32 || start_.isa == Isa::t32) && base_.isa == start_.isa;
+        return base_ == other_base_ && simple(start_.isa) && simple(base_.isa);
     }
+    /// AltISA is 0 and an I-sync is not needed.
+    static constexpr bool simple(Isa isa) { return isa == Isa::a32 || isa == Isa::t32; }
 
     /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
     /// waypoint(), and so is the state it leaves.
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
-        constexpr std::size_t most_bytes = 5;  // of a block: atoms, then an address
+        constexpr std::size_t most_bytes = 6;  // of a block: atoms, then an address
         constexpr std::size_t most_blocks = 400;
         std::array<std::uint8_t, most_blocks * most_bytes> bytes;
         std::uint8_t* out = bytes.data();
@@ -413,45 +415,54 @@ private:
         const std::uint64_t wanted = registers_.syncfr.value, room = wanted > sync_bytes_ ? wanted - sync_bytes_ : 0;
         const std::uint8_t* const sync =
             wanted == 0 || room > bytes.size() ? bytes.data() + bytes.size() : bytes.data() + room;
-        const Isa isa = start_.isa;
+        Isa isa = start_.isa, base_isa = base_.isa;
         auto start = static_cast<std::uint32_t>(start_.address.value);
         auto base = static_cast<std::uint32_t>(base_.address.value);
         // Atoms with the marker before them, as they are sent.
         std::uint32_t atoms = 1U << atoms_.count | atoms_.n;
-        const unsigned shift = address_shift(isa);
         std::size_t taken = 0;
         for (const RetiredBlock& b : blocks) {
             const isa::Instruction& i = *b.instruction;
-            if (out >= sync || b.isa != isa || b.next_isa != isa || b.address < start ||
+            if (out >= sync || b.isa != isa || !simple(b.next_isa) || b.address < start ||
                 b.address + i.bytes - start > 4096 || i.exception_return) [[unlikely]]
                 break;
             const std::uint32_t behind = b.address + i.bytes;
             if (i.waypoint == Waypoint::barrier || behind < b.address) [[unlikely]]
                 break;
-            if (i.waypoint == Waypoint::direct || !b.passed || returned_by_stack(b, isa)) {
+            if (i.waypoint == Waypoint::direct || !b.passed || returned_by_stack(b)) {
                 atoms = atoms << 1 | (b.passed ? 0U : 1U);
                 if (atoms >= 32) {
                     *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
                     atoms = 1;
                 }
             } else {
+                const unsigned shift = address_shift(b.next_isa);
                 std::uint32_t left = b.next >> shift, differs = (b.next ^ base) >> shift;
-                if (differs >> target_bits(4) != 0) [[unlikely]]
-                    break;
                 if (atoms != 1) *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
                 atoms = 1;
                 std::uint32_t byte = 1 | (left & 0x3f) << 1;
-                bool more = differs >> 6 != 0;
-                for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
-                    *out++ = static_cast<std::uint8_t>(byte | 0x80);
-                    more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
-                    byte = left & (more ? 0x7f : 0x3f);
+                if (b.next_isa != base_isa || differs >> target_bits(4) != 0) {  // all five bytes
+                    left >>= 6;
+                    for (unsigned n = 1; n < 5; ++n, left >>= 7) {
+                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                        byte = left & 0x7f;
+                    }
+                    byte |= b.next_isa == Isa::a32 ? 0x08U : 0x10U;
+                } else {
+                    bool more = differs >> 6 != 0;
+                    for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
+                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                        more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
+                        byte = left & (more ? 0x7f : 0x3f);
+                    }
                 }
                 *out++ = static_cast<std::uint8_t>(byte);
                 base = b.next;
+                base_isa = b.next_isa;
             }
             if (i.link && b.passed) push({{{behind}, isa}, sent_ns_, true});
             start = b.passed ? b.next : behind;
+            isa = b.passed ? b.next_isa : isa;
             ++taken;
         }
         if (taken == 0) return 0;
@@ -462,7 +473,7 @@ private:
         now_ = std::max(now_, last.cycle);
         last_cycle_ = last.cycle;
         start_ = position_ = {{start}, isa};
-        base_ = other_base_ = {{base}, isa};
+        base_ = other_base_ = {{base}, base_isa};
         atoms_.count = static_cast<std::uint8_t>(std::bit_width(atoms) - 1);
         atoms_.n = static_cast<std::uint8_t>(atoms & ~(1U << atoms_.count));
         if (out != bytes.data()) {
@@ -475,10 +486,10 @@ private:
         return taken;
     }
     /// The part of needs_packet() where the state does not change; false: a packet.
-    bool returned_by_stack(const RetiredBlock& b, Isa isa) {
+    bool returned_by_stack(const RetiredBlock& b) {
         if (!config_.return_stack || stack_size_ == 0) return false;
         const StackEntry& top = return_stack_[stack_top_];
-        if (!top.certain || top.place != Place{{b.next}, isa} || top.ns != ns_) return false;
+        if (!top.certain || top.place != Place{{b.next}, b.next_isa} || top.ns != ns_) return false;
         pop();
         return true;
     }
@@ -529,6 +540,7 @@ private:
 
     /// 5.5: the first output after the Programming bit was cleared is an A-sync; a pending request is satisfied too.
     void trace_on() {
+        if (sync_due()) sync_requested_ = true;  // since tracing went off, or overflows kept it from being asked for
         const bool whole = sync_requested_ || isync_pending_ || whole_timestamp_due_;
         const bool overflowed = restart_ == ISyncReason::overflow_restart;
         if (!async_sent_ || sync_requested_ || (overflowed && choices_.overflow_async)) send_async();
@@ -604,8 +616,11 @@ private:
             send(Trigger{});
         }
     }
+    [[nodiscard]] bool sync_due() const {
+        return registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value;
+    }
     void periodic_request() {
-        if (registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value) {
+        if (sync_due()) {
             const bool unfinished = isync_pending_ || sync_requested_;
             sync_requested_ = true;
             if (unfinished && !registers_.auxcr.no_forced_overflow) return forced_overflow();
@@ -627,6 +642,10 @@ private:
     /// 5.5: the FIFO is full, or synchronisation is late. Nothing more is sent until it is empty.
     void overflow() {
         ++counts_.overflows;
+        if (kept_atom_) {
+            group_.clear();
+            flush_atoms();
+        }
         counts_.waypoints -= atoms_.count;
         counts_.overflowed += atoms_.count;
         atoms_ = {0, 0};
@@ -655,7 +674,10 @@ private:
 
     template <class P>
     void send(const P& packet) {
-        if (draining_) return;
+        if (draining_) {
+            count_base_ = sent_count_base_;  // the cycles it counted are still to be told
+            return;
+        }
         encode(group_, packet, config_);
         if (!grouping_) commit();
     }
@@ -667,16 +689,24 @@ private:
     /// False: it did not fit, and the waypoint is lost.
     bool end_group() {
         grouping_ = false;
-        commit();
-        if (!group_lost_) return true;
+        // An atom that waits beside a group is of the same waypoint, whose waypoint update is in the group.
+        const bool own_atom = !group_.empty() && atoms_.count != 0;
+        commit(own_atom);
+        if (!group_lost_) {
+            kept_atom_ |= own_atom;
+            return true;
+        }
+        if (own_atom) return false;  // overflow() counted it
         --counts_.waypoints;
         ++counts_.overflowed;
         return false;
     }
-    void commit() {
+    /// Room stays for an atom that belongs to what is in the FIFO already.
+    void commit(bool atom_follows = false) {
         if (group_.empty()) return;
         if (choices_.fifo_bytes != 0) {
-            if (level_ != 0 && level_ + group_.size() > choices_.fifo_bytes) return overflow();
+            const std::uint64_t kept = atom_follows || kept_atom_ ? 1 : 0;
+            if (level_ != 0 && level_ + group_.size() + kept > choices_.fifo_bytes) return overflow();
             level_ += group_.size();
         }
         trace_.write(group_);
@@ -741,7 +771,7 @@ private:
         const Atoms atoms = atoms_;
         const bool was = grouping_;
         WM_CHECK(group_.empty());
-        grouping_ = false;
+        grouping_ = kept_atom_ = false;
         if (!draining_) {
             encode(group_, Atom{{atoms, 0}}, config_);
             commit();
@@ -824,6 +854,7 @@ private:
             branch({{0}, Isa::a32}, exception, sent_ns_, sent_hyp_, count(cycle));
             return true;
         }
+        if (group_lost_) return false;
         group_.clear();  // a waypoint update with nothing behind it would say too much
         --counts_.waypoints;
         ++counts_.untraced;
@@ -897,6 +928,7 @@ private:
     // The FIFO.
     std::vector<std::uint8_t> group_;
     bool grouping_ = false, group_lost_ = false, draining_ = false;
+    bool kept_atom_ = false;  // the waypoint update of an atom that waits is in the FIFO: they are not split (5.5)
     std::uint64_t level_ = 0, drained_ = 0;
 };
 

@@ -34,7 +34,7 @@ pft::ModelConfig model_config(const PtmOptions& options) {
 class Ptm final : public Unit {
 public:
     Ptm(const PtmOptions& options, std::uint32_t thread, ByteSink& trace)
-        : model_(model_config(options), trace), thread_(thread) {}
+        : model_(model_config(options), trace), thread_(thread), may_lose_(options.fifo_bytes != 0) {}
 
     void start(Place first, std::uint64_t cycle) override {
         model_.set_context_id(thread_);
@@ -72,6 +72,8 @@ public:
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
+    [[nodiscard]] bool overflowing() const override { return model_.status().overflow; }
+    [[nodiscard]] bool may_lose() const override { return may_lose_; }
 
 private:
     [[nodiscard]] pft::Arrival arrival(Place place, std::uint64_t cycle) const {
@@ -90,6 +92,7 @@ private:
 
     pft::Model model_;
     std::uint32_t thread_;
+    bool may_lose_;
     State state_;
 };
 

@@ -136,7 +136,7 @@ Result<pid_t> start(const std::vector<std::string>& command) {
 
 class Feeder {
 public:
-    Feeder(Ring& ring, Recorder& recorder) : ring_(ring), recorder_(recorder) {}
+    Feeder(Ring& ring, Recording& recording) : ring_(ring), recording_(recording) {}
 
     /// Takes what is queued, as much as the ring holds at most; false if nothing was.
     bool take() {
@@ -150,7 +150,7 @@ public:
             }
             ring_.taken.store(n + 1);
             any = true;
-            if (recorder_.stopped() || recorder_.failure()) ring_.stop.store(1);
+            if (recording_.stopped() || recording_.failure()) ring_.stop.store(1);
         }
         return any;
     }
@@ -164,8 +164,9 @@ public:
                 if (chunk.state.load() != ChunkState::filling || chunk.kind != kind) continue;
                 std::size_t count = std::min<std::size_t>(chunk.count.load(), Chunk::capacity);
                 if (kind == ChunkKind::execution)
-                    for (count = 0; count < Chunk::capacity && chunk.data[count] != 0;) ++count;
-                feed(chunk, count);
+                    for (count = 0; count < Chunk::capacity && chunk.data[count] != 0;)
+                        count += (chunk.data[count] & words::access_mask) == words::access ? 2 : 1;
+                feed(chunk, std::min(count, Chunk::capacity));
             }
         }
     }
@@ -174,15 +175,15 @@ private:
     void feed(Chunk& chunk, std::size_t count) {
         const std::span<const std::uint32_t> data(chunk.data.data(), count);
         if (chunk.kind == ChunkKind::definitions)
-            recorder_.definitions(data);
+            recording_.definitions(data);
         else
-            recorder_.execution(chunk.thread, data);
+            recording_.execution(chunk.thread, data);
         std::memset(chunk.data.data(), 0, count * sizeof(std::uint32_t));
         chunk.state.store(ChunkState::empty);
     }
 
     Ring& ring_;
-    Recorder& recorder_;
+    Recording& recording_;
 };
 
 }  // namespace
@@ -209,11 +210,12 @@ Result<fs::path> find_plugin() {
                                               places[0].string(), places[1].string())};
 }
 
-Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress) {
+Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress) {
     WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());
     Ring& ring = *shared;
-    std::string plugin = fmt::format("{},ring={},exact={}", escaped(options.plugin.string()), escaped(shared.path()),
-                                     options.exact ? "on" : "off");
+    std::string plugin =
+        fmt::format("{},ring={},exact={},memory={}", escaped(options.plugin.string()), escaped(shared.path()),
+                    options.exact ? "on" : "off", options.memory ? "on" : "off");
     std::vector<std::string> command{options.qemu.string()};
     std::optional<SharedFile> log;
     if (!options.watched.empty()) {
@@ -234,7 +236,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const Re
     const SignalHandlers handlers;
     WM_ASSIGN_OR_RETURN(const pid_t pid, start(command));
     child = pid;
-    Feeder feeder(ring, recorder);
+    Feeder feeder(ring, recording);
     Ending ending;
     int status = 0;
     auto flushed = Time::now(), shown = flushed;
@@ -242,19 +244,19 @@ Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const Re
         const bool any = feeder.take();
         const auto now = Time::now();
         if (progress && now - shown >= std::chrono::milliseconds(200)) {
-            progress(recorder.recorded());
+            progress();
             shown = now;
         }
         // Now and then everything goes to disk, so that a capture cut off by force lacks little.
         if (now - flushed >= std::chrono::seconds(1)) {
-            static_cast<void>(recorder.flush());  // kept by the recorder as its failure
+            static_cast<void>(recording.flush());  // kept by the recorder as its failure
             flushed = now;
         }
-        if (log && recorder.stopped() && !ending.ended) {
+        if (log && recording.stopped() && !ending.ended) {
             kill(pid, SIGTERM);
             ending.ended = true;
         }
-        if (recorder.failure() && !ending.killed) {
+        if (recording.failure() && !ending.killed) {
             kill(pid, SIGKILL);
             ending.killed = true;
         }

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t write_bytes = 1 << 20;
+constexpr std::uint64_t most_buffer_bytes = 1 << 30;
 
 Error cannot(const char* what, const fs::path& path) {
     return Error{Errc::unreadable, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno))};
@@ -58,6 +59,10 @@ Recorder::~Recorder() {
 }
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
+    if (options.buffer_bytes != 0 &&
+        (!coresight::TraceRam::is_size(options.buffer_bytes) || options.buffer_bytes > most_buffer_bytes))
+        return Error{Errc::usage, fmt::format("a buffer of {} bytes: the size must be a multiple of {}, up to {}",
+                                              options.buffer_bytes, coresight::frame_bytes, most_buffer_bytes)};
     std::error_code error;
     const fs::path folder = options.folder;
     if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
@@ -317,6 +322,11 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         return;
     }
     t.tracker.run(code, first, end, stopped);
+    if (t.tracker.lost_way()) {
+        recorded_.lost_way = place.address;
+        stop();
+        return;
+    }
     if (stop_here || (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)) stop();
 }
 
@@ -327,6 +337,7 @@ void Recorder::open_stream(Thread& t) {
         const fs::path path = options_.folder / fmt::format("trace{}.bin", suffix);
         trace_file_ = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
         if (trace_file_ < 0) fail(cannot("create", path));
+        if (options_.buffer_bytes != 0) ram_.emplace(static_cast<std::size_t>(options_.buffer_bytes));
         formatter_ = std::make_unique<coresight::Formatter>(frames_);
         capture_.buffers.push_back(
             {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
@@ -382,6 +393,8 @@ void Recorder::new_epoch() {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
     if (const Status status = write_trace(); !status) fail(status.error());
+    if (const Status status = write_ram(); !status) fail(status.error());
+    ram_.reset();
     if (trace_file_ >= 0) close(trace_file_);
     trace_file_ = -1;
     buffer_bytes_ = 0;
@@ -406,6 +419,11 @@ Status Recorder::write_trace() {
     if (failure_) return *failure_;
     // The description comes first: trace on disk is always of sources and code that are on disk too.
     if (!described_ || images_.changed()) WM_RETURN_IF_ERROR(describe(false));
+    if (ram_) {
+        ram_->write(frames_);
+        trace_bytes_ += frames_.size();
+        frames_.clear();
+    }
     if (trace_file_ >= 0 && !frames_.empty()) {
         const std::size_t written = write_all(trace_file_, frames_);
         const bool all = written == frames_.size();
@@ -422,6 +440,28 @@ Status Recorder::write_trace() {
     return Nothing{};
 }
 
+/// The oldest frame comes first. Moved into place, so that no reader meets half a buffer.
+Status Recorder::write_ram() {
+    if (failure_) return *failure_;
+    if (!ram_) return Nothing{};
+    const capture::Buffer& buffer = capture_.buffers.back();
+    const fs::path file = buffer.files.front(), fresh = options_.folder / ".trace";
+    const std::vector<std::uint8_t> contents = ram_->contents();
+    std::ofstream out(fresh, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
+    if (!out.flush()) return cannot("write", fresh);
+    out.close();
+    std::error_code error;
+    fs::rename(fresh, file, error);
+    if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", file.string(), error.message())};
+    if (ram_->written() <= options_.buffer_bytes) return Nothing{};
+    recorded_.wrapped = true;
+    for (SourceTruth& source : truth_.sources)
+        if (std::find(buffer.sources.begin(), buffer.sources.end(), source.source) != buffer.sources.end())
+            source.wrapped = true;
+    return Nothing{};
+}
+
 Status Recorder::describe(bool complete) {
     WM_RETURN_IF_ERROR(images_.write());
     capture_.dumps.resize(dumps_before_);
@@ -431,6 +471,8 @@ Status Recorder::describe(bool complete) {
     // Written beside and moved into place, so that no reader meets half a file.
     const fs::path folder = options_.folder, fresh = folder / ".new";
     capture::Capture described = capture_;
+    if (recorded_.wrapped)
+        described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
     for (capture::Buffer& buffer : described.buffers)
         for (fs::path& file : buffer.files) file = fresh / file.filename();
@@ -466,6 +508,7 @@ Status Recorder::flush() {
         if (t.stream && t.stream->ranges) t.stream->ranges->flush();
     described_ = false;
     Status status = write_trace();
+    if (status) status = write_ram();
     if (!status) fail(status.error());
     return status;
 }
@@ -476,6 +519,7 @@ Status Recorder::finish(bool complete) {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
     if (Status status = write_trace(); !status) fail(status.error());
+    if (Status status = write_ram(); !status) fail(status.error());
     // Even where trace could not be written: the sums may still fit.
     if (Status status = describe(complete && !failure_); !status) fail(status.error());
     return failure_ ? Status(*failure_) : Status(Nothing{});

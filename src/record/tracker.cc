@@ -49,13 +49,16 @@ void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
     pending_ = stopped_ = false;
     straight_ = {};
     straight_count_ = 0;
+    may_lose_ = unit.may_lose();
     unit.state(state_);
 }
 
 void Tracker::detach() {
     if (unit_ == nullptr) return;
     truth_->unfinished_instructions += straight_count_ + (pending_ ? 1 : 0);
-    if (started_) unit_->finish();
+    if (started_) tell_unit([&] { unit_->finish(); });
+    for (const TruthRange& range : recent_) commit(range);
+    recent_.clear();
     unit_ = nullptr;
 }
 
@@ -79,23 +82,54 @@ void Tracker::begin(Place place) {
     last_special_ = Special::none;
 }
 
-void Tracker::close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before) {
-    const TruthRange range{start_.address.value, end, instructions, unit_->lost() != lost_before};
+void Tracker::commit(const TruthRange& range) {
+    if (range.instructions == 0) return;
     truth_->add(range);
     if (ranges_ != nullptr) ranges_->add(range);
+}
+
+void Tracker::lose(std::uint64_t count) {
+    for (auto range = recent_.rbegin(); range != recent_.rend() && count != 0; ++range) {
+        if (range->lost) continue;
+        range->lost = true;
+        --count;
+    }
+}
+
+void Tracker::add(TruthRange range, std::uint64_t lost_before) {
+    if (!may_lose_) {
+        commit(range);
+        return;
+    }
+    // The unit keeps at most five atoms back.
+    constexpr std::size_t most_kept = 16;
+    const std::uint64_t lost = unit_->lost() - lost_before;
+    range.lost = lost != 0 && unit_->overflowing();
+    lose(lost - (range.lost ? 1 : 0));
+    recent_.push_back(range);
+    if (recent_.size() <= most_kept) return;
+    commit(recent_.front());
+    recent_.pop_front();
+}
+
+template <class F>
+void Tracker::tell_unit(F&& f) {
+    const std::uint64_t before = unit_->lost();
+    f();
+    lose(unit_->lost() - before);
 }
 
 void Tracker::waypoint(bool passed, Place next) {
     const std::uint64_t lost = unit_->lost();
     unit_->waypoint(straight_, {pending_address_, start_.isa, pending_instruction_, passed, next}, clock_.cycle);
-    close(pending_address_.value + pending_instruction_.bytes, straight_count_ + 1, lost);
+    add({start_.address.value, pending_address_.value + pending_instruction_.bytes, straight_count_ + 1}, lost);
     begin(next);
 }
 
 void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
     unit_->exception(straight_, number, handler, clock_.cycle);
-    if (straight_count_ != 0) close(here().address.value, straight_count_, lost);
+    add({start_.address.value, here().address.value, straight_count_}, lost);
     straight_ = {};
     straight_count_ = 0;
     pending_ = false;
@@ -168,7 +202,7 @@ void Tracker::state(const State& state) {
 void Tracker::wait() {
     // QEMU ends the block there; only a system waits.
     if (!system_ || pending_ || last_special_ != Special::wait) return;
-    unit_->wait(clock_.cycle);
+    tell_unit([&] { unit_->wait(clock_.cycle); });
     last_special_ = Special::none;
 }
 
@@ -191,7 +225,7 @@ void Tracker::arrive(Place place) {
     }
     away_ = false;
     if (started_)
-        unit_->resume(place, clock_.cycle);
+        tell_unit([&] { unit_->resume(place, clock_.cycle); });
     else
         unit_->start(place, clock_.cycle);
     started_ = true;
@@ -233,8 +267,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
     for (std::size_t at = 0; at < count;) {
         const std::uint64_t before = unit_->lost();
         const std::size_t end = at + unit_->waypoints(from, blocks.subspan(at));
-        const bool lost = unit_->lost() != before;
-        if (!lost && end == count && at == 0 && ranges_ == nullptr) {
+        if (end == count && at == 0 && ranges_ == nullptr && !may_lose_) {
             truth_->ranges += count;
             truth_->instructions += instructions;
             truth_->hash = hash;
@@ -242,10 +275,9 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
         }
         for (; at < end; ++at) {
             const pft::RetiredBlock& b = blocks[at];
-            const TruthRange range{ran_[at].start, std::uint64_t{b.address} + b.instruction->bytes,
-                                   ran_[at].instructions, lost && at + 1 == end};
-            truth_->add(range);
-            if (ranges_ != nullptr) ranges_->add(range);
+            // Of all it was told, only with the last it lost anything.
+            add({ran_[at].start, std::uint64_t{b.address} + b.instruction->bytes, ran_[at].instructions},
+                at + 1 == end ? before : unit_->lost());
             from = {{b.next}, b.next_isa};
         }
     }
@@ -271,7 +303,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
         const std::uint32_t word = chunk[taken];
         if (word > words::max_block || block >= rows.size()) break;
         const Row& row = rows[block];
-        if (row.epoch != epoch || cycle + row.instructions >= limit) [[unlikely]]
+        if (row.epoch != epoch || cycle + row.instructions >= limit || straight.bytes > longest_straight) [[unlikely]]
             break;
         if (branch != nullptr) {
             const std::uint64_t after = branch_address + branch->bytes;

@@ -24,9 +24,9 @@ std::string to_text(const Truth& truth) {
     for (const SourceTruth& s : truth.sources)
         out += fmt::format(
             "source {} ranges {} instructions {} hash {:#x} lost_ranges {} lost_instructions {} "
-            "unfinished_instructions {} file {}\n",
+            "unfinished_instructions {}{} file {}\n",
             s.source, s.ranges, s.instructions, s.hash, s.lost_ranges, s.lost_instructions, s.unfinished_instructions,
-            s.file.empty() ? "-" : s.file);
+            s.wrapped ? " wrapped 1" : "", s.file.empty() ? "-" : s.file);
     return out;
 }
 
@@ -70,6 +70,8 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
                 truth.complete = v != 0;
             else if (source == nullptr)
                 return bad(fmt::format("'{}' stands before any source", key));
+            else if (key == "wrapped")
+                source->wrapped = v != 0;
             else if (key == "ranges")
                 source->ranges = v;
             else if (key == "instructions")
@@ -115,7 +117,15 @@ void RangeWriter::number(std::uint64_t value) {
 
 void RangeWriter::add(const TruthRange& range) {
     if (range.lost) number(lost_range);
+    // Most ranges come again soon.
+    Recent& recent = recent_[(range.start * 0x9e3779b97f4a7c15U ^ range.end * 0xc2b2ae3d27d4eb4fU) >> recent_shift];
+    if (recent.number != 0 && recent.start == range.start && recent.end == range.end) {
+        number(recent.number);
+        if (buffer_.size() >= flush_bytes) flush();
+        return;
+    }
     const auto [found, is_new] = numbers_.try_emplace({range.start, range.end}, numbers_.size() + first_number);
+    recent = {range.start, range.end, found->second};
     if (is_new) {
         number(new_range);
         number(range.start);

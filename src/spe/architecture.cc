@@ -17,6 +17,11 @@ bool secure_el2_enabled(const State& s) {
     return s.arch.el2 && s.arch.secure_el2 && (!s.arch.el3 || s.regs.scr_el3.eel2);
 }
 
+/// EL2 can own a buffer of this Security state: in the first revision never a Secure one (3.2).
+bool el2_can_own(const State& s, SecurityState state) {
+    return HaveEL(s, EL2) && (state != Secure || (modern(s) && secure_el2_enabled(s)));
+}
+
 /// The PE runs, or would run, its host at EL2: applications are EL2's too.
 bool in_host(const State& s) { return EL2Enabled(s) && s.regs.hcr_el2.tge; }
 
@@ -193,7 +198,7 @@ Decision<Owner> ProfilingBufferOwner(const State& s) {
     } else {
         d.value.state = (nspb & 0b10) == 0 ? Secure : NonSecure;
     }
-    const bool el2_usable = HaveEL(s, EL2) && (d.value.state != Secure || (modern(s) && secure_el2_enabled(s)));
+    const bool el2_usable = el2_can_own(s, d.value.state);
     if (el2_usable && e2pb == 0b00) d.value.el = EL2;
     if (!HaveEL(s, EL2))
         d.why.text = "without EL2 the buffer is EL1's", d.why.facts[0] = {"FEAT_EL2", 0};
@@ -245,20 +250,19 @@ Decision<bool> StatisticalProfilingEnabled(const State& s) {
     const Owner owner = ProfilingBufferOwner(s);
     if (owner.el < el) {
         if (el == EL3) return no({"3.4 row 2", "nothing is sampled at EL3", {{{"PSTATE.EL", EL3}}}});
-        if (EL2Enabled(s) && e2pb != 0b00)
-            return no({"3.4 row 2",
-                       "the buffer is EL1's, so EL2 is not sampled",
-                       {{{"MDCR_EL2.E2PB", e2pb}, {"PSTATE.EL", el}}},
-                       0b00});
-        return no({"3.4 row 2", "the buffer is EL1's, so EL2 is not sampled", {{{"PSTATE.EL", el}}}});
+        constexpr std::string_view text = "the buffer is EL1's, so EL2 is not sampled";
+        if (el2_can_own(s, owner.state))
+            return no({"3.4 row 2", text, {{{"MDCR_EL2.E2PB", e2pb}, {"PSTATE.EL", el}}}, 0b00});
+        return no({"3.4 row 2", text, {{{"PSTATE.EL", el}}}});
     }
     if (owner.state != CurrentSecurityState(s))
         return no(nspb("3.4 row 3", "the buffer belongs to another Security state than the current one", s));
-    if (in_host(s) && owner.el == EL1)
-        return no({"3.4 row 4",
-                   "the host at EL2 runs its applications, but the buffer is EL1's",
-                   {{{"MDCR_EL2.E2PB", e2pb}, {"HCR_EL2.TGE", 1}}},
-                   0b00});
+    if (in_host(s) && owner.el == EL1) {
+        constexpr std::string_view text = "the host at EL2 runs its applications, but the buffer is EL1's";
+        if (el2_can_own(s, owner.state))
+            return no({"3.4 row 4", text, {{{"MDCR_EL2.E2PB", e2pb}, {"HCR_EL2.TGE", 1}}}, 0b00});
+        return no({"3.4 row 4", text, {{{"HCR_EL2.TGE", 1}}}, 0});
+    }
     WM_CHECK(el != EL3);  // row 5: row 2 always catches it
     if (el == EL2) return sampling("3.4 row 6", "PMSCR_EL2.E2SPE", s.regs.pmscr_el2.e2spe);
     if (el == EL1) return sampling("3.4 row 7", "PMSCR_EL1.E1SPE", s.regs.pmscr_el1.e1spe);

@@ -71,11 +71,10 @@ private:
     [[nodiscard]] bool given(std::string_view name) const { return options_.given(name); }
 
     /// A filter that is on with nothing to go by.
-    void empty_filter(Unpredictable choice, std::string_view enable, Fact mask, std::string_view then) {
+    void empty_filter(Unpredictable choice, std::string_view enable, Fact mask) {
         const std::string which(name(first_ ? choice : Unpredictable::BADPMSFCR));
         add(Weight::may, "3.9",
-            "the filter is on with nothing to go by: UNPREDICTABLE (" + which + "), it may drop every sample or " +
-                std::string(then),
+            "the filter is on with nothing to go by: UNPREDICTABLE (" + which + "), it may drop every sample or none",
             {{enable, 1}, mask}, 0);
     }
     void idle(std::string_view enable, std::vector<Fact> masks) {
@@ -88,19 +87,18 @@ private:
         const std::uint64_t mask = filterable_events(s_.arch), ones = r_.pmsevfr_el1.e, zeros = r_.pmsnevfr_el1.e;
         const bool fn_e = c.fn_e && s_.arch.fn_e;
         if (c.fe && (first_ ? ones : ones & mask) == 0)
-            empty_filter(Unpredictable::ZEROPMSEVFR, "PMSFCR_EL1.FE", {"PMSEVFR_EL1.E", ones}, "none");
+            empty_filter(Unpredictable::ZEROPMSEVFR, "PMSFCR_EL1.FE", {"PMSEVFR_EL1.E", ones});
         else if (c.fe && (ones & ~mask) != 0)
             add(Weight::note, "2.4", "events " + hex(ones & ~mask) + " cannot be filtered here and count for nothing",
                 {{"PMSEVFR_EL1.E", ones}}, ones & mask);
         if (!c.fe && ones != 0) idle("PMSFCR_EL1.FE", {{"PMSEVFR_EL1.E", ones}});
         if (fn_e && (zeros & mask) == 0)
-            empty_filter(Unpredictable::BADPMSFCR, "PMSFCR_EL1.FnE", {"PMSNEVFR_EL1.E", zeros}, "none");
+            empty_filter(Unpredictable::BADPMSFCR, "PMSFCR_EL1.FnE", {"PMSNEVFR_EL1.E", zeros});
         if (!c.fn_e && s_.arch.fn_e && zeros != 0) idle("PMSFCR_EL1.FnE", {{"PMSNEVFR_EL1.E", zeros}});
         if (c.fe && fn_e && (ones & zeros & mask) != 0)
             add(Weight::may, "3.9",
                 "events " + hex(ones & zeros & mask) +
-                    " must be both 1 and 0: UNPREDICTABLE (BADPMSFCR), either filter may "
-                    "drop every sample or none",
+                    " must be both 1 and 0: UNPREDICTABLE (BADPMSFCR), either filter may drop every sample or none",
                 {{"PMSNEVFR_EL1.E", zeros}, {"PMSEVFR_EL1.E", ones}}, zeros & ~ones);
     }
 
@@ -113,7 +111,7 @@ private:
                 add(Weight::stops, "3.9 T2",
                     "the type filter is on and keeps neither branches nor loads nor stores (B too is 0)", facts, 0);
             else
-                empty_filter(Unpredictable::NOOPTYPES, "PMSFCR_EL1.FT", {"PMSFCR_EL1.B", 0}, "none");
+                empty_filter(Unpredictable::NOOPTYPES, "PMSFCR_EL1.FT", {"PMSFCR_EL1.B", 0});
         }
         if (!c.ft && !none)
             idle("PMSFCR_EL1.FT", {{"PMSFCR_EL1.B", c.b}, {"PMSFCR_EL1.LD", c.ld}, {"PMSFCR_EL1.ST", c.st}});
@@ -126,7 +124,7 @@ private:
             return;
         }
         if (minlat == 0)
-            empty_filter(Unpredictable::ZEROMINLATENCY, "PMSFCR_EL1.FL", {"PMSLATFR_EL1.MINLAT", 0}, "none");
+            empty_filter(Unpredictable::ZEROMINLATENCY, "PMSFCR_EL1.FL", {"PMSLATFR_EL1.MINLAT", 0});
         else if (minlat > 0xfff && given(PmsidrEl1::name) && r_.pmsidr_el1.count_size == 2)
             add(Weight::stops, "2.4", "counters saturate at 0xfff, so no operation reaches the least latency kept",
                 {{"PMSLATFR_EL1.MINLAT", minlat}, {"PMSIDR_EL1.CountSize", 2}}, 0xfff);

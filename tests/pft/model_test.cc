@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <set>
 #include <span>
@@ -17,236 +19,130 @@
 #include <vector>
 
 #include "pft/support.h"
-#include "support/elements.h"
-#include "support/model_driver.h"
-#include "support/synthetic.h"
-#include "waymark/pft/decoder.h"
-#include "waymark/pft/reference_decoder.h"
+#include "support/model_case.h"
 
 namespace waymark::pft {
 namespace {
 
-using synthetic::Element;
+using synthetic::longest_zeros;
 using test::hex;
 
 // ---- invented programs
 
-template <class T, std::size_t N>
-const T& pick(synthetic::Random& random, const T (&list)[N]) {
-    return list[random.below(N)];
+/// WAYMARK_PROPERTY_PROGRAMS: how many programs of each class are run; the long ones alone if it is not set.
+std::uint64_t programs() {
+    const char* text = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
+    return text == nullptr ? synthetic::long_cases : std::strtoull(text, nullptr, 10);
 }
 
-ModelConfig random_model(synthetic::Random& random) {
-    ModelConfig m;
-    Registers& r = m.registers;
-    r.idr = from_value<Etmidr>(random.chance(2500) ? 0x411cf301 : 0x411cf312);
-    r.ccer = from_value<Etmccer>(0x06c019ea);
-    r.ccer.timestamp_64 = random.half();
-    r.ccer.timestamp_binary = random.half();
-    r.ccer.barrier_waypoints = random.chance(3000);
-    r.cr.cycle_accurate = random.half();
-    r.cr.return_stack = random.half();
-    r.cr.branch_broadcast = !r.cr.return_stack && random.chance(3000);
-    r.cr.timestamps = random.half();
-    r.cr.vmid_trace = r.idr.minor == 1 && random.chance(3000);
-    r.cr.context_id_size = static_cast<std::uint8_t>(random.half() ? 0 : random.below(4));
-    r.syncfr.value = random.chance(2000) ? 0 : 60 + random.below(1000);
-    r.auxcr.no_forced_overflow = random.half();
-    r.teevr = from_value<Etmteevr>(0x60);  // external input 1
-    ModelChoices& c = m.choices;
-    c.update_base = pick(random, {ModelChoices::UpdateBase::either, ModelChoices::UpdateBase::is_base,
-                                  ModelChoices::UpdateBase::is_not_base});
-    c.return_stack_depth = static_cast<std::uint8_t>(random.half() ? 1 : random.below(17));
-    c.large_block_address =
-        pick(random, {ModelChoices::LargeBlockAddress::instruction_before, ModelChoices::LargeBlockAddress::waypoint});
-    c.hyp_information =
-        pick(random, {ModelChoices::HypInformation::set_or_changed, ModelChoices::HypInformation::changed});
-    c.cycle_overflow = ModelChoices::CycleOverflow::wrap;  // so that counts can be summed up
-    c.broadcast_barrier = pick(random, {ModelChoices::BroadcastBarrier::atom, ModelChoices::BroadcastBarrier::packet});
-    c.short_information = random.half();
-    c.trace_on_timestamp = random.half();
-    c.overflow_async = random.half();
-    c.async_flushes_atoms = random.half();
-    c.timestamp_filter =
-        pick(random, {ModelChoices::TimestampFilter::traced_since, ModelChoices::TimestampFilter::none});
-    c.isync_delay_waypoints = static_cast<std::uint8_t>(random.half() ? 0 : random.below(6));
-    if (random.chance(4000)) {
-        c.fifo_bytes = 8 + random.below(56);
-        c.drain_bytes = 1;
-        c.drain_cycles = 4 + random.below(40);
-    }
-    c.timestamp_first = random() >> random.below(40) & 0x7fffffffffffU;
-    c.timestamp_numerator = 1 + random.below(3);
-    c.timestamp_denominator = 1 + random.below(3);
-    return m;
+/// What failed, the smallest case that does, and how to run it alone.
+std::string report(const synthetic::CaseName& failed, const synthetic::Spoil& spoil = {}) {
+    synthetic::CaseTotals totals;
+    const auto check = [&](const synthetic::CaseName& name) { return check_case(make_case(name), totals, spoil); };
+    const synthetic::CaseName least = minimised(failed, [&](const auto& name) { return !check(name).empty(); });
+    return failed.text() + " fails; the least of it is\n  WAYMARK_PROPERTY_CASE='" + least.text() +
+           "' pft_test --gtest_filter='*ModelClass*/" + least.class_name + "'\n" + check(least);
 }
 
-template <class D>
-std::vector<Element> decode(const Config& config, const isa::CodeReader& code, Bytes bytes) {
-    flow::BlockTable table;
-    synthetic::ElementSink sink;
-    flow::BatchWriter out(table, sink);
-    D decoder(config, code, out);
-    decoder.feed(bytes);
-    decoder.finish();
-    return sink.take();
-}
+class ModelClass : public testing::TestWithParam<std::string_view> {};
 
-/// How decoders must be set to read what was chosen; where the choice is made so that any reading is right, `other`.
-Config reading(const ModelConfig& model, bool other) {
-    Config c = model.packets();
-    const ModelChoices& choices = model.choices;
-    c.update_is_compression_base = choices.update_base == ModelChoices::UpdateBase::either
-                                       ? !other
-                                       : choices.update_base == ModelChoices::UpdateBase::is_base;
-    c.hyp_kept_without_info_1 = choices.hyp_information == ModelChoices::HypInformation::changed || !other;
-    return c;
-}
-
-struct Totals {
-    ModelCounts counts;
-    std::uint64_t elements = 0, timestamps = 0, triggers = 0, longest_zeros = 0;
-};
-
-/// Zero bits before each one bit, bytes least significant bit first, outside A-syncs (5.7, 2).
-std::uint64_t longest_zeros(const test::Collected& packets, Bytes bytes) {
-    std::uint64_t longest = 0, run = 0;
-    for (const auto& item : packets.items) {
-        if (item.text.starts_with("A-SYNC")) {
-            run = 0;
-            continue;
-        }
-        for (std::uint64_t i = item.first.value; i < item.first.value + item.bytes; ++i)
-            for (unsigned bit = 0; bit < 8; ++bit) {
-                run = (bytes[i] >> bit & 1) != 0 ? 0 : run + 1;
-                longest = std::max(longest, run);
-            }
-    }
-    return longest;
-}
-
-/// 5.7, 4: every address is as short as it may be.
-void expect_shortest(const test::Collected& packets, const ModelConfig& model) {
-    Place base, other;
-    bool alt_isa = false;
-    const auto take = [&](const Target& target, bool information, bool alt, unsigned least, bool update) {
-        const auto isa_of = [&](Isa isa) { return isa == Isa::t32 && (information ? alt : alt_isa) ? Isa::tee : isa; };
-        Place to = complete(target, base);
-        to.isa = isa_of(to.isa == Isa::tee ? Isa::t32 : to.isa);
-        const unsigned needed = std::max(compress(to, base, least).bytes, compress(to, other, least).bytes);
-        EXPECT_EQ(target.bytes, needed);
-        if (information) alt_isa = alt;
-        if (!update || model.choices.update_base != ModelChoices::UpdateBase::is_not_base) base = to;
-        if (!update || model.choices.update_base == ModelChoices::UpdateBase::is_base) other = to;
+TEST_P(ModelClass, BothDecodersGiveWhatRan) {
+    synthetic::CaseTotals totals;
+    std::uint64_t cases = 0;
+    const auto run = [&](const synthetic::CaseName& name) {
+        ++cases;
+        return check_case(make_case(name), totals);
     };
-    for (const Packet& packet : packets.packets) {
-        if (const auto* isync = std::get_if<ISync>(&packet)) {
-            base = other = {isync->address(), isync->isa()};
-            alt_isa = isync->alt_isa;
-        } else if (const auto* update = std::get_if<WaypointUpdate>(&packet)) {
-            take(update->target, update->target.information, update->alt_isa, 1, true);
-        } else if (const auto* branch = std::get_if<BranchAddress>(&packet)) {
-            const bool information = branch->target.information;
-            unsigned least = information ? 2 : 1;
-            if (information && branch->exception() == 0 && !model.choices.short_information) least = 5;
-            if (branch->exception() == exceptions::debug_entry) least = 5;
-            take(branch->target, information, branch->alt_isa, least, false);
-        }
+    if (const char* text = std::getenv("WAYMARK_PROPERTY_CASE"); text != nullptr) {
+        const auto name = synthetic::CaseName::from_text(text);
+        ASSERT_TRUE(name) << text << " is no case";
+        if (name->class_name != GetParam()) GTEST_SKIP() << "WAYMARK_PROPERTY_CASE asks for another class";
+        ASSERT_EQ(run(*name), "");
+        return;
     }
+    for (std::uint64_t seed = 1; seed <= programs(); ++seed) {
+        const synthetic::CaseName name{std::string(GetParam()), seed};
+        if (!run(name).empty()) FAIL() << report(name);
+    }
+    EXPECT_NE(totals.counts.waypoints, 0U);
+    std::printf(
+        "%llu programs, seeds 1 on; %llu waypoints traced, %llu not, %llu lost in %llu overflows; "
+        "%llu elements, %llu timestamps, %llu bytes\n",
+        static_cast<unsigned long long>(cases), static_cast<unsigned long long>(totals.counts.waypoints),
+        static_cast<unsigned long long>(totals.counts.untraced),
+        static_cast<unsigned long long>(totals.counts.overflowed),
+        static_cast<unsigned long long>(totals.counts.overflows), static_cast<unsigned long long>(totals.elements),
+        static_cast<unsigned long long>(totals.timestamps), static_cast<unsigned long long>(totals.counts.bytes));
 }
 
-void check_case(std::uint64_t seed, Totals& totals, std::uint64_t steps = 1200) {
-    synthetic::Random random(seed * 0x20003 + 11);
-    ModelConfig model = random_model(random);
-    synthetic::ProgramOptions program_options;
-    program_options.seed = random();
-    program_options.blocks = random.chance(3000) ? 30 : 300;
-    program_options.sections = 1 + random.below(6);
-    program_options.tee = random.chance(3000);
-    program_options.barrier_waypoints = model.packets().barrier_waypoints;
-    const synthetic::Program program = make_program(program_options);
+INSTANTIATE_TEST_SUITE_P(Everything, ModelClass, testing::ValuesIn(synthetic::case_classes()),
+                         [](const auto& name) { return std::string(name.param); });
 
-    synthetic::WalkOptions walk;
-    walk.seed = random();
-    walk.trustzone = random.chance(7000);
-    walk.virtualization = model.registers.idr.minor == 1 && walk.trustzone && random.half();
-    if (random.chance(2000)) walk.exceptions = 2000;
-
-    synthetic::ModelDriverOptions driver_options;
-    driver_options.seed = random();
-    if (random.chance(2000)) {
-        driver_options.authentication.secure_non_invasive = false;
-        walk.security_changes = 0;  // into a prohibited region go exceptions and indirect branches only
+/// Overflows included: what a full FIFO lost is part of the undamaged flow, and checked against what ran above.
+TEST_P(ModelClass, DamageEndsAtTheNextSynchronisation) {
+    synthetic::DamageTotals totals;
+    for (std::uint64_t seed = synthetic::long_cases + 1; seed <= synthetic::long_cases + programs() / 2; ++seed) {
+        const synthetic::CaseName name{std::string(GetParam()), seed, 300};
+        ASSERT_EQ(check_damage(make_case(name), seed, totals), "") << name.text();
     }
-    if (random.half())
-        driver_options.sync_requests = driver_options.waits = driver_options.clock_changes = driver_options.flushes =
-            50;
-    if (random.chance(4000)) {
-        driver_options.exclude = random.half();
-        const unsigned count = 1 + random.below(8);
-        for (unsigned i = 0; i < count; ++i) {
-            const auto& b = program.blocks[random.below(static_cast<std::uint32_t>(program.blocks.size()))].block;
-            const std::uint64_t from = b.start & ~std::uint64_t{0xff};
-            driver_options.ranges.emplace_back(from, from + 0x100 + random.below(0x2000));
-            model.registers.acvr[2 * i].value = static_cast<std::uint32_t>(driver_options.ranges.back().first);
-            model.registers.acvr[2 * i + 1].value = static_cast<std::uint32_t>(driver_options.ranges.back().second);
-        }
-        model.registers.tecr1.exclude = driver_options.exclude;
-        model.registers.tecr1.ranges = static_cast<std::uint8_t>((1U << count) - 1);
-    }
-
-    const Config packets = model.packets();
-    SCOPED_TRACE("seed " + std::to_string(seed) + (packets.cycle_accurate ? " CA" : "") +
-                 (packets.return_stack ? " return-stack" : "") + (packets.branch_broadcast ? " broadcast" : "") +
-                 (packets.timestamps ? " timestamps" : "") + (packets.vmid_trace ? " VMID" : "") + " context-id " +
-                 std::to_string(packets.context_id_bytes) + " v1." + std::to_string(packets.minor_version) + " fifo " +
-                 std::to_string(model.choices.fifo_bytes) + " syncfr " + std::to_string(model.registers.syncfr.value));
-
-    ByteCollector trace;
-    synthetic::ModelDriver driver(model, driver_options, trace);
-    synthetic::Walk(program, walk).run(driver, steps);
-    driver.finish();
-    ASSERT_EQ(driver.wrong(), "");
-    ASSERT_EQ(driver.model().counts().bytes, trace.bytes().size());
-
-    for (const bool other : {false, true}) {
-        const Config config = reading(model, other);
-        std::string wrong;
-        const auto reference = decode<ReferenceDecoder>(config, program.memory, trace.bytes());
-        ASSERT_EQ(difference(normalise(reference, driver, wrong), driver.truth(), "reference", "truth"), "");
-        ASSERT_EQ(wrong, "");
-        ASSERT_EQ(difference(decode<Decoder>(config, program.memory, trace.bytes()), reference, "fast", "reference"),
-                  "");
-        totals.elements += reference.size();
-        for (const Element& e : reference) totals.timestamps += e.kind == synthetic::Kind::timestamp;
-    }
-
-    // 5.7, 3: what is sent is canonical.
-    const test::Collected collected = test::collect(trace.bytes(), packets);
-    std::vector<std::uint8_t> again;
-    for (const Packet& packet : collected.packets) encode(again, packet, packets);
-    ASSERT_EQ(again, trace.bytes());
-    totals.longest_zeros = std::max(totals.longest_zeros, longest_zeros(collected, trace.bytes()));
-    ASSERT_LT(totals.longest_zeros, 47U);
-    expect_shortest(collected, model);
-    totals.counts.waypoints += driver.model().counts().waypoints;
-    totals.counts.untraced += driver.model().counts().untraced;
-    totals.counts.overflowed += driver.model().counts().overflowed;
-    totals.counts.overflows += driver.model().counts().overflows;
+    std::printf("%llu times damaged, %llu recovered, %llu of them missed one A-sync\n",
+                static_cast<unsigned long long>(totals.damaged), static_cast<unsigned long long>(totals.recovered),
+                static_cast<unsigned long long>(totals.late));
+    EXPECT_LE(totals.late * 10, totals.damaged + 10);
 }
 
-TEST(Model, BothDecodersGiveWhatRan) {
-    Totals totals;
-    for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-        check_case(seed, totals);
-        ASSERT_FALSE(HasFailure()) << "seed " << seed;
+/// A mistake planted in the trace is found, and made as small as it goes: what it needs stays, all else is gone.
+TEST(ModelCase, AMistakeIsMinimised) {
+    const synthetic::Spoil wrong_context_id = [](const synthetic::ModelCase& c, std::vector<std::uint8_t>& bytes) {
+        for (const auto& item : test::collect(bytes, c.model.packets()).items)
+            if (item.text.starts_with("CONTEXT-ID")) bytes[item.first.value + 1] ^= std::uint8_t{1};
+    };
+    const synthetic::CaseName whole{"context_id_2", 3};
+    synthetic::CaseTotals totals;
+    ASSERT_EQ(check_case(make_case(whole), totals), "");
+    unsigned tried = 0;
+    const auto fails = [&](const synthetic::CaseName& name) {
+        ++tried;
+        return !check_case(make_case(name), totals, wrong_context_id).empty();
+    };
+    ASSERT_TRUE(fails(whole));
+    const synthetic::CaseName least = minimised(whole, fails);
+    EXPECT_TRUE(fails(least));
+    EXPECT_LE(*least.steps, 60U) << least.text();
+    EXPECT_LE(tried, 400U);
+    for (const std::string_view name : synthetic::simplifications()) {
+        const bool off = std::find(least.without.begin(), least.without.end(), name) != least.without.end();
+        EXPECT_EQ(off, name != "context_id" && name != "context_changes") << name;
     }
-    std::printf("%llu waypoints traced, %llu not, %llu lost in %llu overflows; %llu elements, %llu timestamps\n",
-                static_cast<unsigned long long>(totals.counts.waypoints),
-                static_cast<unsigned long long>(totals.counts.untraced),
-                static_cast<unsigned long long>(totals.counts.overflowed),
-                static_cast<unsigned long long>(totals.counts.overflows),
-                static_cast<unsigned long long>(totals.elements), static_cast<unsigned long long>(totals.timestamps));
+
+    const auto again = synthetic::CaseName::from_text(least.text());
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->text(), least.text());
+    EXPECT_FALSE(synthetic::CaseName::from_text("no_such_class seed=1"));
+    EXPECT_FALSE(synthetic::CaseName::from_text("vmid seed=one"));
+    EXPECT_FALSE(synthetic::CaseName::from_text("vmid seed=1 without=sense"));
+    const std::string text = report(whole, wrong_context_id);
+    for (const std::string_view part : {"WAYMARK_PROPERTY_CASE='context_id_2 seed=3", "truth:", "CONTEXT-ID"})
+        EXPECT_NE(text.find(part), text.npos) << text;
+}
+
+/// So does one that only a combination shows.
+TEST(ModelCase, WhatAMistakeNeedsIsKept) {
+    const synthetic::Spoil wrong = [](const synthetic::ModelCase& c, std::vector<std::uint8_t>& bytes) {
+        if (!c.model.registers.cr.cycle_accurate || c.walk.exceptions == 0 || bytes.empty()) return;
+        bytes.pop_back();
+    };
+    const synthetic::CaseName whole{"exceptions", 1};
+    synthetic::CaseTotals totals;
+    const auto fails = [&](const synthetic::CaseName& name) {
+        return !check_case(make_case(name), totals, wrong).empty();
+    };
+    if (!make_case(whole).model.registers.cr.cycle_accurate) FAIL() << "choose another seed";
+    const synthetic::CaseName least = minimised(whole, fails);
+    for (const std::string_view name : {"cycle_accurate", "exceptions"})
+        EXPECT_EQ(std::find(least.without.begin(), least.without.end(), name), least.without.end()) << least.text();
+    EXPECT_EQ(*least.steps, 1U);
+    EXPECT_EQ(*least.blocks, 1U);
 }
 
 // ---- many blocks at once
@@ -267,7 +163,8 @@ Invented invent(synthetic::Random& random) {
     const bool mixed = random.half(), far = random.chance(2000);
     const Isa only = random.half() ? Isa::a32 : Isa::t32;
     for (unsigned n = 0; n < 40; ++n) {
-        const Isa isa = mixed && random.chance(1500) ? pick(random, {Isa::a32, Isa::t32, Isa::tee}) : only;
+        constexpr std::array<Isa, 3> any{Isa::a32, Isa::t32, Isa::tee};
+        const Isa isa = mixed && random.chance(1500) ? any[random.below(3)] : only;
         Invented::Block b;
         b.isa = isa;
         b.address = (random.chance(2000) || far ? random.below(0x7fffffff) : 0x8000 + random.below(0x4000)) & ~3U;
@@ -289,7 +186,10 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
     std::uint64_t together = 0, lost = 0;
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         synthetic::Random random(seed * 77773 + 5);
-        ModelConfig config = random_model(random);
+        const auto classes = synthetic::case_classes();
+        ModelConfig config =
+            synthetic::make_case({std::string(classes[random.below(static_cast<std::uint32_t>(classes.size()))]), seed})
+                .model;
         if (!random.chance(2000)) config.registers.teevr = Registers{}.teevr;
         if (!random.chance(3000)) config.registers.cr.cycle_accurate = config.registers.cr.timestamps = false;
         if (!random.chance(3000)) config.registers.cr.vmid_trace = false;
@@ -326,7 +226,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                 b.passed = random.chance(6000);
                 const Invented::Block& next = program.blocks[random.below(40)];
                 b.next = next.address;
-                b.next_isa = random.chance(100) ? next.isa : b.isa;
+                b.next_isa = random.chance(seed % 2 == 0 ? 100 : 3000) ? next.isa : b.isa;
                 if (end->end.link && b.passed) calls.push_back(b.address + end->end.bytes);
                 if (end->end.waypoint == isa::Waypoint::indirect && b.passed && !calls.empty() && random.half()) {
                     b.next = calls.back();
@@ -643,6 +543,46 @@ TEST(Model, ARestartSendsTheWholeTimestamp) {  // 5.5: the base of the next may 
     EXPECT_EQ(u.sent(), hex("08 00 80 10 00 41  42 81 80 80 80 80 80 80 80 00  84"));
 }
 
+TEST(Model, NoCyclesAreLostWithAnASyncThatDoesNotFit) {  // 5.5: the count of the I-sync behind it was not sent
+    Unit u(with([](Registers& r, ModelChoices& c) {
+        r.cr.cycle_accurate = true;
+        r.tecr1 = from_value<Etmtecr1>(1);
+        r.acvr[0].value = 0x8000;
+        r.acvr[1].value = 0x8100;
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1;
+    }));
+    u.start(0x8000).cycles(1).direct(0x8000).cycles(1);
+    for (int i = 0; i < 9; ++i) u.direct(0x8000);
+    u.direct(0x9000).cycles(1).skip().model().request_sync();
+    u.direct(0x8000).cycles(3).direct(0x8000);  // 22 bytes are in: its A-sync overflows
+    EXPECT_EQ(u.sent(), hex(""));
+    EXPECT_EQ(u.model().counts().overflows, 1U);
+    u.cycles(100).direct(0x8000);
+    EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 41 90  d0 06"));
+}
+
+TEST(Model, SynchronisationIsDueHoweverOftenTheFifoFills) {  // 5.5
+    Unit u(with([](Registers& r, ModelChoices& c) {
+        r.syncfr.value = 40;
+        r.cr.timestamps = r.cr.vmid_trace = r.cr.cycle_accurate = true;  // more than fits behind an I-sync
+        r.cr.context_id_size = 3;
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1;
+    }));
+    u.start(0x8000).direct(0x8000);
+    for (int i = 0; i < 20; ++i) u.cycles(100).direct(0x8000);
+    unsigned asyncs = 0;
+    Config config = plain().packets();
+    config.cycle_accurate = true;
+    config.context_id_bytes = 4;
+    for (const auto& item : test::collect(u.sent(), config).items) asyncs += item.text.starts_with("A-SYNC");
+    EXPECT_GE(u.model().counts().overflows, 10U);
+    EXPECT_GE(asyncs, 4U);
+}
+
 TEST(Model, AWaypointUpdateAndItsExceptionAreNotSplitByAnOverflow) {  // 5.5
     Unit u(with([](Registers&, ModelChoices& c) {
         c.fifo_bytes = 24;
@@ -652,6 +592,31 @@ TEST(Model, AWaypointUpdateAndItsExceptionAreNotSplitByAnOverflow) {  // 5.5
     u.start(0x8000).indirect(0x108000).indirect(0x8000).indirect(0x108000).skip();  // 21 bytes are in: two more fit
     u.run(4).exception(14, 0x18).cycles(100).direct(0x18);
     EXPECT_EQ(u.sent(), hex("08 18 00 00 00 41  84"));
+}
+
+TEST(Model, TheAtomOfALargeBlockIsNotSplitFromItsWaypointUpdate) {  // 5.5
+    const ModelConfig config = with([](Registers&, ModelChoices& c) {
+        c.fifo_bytes = 24;
+        c.drain_bytes = 1;
+        c.drain_cycles = 1000;
+    });
+    // Three bytes are left: the update fits, its atom does not.
+    Unit full(config);
+    full.start(0x8000).indirect(0x108000).indirect(0x8000).indirect(0x108000).skip();
+    full.run(0x1004).direct(0x8000);
+    EXPECT_EQ(full.sent(), hex(""));
+    EXPECT_EQ(full.model().counts().overflowed, 1U);
+    EXPECT_EQ(full.model().counts().waypoints, 3U);
+    // Both fit, then an A-sync does not: the atom leaves first.
+    Unit kept(config);
+    kept.start(0x8000).indirect(0x108000).indirect(0x8000).skip();
+    kept.run(0x1004).direct(0x8000);
+    EXPECT_EQ(kept.sent_already(), hex("72 81 10"));
+    kept.model().request_sync();
+    kept.direct(0x8000);
+    EXPECT_EQ(kept.sent(), hex("84"));
+    EXPECT_EQ(kept.model().counts().overflowed, 1U);
+    EXPECT_EQ(kept.model().counts().waypoints, 3U);
 }
 
 TEST(Model, ARequestBeforeTheLastIsServedForcesAnOverflow) {  // 5.5, unless ETMAUXCR[0]

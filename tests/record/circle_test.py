@@ -81,6 +81,14 @@ class Circle(unittest.TestCase):
         path.chmod(0o755)
         return path
 
+    def wait_for_trace(self):
+        for _ in range(600):
+            trace = self.out / "trace.bin"
+            if trace.exists() and trace.stat().st_size != 0 and "PTM" in (self.out / "trace.ini").read_text():
+                return
+            time.sleep(0.1)
+        self.fail("nothing was written within a minute")
+
     def lister_ranges(self):
         log = self.folder / "lister.log"
         log.unlink(missing_ok=True)
@@ -105,9 +113,44 @@ class Circle(unittest.TestCase):
                     self.assertEqual(self.lister_ranges(), int(expected["ranges"]), "ranges OpenCSD decodes")
 
     def test_overflow_is_declared(self):
-        self.record("--truth", "--fifo", "32", "--drain", "40", "--branch-broadcast")
-        self.assertNotEqual(self.truth()["lost_ranges"], "0")
-        self.assertIn("lost to a full FIFO", self.verify())
+        for options in ("--fifo 32 --drain 40 --branch-broadcast", "--fifo 32 --drain 40", "--fifo 32 --drain 30 --return-stack",
+                        "--fifo 40 --drain 18 --cycle-accurate --context-id 4", "--fifo 48 --drain 20 --timestamps --blocks"):
+            with self.subTest(options):
+                self.record("--truth", *options.split())
+                self.assertNotEqual(self.truth()["lost_ranges"], "0")
+                self.assertIn("lost to a full FIFO", self.verify())
+
+    def test_a_buffer_that_wraps_keeps_the_end(self):
+        for options in ("", "--cycle-accurate --timestamps --context-id 4", "--return-stack"):
+            with self.subTest(options):
+                self.record("--truth", "--buffer", "512", "--sync", "60", *options.split())
+                trace = self.out / "trace.bin"
+                self.assertEqual(trace.stat().st_size, 512)
+                self.assertIn("buffer that wrapped", (self.out / "snapshot.ini").read_text())
+                text = self.verify()
+                self.assertIn("equal as far as it was kept", text)
+                self.assertRegex(text, r"equal: [1-9][\d,]* instructions")
+                self.assertNotIn("equal: 5,602", text)
+                # What was kept is the end of what would have been written.
+                kept = trace.read_bytes()
+                self.record("--truth", "--sync", "60", *options.split())
+                self.assertTrue(trace.read_bytes().endswith(kept))
+
+        self.record("--truth", "--buffer", "512", "--sync", "60")
+        whole = trace.read_bytes()
+        trace.write_bytes(whole[:-32])
+        self.assertIn("first difference", self.verify(status=1))
+        trace.write_bytes(whole[:300] + bytes([whole[300] ^ 2]) + whole[301:])
+        self.verify(status=1)
+
+        self.record("--buffer", "512", "--sync", "60")
+        self.assertIn("only a recording made with --truth", self.verify(status=1))
+        self.record("--truth", "--buffer", "32", "--sync", "1000")
+        self.assertIn("no synchronisation", run(WAYMARK, "verify", self.out).stderr)
+        self.verify(status=1)
+        self.record("--truth", "--buffer", "1048576")
+        self.assertIn("equal: 5,602 instructions", self.verify())
+        self.assertIn("multiple of 16", self.record("--buffer", "100", status=2).stderr)
 
     def test_damage_is_found_and_shown(self):
         self.record("--truth")
@@ -135,6 +178,7 @@ class Circle(unittest.TestCase):
         self.assertIn("equal: 3 instructions", self.verify())
 
     def start_endless(self, *options, **more):
+        shutil.rmtree(self.out, ignore_errors=True)
         return subprocess.Popen([str(a) for a in (WAYMARK, "record", "--truth", "-o", self.out, *options, "--",
                                                   self.write_program(ENDLESS))],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
@@ -142,7 +186,7 @@ class Circle(unittest.TestCase):
     def test_interrupt(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             child = self.start_endless()
-            time.sleep(1)
+            self.wait_for_trace()
             child.send_signal(number)
             _, said = child.communicate(timeout=60)
             self.assertEqual(child.returncode, 5, said)
@@ -151,7 +195,7 @@ class Circle(unittest.TestCase):
 
     def test_killed(self):
         child = self.start_endless()
-        time.sleep(3)
+        self.wait_for_trace()
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)  # while it grows
         child.kill()
         child.communicate(timeout=60)
@@ -186,11 +230,12 @@ class Circle(unittest.TestCase):
     @unittest.skipUnless(SYSTEM, "qemu-system-arm is not on PATH; it is in the Debian package of that name")
     def test_bare_metal(self):
         program = self.write_program(BARE)
+        # Two cores run the same image, and either may end QEMU.
         for options in ("--truth", "--blocks --cycle-accurate", "--smp 2 --return-stack"):
             with self.subTest(options):
                 self.record("--system", "--core", "cortex-a9", *options.split(), program=(program,))
                 self.assertIn("equal: ", self.verify())
-                flow = run(WAYMARK, "flow", self.out, "--source", "PTM_0").stdout
+                flow = run(WAYMARK, "flow", self.out).stdout
                 self.assertRegex(flow, r"exception 10: SVC, to 0x60010068, return address 0x6001008c")
                 self.assertRegex(flow, r"exception 9: Undefined Instruction, to 0x60010064, return address 0x60010090")
         self.record("--system", "--core", "cortex-a9", "--machine", "no-such-board", program=(program,), status=3)
@@ -203,15 +248,19 @@ class Circle(unittest.TestCase):
         self.assertIn("equal: ", self.verify())
         for number, status in ((signal.SIGINT, 5), (signal.SIGTERM, 5), (signal.SIGKILL, -9)):
             with self.subTest(number.name):
+                shutil.rmtree(self.out, ignore_errors=True)
                 child = subprocess.Popen([str(a) for a in (WAYMARK, "record", "--truth", "--system", "--core", "cortex-a9",
                                                            "-o", self.out, "--", program)],
                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                          text=True)
-                time.sleep(2.5)
+                self.wait_for_trace()
                 child.send_signal(number)
                 _, said = child.communicate(timeout=60)
                 self.assertEqual(child.returncode, status, said)
                 self.verify()
+        # An image for another board: nothing but empty memory is there.
+        done = self.record("--system", "--core", "cortex-a15", program=(program,), status=1)
+        self.assertIn("is the image made for the machine vexpress-a15?", done.stderr)
 
     def test_what_goes_with_a_system_only(self):
         for options in ("--machine virt", "--smp 2", "--vectors 0x0"):

@@ -14,6 +14,7 @@ TEST(Truth, TextRoundTrip) {
     truth.complete = true;
     truth.sources.push_back({"PTM_1", 12, 345, 0xfeedfacecafebeef, 2, 30, 4, "truth_PTM_1.bin"});
     truth.sources.push_back({.source = "PTM_2"});
+    truth.sources.push_back({.source = "PTM_3", .wrapped = true});
     const auto again = truth_from_text(to_text(truth), "truth.txt");
     ASSERT_TRUE(again.has_value()) << again.error().message;
     EXPECT_EQ(*again, truth);

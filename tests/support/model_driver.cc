@@ -1,6 +1,7 @@
 #include "support/model_driver.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace waymark::synthetic {
 
@@ -33,17 +34,49 @@ pft::Retired retired(const Executed& w) {
 }  // namespace
 
 ModelDriver::ModelDriver(const pft::ModelConfig& config, const ModelDriverOptions& options, ByteSink& trace)
-    : config_(config), packets_(config.packets()), options_(options), random_(options.seed), model_(config, trace) {
+    : config_(config),
+      packets_(config.packets()),
+      options_(options),
+      random_(options.seed),
+      watch_(trace),
+      model_(config, watch_),
+      authentication_(options.authentication) {
     model_.set_external_input(1, true);
 }
 
-bool ModelDriver::prohibited() const {
-    return !options_.authentication.non_invasive || (!ns_ && !options_.authentication.secure_non_invasive);
+void ModelDriver::Watch::write(Bytes bytes) {
+    if (bytes.front() == pft::ISync::info.value) ++isyncs;
+    to_.write(bytes);
 }
 
-/// docs/spec/pft.md, 5.6.
-bool ModelDriver::wants(std::uint64_t start, std::uint64_t end) const {
-    if (!enabled_ || prohibited()) return false;
+bool ModelDriver::prohibited() const {
+    return !authentication_.non_invasive || (!ns_ && !authentication_.secure_non_invasive);
+}
+
+/// Without Security Extensions a macrocell traces as if always Secure (3).
+void ModelDriver::go_to(bool ns, bool hyp) {
+    ns_ = ns && config_.registers.idr.security != 0;
+    hyp_ = hyp && packets_.minor_version >= 1;
+}
+
+/// docs/spec/pft.md, 5.6. Asked once for each block, up to the instruction at `end`.
+bool ModelDriver::wants(const Block& block, std::uint64_t end) {
+    const std::uint64_t start = block.start;
+    if (programming_ || prohibited()) return false;
+    if (!options_.start_at.empty() || !options_.stop_at.empty()) {
+        const auto within = [&](std::uint64_t address) { return start <= address && address <= end; };
+        const bool started = std::any_of(options_.start_at.begin(), options_.start_at.end(), within);
+        const bool stopped = std::any_of(options_.stop_at.begin(), options_.stop_at.end(), within);
+        const bool before = start_stop_, on = before || started;
+        using Both = pft::ModelChoices::StartAndStop;
+        const Both both = config_.choices.start_and_stop;
+        if (started && stopped)
+            start_stop_ = both == Both::on || (both == Both::turns && !before);
+        else
+            start_stop_ = on && !stopped;
+        if (!on) return false;
+    }
+    if (!enabled_) return false;
     if (options_.ranges.empty()) return true;
     return std::any_of(options_.ranges.begin(), options_.ranges.end(), [&](const auto& range) {
                return options_.exclude ? range.first <= start && range.second > end
@@ -57,8 +90,10 @@ std::uint32_t ModelDriver::told(std::uint64_t cycle) const {
 
 void ModelDriver::happens(std::uint64_t cycle) {
     last_cycle_ = cycle;
-    const std::uint64_t ticks = config_.choices.timestamp_first +
-                                cycle * config_.choices.timestamp_numerator / config_.choices.timestamp_denominator;
+    const pft::ModelChoices& c = config_.choices;
+    std::uint64_t ticks = c.timestamp_first + cycle * c.timestamp_numerator / c.timestamp_denominator;
+    if (packets_.minor_version == 0)
+        ticks += std::uint64_t{c.packet_delay_cycles} * c.timestamp_numerator / c.timestamp_denominator;
     times_.insert(packets_.timestamp_bytes == 9 ? ticks : ticks & ((std::uint64_t{1} << 48) - 1));
 }
 
@@ -92,12 +127,37 @@ void ModelDriver::begin(const Block& block, std::uint64_t cycle) {
     in_debug_ = jazelle_ = false;
 }
 
+/// Where trace is prohibited the event is off, and may rise again behind it (5.3).
+std::uint64_t ModelDriver::most_triggers() const {
+    const bool always = options_.authentication == pft::Authentication{} && options_.authentication_changes == 0;
+    return always ? rises_[1] : ~std::uint64_t{0};
+}
+
+bool ModelDriver::silent_entry() const {  // OQ10
+    return config_.choices.prohibited_entry == pft::ModelChoices::ProhibitedEntry::nothing;
+}
+
 void ModelDriver::noise(std::uint64_t cycle) {
     const std::uint64_t overflowed = model_.counts().overflowed;
     if (random_.chance(options_.sync_requests)) model_.request_sync();
     if (random_.chance(options_.waits)) model_.wait(cycle);
     if (random_.chance(options_.clock_changes)) model_.clock_changed();
     if (random_.chance(options_.flushes)) model_.flush();
+    for (unsigned i = 0; i < 2; ++i)
+        if (random_.chance(options_.input_changes)) {
+            inputs_[i] = !inputs_[i];
+            rises_[i] += inputs_[i];
+            model_.set_external_input(i + 2, inputs_[i]);
+        }
+    if (random_.chance(options_.authentication_changes)) {
+        authentication_ = {!random_.chance(2000), random_.half()};
+        model_.set_authentication(authentication_);
+    }
+    if (random_.chance(programming_ ? 3000 : options_.stops)) {
+        programming_ = !programming_;
+        model_.set_programming(programming_, cycle);
+        if (!programming_) happens(cycle);
+    }
     drop(model_.counts().overflowed - overflowed);
 }
 
@@ -108,11 +168,13 @@ void ModelDriver::drop(std::uint64_t lost) {
 }
 
 /// Takes in what the model made of a waypoint that should, or should not, have been traced.
-void ModelDriver::end(const Before& was, bool wanted, Entry entry) {
+void ModelDriver::end(const Before& was, Wanted wanted, Entry entry) {
     const pft::ModelCounts& now = model_.counts();
     const std::uint64_t untraced = now.untraced - was.counts.untraced;
     std::uint64_t lost = now.overflowed - was.counts.overflowed;
-    if ((untraced == 0) != wanted && wrong_.empty()) wrong_ = "TraceEnable: " + to_text(entry.elements.back());
+    const bool as_wanted =
+        wanted == Wanted::silent ? untraced != 0 || lost != 0 : (untraced == 0) == (wanted == Wanted::yes);
+    if (!as_wanted && wrong_.empty()) wrong_ = "TraceEnable: " + to_text(entry.elements.back());
     const bool overflowed = now.overflows != was.counts.overflows;
     const bool restarted = overflowed && !model_.status().overflow;
     const bool traced = untraced == 0 && (lost == 0 ? now.waypoints != was.counts.waypoints : restarted);
@@ -136,9 +198,10 @@ void ModelDriver::end(const Before& was, bool wanted, Entry entry) {
 void ModelDriver::waypoint(const Executed& w) {
     begin(w.block, w.cycle);
     const std::uint64_t last = w.block.start + w.block.bytes - w.block.last_bytes;
-    const bool wanted = wants(w.block.start, last);
+    const bool wanted = wants(w.block, last);
     const Before was = before();
-    const pft::Retired r = retired(w);
+    pft::Retired r = retired(w);
+    if (w.block.end == End::barrier) r.dmb_dsb = packets_.barrier_waypoints && random_.half();
     const std::uint32_t ahead = w.block.bytes - w.block.last_bytes;
     if (random_.half()) {
         model_.retire_block(r, w.before_last_bytes);
@@ -153,13 +216,13 @@ void ModelDriver::waypoint(const Executed& w) {
     }
 
     Entry entry;
-    const bool resumes = !was.tracing || was.counts.overflows != model_.counts().overflows;
-    if (resumes && wanted) {  // its I-sync shows what there is to see
+    if (was.isyncs != watch_.isyncs) {  // it shows what there is to see
         shown_ns_ = ns_;
         shown_hyp_ = hyp_;
     }
     Block block = w.block;
-    if (last - block.start > 4096) {
+    const bool by_length = config_.choices.large_block_test == pft::ModelChoices::LargeBlockTest::length;  // OQ4
+    if ((by_length ? block.bytes : last - block.start) > 4096) {
         Block first = block;
         first.bytes -= block.last_bytes;
         --first.instructions;
@@ -175,22 +238,22 @@ void ModelDriver::waypoint(const Executed& w) {
     entry.elements.push_back(in_context(range_element(0, block, w.passed, told(w.cycle))));
     if (w.passed && (block.flags & Block::exception_return) != 0 && packets_.minor_version >= 1)
         entry.elements.push_back(event_element(0, flow::ExceptionReturn{}));
-    ns_ = w.ns;
-    hyp_ = w.hyp;
+    go_to(w.ns, w.hyp);
     if (w.passed && wanted) {
         shown_ns_ = ns_;
         shown_hyp_ = hyp_;
     }
     jazelle_ = w.to.isa == Isa::jazelle;
     happens(w.cycle);
-    end(was, wanted, std::move(entry));
+    const bool silent = w.passed && prohibited() && silent_entry();
+    end(was, !wanted ? Wanted::no : silent ? Wanted::silent : Wanted::yes, std::move(entry));
 }
 
 void ModelDriver::exception(const Interrupted& e) {
     begin(e.block, e.cycle);
     const bool some = e.block.instructions != 0;
     const std::uint64_t last = e.block.start + e.block.bytes - e.block.last_bytes;
-    const bool wanted = wants(e.block.start, last);
+    const bool wanted = wants(e.block, last);
     const Before was = before();
     const bool debug = e.number == pft::exceptions::debug_entry;
     pft::ExceptionTaken x{e.number, e.vector, e.ns, e.hyp, e.cycle, {}, 4};
@@ -206,33 +269,34 @@ void ModelDriver::exception(const Interrupted& e) {
     else
         model_.exception(x);
 
-    if ((!was.tracing || was.counts.overflows != model_.counts().overflows) && wanted) {
+    if (was.isyncs != watch_.isyncs) {
         shown_ns_ = ns_;
         shown_hyp_ = hyp_;
     }
     Entry entry;
     flow::Exception told_exception{e.number, Address{e.block.start}, std::nullopt, flow::no_cycles};
-    if (e.update && some) {
+    if (e.update && some && (e.number != pft::exceptions::hyp_entry || config_.choices.hyp_entry_updates)) {
         Block block = e.block;
         block.end = End::not_a_waypoint;
         block.target = block.flags = 0;
         entry.elements.push_back(in_context(range_element(0, block, false)));
         told_exception.preferred_return = Address{block.start + block.bytes};
     }
-    ns_ = e.ns;
-    hyp_ = e.hyp;
+    go_to(e.ns, e.hyp);
     const bool hidden = prohibited();
     if (!debug) told_exception.vector = hidden ? Address{0} : e.vector.address;
     told_exception.cycles = told(e.cycle);
     entry.elements.push_back(event_element(0, told_exception));
-    if (wanted && !debug && !hidden) {
+    if (wanted && !debug && !hidden &&
+        config_.choices.exception_state == pft::ModelChoices::ExceptionState::handler) {  // OQ17
         shown_ns_ = ns_;
         shown_hyp_ = hyp_;
     }
     in_debug_ = debug;
     jazelle_ = false;
     happens(e.cycle);
-    end(was, wanted, std::move(entry));
+    const bool silent = hidden && !debug && silent_entry();
+    end(was, !wanted ? Wanted::no : silent ? Wanted::silent : Wanted::yes, std::move(entry));
 }
 
 void ModelDriver::context_id(std::uint32_t value) {
@@ -259,18 +323,29 @@ std::vector<Element> ModelDriver::truth() const {
     return out;
 }
 
-std::vector<Element> normalise(const std::vector<Element>& elements, const ModelDriver& driver, std::string& wrong) {
+std::vector<Element> normalise(const std::vector<Element>& elements, const ModelDriver& driver, std::string& wrong,
+                               std::vector<std::uint64_t>* offsets) {
     std::vector<Element> out;
+    std::vector<std::uint64_t> told_at;
+    const auto put = [&](const Element& e, std::uint64_t offset) {
+        out.push_back(e);
+        told_at.push_back(offset);
+    };
+    const auto take_back = [&] {
+        out.pop_back();
+        told_at.pop_back();
+    };
+    std::uint64_t triggers = 0;
     Element context;
     std::uint32_t cycles = 0;
     std::uint64_t last_timestamp = 0;
     for (Element e : elements) {
-        e.offset = 0;
+        const std::uint64_t offset = std::exchange(e.offset, 0);
         const std::uint32_t own = e.cycles;
         if (own != flow::no_cycles) cycles += own;
         switch (e.kind) {
             case Kind::context: context = e; break;
-            case Kind::trigger: break;
+            case Kind::trigger: ++triggers; break;
             case Kind::timestamp:
                 // Each gives a later time than the one before, and all of the bits of it.
                 if ((e.b == 0 || e.a < last_timestamp || !driver.knows_time(e.a)) && wrong.empty()) wrong = to_text(e);
@@ -279,8 +354,8 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
             case Kind::trace_on:
                 e.cycles = flow::no_cycles;
                 // What came behind an I-sync may have been lost.
-                if (!out.empty() && out.back().kind == Kind::trace_on) out.pop_back();
-                out.push_back(e);
+                if (!out.empty() && out.back().kind == Kind::trace_on) take_back();
+                put(e, offset);
                 break;
             case Kind::range:
                 e.a = context.a;
@@ -288,13 +363,13 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
                 e.c = context.c;
                 e.d = context.d;
                 if (own != flow::no_cycles) e.cycles = cycles;
-                out.push_back(e);
+                put(e, offset);
                 break;
             case Kind::exception:
                 if (own != flow::no_cycles) e.cycles = cycles;
-                out.push_back(e);
+                put(e, offset);
                 break;
-            case Kind::exception_return: out.push_back(e); break;
+            case Kind::exception_return: put(e, offset); break;
             case Kind::gap:
             case Kind::no_memory:
             case Kind::cycles:
@@ -303,7 +378,9 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
                 break;
         }
     }
-    if (!out.empty() && out.back().kind == Kind::trace_on) out.pop_back();
+    if (!out.empty() && out.back().kind == Kind::trace_on) take_back();
+    if (triggers > driver.most_triggers() && wrong.empty()) wrong = "more triggers than their event had";
+    if (offsets != nullptr) *offsets = std::move(told_at);
     return out;
 }
 

@@ -22,8 +22,13 @@ struct ModelDriverOptions {
     /// Address ranges [first, second) of TraceEnable, which the registers hold too; empty: everything.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
     bool exclude = true;
+    /// Addresses of the start and stop comparators, which the registers hold too; both empty: TraceEnable asks for
+    /// none.
+    std::vector<std::uint64_t> start_at{}, stop_at{};
     pft::Authentication authentication{};
-    std::uint32_t sync_requests = 0, waits = 0, clock_changes = 0, flushes = 0, stops = 0;  ///< in 10 000 events
+    /// In 10 000 events. Stops: of the Programming bit, set for a while. Inputs: external inputs 2 and 3.
+    std::uint32_t sync_requests = 0, waits = 0, clock_changes = 0, flushes = 0, stops = 0, authentication_changes = 0;
+    std::uint32_t input_changes = 0;
 };
 
 class ModelDriver final : public Execution {
@@ -45,6 +50,8 @@ public:
     /// What went otherwise than foreseen, if anything did.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
     [[nodiscard]] const pft::Model& model() const { return model_; }
+    /// How many triggers there may be at most, if they are external input 3.
+    [[nodiscard]] std::uint64_t most_triggers() const;
     /// Something happened when the timestamp bus showed this.
     [[nodiscard]] bool knows_time(std::uint64_t ticks) const { return times_.contains(ticks); }
 
@@ -54,14 +61,34 @@ private:
     };
     struct Before {
         pft::ModelCounts counts;
+        std::uint64_t isyncs;
         bool tracing, overflow;
+    };
+    /// Sees I-syncs pass: they are sent by themselves, and show the state whatever was shown before.
+    class Watch final : public ByteSink {
+    public:
+        explicit Watch(ByteSink& to) : to_(to) {}
+        void write(Bytes bytes) override;
+        std::uint64_t isyncs = 0;
+
+    private:
+        ByteSink& to_;
     };
 
     void begin(const flow::Block& block, std::uint64_t cycle);
-    [[nodiscard]] Before before() const { return {model_.counts(), model_.tracing(), model_.status().overflow}; }
-    void end(const Before& before, bool wanted, Entry entry);
-    [[nodiscard]] bool wants(std::uint64_t start, std::uint64_t end) const;
+    [[nodiscard]] Before before() const {
+        return {model_.counts(), watch_.isyncs, model_.tracing(), model_.status().overflow};
+    }
+    enum class Wanted : std::uint8_t {
+        no,
+        silent,  ///< traced up to here, but nothing may be told of it
+        yes
+    };
+    void end(const Before& before, Wanted wanted, Entry entry);
+    [[nodiscard]] bool wants(const flow::Block& block, std::uint64_t end);
     [[nodiscard]] bool prohibited() const;
+    [[nodiscard]] bool silent_entry() const;
+    void go_to(bool ns, bool hyp);
     void drop(std::uint64_t lost);
     void noise(std::uint64_t cycle);
     void happens(std::uint64_t cycle);
@@ -72,12 +99,17 @@ private:
     const pft::Config packets_;
     const ModelDriverOptions options_;
     Random random_;
+    Watch watch_;
     pft::Model model_;
     std::vector<Entry> entries_;
     std::unordered_set<std::uint64_t> times_;
     std::string wrong_;
 
+    pft::Authentication authentication_;
     bool started_ = false, enabled_ = true, in_debug_ = false, debug_exit_ = false, jazelle_ = false;
+    bool programming_ = false, start_stop_ = false;
+    bool inputs_[2] = {};
+    std::uint64_t rises_[2] = {};
     bool ns_ = false, hyp_ = false;              // of the core
     bool shown_ns_ = false, shown_hyp_ = false;  // as decoders know them
     std::uint32_t context_id_ = 0;
@@ -87,8 +119,8 @@ private:
 
 /// Decoded elements without offsets, each range with the context it ran in, counts summed up from the start;
 /// timestamps, triggers and contexts by themselves are left out. `wrong` takes what no trace of the driver's model may
-/// give.
+/// give; `offsets`, where not null, that of the packet which told each.
 [[nodiscard]] std::vector<Element> normalise(const std::vector<Element>& elements, const ModelDriver& driver,
-                                             std::string& wrong);
+                                             std::string& wrong, std::vector<std::uint64_t>* offsets = nullptr);
 
 }  // namespace waymark::synthetic

@@ -228,7 +228,11 @@ private:
                 for (unsigned h = 0; h < 6; ++h) function(i, h % 2 == 0 ? Isa::a32 : Isa::t32, true);
             do {
                 const std::uint32_t kind = random_.below(options_.tee ? 9 : 8);
-                function(i, kind == 8 ? Isa::tee : kind < 4 ? Isa::a32 : Isa::t32, random_.chance(400));
+                function(i,
+                         kind == 8                           ? Isa::tee
+                         : kind + options_.t32_functions < 8 ? Isa::a32
+                                                             : Isa::t32,
+                         random_.chance(400));
             } while (program_.blocks.size() < quota);
         }
     }
@@ -554,7 +558,7 @@ void Walk::run(Execution& execution, std::uint64_t steps) {
 
 void Walk::step(Execution& execution) {
     cycle_ += 4 + random_.below(40);
-    if (random_.chance(20)) cycle_ += random_() >> (30 + random_.below(30));
+    if (random_.chance(options_.pauses)) cycle_ += random_() >> (64 - options_.pause_bits) >> random_.below(30);
     const ProgramBlock& b = block();
     const std::uint32_t instructions = b.block.instructions;
     if (random_.chance(options_.exceptions + options_.debug + options_.prohibited)) {
@@ -565,6 +569,7 @@ void Walk::step(Execution& execution) {
             if (random_.chance(options_.odd_exceptions)) number = 16 + random_.below(496);
             const std::uint32_t kind = random_.below(options_.exceptions + options_.debug + options_.prohibited);
             if (kind < options_.debug) number = 1;
+            if (number != 1 && options_.virtualization && ns_ && random_.chance(1500)) number = 3;
             // An undefined instruction counts as executed; so the waypoint instruction cannot be it.
             if (number == 9 && at + 1 == instructions) number = 14;
             interrupt(execution, number == 9 ? at + 1 : at, number, false);

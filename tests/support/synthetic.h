@@ -39,6 +39,7 @@ struct ProgramOptions {
     unsigned blocks = 300;                  ///< about so many
     unsigned sections = 3;                  ///< of code, beside those of the vectors
     bool tee = false;                       ///< some ThumbEE functions
+    unsigned t32_functions = 4;             ///< of 8 functions in ARM or Thumb, so many in Thumb; handlers are of both
     bool barrier_waypoints = false;         ///< Config::barrier_waypoints: DMB and DSB end blocks
     bool a32_eret = true;                   ///< the A32 ERET occurs
     bool blx_may_fail = true;               ///< a T32 BLX to an address may stand in an IT block
@@ -102,6 +103,8 @@ struct WalkOptions {
     std::uint32_t security_changes = 10;  ///< by MCR or MSR, within a block
     std::uint32_t wrong_returns = 200;    ///< in 10 000 returns
     std::uint32_t odd_exceptions = 500;   ///< in 10 000 exceptions: numbers that no A/R core gives
+    std::uint32_t pauses = 20;            ///< of many cycles between two waypoints
+    unsigned pause_bits = 34;             ///< pauses are shorter than 2 to the power of it; up to 64
     bool trustzone = true;                ///< S and NS
     bool virtualization = false;          ///< Hyp
 };

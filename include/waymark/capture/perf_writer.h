@@ -27,6 +27,7 @@ enum class Feature : std::uint8_t {
     cpu_id,
     command_line = 11,
     event_description,
+    numa_topology = 14,
     pmu_mappings = 16,
     auxtrace_index = 18,
 };

@@ -1,4 +1,4 @@
-/// Runs a program under QEMU with Waymark's plugin and feeds what it executes to a recorder.
+/// Runs a program under QEMU with Waymark's plugin and feeds what it executes to a recording.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "waymark/core/result.h"
-#include "waymark/record/recorder.h"
+#include "waymark/record/recording.h"
 
 namespace waymark::record {
 
@@ -20,6 +20,7 @@ struct QemuOptions {
     std::vector<std::string> qemu_arguments{};  ///< before the program
     std::vector<std::string> program;           ///< with its arguments
     bool exact = true;                          ///< false: faster, a fault inside a block is not seen
+    bool memory = false;                        ///< accesses too: what a profile of an AArch64 program is made from
     /// A whole system: addresses [first, second) where QEMU's log is to tell how execution came there; the vector
     /// tables and where execution begins. Empty: a Linux program.
     std::vector<std::pair<Address, Address>> watched{};
@@ -41,11 +42,11 @@ struct Ending {
 [[nodiscard]] Result<std::filesystem::path> find_plugin();
 
 /// Called about five times a second.
-using RecordProgress = std::function<void(const Recorded&)>;
+using RecordProgress = std::function<void()>;
 
 /// Runs the program to its end. SIGINT, SIGTERM and SIGHUP sent to this process are passed on to the program; a second
-/// one kills it. A whole system is ended when the recorder wants no more: it may never end by itself. The recorder is
+/// one kills it. A whole system is ended when the recording wants no more: it may never end by itself. The recording is
 /// left to be finished by the caller. Errors: `unreadable`: QEMU could not be started or did not take the plugin.
-[[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recorder& recorder, const RecordProgress& progress);
+[[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress);
 
 }  // namespace waymark::record

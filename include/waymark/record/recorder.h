@@ -17,8 +17,10 @@
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
+#include "waymark/coresight/sinks.h"
 #include "waymark/record/code.h"
 #include "waymark/record/images.h"
+#include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record/tracker.h"
 #include "waymark/record/truth.h"
@@ -35,7 +37,10 @@ struct RecorderOptions {
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
     std::optional<Address> start_at{};     ///< begin when execution first reaches it
     std::optional<Address> stop_at{};      ///< stop when execution reaches it
-    bool system = false;                   ///< processors of a whole system, not threads of a Linux program
+    /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
+    /// held in memory. 0: everything is kept.
+    std::uint64_t buffer_bytes = 0;
+    bool system = false;  ///< processors of a whole system, not threads of a Linux program
     /// What is known of the instruction set at an address, from mapping symbols; may be null.
     std::function<std::optional<isa::Isa>(Address)> instruction_set{};
 };
@@ -46,31 +51,29 @@ struct Recorded {
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
+    bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
     bool stopped{};           ///< by a limit or `stop_at`
     bool changed_too_often{};
+    std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
     std::optional<Address> unknown_vector{};  ///< see Tracker
 };
 
-class Recorder {
+class Recorder final : public Recording {
 public:
     /// Makes the folder and writes its description. Errors: `usage`: the folder holds something that is no capture of
     /// ours; `unreadable`: it cannot be written.
     [[nodiscard]] static Result<std::unique_ptr<Recorder>> create(RecorderOptions options);
-    ~Recorder();
+    ~Recorder() override;
 
-    /// A chunk of definitions (record/ring.h).
-    void definitions(std::span<const std::uint32_t> parts);
-    /// A chunk of what a thread executed.
-    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk);
-    /// Writes out what is there, so that the folder holds everything up to here but for the last frame.
-    [[nodiscard]] Status flush();
+    void definitions(std::span<const std::uint32_t> parts) override;
+    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
+    /// The folder then holds everything up to here but for the last frame.
+    [[nodiscard]] Status flush() override;
     /// The end: completes frames, truth and description. `complete`: the recording was not cut off.
     [[nodiscard]] Status finish(bool complete);
 
-    /// Nothing further is recorded.
-    [[nodiscard]] bool stopped() const { return recorded_.stopped; }
-    /// What kept something from being written, once it happened.
-    [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+    [[nodiscard]] bool stopped() const override { return recorded_.stopped; }
+    [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
     [[nodiscard]] Recorded recorded() const;
 
 private:
@@ -118,6 +121,7 @@ private:
     void fail(Error error);
     void collect(Thread& t);
     [[nodiscard]] Status write_trace();
+    [[nodiscard]] Status write_ram();
     [[nodiscard]] Status describe(bool complete);
 
     RecorderOptions options_;
@@ -135,6 +139,7 @@ private:
     std::vector<std::uint8_t> frames_;
     std::unique_ptr<coresight::Formatter> formatter_;
     int trace_file_ = -1;
+    std::optional<coresight::TraceRam> ram_;  ///< of the buffer at hand, if it wraps
     std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
     bool described_ = false;
     std::optional<Error> failure_;

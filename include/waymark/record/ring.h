@@ -32,6 +32,11 @@ inline constexpr std::uint32_t half = 0x85000000;
 inline constexpr std::uint32_t state = 0x86000000;
 /// Bits of a state.
 inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
+/// An access to memory that completed, where they are recorded: the instruction's index in the block named last in bits
+/// 29:21, the virtual address, 53 bits of it, below them and in the word that follows, which may be 0.
+inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
+inline constexpr unsigned access_index_bit = 21;
+inline constexpr std::uint32_t access_index_mask = 0x1ff, access_high_mask = 0x001fffff;
 }  // namespace words
 
 enum class ChunkKind : std::uint32_t { execution, definitions };
@@ -47,7 +52,7 @@ struct Chunk {
 };
 
 /// The parts of a definitions chunk, one behind the other, each padded to whole words.
-enum class PartKind : std::uint32_t { block = 1, page = 2 };
+enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4 };
 
 /// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
 /// instruction.
@@ -70,8 +75,26 @@ struct PagePart {
 };
 inline constexpr std::uint32_t page_bytes = 4096;
 
+/// Where code that is about to run was mapped from. Followed by `name_bytes` of the file's name; none: no file.
+struct MapPart {
+    PartKind kind = PartKind::map;
+    std::uint32_t words{};
+    std::uint64_t address{}, bytes{}, file_offset{}, inode{};
+    std::uint32_t major{}, minor{};
+    std::uint32_t name_bytes{};
+};
+
+/// A thread's numbers in the kernel, told before its first chunk, and again when its name changes. Its name follows;
+/// none: that of the program.
+struct ThreadPart {
+    PartKind kind = PartKind::thread;
+    std::uint32_t words{};
+    std::uint32_t thread{}, pid{}, tid{};
+    std::uint32_t name_bytes{};
+};
+
 struct Ring {
-    static constexpr std::uint64_t expected_magic = 0x314b52414d594157;  // changes with the layout
+    static constexpr std::uint64_t expected_magic = 0x324b52414d594157;  // changes with the layout
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;

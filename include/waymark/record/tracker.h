@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 
@@ -66,6 +67,9 @@ public:
     void state(const State& state);
     /// Where execution stands, or the waypoint instruction it stands behind.
     [[nodiscard]] isa::Isa isa() const { return start_.isa; }
+    /// More code than anybody wrote ran without a waypoint, as empty memory does; decoders follow no farther (512 KiB,
+    /// docs/spec/pft.md, 4.4).
+    [[nodiscard]] bool lost_way() const { return straight_.bytes > longest_straight; }
     /// The vector by which execution reached a handler without `exception` having told it, if that ever happened.
     [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
@@ -80,10 +84,16 @@ private:
     void wait();
     void unseen_exception(Place place);
     void interrupt(std::uint32_t number, std::optional<Place> handler);
-    void close(std::uint64_t end, std::uint32_t instructions, std::uint64_t lost_before);
+    void add(TruthRange range, std::uint64_t lost_before);
+    void lose(std::uint64_t count);
+    void commit(const TruthRange& range);
+    template <class F>
+    void tell_unit(F&& f);
     void begin(Place place);
     void tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash);
     [[nodiscard]] Place here() const { return {start_.address + straight_.bytes, start_.isa}; }
+
+    static constexpr std::uint32_t longest_straight = 512 * 1024;
 
     Clock& clock_;
     const bool system_;
@@ -104,6 +114,9 @@ private:
     bool stopped_ = false;          ///< the next instruction began and did not complete
     std::uint8_t stopped_bytes_{};  ///< its size
     std::optional<Address> unknown_vector_;
+    /// What the unit was told last and may still lose; without instructions where an exception had nothing before it.
+    std::deque<TruthRange> recent_;
+    bool may_lose_ = false;
 
     // What `follow` is about to tell: what ran up to a waypoint, and from where.
     struct Ran {

@@ -45,6 +45,7 @@ struct SourceTruth {
     /// Executed behind the last waypoint, which no unit traces.
     std::uint64_t unfinished_instructions{};
     std::string file{};  ///< with every range, relative to the capture; empty: there is none
+    bool wrapped{};      ///< its buffer did not hold it all: only the end can be found in the trace
 
     void add(const TruthRange& range) {
         if (range.lost) {
@@ -96,7 +97,13 @@ private:
     };
     void number(std::uint64_t value);
 
+    struct Recent {
+        std::uint64_t start, end, number;  ///< number 0: unused
+    };
+    static constexpr unsigned recent_bits = 12, recent_shift = 64 - recent_bits;
+
     std::unique_ptr<std::FILE, Close> file_;
+    std::vector<Recent> recent_ = std::vector<Recent>(std::size_t{1} << recent_bits);
     std::unordered_map<Key, std::uint64_t, Hash> numbers_;
     std::vector<std::uint8_t> buffer_;
     bool failed_ = false;

@@ -63,8 +63,13 @@ public:
     virtual void wait(std::uint64_t cycle) = 0;
     virtual void resume(Place next, std::uint64_t cycle) = 0;
     virtual void finish() = 0;
-    /// Waypoints and exceptions it lost to a full FIFO so far.
+    /// Waypoints and exceptions it lost to a full FIFO so far. It may lose the one it was told last and those shortly
+    /// before it, which it had not sent yet.
     [[nodiscard]] virtual std::uint64_t lost() const = 0;
+    /// It is losing them, so the one told last is among the lost.
+    [[nodiscard]] virtual bool overflowing() const = 0;
+    /// False if it never loses any.
+    [[nodiscard]] virtual bool may_lose() const = 0;
 };
 
 /// How a Program Trace Macrocell is programmed for a recording.

@@ -4,7 +4,8 @@
 // Debian's QEMU 7.2 has version 1 of the plugin API and ships no header for it; what is used is declared here.
 //
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
-// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h).
+// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h); for profiles of
+// AArch64 programs: memory=on.
 //
 // Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -15,6 +16,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +33,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "waymark/record/checks.h"
@@ -65,6 +69,8 @@ void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t,
                                           void (*)(qemu_plugin_id_t, unsigned, std::int64_t, std::uint64_t,
                                                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
                                                    std::uint64_t, std::uint64_t, std::uint64_t));
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t,
+                                              void (*)(qemu_plugin_id_t, unsigned, std::int64_t, std::int64_t));
 void qemu_plugin_reset(qemu_plugin_id_t, void (*)(qemu_plugin_id_t));
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t, const void* info, int argc,
@@ -98,6 +104,7 @@ struct alignas(64) Vcpu {
     std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
     std::uint32_t accesses = 0;   ///< of the instruction that ends it
     std::uint32_t thread = 0;
+    bool named = false;  ///< its system call gives the thread a name
 };
 
 constexpr unsigned max_vcpus = 4096;
@@ -105,11 +112,13 @@ Ring* ring = nullptr;
 Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
 bool exact = true;
+bool memory_mode = false;
 bool detached = false;  ///< a forked child, or the recorder wants no more
 std::atomic<bool> resetting{false};
 std::mutex lock;  // guards everything below, and queueing
 std::uint32_t next_block = 1, next_thread = 1;
 Chunk* definitions = nullptr;
+std::vector<std::pair<std::uint64_t, std::uint64_t>>* told_maps = nullptr;  ///< from, to
 std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
 std::deque<Block>* blocks = nullptr;
 
@@ -164,6 +173,20 @@ void queue(Vcpu& v) {
 
 void stop_recording(qemu_plugin_id_t) {}
 
+void append(const void* header, std::size_t header_bytes, const void* a, std::size_t a_bytes, const void* b,
+            std::size_t b_bytes);
+
+/// Says who the current thread is.
+void tell_thread_locked(const Vcpu& v, std::string_view name) {
+    ThreadPart part;
+    part.thread = v.thread;
+    part.pid = static_cast<std::uint32_t>(getpid());
+    part.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    part.name_bytes = static_cast<std::uint32_t>(name.size());
+    part.words = static_cast<std::uint32_t>((sizeof part + name.size() + 3) / 4);
+    append(&part, sizeof part, name.data(), name.size(), nullptr, 0);
+}
+
 /// Reads what QEMU wrote into its log, and gives back the memory this took.
 void read_log_locked() {
     std::array<char, 4096> piece;
@@ -192,10 +215,24 @@ void refill(Vcpu& v) {
     if (v.thread == 0) {
         const std::lock_guard held(lock);
         v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : next_thread++;
+        if (memory_mode) tell_thread_locked(v, {});
     }
     v.chunk = take_chunk(ChunkKind::execution, v.thread);
     v.at = v.chunk->data.data();
     v.end = v.at + Chunk::capacity;
+}
+
+/// Memory mode: an access never has its words in two chunks.
+void on_memory(unsigned vcpu, std::uint32_t, std::uint64_t address, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    if (v.end - v.at < 2) [[unlikely]] {
+        if (detached) return;
+        refill(v);
+    }
+    const auto high = static_cast<std::uint32_t>(address >> 32) & words::access_high_mask;
+    v.at[0] = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data)) | high;
+    v.at[1] = static_cast<std::uint32_t>(address);
+    v.at += 2;
 }
 
 inline void put(Vcpu& v, std::uint32_t word) {
@@ -271,13 +308,35 @@ void on_check(unsigned vcpu, void* data) {
 }
 void on_access(unsigned vcpu, std::uint32_t, std::uint64_t, void*) { ++vcpus[vcpu].accesses; }
 
-void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t, std::uint64_t, std::uint64_t,
-                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
+/// Numbers of system calls of AArch64.
+constexpr std::int64_t a64_prctl = 167, a64_munmap = 215, a64_mremap = 216, a64_mmap = 222, a64_mprotect = 226;
+
+void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t first, std::uint64_t,
+                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
     if (vcpu >= max_vcpus) return;
     Vcpu& v = vcpus[vcpu];
     if (v.open != nullptr) settle(v, v.open->end);
     v.open = nullptr;
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
+    if (!memory_mode || detached) return;
+    v.named = number == a64_prctl && first == PR_SET_NAME;
+    queue(v);
+}
+
+/// Memory mode: a system call that may have changed what is mapped where, or a name.
+void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t) {
+    if (vcpu >= max_vcpus || detached) return;
+    Vcpu& v = vcpus[vcpu];
+    if (number == a64_munmap || number == a64_mremap || number == a64_mmap || number == a64_mprotect) {
+        const std::lock_guard held(lock);
+        told_maps->clear();
+    } else if (v.named && v.thread != 0) {
+        std::array<char, 16> name{};
+        prctl(PR_GET_NAME, name.data());
+        const std::lock_guard held(lock);
+        tell_thread_locked(v, name.data());
+    }
+    v.named = false;
 }
 
 void on_vcpu_exit(qemu_plugin_id_t, unsigned vcpu) {
@@ -321,6 +380,42 @@ void define_page(std::uint64_t address, const void* host) {
     append(&part, sizeof part, known.data(), page_bytes, nullptr, 0);
 }
 
+/// Says where the code at `address` was mapped from, unless that was said.
+void define_map(std::uint64_t address, const void* host) {
+    if (host == nullptr) return;
+    for (const auto& [from, to] : *told_maps)
+        if (address >= from && address < to) return;
+    std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+    if (maps == nullptr) return;
+    const std::uint64_t at = reinterpret_cast<std::uintptr_t>(host);
+    std::array<char, 4096 + 128> line;
+    while (std::fgets(line.data(), line.size(), maps) != nullptr) {
+        std::uint64_t from = 0, to = 0, offset = 0, inode = 0;
+        unsigned major = 0, minor = 0;
+        int name_at = 0;
+        if (std::sscanf(line.data(), "%lx-%lx %*s %lx %x:%x %lu %n", &from, &to, &offset, &major, &minor, &inode,
+                        &name_at) < 6 ||
+            at < from || at >= to)
+            continue;
+        std::string_view name = line.data() + name_at;
+        if (name.ends_with('\n')) name.remove_suffix(1);
+        if (!name.starts_with('/')) name = {};  // such as [heap]
+        MapPart part;
+        part.address = address - (at - from);
+        part.bytes = to - from;
+        part.file_offset = offset;
+        part.inode = inode;
+        part.major = major;
+        part.minor = minor;
+        part.name_bytes = static_cast<std::uint32_t>(name.size());
+        part.words = static_cast<std::uint32_t>((sizeof part + name.size() + 3) / 4);
+        append(&part, sizeof part, name.data(), name.size(), nullptr, 0);
+        told_maps->emplace_back(part.address, part.address + part.bytes);
+        break;
+    }
+    std::fclose(maps);
+}
+
 void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     const std::size_t count = qemu_plugin_tb_n_insns(tb);
     if (detached) return;
@@ -345,11 +440,13 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         code.append(static_cast<const char*>(qemu_plugin_insn_data(instruction)), bytes);
         thumb |= (offset & 3) != 0 || bytes == 2;
     }
-    char* const text = code.empty() ? nullptr : qemu_plugin_insn_disas(first);
+    char* const text = code.empty() || memory_mode ? nullptr : qemu_plugin_insn_disas(first);
     part.code_bytes = static_cast<std::uint32_t>(code.size());
     part.text_bytes = text == nullptr ? 0 : static_cast<std::uint32_t>(std::strlen(text));
     part.words = static_cast<std::uint32_t>((sizeof part + part.code_bytes + part.text_bytes + 3) / 4);
-    if (!code.empty()) {
+    if (!code.empty() && memory_mode) {
+        define_map(part.address, qemu_plugin_insn_haddr(first));
+    } else if (!code.empty()) {
         define_page(part.address, qemu_plugin_insn_haddr(first));
         const qemu_plugin_insn* last = qemu_plugin_tb_get_insn(tb, count - 1);
         if (((qemu_plugin_insn_vaddr(last) ^ part.address) & ~std::uint64_t{page_bytes - 1}) != 0)
@@ -364,6 +461,15 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     block.end = part.address + code.size();
     block.watched = std::any_of(watched->begin(), watched->end(),
                                 [&](const Watched& w) { return block.address >= w.first && block.address < w.end; });
+    if (memory_mode) {
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+        for (std::size_t i = 0; i < count && i <= words::access_index_mask; ++i)
+            qemu_plugin_register_vcpu_mem_cb(
+                qemu_plugin_tb_get_insn(tb, i), on_memory, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                reinterpret_cast<void*>(
+                    std::uintptr_t{words::access | static_cast<std::uint32_t>(i) << words::access_index_bit}));
+        return;
+    }
     if (!exact) {
         qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS,
                                              &block);
@@ -438,6 +544,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         const std::string_view argument = argv[i];
         if (argument.starts_with("ring=")) path = argument.substr(5);
         if (argument == "exact=off") exact = false;
+        if (argument == "memory=on") memory_mode = true;
         if (argument.starts_with("log=")) log_path = argument.substr(4);
         if (argument.starts_with("watch=")) {
             Watched w{};
@@ -468,6 +575,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     }
     pages = new std::unordered_map<std::uint64_t, std::string>;
     blocks = new std::deque<Block>;
+    told_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    if (memory_mode) {
+        exact = false;
+        qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
+    }
     plugin_id = id;
     pthread_atfork(before_fork, in_parent, in_child);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);

@@ -1,0 +1,400 @@
+/// A Statistical Profiling unit as a model: executed operations → exactly the records the hardware would write into its
+/// profiling buffer (docs/spec/spe.md, sections 1 to 4). What is enabled and what is kept it asks architecture.h; of
+/// what reads records it shares packets and the words of record.h.
+///
+///     ProfilingBuffer buffer(Address{0x10000}, 0x4000);
+///     ModelConfig config = ModelConfig::linux_user(Version::v1_2, 4096, buffer);
+///     Model model(config, buffer);
+///     while (…) {
+///         if (const auto n = std::min(model.until_next(), ahead)) {
+///             model.skip(n);              // quick: nothing of these is looked at
+///         } else {
+///             model.retire(operation);    // the one that is chosen, or near enough to something to be told
+///         }
+///         if (model.pmbirq()) …           // save model.pointer(), program the registers anew with model.change()
+///     }
+///     model.drain(cycle);
+///     buffer.written(model.pointer());
+///
+/// Operations come in program order, cycles never decrease. Telling every operation to retire() gives the same records
+/// and counts as skipping those that until_next() allows to skip.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+#include "waymark/spe/architecture.h"
+#include "waymark/spe/record.h"
+
+namespace waymark::spe {
+
+// ---- memory
+
+/// Why a byte of the profiling buffer could not be written (1.6, 2.7).
+struct WriteFault {
+    enum class Kind : std::uint8_t { stage1, stage2, granule_protection, external_abort } kind = Kind::stage1;
+    std::uint8_t status = 0x07;  ///< the fault status code: MSS[5:0]
+    std::uint32_t mss2 = 0;
+    bool operator==(const WriteFault&) const = default;
+};
+
+/// The memory that a profiling buffer lies in.
+class ProfilingMemory {
+public:
+    virtual ~ProfilingMemory() = default;
+    /// How many of the next `bytes` bytes from `at` on can be written; `fault` is set if not all can.
+    virtual std::uint64_t writable(Address at, std::uint64_t bytes, WriteFault& fault) = 0;
+    /// Writes bytes that can be written; borrowed for the call.
+    virtual void write(Address at, Bytes bytes) = 0;
+};
+
+/// A buffer of its own. Outside it every write faults.
+class ProfilingBuffer final : public ProfilingMemory {
+public:
+    ProfilingBuffer(Address base, std::uint64_t bytes) : base_(base), bytes_(bytes) {}
+
+    std::uint64_t writable(Address at, std::uint64_t bytes, WriteFault& fault) override;
+    void write(Address at, Bytes bytes) override;
+
+    /// The byte at `at` faults from now on. The model is to be told: Model::change().
+    void fault_at(Address at, const WriteFault& fault) { faults_[at.value] = fault; }
+    void clear_faults() { faults_.clear(); }
+
+    [[nodiscard]] Address base() const { return base_; }
+    [[nodiscard]] Address end() const { return base_ + bytes_.size(); }
+    /// All of it, as it lies in memory.
+    [[nodiscard]] Bytes bytes() const { return bytes_; }
+    /// What lies below a write pointer; nothing if that is outside.
+    [[nodiscard]] Bytes written(Address pointer) const;
+
+private:
+    Address base_;
+    std::vector<std::uint8_t> bytes_;
+    std::map<std::uint64_t, WriteFault> faults_;
+};
+
+// ---- what the architecture leaves open
+
+/// All packets of a record but the terminator, each once.
+using RecordOrder = std::array<Column, column_count - 1>;
+
+/// Where the specification marks what is recorded as the implementation's (impl), or is not sure. Defaults are those of
+/// the architecture's reference model (3.11).
+
+struct ModelChoices {
+    /// Samples in flight; one more is a collision (1.3). At least 1.
+    std::uint32_t in_flight = 1;
+    /// Operations that never retire are members of the population too. If not, they are not counted, and all events 1
+    /// (retired) are 1.
+    bool speculation = true;
+    /// PMSIRR_EL1.INTERVAL = 0 stands for this interval: UNKNOWN (1.2). 0: nothing is chosen but by jitter.
+    std::uint32_t zero_interval = 0;
+    /// Where random numbers begin: jitter, and the access of a memory copy that is sampled.
+    std::uint64_t seed = 0;
+
+    /// Which events there are; those that the version does not have are none (4.5), and those of SME come with it.
+    /// Default: all that have a name.
+    std::uint64_t events = 0x00fe'0fff;
+    /// Bytes of an event packet: 1, 2, 4 or 8; what does not fit is not told. 0: as many as the highest event needs.
+    std::uint8_t event_bytes = 0;
+    /// Bytes of a data source packet, 1 or 2.
+    std::uint8_t data_source_bytes = 1;
+    /// A branch that was not taken has a target packet too, with the instruction behind it, as captures show (1.4).
+    bool not_taken_target = false;
+    /// FEAT_SPE_PBT: not only branches carry the previous branch target.
+    bool previous_target_on_all = true;
+    /// Bits 63:56 of a data address that has no tag: 0, or as they are (4.2).
+    bool data_top_byte = false;
+    /// The timestamp is that of the end of the operation, not of its begin (3.11).
+    bool timestamp_at_end = false;
+
+    /// Order of packets; the terminator stands behind them.
+    RecordOrder order = reference_order;
+    /// Packets that leave zeros of their size where they are absent: a bit for each Column. A branch target and a data
+    /// address that follow one another share their place.
+    std::uint16_t slots = 0;
+    /// Padding to PMBIDR_EL1.Align stands before the terminator, not behind it.
+    bool padding_first = false;
+
+    /// Formatted records that may wait before the oldest is written (1.7).
+    std::uint32_t queued_records = 0;
+    /// Writes that were initiated are complete with a DSB, or 256 records later.
+    bool writes_wait = false;
+    /// PMBPTR_EL1 bits below PMBIDR_EL1.Align are RES0.
+    bool pointer_res0 = true;
+    /// An external abort is not reported in PMBSR_EL1, but as an SError, where PMBIDR_EL1.EA does not say it (1.6).
+    bool external_abort_serror = false;
+
+    /// The physical counter: ticks = first + cycle * numerator / denominator, unless set_counter() says otherwise.
+    std::uint64_t counter_first = 0;
+    std::uint32_t counter_numerator = 1, counter_denominator = 1;
+
+    static constexpr RecordOrder reference_order{Column::context_el1,
+                                                 Column::context_el2,
+                                                 Column::total_latency,
+                                                 Column::issue_latency,
+                                                 Column::translation_latency,
+                                                 Column::alternate_issue_latency,
+                                                 Column::pc,
+                                                 Column::branch_target,
+                                                 Column::data_virtual,
+                                                 Column::data_physical,
+                                                 Column::previous_target,
+                                                 Column::data_source,
+                                                 Column::operation,
+                                                 Column::events};
+    /// Records of 64 bytes with a place for each packet: Neoverse N1, V1 and V2 (7.1).
+    [[nodiscard]] static ModelChoices neoverse();
+    /// Records of 48 bytes, 56 with a context: the captures hiperf-* of 7.1.
+    [[nodiscard]] static ModelChoices hiperf();
+
+    bool operator==(const ModelChoices&) const = default;
+};
+
+struct ModelConfig {
+    /// What is implemented, the registers to begin with, and what is CONSTRAINED UNPREDICTABLE.
+    State state;
+    ModelChoices choices;
+
+    /// As Linux programs the unit for a program at EL0, with jitter, timestamps and CONTEXTIDR_EL2 and nothing
+    /// filtered: EL2 owns the buffer and is the host. `interval`: members of the population from sample to sample, a
+    /// multiple of 256. Single features are for the caller to change.
+    [[nodiscard]] static ModelConfig linux_user(Version version, std::uint32_t interval, const ProfilingBuffer& buffer);
+    /// Whether there is such a unit. `unsupported` names the field and what it may be.
+    [[nodiscard]] Status check() const;
+    /// The longest record that this configuration can give; PMSIDR_EL1.MaxSize must hold it.
+    [[nodiscard]] std::uint32_t longest_record_bytes() const;
+};
+
+/// What registers hold that a warm reset leaves UNKNOWN (2): 0, all ones, or anything.
+enum class ResetValues : std::uint8_t { zero, ones, random };
+/// A warm reset of the registers PMS* and PMB*: PMBLIMITR_EL1.E is 0, and so are the profiling exception of the highest
+/// exception level and all reserved bits; ID registers keep their values. `seed` is that of random values.
+void reset(State& state, ResetValues values, std::uint64_t seed = 0);
+
+// ---- what is told
+
+/// Bits of the events (4.5) that the caller tells. `retired`, `not_taken` and `streaming` are the unit's own: it has
+/// them from Executed and PSTATE.
+namespace event {
+inline constexpr std::uint64_t exception = 1U << 0, retired = 1U << 1, l1d_access = 1U << 2, l1d_refill = 1U << 3,
+                               tlb_access = 1U << 4, tlb_walk = 1U << 5, not_taken = 1U << 6, mispredict = 1U << 7,
+                               llc_access = 1U << 8, llc_miss = 1U << 9, remote = 1U << 10, misaligned = 1U << 11,
+                               partial_predicate = 1U << 17, empty_predicate = 1U << 18, l2d_access = 1U << 19,
+                               l2d_miss = 1U << 20, data_modified = 1U << 21, recently_fetched = 1U << 22,
+                               snooped = 1U << 23, streaming = 1U << 24, shared_unit = 1U << 25;
+}  // namespace event
+
+/// Where a branch goes, or went.
+struct BranchTarget {
+    Address address{};
+    /// Those of the target, where they differ from those of the branch: exception returns.
+    std::optional<std::uint8_t> exception_level{};
+    std::optional<SecurityState> security{};
+    bool operator==(const BranchTarget&) const = default;
+};
+
+/// The first access that an operation makes to data, others than those of 3.11.
+struct Access {
+    Address address{};    ///< virtual, all 64 bits
+    bool tagged = false;  ///< bits 63:56 are a tag: TBI applies
+    /// Where it went; none if the access aborted.
+    std::optional<Address> physical{};
+    std::optional<SecurityState> physical_space{};  ///< if another than the current one
+    bool tag_checked = false;                       ///< CH
+    std::uint8_t physical_tag = 0;                  ///< PAT, bits 3:0
+    bool operator==(const Access&) const = default;
+};
+
+/// One operation that went through the pipeline: an instruction, or a micro-operation of one.
+struct Executed {
+    Address pc{};
+    std::uint64_t cycle{};          ///< of its dispatch
+    Operation operation{};          ///< in full: what the version cannot tell, the unit leaves out
+    std::uint64_t events{};         ///< of namespace event
+    bool retired = true;            ///< false: speculative, and thrown away
+    bool condition_failed = false;  ///< conditional, and its condition failed: a branch not taken, …
+    /// A further micro-operation of the instruction before it: no member of a population of instructions
+    /// (PMSIDR_EL1.ArchInst).
+    bool continues = false;
+    /// Cycles from dispatch to completion and to issue, and those spent waiting for a translation; issue by the other
+    /// clock (FEAT_SPE_ALTCLK).
+    std::uint32_t total_latency = 1, issue_latency{}, translation_latency{};
+    std::optional<std::uint32_t> alternate_issue_latency{};
+    BranchTarget target{};           ///< branches: where it goes if taken, else the instruction behind it
+    std::optional<Access> access{};  ///< loads, stores, atomics
+    /// A memory copy, and GCSSS2, load and store (`operation.load` and `.store`): this is the store.
+    std::optional<Access> store_access{};
+    std::optional<std::uint16_t> data_source{};
+};
+
+/// EVL and ETS of 4.6: rounded up. `Operation::length_code` of SVE operations, and of SME ones.
+[[nodiscard]] std::uint8_t vector_length_code(std::uint32_t bits);
+[[nodiscard]] std::uint8_t tile_size_code(std::uint32_t bits);
+/// The payload of an operation type packet (4.6), as a unit of this architecture gives it. `crr`, `fpf`: PMSIDR_EL1's.
+[[nodiscard]] OperationType operation_type(const Operation& operation, const Architecture& arch, bool crr, bool fpf);
+/// What filters take it for (3.0, 3.12).
+[[nodiscard]] OpType filter_type(const Operation& operation);
+
+// ---- what is given back
+
+/// What became of a sample.
+enum class Fate : std::uint8_t {
+    written,
+    filtered,
+    collided,
+    discarded,  ///< discard mode: it passed the filters, and nothing is written
+    lost,       ///< not yet in the buffer when profiling stopped or the buffer was turned off, or no room
+    torn,       ///< the write faulted within the record
+};
+inline constexpr unsigned fate_count = 6;
+[[nodiscard]] std::string_view name(Fate fate);
+
+/// A sample and its fate, told when that is known.
+struct SampleFate {
+    std::uint64_t member{};  ///< of the population, from 1: SAMPLE_POP at that time
+    Executed operation;
+    Fate fate{};
+    /// What its record holds: absent if the sample never came so far. `first` and `bytes`: where it lies, from address
+    /// 0 on, if it was written.
+    std::optional<Record> record{};
+};
+
+/// Takes what became of samples: the truth beside the records. It must not call the model.
+class SampleWitness {
+public:
+    virtual ~SampleWitness() = default;
+    virtual void sampled(const SampleFate& sample) = 0;
+};
+
+/// PMU events of the unit (1.8).
+struct PmuCounts {
+    std::uint64_t sample_pop = 0, sample_feed = 0, sample_filtrate = 0, sample_collision = 0, sample_buffer_full = 0;
+    /// From v1.2 on; _fp and _simd with FEAT_SPE_EFT, _ds with FEAT_SPE_FDS.
+    std::uint64_t sample_feed_br = 0, sample_feed_ld = 0, sample_feed_st = 0, sample_feed_op = 0, sample_feed_event = 0,
+                  sample_feed_lat = 0, sample_feed_fp = 0, sample_feed_simd = 0, sample_feed_ds = 0;
+    bool operator==(const PmuCounts&) const = default;
+};
+
+/// What the model did, for those who keep the truth beside the records.
+struct ModelCounts {
+    PmuCounts pmu;
+    std::uint64_t outside =
+        0;                     ///< operations told or skipped that were no members: profiling not enabled, or not of it
+    std::uint64_t chosen = 0;  ///< members that the interval chose; each has one fate in the end
+    std::array<std::uint64_t, fate_count> fates{};
+    std::uint64_t bytes = 0;         ///< written, padding and torn records included
+    std::uint64_t serrors = 0;       ///< external aborts that PMBSR_EL1 does not tell
+    std::uint64_t fault_events = 0;  ///< buffer management events other than a full buffer
+
+    [[nodiscard]] std::uint64_t with(Fate fate) const { return fates[static_cast<std::size_t>(fate)]; }
+    bool operator==(const ModelCounts&) const = default;
+};
+
+// ---- the unit
+
+class Model {
+public:
+    /// `memory` and `witness` are borrowed. Precondition: `config.check()`.
+    Model(const ModelConfig& config, ProfilingMemory& memory, SampleWitness* witness = nullptr);
+    ~Model();
+
+    // ---- execution
+
+    /// One operation. Which one a member of the population is, PMSIDR_EL1.ArchInst decides: `Executed::continues`.
+    void retire(const Executed& operation);
+
+    /// So many operations can be skipped: none of them is chosen, and nothing that one of them could see changes with
+    /// time. Those of which the unit takes no notice count for nothing: further micro-operations of an instruction
+    /// where ArchInst is 1, and those that never retire without `ModelChoices::speculation`.
+    [[nodiscard]] std::uint64_t until_next() const {
+        if (!looked_) [[unlikely]]
+            look_ahead();
+        return left_;
+    }
+    /// Members of the population of which nothing is told. Precondition: `members` <= until_next().
+    void skip(std::uint64_t members) {
+        if (members > until_next()) [[unlikely]]
+            skip_too_far();
+        left_ -= members;
+        skipped_ += members;
+    }
+    /// The last branch taken among operations that were skipped: FEAT_SPE_PBT alone asks for it.
+    void skipped_branch(const BranchTarget& target);
+
+    /// Time went on without an operation.
+    void advance(std::uint64_t cycle);
+
+    // ---- registers and barriers
+
+    /// `f(State&)` changes registers, exception level or anything else of the state, but for what is implemented: ID
+    /// registers and `arch` stay. Whether software may write a register is for the caller to ask (architecture.h). Also
+    /// to be called when memory begins or ceases to fault.
+    template <class F>
+    void change(std::uint64_t cycle, F&& f) {
+        begin_change(cycle);
+        std::forward<F>(f)(mutable_state());
+        end_change();
+    }
+    /// PSTATE.EL.
+    void set_exception_level(std::uint64_t cycle, std::uint8_t el);
+    /// CONTEXTIDR_EL1 and _EL2.
+    void set_context(std::uint32_t context_el1, std::uint32_t context_el2);
+    /// What the physical counter shows from the next operation on, until told again; and what CNTVOFF_EL2 and
+    /// CNTPOFF_EL2 subtract.
+    void set_counter(std::uint64_t ticks);
+    void set_counter_offsets(std::uint64_t virtual_offset, std::uint64_t physical_offset);
+
+    /// PSB CSYNC: what was sampled is on its way to memory (1.7).
+    void psb_csync();
+    /// DSB: it is there.
+    void dsb();
+    /// What Linux does to stop: PMSCR_EL1 and _EL2 = 0, PSB CSYNC, DSB, PMBLIMITR_EL1 = 0 (1.7). The pointer and
+    /// PMBSR_EL1 can be read behind it.
+    void drain(std::uint64_t cycle);
+
+    // ---- what can be read: as of the last cycle told
+
+    [[nodiscard]] const State& state() const;
+    [[nodiscard]] const Registers& registers() const { return state().regs; }
+    /// PMBPTR_EL1.
+    [[nodiscard]] Address pointer() const { return {registers().pmbptr_el1.ptr}; }
+    /// Profiling is enabled at the current exception level.
+    [[nodiscard]] bool enabled() const;
+    /// The level of PMBIRQ.
+    [[nodiscard]] bool pmbirq() const;
+    /// FEAT_SPE_EXC: a profiling exception is pending, to this exception level.
+    [[nodiscard]] std::optional<std::uint8_t> profiling_exception() const;
+    /// PMBLIMITR_EL1.PMFZ freezes the event counters of the PMU that PMCR_EL0.FZS names, or those that MDCR_EL2.HPMFZS
+    /// does.
+    [[nodiscard]] bool pmu_frozen() const;
+    [[nodiscard]] bool pmu_frozen_el2() const;
+    [[nodiscard]] const ModelCounts& counts() const;
+    /// Samples that have no fate yet: operations in flight, and formatted records not on their way.
+    [[nodiscard]] std::uint64_t pending() const;
+
+private:
+    class Unit;
+    void look_ahead() const;
+    [[noreturn]] static void skip_too_far();
+    void begin_change(std::uint64_t cycle);
+    [[nodiscard]] State& mutable_state();
+    void end_change();
+    /// The unit, having counted what was skipped.
+    [[nodiscard]] Unit& settled() const;
+
+    std::unique_ptr<Unit> unit_;
+    // Ahead of the unit, so that skipping is two additions.
+    mutable std::uint64_t left_ = 0, skipped_ = 0;
+    mutable bool looked_ = false;
+};
+
+}  // namespace waymark::spe

@@ -1,0 +1,81 @@
+/// Random cases for the model of the macrocell: a program, an execution of it, and how the unit is programmed and made,
+/// all by the class of the configuration and a seed; what must hold of each case; and the smallest that still fails.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pft/support.h"
+#include "support/model_driver.h"
+#include "support/synthetic.h"
+#include "waymark/pft/model.h"
+
+namespace waymark::synthetic {
+
+struct ModelCase {
+    pft::ModelConfig model;
+    ProgramOptions program;
+    WalkOptions walk;
+    ModelDriverOptions driver;
+    std::uint64_t steps = 1200;                  ///< waypoints and exceptions
+    unsigned ranges = 0, starts = 0, stops = 0;  ///< comparators of TraceEnable, set to places in the program
+    std::uint64_t places = 0;                    ///< the seed of these places
+};
+
+/// What a case is made from. As text: `class seed=7 steps=40 blocks=30 without=timestamps,vmid`.
+struct CaseName {
+    std::string class_name;
+    std::uint64_t seed = 1;
+    std::optional<std::uint64_t> steps{};
+    std::optional<unsigned> blocks{};
+    std::vector<std::string> without{};  ///< what is switched off, by the names of simplifications()
+
+    [[nodiscard]] std::string text() const;
+    /// Nothing if the text is no case.
+    [[nodiscard]] static std::optional<CaseName> from_text(std::string_view text);
+};
+
+/// Configurations that have one property for sure, and are random beside it; plain ones have nothing else.
+[[nodiscard]] std::vector<std::string_view> case_classes();
+[[nodiscard]] std::vector<std::string_view> simplifications();
+
+/// Cases up to this seed are long; those behind it short, so that many of them can be run.
+inline constexpr std::uint64_t long_cases = 12;
+
+[[nodiscard]] ModelCase make_case(const CaseName& name);
+
+struct CaseTotals {
+    pft::ModelCounts counts;
+    std::uint64_t elements = 0, timestamps = 0;
+};
+
+/// Changes the bytes of the model's trace, as a mistake in the model would.
+using Spoil = std::function<void(const ModelCase&, std::vector<std::uint8_t>&)>;
+
+/// Makes the trace of a case, decodes it and looks at its packets. Gives what is wrong, with the packets around; empty
+/// if nothing is.
+[[nodiscard]] std::string check_case(const ModelCase& c, CaseTotals& totals, const Spoil& spoil = {});
+
+/// Damages the trace of a case in several ways. Both decoders must agree on what is left, and behind the first A-sync
+/// they recognise all must be as without damage. Gives what is wrong.
+struct DamageTotals {
+    std::uint64_t damaged = 0, recovered = 0, late = 0;  ///< late: the first A-sync was not recognised
+};
+[[nodiscard]] std::string check_damage(const ModelCase& c, std::uint64_t seed, DamageTotals& totals);
+
+/// The smallest case made from `name` that still fails: fewer steps, a smaller program, and everything switched off
+/// without which it fails too. `name` must fail.
+[[nodiscard]] CaseName minimised(CaseName name, const std::function<bool(const CaseName&)>& fails);
+
+/// How decoders must be set to read what was chosen; where the choice is made so that any reading is right, `other`.
+[[nodiscard]] pft::Config reading(const pft::ModelConfig& model, bool other);
+
+/// Zero bits before each one bit, bytes least significant bit first, outside A-syncs (docs/spec/pft.md, 5.7, 2).
+[[nodiscard]] std::uint64_t longest_zeros(const pft::test::Collected& packets, Bytes bytes);
+
+}  // namespace waymark::synthetic
