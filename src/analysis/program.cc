@@ -232,6 +232,7 @@ struct Program::State {
     std::vector<std::uint32_t> of_mapping;
     std::map<std::string, std::vector<std::uint8_t>> build_ids;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::uint32_t> by_name;
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> starts;  // pid and address to mapping
     std::vector<File> files;
     std::vector<Opened> opened;
     std::vector<Function> functions;
@@ -264,6 +265,25 @@ std::optional<image::SourceLine> Program::line(std::uint32_t mapping, std::uint6
     State::Opened& o = state_->opened[code.file];
     if (!code.address || !o.info) return std::nullopt;
     return o.info->line(*code.address);
+}
+
+std::uint32_t Program::mapping_beside(std::uint32_t mapping, std::uint64_t address) {
+    if (mapping == 0) return 0;
+    const auto& mappings = state_->capture.data->mappings;
+    const auto holds = [&](std::uint32_t number) {
+        const perf::Mapping& m = mappings[number - 1];
+        return address >= m.address.value && address - m.address.value < m.bytes;
+    };
+    if (holds(mapping)) return mapping;
+    auto& starts = state_->starts;
+    if (starts.empty())
+        for (std::uint32_t i = 0; i < mappings.size(); ++i)
+            starts.insert_or_assign({mappings[i].pid, mappings[i].address.value}, i + 1);
+    const std::uint32_t pid = mappings[mapping - 1].pid;
+    const auto next = starts.upper_bound({pid, address});
+    if (next == starts.begin()) return 0;
+    const auto& [where, number] = *std::prev(next);
+    return where.first == pid && holds(number) ? number : 0;
 }
 
 const Program::Function& Program::function(std::uint32_t number) const { return state_->functions[number]; }

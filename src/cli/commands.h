@@ -21,6 +21,9 @@ Run add_spe(CLI::App& app);
 
 // Commands of `waymark spe`.
 Run add_spe_report(CLI::App& spe);
+Run add_spe_sharing(CLI::App& spe);
+Run add_spe_branches(CLI::App& spe);
+Run add_spe_quality(CLI::App& spe);
 Run add_spe_records(CLI::App& spe);
 Run add_spe_explain(CLI::App& spe);
 

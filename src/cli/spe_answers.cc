@@ -283,7 +283,15 @@ void Answer::print_quality(Output& out, bool all) const {
     for (const auto& [midr, erratum] : q.errata)
         out.print("erratum   {}: {} ({})\n", erratum.number, erratum.text, analysis::core_name(midr));
     if (!all) return;
+    out.print("\n");
+    streams_table().print_text(out);
+    out.print(
+        "collided, cut short: stretches of the buffer so marked. damaged: records with bytes that are no packet.\n"
+        "odd: records with packets their operation cannot have.\n");
+}
 
+Table Answer::streams_table() const {
+    const auto known = [](std::uint32_t v) { return v == perf::nobody ? ordered_json() : ordered_json(v); };
     Table table({{"cpu", "CPU", true},
                  {"tid", "", false},
                  {"core", "core", true},
@@ -298,18 +306,14 @@ void Answer::print_quality(Output& out, bool all) const {
                  {"damaged", "damaged"},
                  {"inconsistent", "odd"},
                  {"no_pc", "no PC"}});
-    for (const StreamQuality& s : q.streams)
-        table.add({Value(stream_text(s)), Value(), Value(analysis::core_name(s.midr)), Value(s.records),
-                   Value(s.selected), Value(s.bytes),
+    for (const StreamQuality& s : quality_.streams)
+        table.add({Value(stream_text(s), known(s.cpu)), Value({}, known(s.tid)), Value(analysis::core_name(s.midr)),
+                   Value(s.records), Value(s.selected), Value(s.bytes),
                    s.mean_ns ? Value(duration(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
                    s.min_interval == 0 ? Value("-", nullptr) : Value(s.min_interval), Value(s.collided.stretches),
                    Value(s.truncated.stretches), Value(s.lost_bytes), Value(s.damaged), Value(s.inconsistent),
                    Value(s.no_pc)});
-    out.print("\n");
-    table.print_text(out);
-    out.print(
-        "collided, cut short: stretches of the buffer so marked. damaged: records with bytes that are no packet.\n"
-        "odd: records with packets their operation cannot have.\n");
+    return table;
 }
 
 ordered_json Answer::quality_json() const {

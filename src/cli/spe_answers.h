@@ -52,6 +52,7 @@ public:
     /// The block on top of every report.
     void print_quality(Output& out, bool all) const;
     [[nodiscard]] nlohmann::ordered_json quality_json() const;
+    [[nodiscard]] Table streams_table() const;
 
 private:
     Answer() = default;
