@@ -81,5 +81,18 @@ TEST(Checks, Accesses) {
     EXPECT_EQ(accesses_of(0x6808, true), 1U);
 }
 
+TEST(Checks, AtomicAccesses) {
+    EXPECT_TRUE(may_be_atomic(0xe1812f90, false));   // strex r2, r0, [r1]
+    EXPECT_TRUE(may_be_atomic(0xe1912f9f, false));   // ldrex r2, [r1]
+    EXPECT_TRUE(may_be_atomic(0xe1a12f90, false));   // strexd r2, r0, r1, [r1]
+    EXPECT_TRUE(may_be_atomic(0xe1012090, false));   // swp r2, r0, [r1]
+    EXPECT_FALSE(may_be_atomic(0xe1d100b0, false));  // ldrh r0, [r1]
+    EXPECT_FALSE(may_be_atomic(0xe0010192, false));  // mul r1, r2, r1
+    EXPECT_TRUE(may_be_atomic(0x0200e841, true));    // strex r2, r0, [r1]
+    EXPECT_TRUE(may_be_atomic(0x0f42e8c1, true));    // strexb r2, r0, [r1]
+    EXPECT_FALSE(may_be_atomic(0x0102e9c1, true));   // strd r0, r1, [r1, #8]
+    EXPECT_FALSE(may_be_atomic(0x41f0e8bd, true));   // pop.w
+}
+
 }  // namespace
 }  // namespace waymark::record

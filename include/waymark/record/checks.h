@@ -30,6 +30,11 @@ namespace waymark::record {
     return (word & 0xf800) == 0x4800 || (op >= 5 && op <= 9) || op == 0xc || (word & 0xf600) == 0xb400;
 }
 
+/// Accesses that QEMU may leave to a helper function: exclusives and SWP.
+[[nodiscard]] constexpr bool may_be_atomic(std::uint32_t word, bool thumb) {
+    return thumb ? (word & 0xff60) == 0xe840 : (word & 0x0f0000f0) == 0x01000090;
+}
+
 /// How many accesses complete an instruction that ends a block: one that loads the pc, or stands before a page end.
 [[nodiscard]] constexpr std::uint32_t accesses_of(std::uint32_t word, bool thumb) {
     const auto listed = [](std::uint32_t list) { return static_cast<std::uint32_t>(std::popcount(list)); };
