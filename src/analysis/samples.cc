@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <limits>
 #include <mutex>
 #include <numeric>
 #include <thread>
-#include <unordered_set>
 
+#include "waymark/analysis/attribution.h"
 #include "waymark/analysis/key_index.h"
 #include "waymark/spe/decoder.h"
 
@@ -18,119 +17,7 @@ namespace perf = capture::perf;
 
 namespace {
 
-constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
-constexpr unsigned page_bits = 12;
 constexpr std::size_t read_bytes = 1 << 18;
-
-/// Says of each record which thread it is of, and which mapping its PC lies in. Between two changes of what is mapped
-/// or who runs, answers are remembered.
-class Attribution {
-public:
-    explicit Attribution(const SampleCapture& capture)
-        : data_(*capture.data), tasks_(data_), conversion_(data_.time_conversion.value_or(perf::TimeConversion{})) {
-        for (const perf::Mapping& m : data_.mappings) {
-            changes_.push_back(m.time);
-            for (const std::uint64_t edge : {m.address.value, m.address.value + m.bytes})
-                if (edge % (1U << page_bits) != 0) split_pages_.insert(edge >> page_bits);
-        }
-        for (const perf::TaskEvent& e : data_.tasks) changes_.push_back(e.time);
-        for (const perf::Switch& s : data_.switches) changes_.push_back(s.time);
-        std::sort(changes_.begin(), changes_.end());
-        changes_.erase(std::unique(changes_.begin(), changes_.end()), changes_.end());
-    }
-
-    void start(const perf::Stream& stream) {
-        stream_ = &stream;
-        from_ = 1;
-        until_ = 0;  // no time lies between
-    }
-
-    struct Answer {
-        std::uint32_t pid = perf::nobody, tid = perf::nobody, mapping{};
-        bool by_context{};
-    };
-    [[nodiscard]] Answer of(const spe::Columns& c, std::size_t i) {
-        const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
-        // Without a clock to compare with, everything is taken to have been there all the time.
-        const std::uint64_t time =
-            has(spe::Column::timestamp) && conversion_.valid() ? conversion_.to_ns(c.timestamp[i]) : forever;
-        if (time < from_ || time >= until_) enter(time);
-
-        Answer out;
-        const bool el2 = has(spe::Column::context_el2), el1 = has(spe::Column::context_el1);
-        if (el1 || el2) {
-            out.tid = el2 ? c.context_el2[i] : c.context_el1[i];
-            out.by_context = true;
-            out.pid = process(out.tid, time);
-        } else if (stream_->tid != perf::nobody) {
-            out.tid = stream_->tid;
-            out.pid = process(out.tid, time);
-        } else {
-            if (!running_known_) {
-                running_ = tasks_.running(stream_->cpu, time);
-                running_known_ = true;
-            }
-            out.pid = running_.pid;
-            out.tid = running_.tid;
-        }
-        const spe::ProgramAddress pc = spe::program_address(c.pc[i]);
-        const std::uint32_t owner = pc.exception_level == 0 ? out.pid : perf::nobody;
-        // A thread nobody knows runs in no known process; `nobody` would mean the kernel.
-        if (pc.exception_level != 0 || out.pid != perf::nobody) out.mapping = mapping(owner, pc.address, time);
-        return out;
-    }
-
-private:
-    struct Page {
-        std::uint64_t number = forever;
-        std::uint32_t pid{}, epoch{}, mapping{};
-    };
-    struct Known {
-        std::uint32_t tid{}, epoch{}, pid{};
-    };
-
-    void enter(std::uint64_t time) {
-        const auto next = std::upper_bound(changes_.begin(), changes_.end(), time);
-        from_ = next == changes_.begin() ? 0 : *(next - 1);
-        until_ = next == changes_.end() ? forever : *next;
-        if (until_ == forever && time == forever) from_ = forever;
-        // An epoch that comes round again must not be taken for an older one.
-        if (++epoch_ == 0) {
-            pages_.fill({});
-            threads_.fill({});
-            epoch_ = 1;
-        }
-        running_known_ = false;
-    }
-    std::uint32_t process(std::uint32_t tid, std::uint64_t time) {
-        Known& known = threads_[tid % threads_.size()];
-        if (known.epoch != epoch_ || known.tid != tid) known = {tid, epoch_, tasks_.thread(tid, time).pid};
-        return known.pid;
-    }
-    std::uint32_t mapping(std::uint32_t pid, Address address, std::uint64_t time) {
-        const std::uint64_t number = address.value >> page_bits;
-        Page& page = pages_[mix(number, pid) % pages_.size()];
-        if (page.epoch == epoch_ && page.number == number && page.pid == pid) return page.mapping;
-        const perf::Mapping* const found = tasks_.mapping(pid, address, time);
-        const std::uint32_t index =
-            found == nullptr ? 0 : static_cast<std::uint32_t>(found - data_.mappings.data()) + 1;
-        if (!split_pages_.contains(number)) page = {number, pid, epoch_, index};
-        return index;
-    }
-
-    const perf::PerfData& data_;
-    perf::Tasks tasks_;
-    perf::TimeConversion conversion_;
-    std::vector<std::uint64_t> changes_;
-    std::unordered_set<std::uint64_t> split_pages_;  // that a mapping ends or begins inside of
-    const perf::Stream* stream_ = nullptr;
-    std::uint64_t from_ = 1, until_ = 0;
-    std::uint32_t epoch_ = 0;
-    bool running_known_ = false;
-    perf::Tasks::Thread running_;
-    std::array<Page, 4096> pages_{};
-    std::array<Known, 256> threads_{};
-};
 
 struct PlaceKey {
     std::uint32_t mapping{};
@@ -149,7 +36,7 @@ struct Segment {
 class Worker final : public spe::RecordSink {
 public:
     Worker(const SampleCapture& capture, const Selection& selection, SampleSink& sink, std::mutex& asking)
-        : capture_(capture), selection_(selection), sink_(sink), asking_(asking), attribution_(capture) {
+        : capture_(capture), selection_(selection), sink_(sink), asking_(asking), attribution_(*capture.data) {
         totals.streams.resize(capture.streams.size());
         std::sort(selection_.cpus.begin(), selection_.cpus.end());
         std::sort(selection_.threads.begin(), selection_.threads.end());
