@@ -1,11 +1,13 @@
 #include "waymark/analysis/samples.h"
 
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "waymark/analysis/attribution.h"
 #include "waymark/analysis/key_index.h"
@@ -52,6 +54,7 @@ public:
         wanted_ =
             selection_.cpus.empty() || std::binary_search(selection_.cpus.begin(), selection_.cpus.end(), stream.cpu);
         attribution_.start(stream);
+        gap_end_ = 0;
         const bool first_of_snapshot = stream.overwrite && segment.first == 0;
         spe::Decoder decoder(*this, first_of_snapshot ? spe::Start::mid_record : spe::Start::record);
         for (std::size_t i = segment.first; i < segment.last; ++i) {
@@ -72,10 +75,15 @@ public:
         }
         decoder.finish();
         add(now_->totals, decoder.totals());
+        // Anything else that ends here was whole.
+        if (gap_end_ == decoder.totals().bytes && gap_end_ != 0) cut_at_end = true;
     }
+    /// A segment ended amid a record.
+    bool cut_at_end = false;
 
     void consume(const spe::RecordBatch& batch) override {
         const spe::Columns& c = batch.records;
+        if (!batch.gaps.empty()) gap_end_ = batch.gaps.back().gap.end.value;
         std::size_t count = 0;
         for (std::size_t i = 0; i < c.size; ++i) {
             if ((c.present[i] >> static_cast<unsigned>(spe::Column::timestamp) & 1U) != 0) see(c.timestamp[i]);
@@ -146,17 +154,20 @@ private:
     StreamTotals* now_ = nullptr;
     StreamFacts facts_;
     bool wanted_ = true;
+    std::uint64_t gap_end_ = 0;  // of the last gap in the segment
     std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(read_bytes);
     std::array<std::uint16_t, spe::Columns::capacity> rows_;
     std::array<std::uint32_t, spe::Columns::capacity> mapping_, pid_, tid_;
 };
 
-std::vector<Segment> segments(const SampleCapture& capture) {
+/// `split`: also where a stretch goes on, but a record most likely begins, as everywhere the kernel stopped writing.
+std::vector<Segment> segments(const SampleCapture& capture, bool split) {
+    constexpr std::uint64_t enough = 4 << 20;
     std::vector<Segment> out;
     for (std::size_t s = 0; s < capture.streams.size(); ++s) {
         const auto& stretches = capture.streams[s].stretches;
         for (std::size_t i = 0; i < stretches.size(); ++i) {
-            if (i == 0 || !stretches[i].follows) out.push_back({s, i, i, 0});
+            if (i == 0 || !stretches[i].follows || (split && out.back().bytes >= enough)) out.push_back({s, i, i, 0});
             out.back().last = i + 1;
             out.back().bytes += stretches[i].bytes;
         }
@@ -199,6 +210,53 @@ void merge(SampleTotals& to, const SampleTotals& from) {
     to.with_context += from.with_context;
     to.without_mapping += from.without_mapping;
     to.errors.insert(to.errors.end(), from.errors.begin(), from.errors.end());
+}
+
+/// False: a split was in the wrong place, and nothing was given to `sink`.
+bool decode_all(const SampleCapture& capture, const Selection& selection, SampleSink& sink, unsigned jobs, bool split,
+                perf::Progress* progress, SampleTotals& out) {
+    const std::vector<Segment> all = segments(capture, split);
+    const std::uint64_t bytes = std::accumulate(all.begin(), all.end(), std::uint64_t{0},
+                                                [](std::uint64_t sum, const Segment& s) { return sum + s.bytes; });
+    const std::size_t count = std::clamp<std::size_t>(jobs, 1, std::max<std::size_t>(1, all.size()));
+    std::mutex asking, telling;
+    std::atomic<std::size_t> next = 0;
+    std::atomic<std::uint64_t> done = 0;
+    std::atomic<bool> wrong = false;
+    std::vector<std::unique_ptr<SampleSink>> forks;
+    std::vector<std::unique_ptr<Worker>> workers;
+    for (std::size_t i = 0; i < count; ++i) {
+        forks.push_back(sink.fork());
+        workers.push_back(std::make_unique<Worker>(capture, selection, *forks[i], asking));
+    }
+    const auto work = [&](Worker& worker) {
+        for (std::size_t i; !wrong && (i = next++) < all.size();) {
+            worker.decode(all[i], [&](std::uint64_t more) {
+                const std::uint64_t now = done += more;
+                if (progress == nullptr) return;
+                const std::lock_guard lock(telling);
+                progress->at(now, bytes);
+            });
+            const auto& stretches = capture.streams[all[i].stream].stretches;
+            const bool goes_on = all[i].last < stretches.size() && stretches[all[i].last].follows;
+            if (worker.cut_at_end && goes_on) wrong = true;
+            worker.cut_at_end = false;
+        }
+    };
+    if (count == 1) {
+        work(*workers[0]);
+    } else {
+        tbb::task_arena arena(static_cast<int>(count));
+        arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) { work(*workers[i]); }); });
+    }
+    if (wrong) return false;
+    out = std::move(workers[0]->totals);
+    sink.join(*forks[0]);
+    for (std::size_t i = 1; i < count; ++i) {
+        merge(out, workers[i]->totals);
+        sink.join(*forks[i]);
+    }
+    return true;
 }
 
 }  // namespace
@@ -265,37 +323,10 @@ SampleTotals run_samples(const SampleCapture& capture, const Selection& selectio
         // Nobody has the name: nothing is asked for, which an empty list would not say.
         if (selected.threads.empty()) selected.place = [](std::uint32_t, std::uint64_t) { return false; };
     }
-    const std::vector<Segment> all = segments(capture);
-    const std::uint64_t bytes = std::accumulate(all.begin(), all.end(), std::uint64_t{0},
-                                                [](std::uint64_t sum, const Segment& s) { return sum + s.bytes; });
-    const std::size_t count = std::clamp<std::size_t>(workers, 1, std::max<std::size_t>(1, all.size()));
-    std::mutex asking, telling;
-    std::atomic<std::size_t> next = 0;
-    std::atomic<std::uint64_t> done = 0;
-    std::vector<std::unique_ptr<SampleSink>> forks;
-    for (std::size_t i = 1; i < count; ++i) forks.push_back(sink.fork());
-    std::vector<std::unique_ptr<Worker>> workers_made;
-    for (std::size_t i = 0; i < count; ++i)
-        workers_made.push_back(std::make_unique<Worker>(capture, selected, i == 0 ? sink : *forks[i - 1], asking));
-    const auto work = [&](Worker& worker) {
-        for (std::size_t i; (i = next++) < all.size();)
-            worker.decode(all[i], [&](std::uint64_t more) {
-                const std::uint64_t now = done += more;
-                if (progress == nullptr) return;
-                const std::lock_guard lock(telling);
-                progress->at(now, bytes);
-            });
-    };
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work, std::ref(*workers_made[i]));
-    work(*workers_made[0]);
-    for (std::thread& thread : threads) thread.join();
-
-    SampleTotals out = std::move(workers_made[0]->totals);
-    for (std::size_t i = 1; i < count; ++i) {
-        merge(out, workers_made[i]->totals);
-        sink.join(*forks[i - 1]);
-    }
+    SampleTotals out;
+    // If a record did not begin where one was thought to, once more, each stream from its beginning.
+    if (workers < 2 || !decode_all(capture, selected, sink, workers, true, progress, out))
+        decode_all(capture, selected, sink, workers, false, progress, out);
     for (std::size_t i = 0; i < capture.streams.size(); ++i) {
         const perf::Stream& stream = capture.streams[i];
         out.streams[i].facts = {stream.cpu, capture.midr_of(stream.cpu)};
