@@ -20,6 +20,10 @@ Run add_verify(CLI::App& app);
 Run add_spe(CLI::App& app);
 
 // Commands of `waymark spe`.
+Run add_spe_report(CLI::App& spe);
+Run add_spe_sharing(CLI::App& spe);
+Run add_spe_branches(CLI::App& spe);
+Run add_spe_quality(CLI::App& spe);
 Run add_spe_records(CLI::App& spe);
 Run add_spe_explain(CLI::App& spe);
 

@@ -94,7 +94,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                        ? fmt::format("name a command of {}: {}", command, names_of(own))
                        : fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
         }
-        if (name == "records")
+        if (name == "records" || name == "report" || name == "sharing" || name == "branches" || name == "quality")
             return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
         if (name == "record")
             return fmt::format("{} needs a folder for the capture and a program: {} -o DIR -- PROGRAM [ARGS…]", command,

@@ -1,15 +1,22 @@
 /// `waymark spe records`: one line per sample, from perf.data or from the bare bytes of a profiling buffer.
+#include <oneapi/tbb/concurrent_queue.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "commands.h"
 #include "output.h"
-#include "waymark/capture/byte_file.h"
-#include "waymark/capture/perf_data.h"
-#include "waymark/capture/perf_spe.h"
+#include "text_row.h"
+#include "waymark/analysis/attribution.h"
+#include "waymark/analysis/samples.h"
 #include "waymark/core/wire.h"
 #include "waymark/spe/decoder.h"
 
@@ -25,15 +32,19 @@ using Kind = spe::Operation::Kind;
 struct RecordOptions {
     std::string capture, format = "text", kind = "all", output, midr;
     bool mid_record = false, strict = false;
+    unsigned jobs = 0;
 };
 
 /// Where the records of a stream come from, and what is known of its CPU.
 struct StreamContext {
+    const perf::Stream* stream = nullptr;
+    bool first = false;  ///< of the capture
     std::uint32_t cpu = perf::nobody, tid = perf::nobody, midr{};
+    spe::Totals totals{};  ///< when it has been decoded
     struct Part {
         std::uint64_t stream{}, file{};  // offsets of its first byte
     };
-    std::vector<Part> parts;
+    std::vector<Part> parts{};
 
     [[nodiscard]] std::uint64_t file_offset(Offset at) const {
         auto part = std::upper_bound(parts.begin(), parts.end(), at.value,
@@ -50,7 +61,8 @@ struct Row {
     std::uint64_t offset{};
     spe::Operation operation;
     std::optional<std::uint64_t> time_ns;
-    perf::Tasks::Thread thread;
+    analysis::Attribution::Answer who;
+    std::string_view name;  ///< of the thread
     const perf::Mapping* mapping = nullptr;
     spe::ProgramAddress pc;
 
@@ -94,223 +106,198 @@ std::string defects_text(const spe::Record& r) {
 }
 std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
-/// One value of a row: nothing where the record does not tell.
-struct Cell {
-    enum class Form : std::uint8_t { none, number, flag, text } form = Form::none;
-    std::string text;  // as tsv shows it
-};
-Cell number(bool known, std::uint64_t value) {
-    return known ? Cell{Cell::Form::number, std::to_string(value)} : Cell{};
-}
-Cell flag(bool known, bool value) { return known ? Cell{Cell::Form::flag, value ? "1" : "0"} : Cell{}; }
-Cell text(bool known, std::string value) {
-    return known && !value.empty() ? Cell{Cell::Form::text, std::move(value)} : Cell{};
-}
-
-/// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks.
-struct ColumnOf {
-    const char* name;
-    Cell (*value)(const Row& row, const StreamContext& stream);
-};
 using R = const Row&;
-using S = const StreamContext&;
 bool memory(R r) { return r.has(Column::operation) && r.record.operation_class == OperationClass::load_store; }
 bool branch(R r) { return r.has(Column::operation) && r.record.operation_class == OperationClass::branch; }
-bool other(R r) { return r.has(Column::operation) && r.record.operation_class == OperationClass::other; }
 bool vector(R r) { return r.operation.kind == Kind::sve || r.operation.kind == Kind::sve_memory; }
 
-const ColumnOf table[] = {
-    {"cpu", [](R, S s) { return number(s.cpu != perf::nobody, s.cpu); }},
-    {"op", [](R r, S) { return text(true, std::string(operation_word(r))); }},
-    {"pc", [](R r, S) { return text(r.has(Column::pc), hex(r.pc.address.value)); }},
-    {"el", [](R r, S) { return number(r.has(Column::pc), r.pc.exception_level); }},
-    {"atomic", [](R r, S) { return flag(memory(r), r.operation.atomic); }},
-    {"excl", [](R r, S) { return flag(memory(r), r.operation.exclusive); }},
-    {"ar", [](R r, S) { return flag(memory(r), r.operation.acquire_release); }},
-    {"subclass", [](R r, S) { return text(r.has(Column::operation), std::string(subclass(r.operation.kind))); }},
-    {"sve_evl", [](R r, S) { return number(vector(r) && r.operation.length_bits() != 0, r.operation.length_bits()); }},
-    {"sve_pred", [](R r, S) { return flag(vector(r), r.operation.predicated); }},
-    {"sve_sg", [](R r, S) { return flag(r.operation.kind == Kind::sve_memory, r.operation.gather_scatter); }},
-    {"sve_fp", [](R r, S) { return flag(r.operation.kind == Kind::sve, r.operation.floating_point); }},
-    {"condition", [](R r, S) { return flag(branch(r) || r.operation.kind == Kind::other, r.operation.conditional); }},
-    {"indirect", [](R r, S) { return flag(branch(r), r.operation.indirect); }},
-    {"event", [](R r, S) { return text(r.has(Column::events), spe::events_text(r.record.events)); }},
-    {"issue_lat", [](R r, S) { return number(r.has(Column::issue_latency), r.record.issue_latency); }},
-    {"total_lat", [](R r, S) { return number(r.has(Column::total_latency), r.record.total_latency); }},
-    {"vaddr",
-     [](R r, S) {
-         return text(r.has(Column::data_virtual), hex(spe::data_address(r.record.data_virtual).address.value));
-     }},
-    {"xlat_lat", [](R r, S) { return number(r.has(Column::translation_latency), r.record.translation_latency); }},
-    {"paddr",
-     [](R r, S) {
-         return text(r.has(Column::data_physical), hex(spe::physical_address(r.record.data_physical).address.value));
-     }},
-    {"data_source",
-     [](R r, S s) {
-         const std::uint32_t code = r.record.data_source;
-         const std::string_view known = spe::data_source_name(s.midr, code);
-         return text(r.has(Column::data_source),
-                     known.empty() ? fmt::format("unknown({:#x})", code) : std::string(known));
-     }},
-    {"br_tgt",
-     [](R r, S) {
-         return text(r.has(Column::branch_target), hex(spe::program_address(r.record.branch_target).address.value));
-     }},
-    {"br_tgt_lvl",
-     [](R r, S) {
-         return number(r.has(Column::branch_target), spe::program_address(r.record.branch_target).exception_level);
-     }},
-    {"pbt",
-     [](R r, S) {
-         return text(r.has(Column::previous_target), hex(spe::program_address(r.record.previous_target).address.value));
-     }},
-    {"pbt_lvl",
-     [](R r, S) {
-         return number(r.has(Column::previous_target), spe::program_address(r.record.previous_target).exception_level);
-     }},
-    {"context",
-     [](R r, S) {
-         const bool el2 = r.has(Column::context_el2);
-         return text(el2 || r.has(Column::context_el1), hex(el2 ? r.record.context_el2 : r.record.context_el1));
-     }},
-    {"ts", [](R r, S) { return number(r.has(Column::timestamp), r.record.timestamp); }},
-
-    {"offset", [](R r, S) { return text(true, hex(r.offset)); }},
-    {"bytes", [](R r, S) { return number(true, r.record.bytes); }},
-    {"time_ns", [](R r, S) { return number(r.time_ns.has_value(), r.time_ns.value_or(0)); }},
-    {"pid", [](R r, S) { return number(r.thread.pid != perf::nobody, r.thread.pid); }},
-    {"tid", [](R r, S) { return number(r.thread.tid != perf::nobody, r.thread.tid); }},
-    {"comm", [](R r, S) { return text(true, std::string(r.thread.name)); }},
-    {"dso", [](R r, S) { return text(r.mapping != nullptr, r.mapping == nullptr ? "" : r.mapping->file); }},
-    {"dso_offset",
-     [](R r, S) {
-         return text(
-             r.mapping != nullptr,
-             r.mapping == nullptr ? "" : hex(r.pc.address.value - r.mapping->address.value + r.mapping->file_offset));
-     }},
-    {"security", [](R r, S) { return text(r.has(Column::pc), std::string(name(r.pc.security))); }},
-    {"exec_lat",
-     [](R r, S) {
-         const bool both = r.has(Column::total_latency) && r.has(Column::issue_latency) &&
-                           r.record.total_latency >= r.record.issue_latency;
-         return number(both, static_cast<std::uint64_t>(r.record.total_latency - r.record.issue_latency));
-     }},
-    {"alt_issue_lat",
-     [](R r, S) { return number(r.has(Column::alternate_issue_latency), r.record.alternate_issue_latency); }},
-    {"event_bits", [](R r, S) { return text(r.has(Column::events), hex(r.record.events)); }},
-    {"op_type", [](R r, S) { return text(r.has(Column::operation), hex(r.record.operation_type)); }},
-    {"operation", [](R r, S) { return text(r.has(Column::operation), spe::operation_text(r.operation)); }},
-    {"call",
-     [](R r, S) {
-         constexpr const char* names[] = {"", "call", "return", "neither"};
-         return text(branch(r), names[static_cast<std::size_t>(r.operation.call)]);
-     }},
-    {"tag", [](R r, S) { return text(r.has(Column::data_virtual), hex(r.record.data_virtual >> 56)); }},
-    {"paddr_security",
-     [](R r, S) {
-         return text(r.has(Column::data_physical),
-                     std::string(name(spe::physical_address(r.record.data_physical).security)));
-     }},
-    {"paddr_tag",
-     [](R r, S) { return number(r.has(Column::data_physical), spe::physical_address(r.record.data_physical).tag); }},
-    {"tag_checked",
-     [](R r, S) {
-         return flag(r.has(Column::data_physical), spe::physical_address(r.record.data_physical).tag_checked);
-     }},
-    {"data_source_code", [](R r, S) { return number(r.has(Column::data_source), r.record.data_source); }},
-    {"context_el1", [](R r, S) { return number(r.has(Column::context_el1), r.record.context_el1); }},
-    {"context_el2", [](R r, S) { return number(r.has(Column::context_el2), r.record.context_el2); }},
-    {"defects", [](R r, S) { return text(true, defects_text(r.record)); }},
-};
-
-bool selected(const std::string& kind, R row) {
-    return kind == "all" || (kind == "ldst" && memory(row)) || (kind == "br" && branch(row)) ||
-           (kind == "other" && other(row));
-}
-
-/// Prints what a decoder delivers.
-class Printer final : public spe::RecordSink {
+/// Texts that come again and again.
+class Words {
 public:
-    Printer(Output& out, const RecordOptions& options) : out_(out), options_(options) {
-        if (options_.format != "tsv") return;
-        for (const ColumnOf& c : table) out_.print("{}{}", c.name, &c == std::end(table) - 1 ? "\n" : "\t");
+    [[nodiscard]] std::string_view events(std::uint64_t events) {
+        Text& text = events_[(events ^ events >> 8 ^ events >> 24) % events_.size()];
+        if (!text.known || text.key != events) text = {events, true, spe::events_text(events)};
+        return text.text;
     }
-
-    void begin(StreamContext stream, const perf::PerfData* data, perf::Tasks* tasks) {
-        stream_ = std::move(stream);
-        tasks_ = tasks;
-        conversion_ = data != nullptr && data->time_conversion && data->time_conversion->valid()
-                          ? &*data->time_conversion
-                          : nullptr;
-        if (options_.format != "text") return;
-        if (streams_++ != 0) out_.write("\n");
-        if (stream_.cpu != perf::nobody)
-            out_.print("# CPU {}\n", stream_.cpu);
-        else if (stream_.tid != perf::nobody)
-            out_.print("# thread {}\n", stream_.tid);
-        out_.print("# {:>8}  {:<22} {:<30} {:>16}  {:<44} {}\n", "offset", "pc", "operation", "total/issue/xlat",
-                   "data address or branch target; source", "who; events; defects");
+    [[nodiscard]] std::string_view operation(R r) {
+        const unsigned key = static_cast<unsigned>(r.record.operation_class) << 8 | r.record.operation_type;
+        Text& text = operations_[key % operations_.size()];
+        if (!text.known || text.key != key) text = {key, true, spe::operation_text(r.operation)};
+        return text.text;
     }
-
-    void consume(const spe::RecordBatch& batch) override {
-        spe::in_order(
-            batch, [&](const spe::Record& record) { show(record); }, [&](const spe::RecordGap& gap) { show(gap); });
+    [[nodiscard]] std::string_view source(std::uint32_t midr, std::uint32_t code) {
+        const std::uint64_t key = std::uint64_t{midr} << 32 | code;
+        Text& text = sources_[code % sources_.size()];
+        if (text.known && text.key == key) return text.text;
+        const std::string_view known = spe::data_source_name(midr, code);
+        text = {key, true, known.empty() ? fmt::format("unknown({:#x})", code) : std::string(known)};
+        return text.text;
     }
-
-    [[nodiscard]] const StreamContext& stream() const { return stream_; }
 
 private:
-    [[nodiscard]] Row row_of(const spe::Record& r) {
-        Row row{r,       stream_.file_offset(r.first), spe::operation(r.operation_class, r.operation_type), {}, {},
+    struct Text {
+        std::uint64_t key{};
+        bool known = false;
+        std::string text;
+    };
+    std::array<Text, 1024> events_, operations_;
+    std::array<Text, 256> sources_;
+};
+
+/// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks.
+template <class Writer>
+void write_row(Writer out, R r, const StreamContext& s, Words& words) {
+    const spe::Record& record = r.record;
+    const bool is_memory = memory(r), is_branch = branch(r), is_vector = vector(r);
+    const bool has_pc = r.has(Column::pc), has_operation = r.has(Column::operation), has_events = r.has(Column::events);
+    const bool has_virtual = r.has(Column::data_virtual), has_physical = r.has(Column::data_physical);
+    const bool has_source = r.has(Column::data_source);
+    const spe::PhysicalAddress physical = spe::physical_address(record.data_physical);
+    const spe::ProgramAddress target = spe::program_address(record.branch_target);
+    const spe::ProgramAddress previous = spe::program_address(record.previous_target);
+    out.number("cpu", s.cpu != perf::nobody, s.cpu);
+    out.word("op", true, operation_word(r));
+    out.hex("pc", has_pc, r.pc.address.value);
+    out.number("el", has_pc, r.pc.exception_level);
+    out.flag("atomic", is_memory, r.operation.atomic);
+    out.flag("excl", is_memory, r.operation.exclusive);
+    out.flag("ar", is_memory, r.operation.acquire_release);
+    out.word("subclass", has_operation, subclass(r.operation.kind));
+    out.number("sve_evl", is_vector && r.operation.length_bits() != 0, r.operation.length_bits());
+    out.flag("sve_pred", is_vector, r.operation.predicated);
+    out.flag("sve_sg", r.operation.kind == Kind::sve_memory, r.operation.gather_scatter);
+    out.flag("sve_fp", r.operation.kind == Kind::sve, r.operation.floating_point);
+    out.flag("condition", is_branch || r.operation.kind == Kind::other, r.operation.conditional);
+    out.flag("indirect", is_branch, r.operation.indirect);
+    out.word("event", has_events, has_events ? words.events(record.events) : std::string_view());
+    out.number("issue_lat", r.has(Column::issue_latency), record.issue_latency);
+    out.number("total_lat", r.has(Column::total_latency), record.total_latency);
+    out.hex("vaddr", has_virtual, spe::data_address(record.data_virtual).address.value);
+    out.number("xlat_lat", r.has(Column::translation_latency), record.translation_latency);
+    out.hex("paddr", has_physical, physical.address.value);
+    out.word("data_source", has_source, has_source ? words.source(s.midr, record.data_source) : std::string_view());
+    out.hex("br_tgt", r.has(Column::branch_target), target.address.value);
+    out.number("br_tgt_lvl", r.has(Column::branch_target), target.exception_level);
+    out.hex("pbt", r.has(Column::previous_target), previous.address.value);
+    out.number("pbt_lvl", r.has(Column::previous_target), previous.exception_level);
+    const bool el2 = r.has(Column::context_el2);
+    out.hex("context", el2 || r.has(Column::context_el1), el2 ? record.context_el2 : record.context_el1);
+    out.number("ts", r.has(Column::timestamp), record.timestamp);
+
+    out.hex("offset", true, r.offset);
+    out.number("bytes", true, record.bytes);
+    out.number("time_ns", r.time_ns.has_value(), r.time_ns.value_or(0));
+    out.number("pid", r.who.pid != perf::nobody, r.who.pid);
+    out.number("tid", r.who.tid != perf::nobody, r.who.tid);
+    out.text("comm", true, r.name);
+    out.text("dso", r.mapping != nullptr, r.mapping == nullptr ? std::string_view() : r.mapping->file);
+    out.hex("dso_offset", r.mapping != nullptr,
+            r.mapping == nullptr ? 0 : r.pc.address.value - r.mapping->address.value + r.mapping->file_offset);
+    out.word("security", has_pc, name(r.pc.security));
+    const bool both =
+        r.has(Column::total_latency) && r.has(Column::issue_latency) && record.total_latency >= record.issue_latency;
+    out.number("exec_lat", both, static_cast<std::uint64_t>(record.total_latency - record.issue_latency));
+    out.number("alt_issue_lat", r.has(Column::alternate_issue_latency), record.alternate_issue_latency);
+    out.hex("event_bits", has_events, record.events);
+    out.hex("op_type", has_operation, record.operation_type);
+    out.word("operation", has_operation, has_operation ? words.operation(r) : std::string_view());
+    constexpr std::array<std::string_view, 4> calls{"", "call", "return", "neither"};
+    out.word("call", is_branch, calls[static_cast<std::size_t>(r.operation.call)]);
+    out.hex("tag", has_virtual, record.data_virtual >> 56);
+    out.word("paddr_security", has_physical, name(physical.security));
+    out.number("paddr_tag", has_physical, physical.tag);
+    out.flag("tag_checked", has_physical, physical.tag_checked);
+    out.number("data_source_code", has_source, record.data_source);
+    out.number("context_el1", r.has(Column::context_el1), record.context_el1);
+    out.number("context_el2", r.has(Column::context_el2), record.context_el2);
+    out.word("defects", record.defects != 0, record.defects == 0 ? std::string() : defects_text(record));
+    out.end();
+}
+
+/// Records of one stream, decoded and not yet printed.
+struct Piece {
+    const StreamContext* stream = nullptr;
+    bool first = false;  ///< of its stream
+    std::unique_ptr<spe::Columns> records;
+    std::vector<spe::RecordGap> gaps;
+};
+
+/// Makes text of pieces. One for each thread.
+class Printer {
+public:
+    Printer(const analysis::SampleCapture& capture, const RecordOptions& options)
+        : capture_(capture), options_(options), attribution_(*capture.data) {
+        const auto& conversion = capture.data->time_conversion;
+        if (conversion && conversion->valid()) conversion_ = &*conversion;
+        if (options.kind == "ldst") kind_ = OperationClass::load_store;
+        if (options.kind == "br") kind_ = OperationClass::branch;
+        if (options.kind == "other") kind_ = OperationClass::other;
+    }
+
+    /// Names of the columns.
+    void header(RowText& out) {
+        const spe::Record none{};
+        write_row(HeaderRow(out), {none, 0, {}, {}, {}, {}, nullptr, {}}, {}, words_);
+    }
+
+    void print(const Piece& piece, RowText& out) {
+        if (stream_ != piece.stream) {
+            stream_ = piece.stream;
+            attribution_.start(*stream_->stream);
+        }
+        const spe::RecordBatch batch{*piece.records, piece.gaps};
+        if (options_.format == "text") {
+            fmt::memory_buffer text;
+            if (piece.first) heading(text);
+            std::size_t i = 0;
+            spe::in_order(
+                batch,
+                [&](const spe::Record& record) {
+                    if (selected(record)) show(row_of(record, batch.records, i), text);
+                    ++i;
+                },
+                [&](const spe::RecordGap& gap) { show(gap, text); });
+            out.put({text.data(), text.size()});
+            return;
+        }
+        const bool tsv = options_.format == "tsv";
+        for (std::size_t i = 0; i < batch.records.size; ++i) {
+            const spe::Record record = batch.records.row(i);
+            if (!selected(record)) continue;
+            const Row row = row_of(record, batch.records, i);
+            if (tsv)
+                write_row(TsvRow(out), row, *stream_, words_);
+            else
+                write_row(JsonRow(out), row, *stream_, words_);
+        }
+    }
+
+private:
+    [[nodiscard]] bool selected(const spe::Record& r) const {
+        return !kind_ || (r.has(Column::operation) && r.operation_class == *kind_);
+    }
+    [[nodiscard]] Row row_of(const spe::Record& r, const spe::Columns& columns, std::size_t i) {
+        Row row{r,       stream_->file_offset(r.first), spe::operation(r.operation_class, r.operation_type), {}, {}, {},
                 nullptr, spe::program_address(r.pc)};
         if (conversion_ != nullptr && r.has(Column::timestamp)) row.time_ns = conversion_->to_ns(r.timestamp);
-        if (tasks_ == nullptr) return row;
-        // Without a time: as it was in the end.
-        const std::uint64_t time = row.time_ns.value_or(~std::uint64_t{0});
-        if (r.has(Column::context_el2))
-            row.thread = tasks_->thread(r.context_el2, time);
-        else if (r.has(Column::context_el1))
-            row.thread = tasks_->thread(r.context_el1, time);
-        else if (stream_.tid != perf::nobody)
-            row.thread = tasks_->thread(stream_.tid, time);
-        else if (row.time_ns)
-            row.thread = tasks_->running(stream_.cpu, time);
-        if (r.has(Column::pc)) {
-            const bool user = row.pc.exception_level == 0;
-            if (!user || row.thread.pid != perf::nobody)
-                row.mapping = tasks_->mapping(user ? row.thread.pid : perf::nobody, row.pc.address, time);
-        }
+        if (capture_.bare) return row;
+        row.who = attribution_.of(columns, i);
+        row.name = attribution_.name_of(row.who);
+        if (row.who.mapping != 0) row.mapping = &capture_.data->mappings[row.who.mapping - 1];
         return row;
     }
 
-    void show(const spe::Record& record) {
-        const Row row = row_of(record);
-        if (!selected(options_.kind, row)) return;
-        if (options_.format == "text") return show_text(row);
-        if (options_.format == "tsv") {
-            for (const ColumnOf& c : table) {
-                std::string cell = c.value(row, stream_).text;
-                std::replace_if(
-                    cell.begin(), cell.end(), [](char ch) { return ch == '\t' || ch == '\n'; }, ' ');
-                out_.print("{}{}", cell, &c == std::end(table) - 1 ? "\n" : "\t");
-            }
-            return;
-        }
-        char before = '{';
-        for (const ColumnOf& c : table) {
-            const Cell cell = c.value(row, stream_);
-            if (cell.form == Cell::Form::none) continue;
-            out_.print("{}\"{}\":{}", before, c.name,
-                       cell.form == Cell::Form::number ? cell.text
-                       : cell.form == Cell::Form::flag ? (cell.text == "1" ? "true" : "false")
-                                                       : json_string(cell.text));
-            before = ',';
-        }
-        out_.write("}\n");
+    void heading(fmt::memory_buffer& out) const {
+        const auto to = std::back_inserter(out);
+        if (!stream_->first) fmt::format_to(to, "\n");
+        if (stream_->cpu != perf::nobody)
+            fmt::format_to(to, "# CPU {}\n", stream_->cpu);
+        else if (stream_->tid != perf::nobody)
+            fmt::format_to(to, "# thread {}\n", stream_->tid);
+        fmt::format_to(to, "# {:>8}  {:<22} {:<30} {:>16}  {:<44} {}\n", "offset", "pc", "operation",
+                       "total/issue/xlat", "data address or branch target; source", "who; events; defects");
     }
-
-    void show_text(const Row& row) {
+    void show(const Row& row, fmt::memory_buffer& out) const {
         const spe::Record& r = row.record;
         const auto latency = [&](Column column, unsigned value) {
             return r.has(column) ? std::to_string(value) : std::string("-");
@@ -324,11 +311,11 @@ private:
             add(where, "physical " + hex(spe::physical_address(r.data_physical).address.value));
         if (r.has(Column::branch_target)) add(where, "to " + hex(spe::program_address(r.branch_target).address.value));
         if (r.has(Column::data_source)) {
-            const std::string_view known = spe::data_source_name(stream_.midr, r.data_source);
+            const std::string_view known = spe::data_source_name(stream_->midr, r.data_source);
             add(where, known.empty() ? fmt::format("source {:#x}", r.data_source) : std::string(known));
         }
-        if (row.thread.tid != perf::nobody)
-            add(more, fmt::format("{}{}{}", row.thread.name, row.thread.name.empty() ? "" : " ", row.thread.tid));
+        if (row.who.tid != perf::nobody)
+            add(more, fmt::format("{}{}{}", row.name, row.name.empty() ? "" : " ", row.who.tid));
         add(more, spe::events_text(r.events));
         if (const std::string defects = defects_text(r); !defects.empty()) add(more, "! " + defects);
         std::string line = fmt::format(
@@ -339,39 +326,160 @@ private:
                 "/" + latency(Column::translation_latency, r.translation_latency),
             where, more);
         line.erase(line.find_last_not_of(' ') + 1);
-        out_.print("{}\n", line);
+        fmt::format_to(std::back_inserter(out), "{}\n", line);
     }
-    void show(const spe::RecordGap& gap) {
-        if (options_.format != "text" || gap.gap.bytes() == 0) return;
-        out_.print("{:>#10x}  ({}: {}{})\n", stream_.file_offset(gap.gap.first), name(gap.gap.reason),
-                   counted(gap.gap.bytes(), "byte"), gap.inside ? ", inside the next record" : "");
+    void show(const spe::RecordGap& gap, fmt::memory_buffer& out) const {
+        if (gap.gap.bytes() == 0) return;
+        fmt::format_to(std::back_inserter(out), "{:>#10x}  ({}: {}{})\n", stream_->file_offset(gap.gap.first),
+                       name(gap.gap.reason), counted(gap.gap.bytes(), "byte"),
+                       gap.inside ? ", inside the next record" : "");
     }
 
-    Output& out_;
+    const analysis::SampleCapture& capture_;
     const RecordOptions& options_;
-    StreamContext stream_;
-    perf::Tasks* tasks_ = nullptr;
+    analysis::Attribution attribution_;
+    std::optional<OperationClass> kind_;  // none: all
+    const StreamContext* stream_ = nullptr;
     const perf::TimeConversion* conversion_ = nullptr;
-    unsigned streams_ = 0;
+    Words words_;
 };
 
-/// Feeds bytes [from, from + bytes) of a file.
-waymark::Status feed(const capture::ByteFile& file, std::uint64_t from, std::uint64_t bytes, spe::Decoder& decoder,
-                     ProgressLine& progress, std::uint64_t& done, std::uint64_t of) {
-    std::vector<std::uint8_t> piece(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, std::uint64_t{1} << 20)));
-    while (bytes != 0) {
-        const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, piece.size()));
-        WM_ASSIGN_OR_RETURN(const std::size_t got, file.read_at(from, std::span(piece).first(want)));
-        if (got == 0)
-            return Error{Errc::unreadable,
-                         fmt::format("{}: offset {:#x}: the file became shorter while it was read", file.name(), from)};
-        decoder.feed(Bytes(piece).first(got));
-        from += got;
-        bytes -= got;
-        done += got;
-        progress.show(done, of);
+/// Decodes a capture, piece by piece.
+class Source final : public spe::RecordSink {
+public:
+    /// `streams` as those of the capture.
+    Source(const analysis::SampleCapture& capture, const RecordOptions& options, std::span<StreamContext> streams)
+        : capture_(capture), mid_record_(options.mid_record), streams_(streams) {
+        for (const perf::Stream& s : capture.streams) all_ += s.bytes();
     }
-    return Nothing{};
+
+    /// Nothing at the end, or when the file cannot be read.
+    [[nodiscard]] std::optional<Piece> next() {
+        while (ready_.empty() && more()) {
+        }
+        if (ready_.empty()) return std::nullopt;
+        Piece piece = std::move(ready_.front());
+        ready_.pop_front();
+        return piece;
+    }
+    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+    void consume(const spe::RecordBatch& batch) override {
+        Piece piece{&streams_[at_],
+                    first_,
+                    std::make_unique<spe::Columns>(batch.records),
+                    {batch.gaps.begin(), batch.gaps.end()}};
+        first_ = false;
+        ready_.push_back(std::move(piece));
+    }
+
+private:
+    /// Decodes a little further; false: that was all.
+    [[nodiscard]] bool more() {
+        if (error_ || at_ == streams_.size()) return false;
+        const perf::Stream& stream = capture_.streams[at_];
+        const spe::Start start = stream.overwrite || mid_record_ ? spe::Start::mid_record : spe::Start::record;
+        if (!decoder_) {
+            decoder_.emplace(*this, start);
+            first_ = true;
+            stretch_ = 0;
+            read_ = 0;
+        }
+        if (stretch_ == stream.stretches.size()) {
+            decoder_->finish();
+            streams_[at_].totals = decoder_->totals();
+            if (first_) {  // nothing came: it has a heading all the same
+                consume({empty_, {}});
+            }
+            decoder_.reset();
+            ++at_;
+            return true;
+        }
+        const perf::Stretch& part = stream.stretches[stretch_];
+        if (read_ == 0 && stretch_ != 0 && !part.follows) decoder_->reset(start);
+        const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(part.bytes - read_, buffer_.size()));
+        const auto got = capture_.file->read_at(part.payload + read_, std::span(buffer_).first(want));
+        if (!got || (*got == 0 && want != 0)) {
+            error_ = !got ? got.error()
+                          : Error{Errc::unreadable,
+                                  fmt::format("{}: offset {:#x}: the file became shorter while it was read",
+                                              capture_.file->name(), part.payload + read_)};
+            // What came before is good.
+            decoder_->finish();
+            streams_[at_].totals = decoder_->totals();
+            return true;
+        }
+        decoder_->feed(Bytes(buffer_).first(*got));
+        read_ += *got;
+        done_ += *got;
+        progress_.show(done_, all_);
+        if (read_ == part.bytes) {
+            ++stretch_;
+            read_ = 0;
+        }
+        return true;
+    }
+
+    const analysis::SampleCapture& capture_;
+    bool mid_record_;
+    std::span<StreamContext> streams_;
+    std::size_t at_ = 0, stretch_ = 0;
+    std::uint64_t read_ = 0, done_ = 0, all_ = 0;
+    bool first_ = true;
+    std::optional<spe::Decoder> decoder_;
+    std::deque<Piece> ready_;
+    std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(1 << 16);
+    spe::Columns empty_{};
+    ProgressLine progress_;
+    std::optional<Error> error_;
+};
+
+/// Prints everything, in order, whatever `jobs` is.
+void print_all(Source& source, const analysis::SampleCapture& capture, const RecordOptions& options, Output& out) {
+    Printer first(capture, options);
+    RowText text;
+    if (options.format == "tsv") {
+        first.header(text);
+        out.write(text.view());
+    }
+    const unsigned jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+    if (jobs == 1) {
+        while (const auto piece = source.next()) {
+            text.clear();
+            first.print(*piece, text);
+            out.write(text.view());
+        }
+        return;
+    }
+    tbb::task_arena arena(static_cast<int>(jobs));
+    tbb::enumerable_thread_specific<std::unique_ptr<Printer>> printers(
+        [&] { return std::make_unique<Printer>(capture, options); });
+    tbb::concurrent_queue<std::shared_ptr<RowText>> used;  // their memory is taken again
+    arena.execute([&] {
+        tbb::parallel_pipeline(
+            std::size_t{4} * jobs,
+            tbb::make_filter<void, std::shared_ptr<Piece>>(tbb::filter_mode::serial_in_order,
+                                                           [&](tbb::flow_control& flow) -> std::shared_ptr<Piece> {
+                                                               if (auto piece = source.next())
+                                                                   return std::make_shared<Piece>(std::move(*piece));
+                                                               flow.stop();
+                                                               return nullptr;
+                                                           }) &
+                tbb::make_filter<std::shared_ptr<Piece>, std::shared_ptr<RowText>>(
+                    tbb::filter_mode::parallel,
+                    [&](const std::shared_ptr<Piece>& piece) {
+                        std::shared_ptr<RowText> made;
+                        if (!used.try_pop(made)) made = std::make_shared<RowText>();
+                        made->clear();
+                        printers.local()->print(*piece, *made);
+                        return made;
+                    }) &
+                tbb::make_filter<std::shared_ptr<RowText>, void>(tbb::filter_mode::serial_in_order,
+                                                                 [&](const std::shared_ptr<RowText>& made) {
+                                                                     out.write(made->view());
+                                                                     used.push(made);
+                                                                 }));
+    });
 }
 
 struct Sums {
@@ -408,85 +516,31 @@ void account(const StreamContext& stream, const spe::Totals& t, Sums& sums) {
     if (t.empty != 0) say("note", fmt::format("{}{} held nothing but an end", where, counted(t.empty, "record")));
 }
 
-waymark::Status read_perf(const capture::ByteFile& file, const RecordOptions& options, std::uint32_t midr,
-                          Printer& printer, Sums& sums) {
-    ProgressLine progress;
-    WM_ASSIGN_OR_RETURN(const perf::PerfData data, perf::read_perf_data(file));
-    for (const perf::Loss& loss : data.losses) {
-        const std::uint64_t bytes = loss.end - loss.first;
-        say("warning", fmt::format("{}: offset {:#x}: {}{}", file.name(), loss.first.value, loss.message,
-                                   bytes == 0 ? "" : fmt::format("; {} passed over", counted(bytes, "byte"))));
-    }
-    if (data.loss_count > data.losses.size())
-        say("warning", fmt::format("{}: {} more places like this", file.name(), data.loss_count - data.losses.size()));
-    sums.lost += data.lost_bytes + (data.loss_count != 0 && data.lost_bytes == 0 ? 1 : 0);
-    if (!data.auxtrace_info)
-        return Error{Errc::bad_format,
-                     fmt::format("{}: holds no AUXTRACE_INFO record, so no trace: was it recorded with -e arm_spe//?",
-                                 file.name())};
-    if (data.chunks.empty())
-        return Error{Errc::bad_format, fmt::format("{}: holds no AUXTRACE record, so no trace", file.name())};
-    auto info = perf::spe_info(*data.auxtrace_info);
-    if (!info) return Error{info.error().code, fmt::format("{}: {}", file.name(), info.error().message)};
-    perf::Tasks tasks(data);
-    const auto streams = perf::streams(data);
-    std::uint64_t all = 0, done = 0;
-    for (const perf::Stream& s : streams) all += s.bytes();
-    std::uint64_t truncated = 0, collisions = 0;
-    for (const perf::AuxRange& aux : data.aux) {
-        truncated += (aux.flags & (perf::AuxRange::truncated | perf::AuxRange::partial)) != 0;
-        collisions += (aux.flags & perf::AuxRange::collision) != 0;
-    }
-    bool known = true;
-    for (const perf::Stream& s : streams) {
-        StreamContext context;
-        context.cpu = s.cpu;
-        context.tid = s.tid;
-        context.midr = midr != 0 ? midr : perf::spe_midr(data, *info, s.cpu);
-        known &= context.midr != 0;
-        std::uint64_t at = 0;
-        for (const perf::Stretch& part : s.stretches) {
-            context.parts.push_back({at, part.payload});
-            at += part.bytes;
-        }
-        const bool mid = s.overwrite || options.mid_record;
-        printer.begin(std::move(context), &data, &tasks);
-        spe::Decoder decoder(printer, mid ? spe::Start::mid_record : spe::Start::record);
-        for (const perf::Stretch& part : s.stretches) {
-            if (!part.follows && &part != &s.stretches.front())
-                decoder.reset(mid ? spe::Start::mid_record : spe::Start::record);
-            WM_RETURN_IF_ERROR(feed(file, part.payload, part.bytes, decoder, progress, done, all));
-        }
-        decoder.finish();
-        account(printer.stream(), decoder.totals(), sums);
-    }
-    if (!known && !streams.empty())
-        say("note", "the core is not known, so data sources are numbers; name it with --midr");
-    if (truncated != 0)
-        say("warning", fmt::format("the buffer overflowed {}: samples are missing there", times(truncated)));
-    if (collisions != 0)
-        say("note",
-            fmt::format("samples collided in {}: the interval is short for this load", counted(collisions, "buffer")));
-    return Nothing{};
-}
-
-waymark::Status read_raw(const capture::ByteFile& file, const RecordOptions& options, std::uint32_t midr,
-                         Printer& printer, Sums& sums) {
-    ProgressLine progress;
-    StreamContext context;
-    context.midr = midr;
-    printer.begin(std::move(context), nullptr, nullptr);
-    spe::Decoder decoder(printer, options.mid_record ? spe::Start::mid_record : spe::Start::record);
-    std::uint64_t done = 0;
-    WM_RETURN_IF_ERROR(feed(file, 0, file.size(), decoder, progress, done, file.size()));
-    decoder.finish();
-    account(printer.stream(), decoder.totals(), sums);
-    return Nothing{};
-}
-
 Status fail(const Error& error) {
     say("error", error.message);
     return error.code == Errc::usage ? usage : unreadable;
+}
+
+/// What the container lost or never had, as warnings; an error if it holds no trace.
+waymark::Status account(const analysis::SampleCapture& capture, Sums& sums) {
+    const perf::PerfData& data = *capture.data;
+    const std::string& file = capture.file->name();
+    for (const perf::Loss& loss : data.losses) {
+        const std::uint64_t bytes = loss.end - loss.first;
+        say("warning", fmt::format("{}: offset {:#x}: {}{}", file, loss.first.value, loss.message,
+                                   bytes == 0 ? "" : fmt::format("; {} passed over", counted(bytes, "byte"))));
+    }
+    if (data.loss_count > data.losses.size())
+        say("warning", fmt::format("{}: {} more places like this", file, data.loss_count - data.losses.size()));
+    sums.lost += data.lost_bytes + (data.loss_count != 0 && data.lost_bytes == 0 ? 1 : 0);
+    if (capture.bare) return Nothing{};
+    if (!data.auxtrace_info)
+        return Error{
+            Errc::bad_format,
+            fmt::format("{}: holds no AUXTRACE_INFO record, so no trace: was it recorded with -e arm_spe//?", file)};
+    if (data.chunks.empty())
+        return Error{Errc::bad_format, fmt::format("{}: holds no AUXTRACE record, so no trace", file)};
+    return Nothing{};
 }
 
 Status run_records(const RecordOptions& options) {
@@ -494,26 +548,54 @@ Status run_records(const RecordOptions& options) {
     if (!options.midr.empty() && (!wire::scan_number(options.midr, midr) || midr > 0xffffffff))
         return fail(
             {Errc::usage, fmt::format("--midr takes the core's MIDR_EL1, such as 0x410fd0c0, not '{}'", options.midr)});
-    std::vector<Error> damage;
-    const auto file = capture::open_byte_file(options.capture, &damage);
-    if (!file) return fail(file.error());
-    for (const Error& error : damage) say("warning", error.message);
-    std::array<std::uint8_t, 8> head{};
-    const auto got = (*file)->read_at(0, head);
-    if (!got) return fail(got.error());
+    const auto capture = analysis::open_samples(options.capture, static_cast<std::uint32_t>(midr));
+    if (!capture) return fail(capture.error());
+    for (const Error& error : capture->damage) say("warning", error.message);
     auto out = Output::open(options.output);
     if (!out) return fail(out.error());
-    Printer printer(*out, options);
     Sums sums;
-    const auto read = perf::is_perf_data(Bytes(head).first(*got)) ? read_perf : read_raw;
-    const waymark::Status done = read(**file, options, static_cast<std::uint32_t>(midr), printer, sums);
+    std::vector<StreamContext> streams;
+    for (const perf::Stream& s : capture->streams) {
+        StreamContext& context = streams.emplace_back();
+        context.stream = &s;
+        context.first = streams.size() == 1;
+        context.cpu = s.cpu;
+        context.tid = s.tid;
+        context.midr = capture->midr_of(s.cpu);
+        std::uint64_t at = 0;
+        for (const perf::Stretch& part : s.stretches) {
+            context.parts.push_back({at, part.payload});
+            at += part.bytes;
+        }
+    }
+    waymark::Status done = account(*capture, sums);
+    Source source(*capture, options, streams);
+    if (done) {
+        print_all(source, *capture, options, *out);
+        if (source.error()) done = *source.error();
+        for (const StreamContext& stream : streams) account(stream, stream.totals, sums);
+    }
+    if (done && !capture->bare) {
+        std::uint64_t truncated = 0, collisions = 0;
+        for (const perf::AuxRange& aux : capture->data->aux) {
+            truncated += (aux.flags & (perf::AuxRange::truncated | perf::AuxRange::partial)) != 0;
+            collisions += (aux.flags & perf::AuxRange::collision) != 0;
+        }
+        if (std::any_of(streams.begin(), streams.end(), [](const StreamContext& s) { return s.midr == 0; }))
+            say("note", "the core is not known, so data sources are numbers; name it with --midr");
+        if (truncated != 0)
+            say("warning", fmt::format("the buffer overflowed {}: samples are missing there", times(truncated)));
+        if (collisions != 0)
+            say("note", fmt::format("samples collided in {}: the interval is short for this load",
+                                    counted(collisions, "buffer")));
+    }
     std::string why;
     if (out->close(why) != decoded) {
         say("error", why);
         return unreadable;
     }
     if (!done) return fail(done.error());
-    if (!damage.empty()) return unreadable;
+    if (!capture->damage.empty()) return unreadable;
     if (sums.records == sums.no_pc) {
         say("error", "no record with a PC: this does not look like an SPE buffer, or it is empty");
         return nothing;
@@ -543,6 +625,9 @@ Run add_spe_records(CLI::App& app) {
         .add_option("--midr", options->midr,
                     "The core's MIDR_EL1, where the file does not tell it: data sources are named by it")
         ->type_name("VALUE");
+    command.add_option("--jobs", options->jobs, "Threads to work with; 0: as many as there are processors")
+        ->type_name("N")
+        ->capture_default_str();
     command.add_flag("--mid-record", options->mid_record,
                      "The buffer may begin inside a record, as a snapshot does: start behind the first end of one");
     command.add_flag("--strict", options->strict, "Exit with status 1 if anything was lost or damaged");

@@ -1,0 +1,66 @@
+/// Which thread a sample is of, and which mapped file its PC lies in (docs/spec/spe.md, section 5.5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "waymark/capture/perf_data.h"
+#include "waymark/capture/perf_spe.h"
+#include "waymark/spe/record.h"
+
+namespace waymark::analysis {
+
+/// Between two changes of what is mapped or who runs, answers are remembered. One for each thread that asks.
+class Attribution {
+public:
+    /// `data` is borrowed and must outlive this.
+    explicit Attribution(const capture::perf::PerfData& data);
+
+    /// Samples that follow are of this stream, which is borrowed.
+    void start(const capture::perf::Stream& stream);
+
+    struct Answer {
+        std::uint32_t pid = capture::perf::nobody, tid = capture::perf::nobody;
+        std::uint32_t mapping{};  ///< index in PerfData::mappings plus 1; 0: in none that is known
+        bool by_context{};        ///< the record named its thread itself
+    };
+    /// Of row `i`.
+    [[nodiscard]] Answer of(const spe::Columns& c, std::size_t i);
+    /// What the thread that of() told last was called then; valid as long as the data. Empty: not known.
+    [[nodiscard]] std::string_view name_of(const Answer& answer);
+
+private:
+    static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
+    static constexpr unsigned page_bits = 12;
+    struct Page {
+        std::uint64_t number = forever;
+        std::uint32_t pid{}, epoch{}, mapping{};
+    };
+    struct Known {
+        std::uint32_t tid{}, epoch{}, pid{};
+        std::string_view name;
+    };
+
+    void enter(std::uint64_t time);
+    [[nodiscard]] const Known& known(std::uint32_t tid);
+    [[nodiscard]] std::uint32_t mapping(std::uint32_t pid, Address address);
+
+    const capture::perf::PerfData& data_;
+    capture::perf::Tasks tasks_;
+    capture::perf::TimeConversion conversion_;
+    std::vector<std::uint64_t> changes_;
+    std::unordered_set<std::uint64_t> split_pages_;  // that a mapping ends or begins inside of
+    const capture::perf::Stream* stream_ = nullptr;
+    std::uint64_t from_ = 1, until_ = 0, time_ = forever;
+    std::uint32_t epoch_ = 0;
+    bool running_known_ = false;
+    capture::perf::Tasks::Thread running_;
+    std::array<Page, 4096> pages_{};
+    std::array<Known, 256> threads_{};
+};
+
+}  // namespace waymark::analysis

@@ -1,0 +1,72 @@
+/// How far samples can be trusted: how they were taken, what was lost, what is known to be wrong with the core
+/// (docs/spec/spe.md, 1.2, 1.3, 4.9, 6.4, 6.5).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/analysis/samples.h"
+
+namespace waymark::analysis {
+
+/// A mistake of a core that its maker has published, and that bears on samples.
+struct Erratum {
+    std::uint32_t number{};
+    std::string_view text;
+    friend bool operator==(const Erratum&, const Erratum&) = default;
+};
+[[nodiscard]] std::vector<Erratum> sampling_errata(std::uint32_t midr);
+/// `Neoverse N1 r3p1`, `implementer 0x41 part 0xfff r0p0`; `not known` for 0.
+[[nodiscard]] std::string core_name(std::uint32_t midr);
+
+/// Flags of AUX records: stretches of the buffer, and their bytes. A flag holds for its whole stretch, so how many
+/// samples it stands for is not told.
+struct Flagged {
+    std::uint64_t stretches{}, bytes{};
+    friend bool operator==(const Flagged&, const Flagged&) = default;
+};
+
+struct StreamQuality {
+    std::uint32_t cpu{}, tid{}, midr{};
+    std::uint64_t bytes{}, records{}, selected{}, no_pc{}, damaged{}, inconsistent{};
+    std::uint64_t lost_bytes{};     ///< in no record; those of Totals, unreadable and missing ones
+    std::uint64_t damaged_bytes{};  ///< inside records
+    Flagged collided, truncated, partial, overwritten;
+    std::optional<double> mean_ns{};  ///< between records; a clock conversion and two records are needed
+    std::uint64_t min_interval{};     ///< of the CPU; 0: not told
+};
+
+/// How sampling was programmed; one of several events, if there are.
+struct Sampling {
+    std::uint64_t asked{};     ///< sample_period: members of the population between samples
+    std::uint64_t interval{};  ///< that the unit was given: rounded down to 256, not below the CPU's minimum
+    bool jitter{};
+    bool timestamps{}, physical_addresses{};
+    std::vector<std::string> filters{};  ///< in force: `loads`, `latency >= 30 cycles`, `events 0x80`
+    /// Members of the population one record stands for: between these.
+    [[nodiscard]] double scale_low() const { return static_cast<double>(interval) + 1; }
+    [[nodiscard]] double scale_high() const { return static_cast<double>(interval) + (jitter ? 128.5 : 1); }
+};
+
+struct Quality {
+    std::vector<StreamQuality> streams;
+    std::vector<Sampling> sampling;                         ///< none for a bare buffer
+    std::vector<std::pair<std::uint32_t, Erratum>> errata;  ///< MIDR and what is known of it
+    Flagged collided, truncated, partial;                   ///< of all AUX records, also those of no stream
+    std::uint64_t lost_events{};                            ///< records of perf itself that it lost
+    std::uint64_t container_lost_bytes{}, container_losses{};
+    bool unfinished{};  ///< the recorder was ended before it had finished the file
+    bool clock{};       ///< timestamps can be compared with perf's records
+    std::uint64_t records{}, selected{}, without_thread{}, with_context{}, without_mapping{};
+
+    [[nodiscard]] std::uint64_t lost_bytes() const;
+    [[nodiscard]] std::uint64_t damaged_bytes() const;
+    [[nodiscard]] bool anything_lost() const;
+};
+
+[[nodiscard]] Quality quality_of(const SampleCapture& capture, const SampleTotals& totals);
+
+}  // namespace waymark::analysis

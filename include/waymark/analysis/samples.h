@@ -1,0 +1,105 @@
+/// Sampled operations with what the capture says about each: which CPU, which thread, which mapped file. From a
+/// perf.data file or the bare bytes of a profiling buffer (docs/spec/spe.md, sections 4 and 5).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waymark/capture/byte_file.h"
+#include "waymark/capture/perf_data.h"
+#include "waymark/capture/perf_spe.h"
+#include "waymark/core/result.h"
+#include "waymark/spe/record.h"
+
+namespace waymark::analysis {
+
+/// An opened capture. Movable; what points into `data` stays valid.
+struct SampleCapture {
+    std::unique_ptr<capture::ByteFile> file;
+    std::unique_ptr<capture::perf::PerfData> data;  ///< never null
+    capture::perf::SpeInfo info;
+    std::vector<capture::perf::Stream> streams;
+    std::vector<Error> damage;  ///< of a compressed file
+    bool bare{};                ///< no perf.data: the bytes of one unit, and nothing about it
+    std::uint32_t midr{};       ///< if not 0, of every CPU, whatever the file says
+
+    /// MIDR_EL1 of a CPU; 0: not known.
+    [[nodiscard]] std::uint32_t midr_of(std::uint32_t cpu) const;
+    /// The events of profiling units.
+    [[nodiscard]] std::vector<const capture::perf::Attr*> attrs() const;
+};
+
+/// Opens a perf.data file; anything else is taken as the bare bytes of one unit. `midr` as SampleCapture::midr. Errors:
+/// those of `open_byte_file`, `read_perf_data` and `spe_info`; `bad_format`: the file holds trace of no unit.
+[[nodiscard]] Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint32_t midr = 0,
+                                                 capture::perf::Progress* progress = nullptr);
+
+/// What is known of a whole stream.
+struct StreamFacts {
+    std::uint32_t cpu{};  ///< `nobody` if the trace is of a thread
+    std::uint32_t midr{};
+};
+
+/// Records of one stream that hold a PC and were asked for. Borrowed: valid during SampleSink::consume().
+struct SampleBatch {
+    const spe::Columns& records;
+    std::span<const std::uint16_t> rows;      ///< of `records`, ascending
+    std::span<const std::uint32_t> mapping;   ///< by row: index in PerfData::mappings plus 1; 0: in none that is known
+    std::span<const std::uint32_t> pid, tid;  ///< by row: `nobody` if not known; pid of the thread, not of the mapping
+    StreamFacts stream;
+};
+
+/// Takes samples. One sink and its forks take disjoint parts; joined, they know what one that took all would know.
+class SampleSink {
+public:
+    virtual ~SampleSink() = default;
+    virtual void consume(const SampleBatch& batch) = 0;
+    /// An empty one that works beside this one, in another thread.
+    [[nodiscard]] virtual std::unique_ptr<SampleSink> fork() const = 0;
+    /// Takes a fork in. In which order forks are joined makes no difference.
+    virtual void join(SampleSink& fork) = 0;
+};
+
+/// Which samples are asked for; what is empty asks for all.
+struct Selection {
+    std::vector<std::uint32_t> cpus, threads;
+    std::vector<std::string> thread_names;
+    /// Whether code at `pc` of a mapping (as in SampleBatch) is asked for. Asked once per place and worker; not at the
+    /// same time from two threads.
+    std::function<bool(std::uint32_t mapping, std::uint64_t pc)> place{};
+};
+
+/// What a stream held, and what it said of itself.
+struct StreamTotals {
+    StreamFacts facts;
+    std::uint32_t tid = capture::perf::nobody;
+    spe::Totals totals;
+    std::uint64_t selected{};                   ///< records given to sinks
+    std::uint64_t no_pc{};                      ///< records that are no samples
+    std::uint64_t missing_bytes{};              ///< that headers promise beyond the end of the file
+    std::uint64_t unread_bytes{};               ///< the file could not be read there
+    std::uint64_t first_ticks{}, last_ticks{};  ///< smallest and largest timestamp; both 0: none
+};
+
+struct SampleTotals {
+    std::vector<StreamTotals> streams{};  ///< as SampleCapture::streams
+    std::uint64_t without_thread{};       ///< samples whose thread is not known
+    std::uint64_t with_context{};         ///< samples that name their thread themselves
+    std::uint64_t without_mapping{};      ///< samples whose PC lies in nothing that is known to be mapped
+    std::vector<Error> errors{};          ///< of reading
+
+    [[nodiscard]] std::uint64_t records() const;
+    [[nodiscard]] std::uint64_t selected() const;
+};
+
+/// Decodes everything and gives it to `sink` and `workers` - 1 forks of it. The result does not depend on `workers`.
+/// Memory: that of the sinks, and 1 MB and the history of tasks for each worker.
+[[nodiscard]] SampleTotals run_samples(const SampleCapture& capture, const Selection& selection, SampleSink& sink,
+                                       unsigned workers, capture::perf::Progress* progress = nullptr);
+
+}  // namespace waymark::analysis

@@ -1,0 +1,303 @@
+#include "waymark/analysis/program.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "waymark/image/symbols.h"
+
+namespace waymark::analysis {
+
+namespace perf = capture::perf;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string hex(const std::vector<std::uint8_t>& bytes) {
+    std::string out;
+    for (const std::uint8_t byte : bytes) out += fmt::format("{:02x}", byte);
+    return out;
+}
+
+bool is_kernel_text(const perf::Mapping& m) { return m.pid == perf::nobody && m.file.starts_with("[kernel.kallsyms]"); }
+bool has_no_file(std::string_view name) { return name.empty() || name[0] == '[' || name.starts_with("//anon"); }
+
+/// Zeros behind a short build ID belong to the record, not to it.
+bool same_id(std::vector<std::uint8_t> a, std::vector<std::uint8_t> b) {
+    for (auto* id : {&a, &b})
+        while (!id->empty() && id->back() == 0) id->pop_back();
+    return a == b;
+}
+
+constexpr std::size_t most_kallsyms = std::size_t{256} << 20;
+
+}  // namespace
+
+struct Program::State {
+    State(const SampleCapture& c, ProgramOptions o) : capture(c), options(std::move(o)) {
+        files.push_back({"[not mapped]", {}, {}, {}, false});
+        opened.emplace_back();
+        opened.back().tried = true;
+        of_mapping.assign(capture.data->mappings.size(), none);
+        for (const perf::BuildId& id : capture.data->build_ids) build_ids[id.file] = id.id;
+    }
+
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    /// The contents of one File.
+    struct Opened {
+        bool tried = false;
+        std::optional<image::DebugInfo> info;
+        image::Symbols symbols;
+        std::uint64_t kernel_bias = 0;                               // runtime address less that in the file
+        bool runtime_addresses = false;                              // symbols are those of the running kernel
+        std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by address in the file
+        std::uint32_t nameless = none;
+    };
+
+    std::uint32_t file_of(std::uint32_t mapping) {
+        std::uint32_t& known = of_mapping[mapping - 1];
+        if (known != none) return known;
+        const perf::Mapping& m = capture.data->mappings[mapping - 1];
+        std::vector<std::uint8_t> id = m.build_id;
+        if (id.empty())
+            if (const auto found = build_ids.find(m.file); found != build_ids.end()) id = found->second;
+        if (id.empty() && is_kernel_text(m))
+            if (const auto found = build_ids.find("[kernel.kallsyms]"); found != build_ids.end()) id = found->second;
+        const std::string name = is_kernel_text(m) ? "[kernel]" : m.file;
+        const auto [at, fresh] = by_name.try_emplace({name, id}, static_cast<std::uint32_t>(files.size()));
+        if (fresh) {
+            files.push_back({name, {}, {}, id, false});
+            opened.emplace_back();
+        }
+        return known = at->second;
+    }
+
+    /// Places to look for a file in, the best first.
+    [[nodiscard]] std::vector<fs::path> candidates(const File& file, bool kernel) const {
+        std::vector<fs::path> out;
+        const std::string id = hex(file.build_id);
+        std::vector<fs::path> folders = options.debug_folders;
+        if (!options.symfs.empty()) folders.push_back(options.symfs / "usr/lib/debug");
+        if (const char* home = std::getenv("HOME"); home != nullptr) folders.push_back(fs::path(home) / ".debug");
+        folders.emplace_back("/usr/lib/debug");
+        if (kernel) {
+            const std::string& release = capture.data->release;
+            if (!options.symfs.empty()) {
+                out.push_back(options.symfs / "vmlinux");
+                out.push_back(options.symfs / ("boot/vmlinux-" + release));
+                out.push_back(options.symfs / ("usr/lib/debug/boot/vmlinux-" + release));
+            }
+        } else if (!options.symfs.empty()) {
+            out.push_back(options.symfs / fs::path(file.name).relative_path());
+            out.push_back(options.symfs / fs::path(file.name).filename());
+        } else {
+            out.emplace_back(file.name);
+        }
+        if (id.size() > 2)
+            for (const fs::path& folder : folders) {
+                out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / (kernel ? "vmlinux" : "elf"));
+                out.push_back(folder / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
+            }
+        return out;
+    }
+
+    void open(std::uint32_t number, const perf::Mapping& mapping) {
+        Opened& o = opened[number];
+        if (o.tried) return;
+        o.tried = true;
+        File& file = files[number];
+        const bool kernel = is_kernel_text(mapping);
+        if (kernel && read_kallsyms(file, o)) return;
+        if (!kernel && has_no_file(file.name)) {
+            file.problem = "code that no file holds";
+            return;
+        }
+        std::string refused;
+        for (const fs::path& path : candidates(file, kernel)) {
+            std::error_code error;
+            if (!fs::is_regular_file(path, error)) continue;
+            auto info = image::DebugInfo::open(path, debug_folders());
+            if (!info) {
+                refused = info.error().message;
+                continue;
+            }
+            if (!file.build_id.empty() && !info->build_id().empty() && !same_id(file.build_id, info->build_id())) {
+                refused = fmt::format("{} is another build: its build ID is {}, recorded was {}", path.string(),
+                                      hex(info->build_id()), hex(file.build_id));
+                continue;
+            }
+            file.path = path.string();
+            o.info.emplace(std::move(*info));
+            read_symbols(file, o);
+            if (kernel) {
+                const auto text = o.symbols.address_of("_text");
+                o.kernel_bias = text ? mapping.file_offset - text->value : 0;
+            }
+            return;
+        }
+        if (!refused.empty())
+            file.problem = refused;
+        else if (kernel)
+            file.problem =
+                "the kernel's symbols were not found; give a copy of its /proc/kallsyms with --kallsyms, or its "
+                "vmlinux in --symfs DIR";
+        else
+            file.problem =
+                fmt::format("{} was not found{}{}", file.name,
+                            options.symfs.empty() ? " on this machine" : " in " + options.symfs.string(),
+                            file.build_id.empty() ? "" : ", nor a file with its build ID " + hex(file.build_id));
+    }
+
+    [[nodiscard]] std::vector<fs::path> debug_folders() const {
+        std::vector<fs::path> out = options.debug_folders;
+        if (!options.symfs.empty()) out.push_back(options.symfs / "usr/lib/debug");
+        return out;
+    }
+
+    void read_symbols(File& file, Opened& o) {
+        const auto added = o.symbols.add_elf(file.path);
+        std::size_t count = added ? *added : 0;
+        // A stripped file has .dynsym; the rest stands in the debug file.
+        if (const fs::path debug = o.info->debug_file(); !debug.empty() && debug != file.path) {
+            const auto more = o.symbols.add_elf(debug);
+            if (more) count += *more;
+        }
+        file.symbols = count != 0;
+        if (!added)
+            file.problem = added.error().message;
+        else if (count == 0)
+            file.problem = file.path + " has no symbols";
+        else if (!o.info->has_lines())
+            file.problem = file.path + " has no debug information, so there are no source lines";
+    }
+
+    /// Addresses of the running kernel, from a copy of /proc/kallsyms: `ADDRESS TYPE NAME`.
+    bool read_kallsyms(File& file, Opened& o) {
+        std::vector<fs::path> paths;
+        if (!options.kallsyms.empty()) paths.push_back(options.kallsyms);
+        if (const char* home = std::getenv("HOME"); home != nullptr && !file.build_id.empty())
+            paths.push_back(fs::path(home) / ".debug/[kernel.kallsyms]" / hex(file.build_id) / "kallsyms");
+        for (const fs::path& path : paths) {
+            std::ifstream in(path);
+            std::size_t count = 0, bytes = 0;
+            for (std::string line; std::getline(in, line) && (bytes += line.size()) < most_kallsyms;) {
+                char* end = nullptr;
+                const std::uint64_t address = std::strtoull(line.c_str(), &end, 16);
+                if (address == 0 || end == nullptr || end[0] != ' ' || end[1] == 0 || end[2] != ' ') continue;
+                if (end[1] != 't' && end[1] != 'T' && end[1] != 'w' && end[1] != 'W') continue;
+                std::string name(end + 3);
+                name = name.substr(0, name.find('\t'));
+                if (name.empty() || name[0] == '$') continue;
+                o.symbols.add(name, {address}, 0, image::SymbolKind::function);
+                ++count;
+            }
+            if (count == 0) continue;
+            file.path = path.string();
+            file.symbols = o.runtime_addresses = true;
+            return true;
+        }
+        return false;
+    }
+
+    std::uint32_t function(std::uint32_t file, std::string name, Address address) {
+        const auto [at, fresh] =
+            opened[file].functions.try_emplace(address.value, static_cast<std::uint32_t>(functions.size()));
+        if (fresh) functions.push_back({file, std::move(name), address});
+        return at->second;
+    }
+    std::uint32_t nameless(std::uint32_t file) {
+        std::uint32_t& known = opened[file].nameless;
+        if (known == none) {
+            known = static_cast<std::uint32_t>(functions.size());
+            functions.push_back({file, {}, {}});
+        }
+        return known;
+    }
+
+    /// The address in the file.
+    std::optional<Address> address(std::uint32_t file, const perf::Mapping& m, std::uint64_t pc) {
+        const Opened& o = opened[file];
+        if (is_kernel_text(m)) return Address{o.runtime_addresses ? pc : pc - o.kernel_bias};
+        if (!o.info) return std::nullopt;
+        return o.info->address_of(pc - m.address.value + m.file_offset);
+    }
+
+    const SampleCapture& capture;
+    ProgramOptions options;
+    std::vector<std::uint32_t> of_mapping;
+    std::map<std::string, std::vector<std::uint8_t>> build_ids;
+    std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::uint32_t> by_name;
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> starts;  // pid and address to mapping
+    std::vector<File> files;
+    std::vector<Opened> opened;
+    std::vector<Function> functions;
+};
+
+Program::Program(const SampleCapture& capture, ProgramOptions options)
+    : state_(std::make_unique<State>(capture, std::move(options))) {}
+Program::~Program() = default;
+
+Program::Code Program::find(std::uint32_t mapping, std::uint64_t pc) {
+    State& s = *state_;
+    if (mapping == 0) {
+        for (const perf::KernelSymbol& symbol : s.capture.data->kernel_symbols)
+            if (!symbol.unregistered && pc >= symbol.address.value && pc - symbol.address.value < symbol.bytes)
+                return {0, s.function(0, symbol.name, symbol.address), Address{pc}};
+        return {0, s.nameless(0), std::nullopt};
+    }
+    const perf::Mapping& m = s.capture.data->mappings[mapping - 1];
+    const std::uint32_t file = s.file_of(mapping);
+    s.open(file, m);
+    const std::optional<Address> address = s.address(file, m, pc);
+    if (!address) return {file, s.nameless(file), std::nullopt};
+    if (const auto found = s.opened[file].symbols.find(*address))
+        return {file, s.function(file, std::string(found->name), found->symbol.address), address};
+    return {file, s.nameless(file), address};
+}
+
+std::optional<image::SourceLine> Program::line(std::uint32_t mapping, std::uint64_t pc) {
+    const Code code = find(mapping, pc);
+    State::Opened& o = state_->opened[code.file];
+    if (!code.address || !o.info) return std::nullopt;
+    return o.info->line(*code.address);
+}
+
+std::uint32_t Program::mapping_beside(std::uint32_t mapping, std::uint64_t address) {
+    if (mapping == 0) return 0;
+    const auto& mappings = state_->capture.data->mappings;
+    const auto holds = [&](std::uint32_t number) {
+        const perf::Mapping& m = mappings[number - 1];
+        return address >= m.address.value && address - m.address.value < m.bytes;
+    };
+    if (holds(mapping)) return mapping;
+    auto& starts = state_->starts;
+    if (starts.empty())
+        for (std::uint32_t i = 0; i < mappings.size(); ++i)
+            starts.insert_or_assign({mappings[i].pid, mappings[i].address.value}, i + 1);
+    const std::uint32_t pid = mappings[mapping - 1].pid;
+    const auto next = starts.upper_bound({pid, address});
+    if (next == starts.begin()) return 0;
+    const auto& [where, number] = *std::prev(next);
+    return where.first == pid && holds(number) ? number : 0;
+}
+
+const Program::Function& Program::function(std::uint32_t number) const { return state_->functions[number]; }
+const Program::File& Program::file(std::uint32_t number) const { return state_->files[number]; }
+std::uint32_t Program::files() const { return static_cast<std::uint32_t>(state_->files.size()); }
+
+std::string_view Program::short_name(std::string_view file) {
+    const std::size_t slash = file.rfind('/');
+    return slash == file.npos ? file : file.substr(slash + 1);
+}
+
+std::string Program::function_text(std::uint32_t number) const {
+    const Function& f = function(number);
+    return f.name.empty() ? fmt::format("(no symbol) {}", short_name(file(f.file).name)) : f.name;
+}
+
+}  // namespace waymark::analysis

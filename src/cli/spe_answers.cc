@@ -1,0 +1,389 @@
+#include "spe_answers.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "commands.h"
+#include "options.h"
+#include "waymark/analysis/profile.h"
+#include "waymark/core/wire.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace perf = capture::perf;
+using analysis::Flagged;
+using analysis::StreamQuality;
+using nlohmann::ordered_json;
+
+class ShowProgress final : public perf::Progress {
+public:
+    explicit ShowProgress(ProgressLine& line) : line_(line) {}
+    void at(std::uint64_t bytes, std::uint64_t of) override { line_.show(bytes, of); }
+
+private:
+    ProgressLine& line_;
+};
+
+Result<std::uint64_t> number(const std::string& text, std::string_view option, std::uint64_t most) {
+    std::uint64_t value = 0;
+    if (!wire::scan_number(text, value) || value > most)
+        return Error{Errc::usage, fmt::format("{} takes a number from 0 to {:#x} (0x for hexadecimal), not '{}'",
+                                              option, most, text)};
+    return value;
+}
+
+/// `CPU 3`, `thread 1234`, `the buffer`.
+std::string stream_text(const StreamQuality& s) {
+    if (s.cpu != perf::nobody) return fmt::format("CPU {}", s.cpu);
+    return s.tid != perf::nobody ? fmt::format("thread {}", s.tid) : "the buffer";
+}
+
+std::string duration(double ns) {
+    if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+    if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
+    return fmt::format("{:.1f} ms", ns / 1e6);
+}
+
+std::string flagged_text(const Flagged& f) {
+    return fmt::format("{} ({})", counted(f.stretches, "stretch", "stretches"), counted(f.bytes, "byte"));
+}
+
+}  // namespace
+
+void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
+    command
+        .add_option("CAPTURE", capture,
+                    "A perf.data file, or the bare bytes of a profiling buffer; .gz and .zst too; - is standard input")
+        ->required();
+    std::vector<std::string> all{"text", "tsv", "json"};
+    std::string list = "text: for reading; tsv, json: for programs";
+    for (const std::string& extra : formats) {
+        list += "; " + extra;
+        all.push_back(extra.substr(0, extra.find(':')));
+    }
+    command.add_option("--format", format, list)->type_name("FORMAT")->check(one_of(all))->capture_default_str();
+    const auto filter = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
+        command.add_option(name, into, help)
+            ->type_name(type)
+            ->allow_extra_args(false)
+            ->take_all()
+            ->group("Which samples");
+    };
+    filter("--cpu", cpus, "Only samples of this CPU. May be repeated", "NUMBER");
+    filter("--thread", threads, "Only samples of this thread: its ID or name. May be repeated", "TID|NAME");
+    filter("--function", functions, "Only samples in this function. May be repeated", "NAME");
+    command
+        .add_option("--symfs", symfs,
+                    "Folder with the files of the machine that was recorded, at their paths or by their names alone; "
+                    "the files of this machine if not given")
+        ->type_name("DIR")
+        ->group("Names");
+    command.add_option("--debug-dir", debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group("Names");
+    command.add_option("--kallsyms", kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+        ->type_name("FILE")
+        ->group("Names");
+    command
+        .add_option("--midr", midr,
+                    "The core's MIDR_EL1, where the file does not tell it: data sources are named by it")
+        ->type_name("VALUE");
+    command.add_option("--jobs", jobs, "Threads to work with; 0: as many as there are processors")
+        ->type_name("N")
+        ->capture_default_str();
+    command.add_flag("--mid-record", mid_record,
+                     "The buffer may begin inside a record, as a snapshot does: start behind the first end of one");
+    command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
+    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
+}
+
+Result<Answer> Answer::open(const AnswerOptions& options) {
+    Answer out;
+    std::uint32_t midr = 0;
+    if (!options.midr.empty()) {
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, number(options.midr, "--midr", 0xffffffff));
+        midr = static_cast<std::uint32_t>(value);
+    }
+    for (const std::string& cpu : options.cpus) {
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, number(cpu, "--cpu", 0xfffffffe));
+        out.selection_.cpus.push_back(static_cast<std::uint32_t>(value));
+    }
+    for (const std::string& thread : options.threads) {
+        std::uint64_t tid = 0;
+        if (wire::scan_number(thread, tid) && tid < perf::nobody)
+            out.selection_.threads.push_back(static_cast<std::uint32_t>(tid));
+        else
+            out.selection_.thread_names.push_back(thread);
+    }
+    ProgressLine line;
+    ShowProgress progress(line);
+    WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
+    out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));
+    if (options.mid_record)
+        for (perf::Stream& stream : out.capture_->streams) stream.overwrite = true;
+    analysis::ProgramOptions program{options.symfs, options.kallsyms, {}};
+    for (const std::string& folder : options.debug_folders) program.debug_folders.emplace_back(folder);
+    out.program_ = std::make_unique<analysis::Program>(*out.capture_, std::move(program));
+    out.tasks_ = std::make_unique<perf::Tasks>(*out.capture_->data);
+    if (!options.functions.empty())
+        out.selection_.place = [functions = options.functions, &names = *out.program_](std::uint32_t mapping,
+                                                                                       std::uint64_t pc) {
+            const std::string name = names.function_text(names.find(mapping, pc).function);
+            return std::find(functions.begin(), functions.end(), name) != functions.end();
+        };
+    out.jobs_ = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+    return out;
+}
+
+void Answer::run(analysis::SampleSink& sink) {
+    ProgressLine line;
+    ShowProgress progress(line);
+    totals_ = analysis::run_samples(*capture_, selection_, sink, jobs_, &progress);
+    quality_ = analysis::quality_of(*capture_, totals_);
+}
+
+std::string Answer::thread_name(std::uint32_t tid) const {
+    return tid == perf::nobody ? std::string() : std::string(tasks_->thread(tid, ~std::uint64_t{0}).name);
+}
+
+std::string Answer::thread_text(std::uint32_t pid, std::uint32_t tid) const {
+    if (tid == perf::nobody) return "unknown";
+    const std::string name = thread_name(tid);
+    return fmt::format("{}{}{}{}", name, name.empty() ? "" : " ", tid,
+                       pid != perf::nobody && pid != tid ? fmt::format(" of {}", pid) : "");
+}
+
+std::string Answer::why_nothing() const {
+    const perf::PerfData& data = *capture_->data;
+    if (quality_.records != 0) {
+        if (std::all_of(quality_.streams.begin(), quality_.streams.end(),
+                        [](const StreamQuality& s) { return s.no_pc == s.records; }))
+            return fmt::format("none of the {} records holds a PC; this is no buffer of SPE, or a badly damaged one",
+                               grouped(quality_.records));
+        return fmt::format("none of the {} records is of the CPUs, threads and functions asked for",
+                           grouped(quality_.records));
+    }
+    if (capture_->bare) {
+        if (capture_->file->size() == 0) return "the file is empty";
+        return "not one record: the file is no perf.data, and its bytes are not those of a profiling buffer";
+    }
+    if (!data.auxtrace_info)
+        return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
+               "-e arm_spe// ?";
+    if (data.chunks.empty())
+        return data.unfinished
+                   ? "the recorder was ended before it wrote any sample into the file"
+                   : "the unit wrote nothing (no AUXTRACE record): nothing ran where it sampled, its filters let "
+                     "nothing pass, or the core's SPE is off for this exception level (waymark spe explain)";
+    std::uint64_t bytes = 0;
+    for (const StreamQuality& s : quality_.streams) bytes += s.bytes;
+    if (bytes == 0) return "the file was cut: it has the headers of trace, but none of its bytes";
+    return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
+}
+
+Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
+    std::string why;
+    if (out.close(why) != decoded) {
+        say("error", why);
+        return unreadable;
+    }
+    bool cut = false;
+    for (const Error& error : capture_->damage) {
+        say("error", error.message);
+        cut = true;
+    }
+    for (const Error& error : totals_.errors) {
+        say("error", error.message);
+        cut = true;
+    }
+    const analysis::Quality& q = quality_;
+    for (const perf::Loss& loss : capture_->data->losses) say("warning", loss.message);
+    if (q.container_losses > capture_->data->losses.size())
+        say("warning", fmt::format("{} more places of the file are damaged",
+                                   grouped(q.container_losses - capture_->data->losses.size())));
+    if (q.unfinished) say("warning", "the recorder was ended before it had finished the file");
+    if (q.lost_bytes() != 0)
+        say("warning", fmt::format("{} of trace are in no record; waymark spe quality tells where",
+                                   counted(q.lost_bytes(), "byte")));
+    if (q.damaged_bytes() != 0)
+        say("warning",
+            fmt::format("{} inside records are no packets; the records were kept", counted(q.damaged_bytes(), "byte")));
+    if (names_used) {
+        for (std::uint32_t i = 1; i < program_->files(); ++i)
+            if (const auto& file = program_->file(i); !file.symbols && !file.problem.empty())
+                say("note", fmt::format("no names for {}: {}", file.name, file.problem));
+    }
+    if (q.selected == 0) {
+        say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
+        return cut ? unreadable : nothing;
+    }
+    if (cut) return unreadable;
+    return options.strict && (q.anything_lost() || q.unfinished) ? nothing : decoded;
+}
+
+void Answer::print_quality(Output& out, bool all) const {
+    const analysis::Quality& q = quality_;
+    const std::uint64_t no_pc = [&] {
+        std::uint64_t sum = 0;
+        for (const StreamQuality& s : q.streams) sum += s.no_pc;
+        return sum;
+    }();
+    out.print("samples   {}{}{}{}\n", grouped(q.selected),
+              q.selected == q.records - no_pc ? "" : fmt::format(" asked for, of {} records", grouped(q.records)),
+              no_pc == 0 ? "" : fmt::format("; {} without a PC are left out", counted(no_pc, "record")),
+              q.streams.size() < 2 ? "" : fmt::format("; {} streams", q.streams.size()));
+    std::set<std::uint32_t> midrs;
+    for (const StreamQuality& s : q.streams)
+        if (s.records != 0) midrs.insert(s.midr);
+    std::string cores;
+    for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + analysis::core_name(midr);
+    if (!cores.empty())
+        out.print("cores     {}{}\n", cores,
+                  midrs.contains(0) ? ": data sources have no names; --midr VALUE says which core it was" : "");
+    if (q.sampling.empty() && !capture_->bare) out.print("interval  not told by the file\n");
+    if (capture_->bare) out.print("interval  not known, nor filters and threads: bare bytes of a buffer\n");
+    for (const analysis::Sampling& s : q.sampling) {
+        const std::string scale = s.scale_low() == s.scale_high()
+                                      ? fmt::format("{:.0f}", s.scale_low())
+                                      : fmt::format("{:.0f} to {:.1f}", s.scale_low(), s.scale_high());
+        out.print("interval  {}{}: a sample stands for about {} operations{}\n", grouped(s.interval),
+                  s.asked == s.interval ? "" : fmt::format(" (asked for {})", grouped(s.asked)), scale,
+                  s.filters.empty() ? "" : " among those the filters let pass");
+        std::string filters;
+        for (const std::string& f : s.filters) filters += (filters.empty() ? "" : "; ") + f;
+        out.print("filters   {}\n", filters.empty() ? "none" : filters);
+    }
+    if (q.collided.stretches != 0)
+        out.print("collided  {}: samples were dropped there, operations that take long more often\n",
+                  flagged_text(q.collided));
+    if (q.truncated.stretches != 0 || q.partial.stretches != 0)
+        out.print("cut short {}, {} of them amid a record: the buffer was full or could not be written\n",
+                  flagged_text(q.truncated), grouped(q.partial.stretches));
+    if (q.lost_bytes() + q.damaged_bytes() + q.container_losses != 0)
+        out.print("lost      {} in no record, {} damaged inside records, {} of the file's own structure\n",
+                  counted(q.lost_bytes(), "byte"), grouped(q.damaged_bytes()), counted(q.container_lost_bytes, "byte"));
+    else
+        out.print("lost      nothing of what was written\n");
+    if (q.lost_events != 0)
+        out.print("          perf lost {} about threads and mappings\n", counted(q.lost_events, "record"));
+    if (!capture_->bare) {
+        if (q.without_thread != 0)
+            out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
+                      counted(q.without_thread, "sample"), Value::ratio(q.without_thread, q.selected).shown);
+        if (q.without_mapping != 0)
+            out.print("code      {} ({}) lie in nothing that is known to be mapped\n",
+                      counted(q.without_mapping, "sample"), Value::ratio(q.without_mapping, q.selected).shown);
+        if (!q.clock) out.print("clock     not told: samples count as if every mapping had been there all the time\n");
+    }
+    for (const auto& [midr, erratum] : q.errata)
+        out.print("erratum   {}: {} ({})\n", erratum.number, erratum.text, analysis::core_name(midr));
+    if (!all) return;
+    out.print("\n");
+    streams_table().print_text(out);
+    out.print(
+        "collided, cut short: stretches of the buffer so marked. damaged: records with bytes that are no packet.\n"
+        "odd: records with packets their operation cannot have.\n");
+}
+
+Table Answer::streams_table() const {
+    const auto known = [](std::uint32_t v) { return v == perf::nobody ? ordered_json() : ordered_json(v); };
+    Table table({{"cpu", "CPU", true},
+                 {"tid", "", false},
+                 {"core", "core", true},
+                 {"records", "records"},
+                 {"selected", "asked for"},
+                 {"bytes", "bytes"},
+                 {"mean_ns", "mean gap"},
+                 {"min_interval", "least interval"},
+                 {"collided", "collided"},
+                 {"truncated", "cut short"},
+                 {"lost_bytes", "lost bytes"},
+                 {"damaged", "damaged"},
+                 {"inconsistent", "odd"},
+                 {"no_pc", "no PC"}});
+    for (const StreamQuality& s : quality_.streams)
+        table.add({Value(stream_text(s), known(s.cpu)), Value({}, known(s.tid)), Value(analysis::core_name(s.midr)),
+                   Value(s.records), Value(s.selected), Value(s.bytes),
+                   s.mean_ns ? Value(duration(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
+                   s.min_interval == 0 ? Value("-", nullptr) : Value(s.min_interval), Value(s.collided.stretches),
+                   Value(s.truncated.stretches), Value(s.lost_bytes), Value(s.damaged), Value(s.inconsistent),
+                   Value(s.no_pc)});
+    return table;
+}
+
+ordered_json Answer::quality_json() const {
+    const analysis::Quality& q = quality_;
+    const auto flagged = [](const Flagged& f) { return ordered_json{{"stretches", f.stretches}, {"bytes", f.bytes}}; };
+    const auto known = [](std::uint32_t v) { return v == perf::nobody ? ordered_json() : ordered_json(v); };
+    ordered_json streams = ordered_json::array(), sampling = ordered_json::array(), errata = ordered_json::array();
+    for (const StreamQuality& s : q.streams)
+        streams.push_back({{"cpu", known(s.cpu)},
+                           {"tid", known(s.tid)},
+                           {"midr", s.midr},
+                           {"core", analysis::core_name(s.midr)},
+                           {"bytes", s.bytes},
+                           {"records", s.records},
+                           {"selected", s.selected},
+                           {"no_pc", s.no_pc},
+                           {"damaged", s.damaged},
+                           {"inconsistent", s.inconsistent},
+                           {"lost_bytes", s.lost_bytes},
+                           {"damaged_bytes", s.damaged_bytes},
+                           {"collided", flagged(s.collided)},
+                           {"truncated", flagged(s.truncated)},
+                           {"partial", flagged(s.partial)},
+                           {"overwritten", flagged(s.overwritten)},
+                           {"mean_ns", s.mean_ns ? ordered_json(*s.mean_ns) : ordered_json()},
+                           {"min_interval", s.min_interval}});
+    for (const analysis::Sampling& s : q.sampling)
+        sampling.push_back({{"asked", s.asked},
+                            {"interval", s.interval},
+                            {"jitter", s.jitter},
+                            {"timestamps", s.timestamps},
+                            {"physical_addresses", s.physical_addresses},
+                            {"scale_low", s.scale_low()},
+                            {"scale_high", s.scale_high()},
+                            {"filters", s.filters}});
+    for (const auto& [midr, erratum] : q.errata)
+        errata.push_back({{"midr", midr}, {"number", erratum.number}, {"text", erratum.text}});
+    return {{"samples", q.selected},
+            {"records", q.records},
+            {"without_thread", q.without_thread},
+            {"with_context", q.with_context},
+            {"without_mapping", q.without_mapping},
+            {"clock", q.clock},
+            {"unfinished", q.unfinished},
+            {"lost_bytes", q.lost_bytes()},
+            {"damaged_bytes", q.damaged_bytes()},
+            {"file_lost_bytes", q.container_lost_bytes},
+            {"lost_events", q.lost_events},
+            {"collided", flagged(q.collided)},
+            {"truncated", flagged(q.truncated)},
+            {"partial", flagged(q.partial)},
+            {"sampling", sampling},
+            {"errata", errata},
+            {"streams", streams}};
+}
+
+Value sample_count(std::uint64_t samples) {
+    return {grouped(samples) + (samples < analysis::few_samples ? "*" : " "), samples};
+}
+
+Value share_with_interval(std::uint64_t part, std::uint64_t all) {
+    if (all == 0) return {};
+    const analysis::Interval i = analysis::wilson_95(part, all);
+    const double share = static_cast<double>(part) / static_cast<double>(all);
+    return {fmt::format("{:.1f}% ({:.1f}-{:.1f})", 100 * share, 100 * i.low, 100 * i.high), share};
+}
+
+std::string source_text(std::uint32_t midr, std::uint32_t code) {
+    const std::string_view name = spe::data_source_name(midr, code);
+    return name.empty() ? fmt::format("unknown (code {})", code) : std::string(name);
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,314 @@
+/// `waymark spe branches`: sampled branches, for readers and for tools that lay out code.
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "commands.h"
+#include "options.h"
+#include "spe_answers.h"
+#include "waymark/analysis/branches.h"
+#include "waymark/analysis/profile.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using analysis::BranchPair;
+using analysis::BranchSum;
+using nlohmann::ordered_json;
+
+struct BranchOptions : AnswerOptions {
+    std::string by = "branch", sort = "mispredicts", file;
+    std::size_t limit = 20;
+};
+
+/// `conditional`, `indirect call`, `return`.
+std::string kind_text(std::uint8_t operation_type) {
+    const spe::Operation o = spe::operation(spe::OperationClass::branch, operation_type);
+    using Call = spe::Operation::Call;
+    if (o.call == Call::procedure_return) return "return";
+    std::string out;
+    const auto word = [&](bool is, std::string_view text) {
+        if (is) out += (out.empty() ? "" : " ") + std::string(text);
+    };
+    word(o.conditional, "conditional");
+    word(o.indirect, "indirect");
+    word(o.call == Call::call, "call");
+    return out.empty() ? "direct" : out;
+}
+
+/// Branches at one place, or from one place to another.
+struct Row {
+    std::string from, to, kind, file;
+    std::uint64_t from_address{}, to_address{};
+    BranchSum sum;
+    std::size_t targets{};  ///< of taken ones
+};
+
+class BranchReport {
+public:
+    BranchReport(const BranchOptions& options, const Answer& answer, const analysis::Branches& branches)
+        : options_(options), answer_(answer), branches_(branches) {}
+
+    /// `usage` if a file was named that no branch is in.
+    Status print(Output& out) {
+        if (options_.format == "bolt" || options_.format == "autofdo") return print_profile(out);
+        if (options_.format == "tsv") {
+            table().print_tsv(out);
+            return decoded;
+        }
+        if (options_.format == "json") {
+            const Table rows = table();
+            const BranchSum& all = branches_.all();
+            out.print("{}\n", ordered_json{{"quality", answer_.quality_json()},
+                                           {"branches", all.samples},
+                                           {"mispredicts", all.mispredicts},
+                                           {"not_taken", all.not_taken},
+                                           {"not_retired", all.not_retired},
+                                           {"branches_in_no_row", branches_.rest().samples},
+                                           {"by", options_.by},
+                                           {"rows", rows.json()},
+                                           {"rows_left_out", left_out_}}
+                                  .dump(2));
+            return decoded;
+        }
+        answer_.print_quality(out, false);
+        const BranchSum& all = branches_.all();
+        out.print("branches  {}: {} mispredicted, {} not taken\n\n", grouped(all.samples),
+                  share_with_interval(all.mispredicts, all.samples).shown,
+                  share_with_interval(all.not_taken, all.samples).shown);
+        if (all.samples == 0) {
+            out.print("No sample is of a branch.\n");
+            return decoded;
+        }
+        table().print_text(out);
+        if (left_out_ != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out_, "row"));
+        out.print("{}", few_samples_note);
+        if (branches_.rest().samples != 0)
+            out.print("{} more had no room and are in no row.\n",
+                      counted(branches_.rest().samples, "branch", "branches"));
+        return decoded;
+    }
+
+private:
+    /// `function+0x10`, and the line where it is known.
+    [[nodiscard]] std::string place_text(std::uint32_t mapping, std::uint64_t pc) const {
+        analysis::Program& program = answer_.program();
+        const auto code = program.find(mapping, pc);
+        const auto& f = program.function(code.function);
+        if (f.name.empty())
+            return code.file == 0 ? fmt::format("{:#x}", pc)
+                                  : fmt::format("{}+{:#x}", analysis::Program::short_name(program.file(code.file).name),
+                                                code.address ? code.address->value : pc);
+        std::string out = fmt::format("{}+{:#x}", f.name, code.address ? code.address->value - f.address.value : 0);
+        if (const auto line = program.line(mapping, pc))
+            out += fmt::format(" {}:{}", analysis::Program::short_name(line->file), line->line);
+        return out;
+    }
+
+    [[nodiscard]] std::vector<Row> rows() const {
+        analysis::Program& program = answer_.program();
+        const bool pairs = options_.by == "pair";
+        // The same code may be mapped at many addresses: rows are of places in files.
+        std::map<std::tuple<std::string, std::uint64_t, std::uint8_t, std::string, std::uint64_t>, Row> found;
+        std::map<std::pair<std::string, std::uint64_t>, std::map<std::uint64_t, bool>> targets;
+        for (std::size_t i = 0; i < branches_.pairs().size(); ++i) {
+            const BranchPair& p = branches_.pairs()[i];
+            const auto from = program.find(p.mapping, p.from);
+            const std::uint32_t to_mapping = p.has_target ? program.mapping_beside(p.mapping, p.to) : 0;
+            const auto to = program.find(to_mapping, p.to);
+            const std::string& file = program.file(from.file).name;
+            const std::uint64_t from_address = from.address ? from.address->value : p.from;
+            const std::uint64_t to_address = to.address ? to.address->value : p.to;
+            const std::string& to_file = program.file(to.file).name;
+            Row& row = pairs ? found[{file, from_address, p.operation_type, to_file, to_address}]
+                             : found[{file, from_address, p.operation_type, {}, 0}];
+            if (row.sum.samples == 0) {
+                row.from = place_text(p.mapping, p.from);
+                row.file = file;
+                row.from_address = from_address;
+                row.kind = kind_text(p.operation_type);
+                if (pairs) {
+                    row.to = p.has_target ? place_text(to_mapping, p.to) : "not told";
+                    row.to_address = p.has_target ? to_address : 0;
+                }
+            }
+            row.sum += branches_.sums()[i];
+            if (p.has_target && branches_.sums()[i].taken() != 0) targets[{file, from_address}][to_address] = true;
+        }
+        std::vector<Row> out;
+        out.reserve(found.size());
+        for (auto& [what, row] : found) {
+            row.targets = targets[{row.file, row.from_address}].size();
+            out.push_back(std::move(row));
+        }
+        std::stable_sort(out.begin(), out.end(), [&](const Row& a, const Row& b) {
+            const bool by_samples = options_.sort == "samples";
+            const auto rank = [&](const Row& r) {
+                return by_samples ? std::pair(r.sum.samples, r.sum.mispredicts)
+                                  : std::pair(r.sum.mispredicts, r.sum.samples);
+            };
+            return rank(a) > rank(b);
+        });
+        return out;
+    }
+
+    [[nodiscard]] Table table() {
+        std::vector<Row> all = rows();
+        if (options_.limit != 0 && all.size() > options_.limit) {
+            left_out_ = all.size() - options_.limit;
+            all.resize(options_.limit);
+        }
+        const bool pairs = options_.by == "pair", samples = options_.sort == "samples";
+        Table table({{"", samples ? "share of branches" : "share of mispredicts", true, true},
+                     {"samples", "samples "},
+                     {"mispredicts", "mispredicts"},
+                     {"mispredict_share", "mispredicted"},
+                     {"not_taken", ""},
+                     {"taken_share", "taken"},
+                     {"not_retired", ""},
+                     {"cycles", ""},
+                     {"mean_total", "cycles"},
+                     {"targets", pairs ? "" : "targets"},
+                     {"kind", "kind", true},
+                     {"from_address", ""},
+                     {"from", "from", true},
+                     {"to_address", ""},
+                     {"to", pairs ? "to" : "", true},
+                     {"file", "in", true}});
+        const BranchSum& sum = branches_.all();
+        const auto hex = [](std::uint64_t v) { return Value(fmt::format("{:#x}", v)); };
+        for (const Row& r : all)
+            table.add(
+                {Value(samples ? bar(r.sum.samples, sum.samples) : bar(r.sum.mispredicts, sum.mispredicts), nullptr),
+                 sample_count(r.sum.samples), Value(r.sum.mispredicts),
+                 share_with_interval(r.sum.mispredicts, r.sum.samples), Value(r.sum.not_taken),
+                 Value::ratio(r.sum.taken(), r.sum.samples), Value(r.sum.not_retired), Value(r.sum.total),
+                 Value::mean(r.sum.total, r.sum.samples), Value(std::uint64_t{r.targets}), Value(r.kind),
+                 hex(r.from_address), Value(r.from), pairs ? hex(r.to_address) : Value(), Value(r.to),
+                 Value(std::string(analysis::Program::short_name(r.file)), r.file)});
+        return table;
+    }
+
+    /// Taken branches inside one file, as addresses of that file.
+    Status print_profile(Output& out) {
+        analysis::Program& program = answer_.program();
+        struct Sum {
+            std::uint64_t taken{}, mispredicts{};
+        };
+        std::map<std::string, std::uint64_t> in_file;
+        for (std::size_t i = 0; i < branches_.pairs().size(); ++i)
+            in_file[program.file(program.find(branches_.pairs()[i].mapping, branches_.pairs()[i].from).file).name] +=
+                branches_.sums()[i].samples;
+        in_file.erase("[not mapped]");
+        std::string names;
+        for (const auto& [name, samples] : in_file) names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+        std::string wanted;
+        for (const auto& [name, samples] : in_file)
+            if (options_.file.empty() ? in_file.size() == 1
+                                      : name == options_.file || analysis::Program::short_name(name) == options_.file)
+                wanted = name;
+        if (wanted.empty()) {
+            say("error", options_.file.empty()
+                             ? fmt::format("this form is of one file: name it with --file; there are branches in {}",
+                                           names.empty() ? "none that is known" : names)
+                             : fmt::format("no sampled branch is in {}; there are some in {}", options_.file,
+                                           names.empty() ? "no file that is known" : names));
+            return usage;
+        }
+        std::map<std::pair<std::uint64_t, std::uint64_t>, Sum> pairs;
+        std::map<std::uint64_t, std::uint64_t> at;
+        std::uint64_t elsewhere = 0, not_retired = 0;
+        for (std::size_t i = 0; i < branches_.pairs().size(); ++i) {
+            const BranchPair& p = branches_.pairs()[i];
+            const BranchSum& s = branches_.sums()[i];
+            const auto from = program.find(p.mapping, p.from);
+            if (program.file(from.file).name != wanted || !from.address) continue;
+            at[from.address->value] += s.samples;
+            not_retired += s.not_retired;
+            // Not taken ones go to the next instruction, which those tools work out themselves.
+            if (s.taken() == 0) continue;
+            const auto to =
+                p.has_target ? program.find(program.mapping_beside(p.mapping, p.to), p.to) : analysis::Program::Code{};
+            if (to.file != from.file || !to.address) {
+                elsewhere += s.taken();
+                continue;
+            }
+            Sum& sum = pairs[{from.address->value, to.address->value}];
+            sum.taken += s.taken();
+            sum.mispredicts += std::min(s.mispredicts, s.taken());
+        }
+        if (at.empty()) {
+            say("error", fmt::format("{}: the file is needed to tell its addresses, and it was not found; --symfs says "
+                                     "where it is",
+                                     wanted));
+            return unreadable;
+        }
+        if (options_.format == "bolt") {
+            for (const auto& [pair, sum] : pairs)
+                out.print("B {:x} {:x} {} {}\n", pair.first, pair.second, sum.taken, sum.mispredicts);
+        } else {
+            out.print("0\n{}\n", at.size());
+            for (const auto& [address, count] : at) out.print("{:x}:{}\n", address, count);
+            out.print("{}\n", pairs.size());
+            for (const auto& [pair, sum] : pairs) out.print("{:x}->{:x}:{}\n", pair.first, pair.second, sum.taken);
+        }
+        if (elsewhere != 0)
+            say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), wanted));
+        if (not_retired != 0)
+            say("note",
+                fmt::format("{} were not retired and count all the same", counted(not_retired, "branch", "branches")));
+        return decoded;
+    }
+
+    const BranchOptions& options_;
+    const Answer& answer_;
+    const analysis::Branches& branches_;
+    std::size_t left_out_ = 0;
+};
+
+Status branches(const BranchOptions& options) {
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    analysis::Branches branches;
+    answer->run(branches);
+    auto out = Output::open(options.output);
+    if (!out) return fail(out.error());
+    Status status = decoded;
+    if (answer->quality().selected != 0) status = BranchReport(options, *answer, branches).print(*out);
+    const Status end = answer->finish(options, *out, true);
+    return status != decoded ? status : end;
+}
+
+}  // namespace
+
+Run add_spe_branches(CLI::App& spe) {
+    auto options = std::make_shared<BranchOptions>();
+    CLI::App& command = *spe.add_subcommand("branches", "Which branches were taken, and which predicted wrongly");
+    options->add_to(command,
+                    {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});
+    command.add_option("--by", options->by, "What makes a row: branch (with all its targets) or pair (from, to)")
+        ->type_name("NAME")
+        ->check(one_of({"branch", "pair"}))
+        ->capture_default_str();
+    command.add_option("--sort", options->sort, "mispredicts or samples: most of those first")
+        ->type_name("NAME")
+        ->check(one_of({"mispredicts", "samples"}))
+        ->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
+        ->type_name("NAME");
+    command.footer(
+        "A sample knows its own branch only, not those before it. The forms for tools hold taken branches inside one\n"
+        "file, as addresses of that file, which has to be there (--symfs).\n"
+        "\n"
+        "  waymark spe branches perf.data --by pair\n"
+        "  waymark spe branches perf.data --format bolt --file server -o server.preagg\n"
+        "  perf2bolt --pa -p server.preagg -o server.fdata server\n"
+        "\n"
+        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
+    return [options] { return branches(*options); };
+}
+
+}  // namespace waymark::cli

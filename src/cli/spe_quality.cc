@@ -1,0 +1,52 @@
+/// `waymark spe quality`: how far samples can be trusted.
+#include <memory>
+
+#include "commands.h"
+#include "options.h"
+#include "spe_answers.h"
+
+namespace waymark::cli {
+
+namespace {
+
+class NoSink final : public analysis::SampleSink {
+public:
+    void consume(const analysis::SampleBatch&) override {}
+    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<NoSink>(); }
+    void join(SampleSink&) override {}
+};
+
+Status quality(const AnswerOptions& options) {
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    NoSink sink;
+    answer->run(sink);
+    auto out = Output::open(options.output);
+    if (!out) return fail(out.error());
+    if (options.format == "json")
+        out->print("{}\n", answer->quality_json().dump(2));
+    else if (options.format == "tsv")
+        answer->streams_table().print_tsv(*out);
+    else
+        answer->print_quality(*out, true);
+    return answer->finish(options, *out, false);
+}
+
+}  // namespace
+
+Run add_spe_quality(CLI::App& spe) {
+    auto options = std::make_shared<AnswerOptions>();
+    CLI::App& command = *spe.add_subcommand("quality", "How far the samples can be trusted: what was lost, and why");
+    options->add_to(command);
+    command.footer(
+        "Collisions are told by the kernel for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
+        "counted from the file. tsv is the table of streams.\n"
+        "\n"
+        "  waymark spe quality perf.data\n"
+        "\n"
+        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
+    return [options] { return quality(*options); };
+}
+
+}  // namespace waymark::cli

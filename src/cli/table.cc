@@ -1,0 +1,95 @@
+#include "table.h"
+
+#include <algorithm>
+
+namespace waymark::cli {
+
+namespace {
+
+/// Places on the screen: bytes that begin a character.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+std::string field(const nlohmann::ordered_json& value) {
+    if (value.is_null()) return {};
+    if (!value.is_string()) return value.dump();
+    std::string text = value.get<std::string>();
+    for (char& c : text)
+        if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+    return text;
+}
+
+}  // namespace
+
+Value Value::mean(std::uint64_t sum, std::uint64_t all) {
+    if (all == 0) return {};
+    const double mean = static_cast<double>(sum) / static_cast<double>(all);
+    return {fmt::format("{:.1f}", mean), mean};
+}
+Value Value::ratio(std::uint64_t part, std::uint64_t all) {
+    if (all == 0) return {};
+    const double share = static_cast<double>(part) / static_cast<double>(all);
+    return {fmt::format("{:.1f}%", 100 * share), share};
+}
+
+std::string bar(std::uint64_t part, std::uint64_t all, unsigned cells) {
+    const double share = all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
+    const auto full = static_cast<unsigned>(share * cells + 0.5);
+    std::string out;
+    for (unsigned i = 0; i < cells; ++i) out += i < full ? "█" : "·";
+    return out + fmt::format(" {:>5.1f}%", 100.0 * share);
+}
+
+void Table::print_text(Output& out, std::string_view indent) const {
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        std::size_t most = width(columns_[c].head);
+        for (const auto& row : rows_) most = std::max(most, width(row[c].shown));
+        widths.push_back(most);
+    }
+    const auto line = [&](const auto& text_of) {
+        std::string text(indent);
+        for (std::size_t c = 0; c < columns_.size(); ++c) {
+            if (columns_[c].head.empty()) continue;
+            const std::string& cell = text_of(c);
+            const std::string space(widths[c] - width(cell), ' ');
+            text += columns_[c].left ? cell + space : space + cell;
+            text += "  ";
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        out.print("{}\n", text);
+    };
+    line([&](std::size_t c) -> const std::string& { return columns_[c].head; });
+    for (const auto& row : rows_) line([&](std::size_t c) -> const std::string& { return row[c].shown; });
+}
+
+void Table::print_tsv(Output& out) const {
+    std::string text;
+    for (const Column& column : columns_)
+        if (!column.for_reading) text += (text.empty() ? "" : "\t") + column.name;
+    out.print("{}\n", text);
+    for (const auto& row : rows_) {
+        bool first = true;
+        for (std::size_t c = 0; c < columns_.size(); ++c) {
+            if (columns_[c].for_reading) continue;
+            out.print("{}{}", first ? "" : "\t", field(row[c].value));
+            first = false;
+        }
+        out.write("\n");
+    }
+}
+
+nlohmann::ordered_json Table::json() const {
+    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    for (const auto& row : rows_) {
+        nlohmann::ordered_json object = nlohmann::ordered_json::object();
+        for (std::size_t c = 0; c < columns_.size(); ++c)
+            if (!columns_[c].for_reading) object[columns_[c].name] = row[c].value;
+        out.push_back(std::move(object));
+    }
+    return out;
+}
+
+}  // namespace waymark::cli

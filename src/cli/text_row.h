@@ -1,0 +1,192 @@
+/// Rows of a table written cell by cell, fast: what millions of lines need and formatting in general does not give.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "output.h"
+
+namespace waymark::cli {
+
+/// Text that grows at its end.
+class RowText {
+public:
+    [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
+    void clear() { size_ = 0; }
+    /// Where the next `bytes` may be put; taken() says how far they were.
+    [[nodiscard]] char* room(std::size_t bytes) {
+        if (text_.size() - size_ < bytes) text_.resize(std::max(text_.size() * 2, size_ + bytes));
+        return text_.data() + size_;
+    }
+    void taken(const char* end) { size_ = static_cast<std::size_t>(end - text_.data()); }
+    void put(std::string_view s) { taken(std::copy(s.begin(), s.end(), room(s.size()))); }
+    void replace_last(char c) { text_[size_ - 1] = c; }
+
+private:
+    std::vector<char> text_;
+    std::size_t size_ = 0;
+};
+
+/// What put_decimal() and put_hexadecimal() may write to, whatever they then use of it: copies of fixed length are
+/// quick.
+inline constexpr std::size_t number_room = 24;
+
+/// Gives the end of what was written; there is room for `number_room` characters.
+[[nodiscard]] inline char* put_decimal(char* at, std::uint64_t value) {
+    static constexpr auto pairs = [] {
+        std::array<char, 200> out{};
+        for (std::size_t i = 0; i < 100; ++i) {
+            out[2 * i] = static_cast<char>('0' + i / 10);
+            out[2 * i + 1] = static_cast<char>('0' + i % 10);
+        }
+        return out;
+    }();
+    if (value < 10) {
+        *at = static_cast<char>('0' + value);
+        return at + 1;
+    }
+    std::array<char, 20 + number_room> digits;
+    std::size_t first = 20;
+    for (; value >= 10; value /= 100) {
+        first -= 2;
+        std::memcpy(&digits[first], &pairs[2 * (value % 100)], 2);
+    }
+    if (value != 0) digits[--first] = static_cast<char>('0' + value);
+    std::memcpy(at, &digits[first], number_room);
+    return at + (20 - first);
+}
+/// The same, with 0x.
+[[nodiscard]] inline char* put_hexadecimal(char* at, std::uint64_t value) {
+    // Eight digits at a time: a byte for each, then those above 9 moved on to the letters.
+    const auto eight = [](std::uint64_t half) {
+        half = (half & 0xffff) | (half & 0xffff0000) << 16;
+        half = (half & 0x000000ff'000000ff) | (half & 0x0000ff00'0000ff00) << 8;
+        half = (half & 0x000f000f'000f000f) | (half & 0x00f000f0'00f000f0) << 4;
+        const std::uint64_t letters = ((half + 0x06060606'06060606) >> 4 & 0x01010101'01010101) * ('a' - '0' - 10);
+        std::uint64_t text = half + 0x30303030'30303030 + letters;
+        if constexpr (std::endian::native == std::endian::little) text = __builtin_bswap64(text);
+        return text;
+    };
+    const unsigned digits = value == 0 ? 1 : (static_cast<unsigned>(std::bit_width(value)) + 3) / 4;
+    const std::array<std::uint64_t, 4> halves{eight(value >> 32), eight(value & 0xffffffff)};
+    at[0] = '0';
+    at[1] = 'x';
+    std::memcpy(at + 2, reinterpret_cast<const char*>(halves.data()) + 16 - digits, 16);
+    return at + 2 + digits;
+}
+
+/// Cells of a row as tab-separated values. All writers take the same calls: the name of the cell, whether its value is
+/// known, the value.
+class TsvRow {
+public:
+    explicit TsvRow(RowText& out) : out_(out), at_(out.room(row_bytes)) {}
+    void end() {
+        at_[-1] = '\n';
+        out_.taken(at_);
+    }
+    void number(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = put_decimal(at_, value);
+        *at_++ = '\t';
+    }
+    void hex(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = put_hexadecimal(at_, value);
+        *at_++ = '\t';
+    }
+    void flag(std::string_view, bool known, bool value) {
+        if (known) *at_++ = value ? '1' : '0';
+        *at_++ = '\t';
+    }
+    /// A word of ours: short, and without tabs.
+    void word(std::string_view, bool known, std::string_view value) {
+        if (known) at_ = std::copy(value.begin(), value.end(), at_);
+        *at_++ = '\t';
+    }
+    /// Any text.
+    void text(std::string_view, bool known, std::string_view value) {
+        if (known) {
+            if (value.size() > short_text) {
+                out_.taken(at_);
+                at_ = out_.room(value.size() + row_bytes);
+            }
+            for (const char c : value) *at_++ = c == '\t' || c == '\n' ? ' ' : c;
+        }
+        *at_++ = '\t';
+    }
+
+private:
+    static constexpr std::size_t row_bytes = 8192, short_text = 1024;
+    RowText& out_;
+    char* at_;
+};
+
+/// As an object of JSON, without what is not known; text that is empty is not known.
+class JsonRow {
+public:
+    explicit JsonRow(RowText& out) : out_(out) {}
+    void end() { out_.put("}\n"); }
+    void number(std::string_view name, bool known, std::uint64_t value) {
+        if (!known) return;
+        key(name);
+        out_.taken(put_decimal(out_.room(number_room), value));
+    }
+    void hex(std::string_view name, bool known, std::uint64_t value) {
+        if (!known) return;
+        key(name);
+        char* at = out_.room(number_room);
+        *at++ = '"';
+        at = put_hexadecimal(at, value);
+        *at++ = '"';
+        out_.taken(at);
+    }
+    void flag(std::string_view name, bool known, bool value) {
+        if (!known) return;
+        key(name);
+        out_.put(value ? "true" : "false");
+    }
+    void word(std::string_view name, bool known, std::string_view value) { text(name, known, value); }
+    void text(std::string_view name, bool known, std::string_view value) {
+        if (!known || value.empty()) return;
+        key(name);
+        out_.put(json_string(value));
+    }
+
+private:
+    void key(std::string_view name) {
+        char* at = out_.room(name.size() + 4);
+        *at++ = before_;
+        *at++ = '"';
+        at = std::copy(name.begin(), name.end(), at);
+        *at++ = '"';
+        *at++ = ':';
+        out_.taken(at);
+        before_ = ',';
+    }
+    RowText& out_;
+    char before_ = '{';
+};
+
+/// The names of the cells.
+class HeaderRow {
+public:
+    explicit HeaderRow(RowText& out) : out_(out) {}
+    void end() { out_.replace_last('\n'); }
+    void number(std::string_view name, bool, std::uint64_t) { put(name); }
+    void hex(std::string_view name, bool, std::uint64_t) { put(name); }
+    void flag(std::string_view name, bool, bool) { put(name); }
+    void word(std::string_view name, bool, std::string_view) { put(name); }
+    void text(std::string_view name, bool, std::string_view) { put(name); }
+
+private:
+    void put(std::string_view name) {
+        out_.put(name);
+        out_.put("\t");
+    }
+    RowText& out_;
+};
+
+}  // namespace waymark::cli

@@ -1,0 +1,111 @@
+#include "waymark/image/debug_info.h"
+
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+#include <system_error>
+
+namespace waymark::image {
+
+struct DebugInfo::State {
+    struct Segment {
+        std::uint64_t offset{}, bytes{}, address{};
+    };
+
+    ~State() {
+        if (dwfl != nullptr) dwfl_end(dwfl);
+    }
+    void look() {
+        if (looked) return;
+        looked = true;
+        Dwarf_Addr bias = 0;
+        has_dwarf = dwfl_module_getdwarf(module, &bias) != nullptr;
+        const char *main = nullptr, *debug = nullptr;
+        dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, &main, &debug);
+        if (debug != nullptr) debug_file = debug;
+    }
+
+    std::string debug_path;      // what the callbacks point at
+    char* debug_path_pointer{};  // must outlive the session
+    Dwfl_Callbacks callbacks{};
+    Dwfl* dwfl = nullptr;
+    Dwfl_Module* module = nullptr;
+    std::vector<Segment> segments;
+    std::vector<std::uint8_t> build_id;
+    bool looked = false, has_dwarf = false;
+    std::filesystem::path debug_file;
+};
+
+DebugInfo::DebugInfo(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DebugInfo::~DebugInfo() = default;
+DebugInfo::DebugInfo(DebugInfo&&) noexcept = default;
+DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
+
+Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
+                                  const std::vector<std::filesystem::path>& debug_folders) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return Error{Errc::not_found, path.string() + ": no such file"};
+    auto state = std::make_unique<State>();
+    // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
+    state->debug_path = "+:.debug";
+    for (const auto& folder : debug_folders) state->debug_path += ":" + folder.string();
+    state->debug_path += ":/usr/lib/debug";
+    state->debug_path_pointer = state->debug_path.data();
+    state->callbacks.find_elf = dwfl_build_id_find_elf;
+    state->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    state->callbacks.section_address = dwfl_offline_section_address;
+    state->callbacks.debuginfo_path = &state->debug_path_pointer;
+    state->dwfl = dwfl_begin(&state->callbacks);
+    if (state->dwfl == nullptr) return Error{Errc::unreadable, path.string() + ": " + dwfl_errmsg(-1)};
+    dwfl_report_begin(state->dwfl);
+    state->module = dwfl_report_elf(state->dwfl, path.filename().c_str(), path.c_str(), -1, 0, true);
+    dwfl_report_end(state->dwfl, nullptr, nullptr);
+    if (state->module == nullptr)
+        return Error{Errc::bad_format, path.string() + ": no ELF file with segments: " + dwfl_errmsg(-1)};
+    GElf_Addr bias = 0;
+    if (Elf* const elf = dwfl_module_getelf(state->module, &bias); elf != nullptr) {
+        std::size_t count = 0;
+        if (elf_getphdrnum(elf, &count) == 0) {
+            for (std::size_t i = 0; i < count; ++i) {
+                GElf_Phdr header;
+                if (gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_LOAD)
+                    state->segments.push_back({header.p_offset, header.p_memsz, header.p_vaddr});
+            }
+        }
+    }
+    const unsigned char* id = nullptr;
+    GElf_Addr where = 0;
+    if (const int bytes = dwfl_module_build_id(state->module, &id, &where); bytes > 0)
+        state->build_id.assign(id, id + bytes);
+    return DebugInfo(std::move(state));
+}
+
+std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
+    for (const State::Segment& s : state_->segments)
+        if (file_offset >= s.offset && file_offset - s.offset < s.bytes)
+            return Address{s.address + (file_offset - s.offset)};
+    return std::nullopt;
+}
+
+std::optional<SourceLine> DebugInfo::line(Address address) {
+    state_->look();
+    if (!state_->has_dwarf) return std::nullopt;
+    Dwfl_Line* const found = dwfl_module_getsrc(state_->module, address.value);
+    if (found == nullptr) return std::nullopt;
+    int line = 0;
+    const char* const file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
+    if (file == nullptr || line <= 0) return std::nullopt;
+    return SourceLine{file, static_cast<std::uint32_t>(line)};
+}
+
+bool DebugInfo::has_lines() {
+    state_->look();
+    return state_->has_dwarf;
+}
+std::filesystem::path DebugInfo::debug_file() {
+    state_->look();
+    return state_->debug_file;
+}
+const std::vector<std::uint8_t>& DebugInfo::build_id() const { return state_->build_id; }
+
+}  // namespace waymark::image

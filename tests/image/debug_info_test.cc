@@ -1,0 +1,71 @@
+/// Lines of this very program.
+#include "waymark/image/debug_info.h"
+
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include "support/temporary_folder.h"
+#include "support/tiny_elf.h"
+
+namespace waymark::image {
+namespace {
+
+[[gnu::noinline]] int here(int x) { return x + __LINE__; }
+constexpr std::uint32_t line_of_here = __LINE__ - 1;
+
+/// Where this program is loaded, less what its file says.
+std::uint64_t load_bias() {
+    std::uint64_t bias = 0;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+            *static_cast<std::uint64_t*>(out) = info->dlpi_addr;
+            return 1;  // the first is the program
+        },
+        &bias);
+    return bias;
+}
+
+TEST(DebugInfo, LinesOfThisProgram) {
+    auto info = DebugInfo::open("/proc/self/exe");
+    if (!info) info = DebugInfo::open(std::filesystem::read_symlink("/proc/self/exe"));
+    ASSERT_TRUE(info) << info.error().message;
+    if (!info->has_lines()) GTEST_SKIP() << "this build has no debug information to look lines up in";
+    int (*volatile function)(int) = here;
+    const auto line = info->line({reinterpret_cast<std::uint64_t>(function) - load_bias()});
+    ASSERT_TRUE(line);
+    EXPECT_TRUE(line->file.ends_with("debug_info_test.cc")) << line->file;
+    EXPECT_EQ(line->line, line_of_here);
+}
+
+TEST(DebugInfo, OffsetsBecomeAddresses) {
+    TinyElf elf;
+    elf.is_64 = true;
+    elf.machine = EM_AARCH64;
+    elf.segments.push_back({PT_LOAD, 0x400000, std::vector<std::uint8_t>(16), 0, 0});
+    const auto bytes = elf.build();
+    const TemporaryFolder folder;
+    auto info = DebugInfo::open(folder.write("a.elf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+    ASSERT_TRUE(info) << info.error().message;
+    EXPECT_EQ(info->address_of(64), Address{0x400000});
+    EXPECT_EQ(info->address_of(79), Address{0x40000f});
+    EXPECT_FALSE(info->address_of(80));
+    EXPECT_FALSE(info->address_of(63));
+    EXPECT_FALSE(info->has_lines());
+    EXPECT_FALSE(info->line({0x400000}));
+    EXPECT_TRUE(info->build_id().empty());
+}
+
+TEST(DebugInfo, Refused) {
+    const TemporaryFolder folder;
+    EXPECT_EQ(DebugInfo::open(folder.path() / "none").error().code, Errc::not_found);
+    EXPECT_EQ(DebugInfo::open(folder.write("text", "no ELF file")).error().code, Errc::bad_format);
+    EXPECT_EQ(DebugInfo::open(folder.write("cut",
+                                           "\x7f"
+                                           "ELF"))
+                  .error()
+                  .code,
+              Errc::bad_format);
+}
+
+}  // namespace
+}  // namespace waymark::image
