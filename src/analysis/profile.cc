@@ -93,7 +93,8 @@ Interval wilson_95(std::uint64_t part, std::uint64_t all) {
     const double n = static_cast<double>(all), p = static_cast<double>(part) / n;
     const double middle = p + z * z / (2 * n), width = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
     const double scale = 1 + z * z / n;
-    return {std::max(0.0, (middle - width) / scale), std::min(1.0, (middle + width) / scale)};
+    // The share itself is inside, also where rounding has it otherwise.
+    return {std::clamp((middle - width) / scale, 0.0, p), std::clamp((middle + width) / scale, p, 1.0)};
 }
 
 void Profile::consume(const SampleBatch& batch) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <numeric>
 
@@ -160,14 +161,13 @@ private:
     std::array<std::uint32_t, spe::Columns::capacity> mapping_, pid_, tid_;
 };
 
-/// `split`: also where a stretch goes on, but a record most likely begins, as everywhere the kernel stopped writing.
-std::vector<Segment> segments(const SampleCapture& capture, bool split) {
-    constexpr std::uint64_t enough = 4 << 20;
+/// Parts have `part_bytes` or more, and end where a stretch does, though it may go on.
+std::vector<Segment> segments(const SampleCapture& capture, std::uint64_t part_bytes) {
     std::vector<Segment> out;
     for (std::size_t s = 0; s < capture.streams.size(); ++s) {
         const auto& stretches = capture.streams[s].stretches;
         for (std::size_t i = 0; i < stretches.size(); ++i) {
-            if (i == 0 || !stretches[i].follows || (split && out.back().bytes >= enough)) out.push_back({s, i, i, 0});
+            if (i == 0 || !stretches[i].follows || out.back().bytes >= part_bytes) out.push_back({s, i, i, 0});
             out.back().last = i + 1;
             out.back().bytes += stretches[i].bytes;
         }
@@ -213,9 +213,9 @@ void merge(SampleTotals& to, const SampleTotals& from) {
 }
 
 /// False: a split was in the wrong place, and nothing was given to `sink`.
-bool decode_all(const SampleCapture& capture, const Selection& selection, SampleSink& sink, unsigned jobs, bool split,
-                perf::Progress* progress, SampleTotals& out) {
-    const std::vector<Segment> all = segments(capture, split);
+bool decode_all(const SampleCapture& capture, const Selection& selection, SampleSink& sink, unsigned jobs,
+                std::uint64_t part_bytes, perf::Progress* progress, SampleTotals& out) {
+    const std::vector<Segment> all = segments(capture, part_bytes);
     const std::uint64_t bytes = std::accumulate(all.begin(), all.end(), std::uint64_t{0},
                                                 [](std::uint64_t sum, const Segment& s) { return sum + s.bytes; });
     const std::size_t count = std::clamp<std::size_t>(jobs, 1, std::max<std::size_t>(1, all.size()));
@@ -315,7 +315,7 @@ std::uint64_t SampleTotals::selected() const {
 }
 
 SampleTotals run_samples(const SampleCapture& capture, const Selection& selection, SampleSink& sink, unsigned workers,
-                         perf::Progress* progress) {
+                         perf::Progress* progress, std::uint64_t part_bytes) {
     Selection selected = selection;
     if (!selection.thread_names.empty()) {
         const auto threads = threads_called(*capture.data, selection.thread_names);
@@ -325,8 +325,9 @@ SampleTotals run_samples(const SampleCapture& capture, const Selection& selectio
     }
     SampleTotals out;
     // If a record did not begin where one was thought to, once more, each stream from its beginning.
-    if (workers < 2 || !decode_all(capture, selected, sink, workers, true, progress, out))
-        decode_all(capture, selected, sink, workers, false, progress, out);
+    constexpr std::uint64_t whole = std::numeric_limits<std::uint64_t>::max();
+    if (workers < 2 || !decode_all(capture, selected, sink, workers, part_bytes, progress, out))
+        decode_all(capture, selected, sink, workers, whole, progress, out);
     for (std::size_t i = 0; i < capture.streams.size(); ++i) {
         const perf::Stream& stream = capture.streams[i];
         out.streams[i].facts = {stream.cpu, capture.midr_of(stream.cpu)};

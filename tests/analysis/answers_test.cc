@@ -294,6 +294,37 @@ TEST_F(Answers, WorkersGiveWhatOneGives) {
     }
 }
 
+TEST_F(Answers, PartsOfAStream) {
+    SpeFile file;
+    for (unsigned i = 0; i < 4000; ++i) {
+        SpeSample& s = file.samples.emplace_back();
+        s.time = i + 1;
+        s.pc = 0x401000 + i % 50 * 4;
+        s.total = static_cast<std::uint16_t>(i % 300);
+    }
+    const auto check = [](const SampleCapture& capture) {
+        Profile one;
+        const SampleTotals totals = run_samples(capture, {}, one, 1);
+        for (const std::uint64_t part_bytes : {1U, 100U, 10'000U}) {
+            SCOPED_TRACE(part_bytes);
+            Profile many;
+            const SampleTotals again = run_samples(capture, {}, many, 3, nullptr, part_bytes);
+            expect_same(one, many);
+            EXPECT_EQ(totals.streams[0].totals, again.streams[0].totals);
+            EXPECT_EQ(totals.streams[0].selected, again.streams[0].selected);
+            EXPECT_EQ(totals.streams[0].first_ticks, again.streams[0].first_ticks);
+            EXPECT_EQ(totals.streams[0].last_ticks, again.streams[0].last_ticks);
+        }
+        return totals.records();
+    };
+    file.pieces = 40;  // each begins with a record
+    EXPECT_EQ(check(open(file)), 4000U);
+    for (file.pieces = 41; file.pieces < 48; ++file.pieces) {  // they begin anywhere
+        SCOPED_TRACE(file.pieces);
+        EXPECT_EQ(check(open(file)), 4000U);
+    }
+}
+
 TEST_F(Answers, JoiningIsAssociative) {
     std::vector<Profile> parts(3);
     for (unsigned i = 0; i < 3; ++i) static_cast<void>(run_samples(open(random_file(10 + i, 500)), {}, parts[i], 1));

@@ -97,9 +97,12 @@ struct SampleTotals {
     [[nodiscard]] std::uint64_t selected() const;
 };
 
-/// Decodes everything and gives it to `sink` and `workers` - 1 forks of it. The result does not depend on `workers`.
-/// Memory: that of the sinks, and 1 MB and the history of tasks for each worker.
+/// Decodes everything with `workers` forks of `sink`, which are joined to it at the end. The result does not depend on
+/// `workers`. A stream is shared out in parts of at least `part_bytes`, which begin where the kernel's writes do: if
+/// one then does not begin with a record, all is decoded once more, each stream as a whole. Memory: that of the sinks,
+/// and 1 MB and the history of tasks for each worker.
 [[nodiscard]] SampleTotals run_samples(const SampleCapture& capture, const Selection& selection, SampleSink& sink,
-                                       unsigned workers, capture::perf::Progress* progress = nullptr);
+                                       unsigned workers, capture::perf::Progress* progress = nullptr,
+                                       std::uint64_t part_bytes = 4 << 20);
 
 }  // namespace waymark::analysis

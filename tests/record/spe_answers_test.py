@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Programs with one known trouble each, recorded under the virtual Statistical Profiling unit: the answers must name it
+first, with its source line. And where the names come from: folders with another machine's files, build IDs.
+
+    spe_answers_test.py WAYMARK SOURCE_DIR
+"""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+COMPILER = "aarch64-linux-gnu-gcc"
+
+
+def run(*arguments):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+
+
+def line_of(program, text):
+    """The number of the line of a program's source that holds `text`."""
+    lines = (SOURCE / f"tests/data/spe/{program}.c").read_text().splitlines()
+    found = [i for i, line in enumerate(lines, 1) if text in line]
+    assert len(found) == 1, (program, text, found)
+    return found[0]
+
+
+class Answers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.recorded = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def record(self, program, period, folder=None, options=()):
+        if (program, folder) not in self.recorded:
+            place = self.folder / (folder or program)
+            place.mkdir()
+            done = run(COMPILER, "-O2", "-g", "-static", "-pthread", "-Wl,--build-id", "-o", place / program,
+                       SOURCE / f"tests/data/spe/{program}.c")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run(WAYMARK, "record", "--unit", "spe", "-c", period, *options, "-o", place / "perf.data", "--",
+                       place / program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.recorded[program, folder] = place
+        return self.recorded[program, folder] / "perf.data"
+
+    def answer(self, command, capture, *options, status=0):
+        done = run(WAYMARK, "spe", command, capture, *options)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def rows(self, command, capture, *options):
+        lines = self.answer(command, capture, "--format", "tsv", *options).splitlines()
+        names = lines[0].split("\t")
+        return [dict(zip(names, line.split("\t"))) for line in lines[1:]]
+
+    def test_pointer_chase(self):
+        data = self.record("chase", 512)
+        for sort in ("cycles", "llc-misses", "walks"):
+            first = self.rows("report", data, "--by", "line", "--sort", sort)[0]
+            self.assertRegex(first["line"], rf"chase\.c:{line_of('chase', 'n = n->next')}$", sort)
+        source = self.rows("report", data, "--by", "source")[0]
+        self.assertEqual((source["source"], source["function"]), ("DRAM", "chase"))
+
+    def test_table_walks(self):
+        data = self.record("pages", 512)
+        first = self.rows("report", data, "--by", "line", "--sort", "walks")[0]
+        self.assertRegex(first["line"], rf"pages\.c:{line_of('pages', 'from[i * page')}$")
+        self.assertIn("table walk", self.answer("report", data))
+
+    def test_unpredictable_branch(self):
+        data = self.record("branch", 256)
+        first = self.rows("branches", data)[0]
+        self.assertRegex(first["from"], rf"guess\+0x[0-9a-f]+ .*branch\.c:{line_of('branch', 'if (x & 1)')}$")
+        self.assertGreater(int(first["mispredicts"]), 30)
+        self.assertRegex(self.rows("report", data, "--by", "line", "--sort", "mispredicts")[0]["line"],
+                         rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
+
+    def test_false_sharing(self):
+        data = self.record("share", 512)
+        text = self.answer("sharing", data)
+        self.assertRegex(text, r"false +[\d,]+ .* shared\n")
+        lines = [line for line in text.splitlines() if re.search(r"\+0x0[08] +share", line)]
+        self.assertEqual(len(lines), 2, text)
+        for line in lines:
+            self.assertRegex(line, rf"shared +share\.c:{line_of('share', '++*p')}$")
+        self.assertNotIn("alone", text)
+
+    def test_rows_divide_the_samples(self):
+        for program, period in (("share", 512), ("chase", 512)):
+            data = self.record(program, period)
+            all_samples = json.loads(self.answer("report", data, "--format", "json"))["quality"]["samples"]
+            for by in ("function", "line", "pc", "file", "thread"):
+                rows = self.rows("report", data, "--by", by, "--limit", "0")
+                self.assertEqual(sum(int(row["samples"]) for row in rows), all_samples, by)
+                for row in rows:
+                    self.assertEqual(row["few"], "true" if int(row["samples"]) < 30 else "false")
+                    self.assertLessEqual(float(row["share_low"]), float(row["share"]))
+                    self.assertGreaterEqual(float(row["share_high"]), float(row["share"]))
+
+    def test_jobs_make_no_difference(self):
+        data = self.record("share", 512)
+        for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),
+                                 ("branches", ("--limit", "0")), ("quality", ()), ("records", ())):
+            for form in ("text", "tsv", "json"):
+                one = self.answer(command, data, *options, "--format", form, "--jobs", "1")
+                self.assertEqual(one, self.answer(command, data, *options, "--format", form, "--jobs", "3"),
+                                 f"{command} {form}")
+
+    def test_names_from_elsewhere(self):
+        data = self.record("hello", 256, "gone")
+        place = data.parent
+        (place / "hello").rename(self.folder / "moved")
+        told = run(WAYMARK, "spe", "report", data, "--symfs", place)
+        self.assertIn("(no symbol) hello", told.stdout)
+        self.assertRegex(told.stderr, r"note: no names for .*/hello: ")
+
+        by_name = self.folder / "by-name"
+        by_name.mkdir()
+        shutil.copy(self.folder / "moved", by_name / "hello")
+        self.assertIn("__tunables_init", self.answer("report", data, "--symfs", by_name, "--limit", "0"))
+
+        notes = run("aarch64-linux-gnu-readelf", "-n", self.folder / "moved").stdout
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)[1]
+        cache = self.folder / "debug/.build-id" / build_id[:2] / build_id[2:]
+        cache.mkdir(parents=True)
+        shutil.copy(self.folder / "moved", cache / "elf")
+        self.assertIn("__tunables_init", self.answer("report", data, "--symfs", self.folder / "nowhere",
+                                                       "--debug-dir", self.folder / "debug", "--limit", "0"))
+
+        # Another program at that place is not the one that ran.
+        shutil.copy(self.record("branch", 256).parent / "branch", by_name / "hello")
+        wrong = run(WAYMARK, "spe", "report", data, "--symfs", by_name)
+        self.assertIn("build ID", wrong.stderr)
+        self.assertIn("(no symbol) hello", wrong.stdout)
+
+    def test_unknown_sources_say_so(self):
+        data = self.record("chase", 512)
+        names = {row["source"] for row in self.rows("report", data, "--by", "source", "--midr", "0x610f0000")}
+        self.assertTrue(names)
+        for name in names:
+            self.assertRegex(name, r"^unknown \(code \d+\)$")
+
+    def test_cut_and_damaged(self):
+        data = self.record("chase", 512)
+        whole = data.read_bytes()
+        cut = self.folder / "cut.data"
+        cut.write_bytes(whole[:len(whole) // 2])
+        done = run(WAYMARK, "spe", "report", cut)
+        self.assertRegex(done.stdout, r"samples +[\d,]+")
+        self.assertIn("chase", done.stdout)
+        self.assertRegex(done.stderr, r"warning: .*(cut|ends|beyond|unfinished|before it had finished)")
+        self.assertEqual(run(WAYMARK, "spe", "report", cut, "--strict").returncode, 1)
+
+        damaged = bytearray(whole)
+        for at in range(len(whole) // 2, len(whole) // 2 + 4096):
+            damaged[at] ^= 0x5a
+        cut.write_bytes(damaged)
+        done = run(WAYMARK, "spe", "report", cut)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: .* bytes")
+        self.assertEqual(run(WAYMARK, "spe", "report", cut, "--strict").returncode, 1)
+        self.assertRegex(self.answer("quality", cut), r"lost +[\d,]+ bytes")
+
+
+if __name__ == "__main__":
+    for tool, package in ((COMPILER, "gcc-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")):
+        if not shutil.which(tool):
+            print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
+            sys.exit(77)
+    unittest.main(argv=[sys.argv[0]], verbosity=2)
