@@ -1,6 +1,7 @@
 #include "spe_answers.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -102,6 +103,13 @@ void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) 
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
 }
 
+std::vector<std::pair<std::string_view, std::string>> AnswerOptions::folders() const {
+    std::vector<std::pair<std::string_view, std::string>> out;
+    if (!symfs.empty()) out.emplace_back("--symfs", symfs);
+    for (const std::string& folder : debug_folders) out.emplace_back("--debug-dir", folder);
+    return out;
+}
+
 Result<Answer> Answer::open(const AnswerOptions& options) {
     Answer out;
     std::uint32_t midr = 0;
@@ -120,6 +128,12 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
         else
             out.selection_.thread_names.push_back(thread);
     }
+    std::error_code ignored;
+    for (const auto& [option, folder] : options.folders())
+        if (!std::filesystem::is_directory(folder, ignored))
+            return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
+    if (!options.kallsyms.empty() && !std::filesystem::exists(options.kallsyms, ignored))
+        return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
     ProgressLine line;
     ShowProgress progress(line);
     WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
@@ -202,17 +216,18 @@ Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used
         cut = true;
     }
     const analysis::Quality& q = quality_;
-    for (const perf::Loss& loss : capture_->data->losses) say("warning", loss.message);
+    for (const perf::Loss& loss : capture_->data->losses)
+        say("warning", fmt::format("{}: offset {:#x}: {}", options.capture, loss.first.value, loss.message));
     if (q.container_losses > capture_->data->losses.size())
         say("warning", fmt::format("{} more places of the file are damaged",
                                    grouped(q.container_losses - capture_->data->losses.size())));
     if (q.unfinished) say("warning", "the recorder was ended before it had finished the file");
     if (q.lost_bytes() != 0)
-        say("warning", fmt::format("{} of trace are in no record; waymark spe quality tells where",
-                                   counted(q.lost_bytes(), "byte")));
-    if (q.damaged_bytes() != 0)
         say("warning",
-            fmt::format("{} inside records are no packets; the records were kept", counted(q.damaged_bytes(), "byte")));
+            fmt::format("{} of trace in no record; waymark spe quality tells where", counted(q.lost_bytes(), "byte")));
+    if (q.damaged_bytes() != 0)
+        say("warning", fmt::format("{} inside records {}; the records were kept", counted(q.damaged_bytes(), "byte"),
+                                   q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
     if (names_used) {
         for (std::uint32_t i = 1; i < program_->files(); ++i)
             if (const auto& file = program_->file(i); !file.symbols && !file.problem.empty())
@@ -220,9 +235,10 @@ Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used
     }
     if (q.selected == 0) {
         say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
-        return cut ? unreadable : nothing;
+        return cut || q.container_losses != 0 ? unreadable : nothing;
     }
-    if (cut) return unreadable;
+    // A file with parts missing was not read to its end, whatever the rest gave.
+    if (cut || q.container_losses != 0) return unreadable;
     return options.strict && (q.anything_lost() || q.unfinished) ? nothing : decoded;
 }
 
@@ -276,8 +292,8 @@ void Answer::print_quality(Output& out, bool all) const {
             out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
                       counted(q.without_thread, "sample"), Value::ratio(q.without_thread, q.selected).shown);
         if (q.without_mapping != 0)
-            out.print("code      {} ({}) lie in nothing that is known to be mapped\n",
-                      counted(q.without_mapping, "sample"), Value::ratio(q.without_mapping, q.selected).shown);
+            out.print("code      {} ({}) in nothing that is known to be mapped\n", counted(q.without_mapping, "sample"),
+                      Value::ratio(q.without_mapping, q.selected).shown);
         if (!q.clock) out.print("clock     not told: samples count as if every mapping had been there all the time\n");
     }
     for (const auto& [midr, erratum] : q.errata)

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "output.h"
@@ -26,6 +28,8 @@ struct AnswerOptions {
 
     /// `formats`: besides text, tsv and json.
     void add_to(CLI::App& command, std::vector<std::string> formats = {});
+    /// Options that name folders, and which.
+    [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> folders() const;
 };
 
 /// A capture, opened, and the names of its code.

@@ -595,7 +595,8 @@ Status run_records(const RecordOptions& options) {
         return unreadable;
     }
     if (!done) return fail(done.error());
-    if (!capture->damage.empty()) return unreadable;
+    // A file with parts missing was not read to its end, whatever the rest gave.
+    if (!capture->damage.empty() || capture->data->loss_count != 0) return unreadable;
     if (sums.records == sums.no_pc) {
         say("error", "no record with a PC: this does not look like an SPE buffer, or it is empty");
         return nothing;
