@@ -122,10 +122,10 @@ Quality quality_of(const SampleCapture& capture, const SampleTotals& totals) {
         q.damaged_bytes = s.totals.damaged_bytes;
         if (const auto cpu = capture.info.cpus.find(q.cpu); cpu != capture.info.cpus.end())
             q.min_interval = cpu->second.min_interval;
-        if (clock && q.records > 1 && s.last_ticks > s.first_ticks)
+        if (clock && s.timed > 1 && s.last_ticks > s.first_ticks)
             q.mean_ns = static_cast<double>(data.time_conversion->to_ns(s.last_ticks) -
                                             data.time_conversion->to_ns(s.first_ticks)) /
-                        static_cast<double>(q.records - 1);
+                        static_cast<double>(s.timed - 1);
         out.records += q.records;
         out.selected += q.selected;
         if (q.records != 0) midrs.insert(q.midr);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -87,7 +88,8 @@ public:
         if (!batch.gaps.empty()) gap_end_ = batch.gaps.back().gap.end.value;
         std::size_t count = 0;
         for (std::size_t i = 0; i < c.size; ++i) {
-            if ((c.present[i] >> static_cast<unsigned>(spe::Column::timestamp) & 1U) != 0) see(c.timestamp[i]);
+            if ((c.present[i] >> static_cast<unsigned>(spe::Column::timestamp) & 1U) != 0 && c.defects[i] == 0)
+                see(c.timestamp[i]);
             if ((c.present[i] >> static_cast<unsigned>(spe::Column::pc) & 1U) == 0) {
                 ++now_->no_pc;
                 continue;
@@ -122,6 +124,7 @@ public:
 
 private:
     void see(std::uint64_t ticks) {
+        ++now_->timed;
         if (now_->first_ticks == 0 && now_->last_ticks == 0) {
             now_->first_ticks = now_->last_ticks = ticks;
             return;
@@ -201,6 +204,7 @@ void merge(SampleTotals& to, const SampleTotals& from) {
         Worker::add(a.totals, b.totals);
         a.selected += b.selected;
         a.no_pc += b.no_pc;
+        a.timed += b.timed;
         a.unread_bytes += b.unread_bytes;
         if (b.last_ticks == 0) continue;
         a.first_ticks = a.last_ticks == 0 ? b.first_ticks : std::min(a.first_ticks, b.first_ticks);
@@ -284,6 +288,9 @@ Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint3
     std::array<std::uint8_t, 16> head{};
     WM_ASSIGN_OR_RETURN(const std::size_t have, out.file->read_at(0, head));
     if (!perf::is_perf_data(Bytes(head).first(have))) {
+        if (have >= 4 && std::memcmp(head.data(), "\177ELF", 4) == 0)
+            return Error{Errc::bad_format,
+                         path.string() + ": is a program or library (ELF), and no capture; name a perf.data file"};
         out.bare = true;
         out.data = std::make_unique<perf::PerfData>();
         if (out.file->size() != 0)

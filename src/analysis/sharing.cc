@@ -43,7 +43,9 @@ Seen access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes
     }
     out.line.line = address & ~std::uint64_t{line_bytes - 1};
     out.offset = static_cast<std::uint32_t>(address & (line_bytes - 1));
-    out.store = (c.operation_type[i] & 1U) != 0;
+    // An atomic operation writes, also one that gives back what was there and so counts as a load.
+    const spe::Operation operation = spe::operation(spe::OperationClass::load_store, c.operation_type[i]);
+    out.store = operation.store || operation.atomic;
     if (batch.tid[i] != perf::nobody)
         out.accessor.value = batch.tid[i] & ~Accessor::cpu_flag;
     else if (batch.stream.cpu != perf::nobody)

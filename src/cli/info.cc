@@ -476,7 +476,7 @@ Status run_info(const InfoOptions& options) {
     const pipeline::Session session = std::move(*opened);
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
-    auto out = Output::open(options.input.output);
+    auto out = Output::open(options.input.output, options.input.capture);
     if (!out) return fail(out.error());
     const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
         if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;

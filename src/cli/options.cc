@@ -1,9 +1,16 @@
 #include "options.h"
 
+#include <oneapi/tbb/global_control.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/wire.h"
 #include "waymark/coresight/guess.h"
@@ -96,6 +103,12 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, coresight::Fra
 }
 
 Result<capture::Capture> open_raw(const InputOptions& options) {
+    std::array<char, 8> head{};
+    if (options.capture != "-" && std::ifstream(options.capture, std::ios::binary).read(head.data(), head.size()) &&
+        capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
+        return Error{Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} tells what is in it, "
+                                              "waymark spe report what it means",
+                                              options.capture, options.capture)};
     if (options.protocol.empty())
         return Error{
             Errc::usage,
@@ -222,6 +235,18 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
     if (!capture) return std::move(capture.error());
     return pipeline::make_session(std::move(*capture), {options.images, options.symbols});
+}
+
+unsigned workers(unsigned jobs) {
+    constexpr unsigned most = 256;
+    const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+    if (jobs == 0) return processors;
+    jobs = std::min(jobs, most);
+    // More than there are processors has to be allowed first.
+    static std::unique_ptr<tbb::global_control> allowed;
+    if (jobs > processors)
+        allowed = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, jobs);
+    return jobs;
 }
 
 Status status_of(const Error& error) { return error.code == Errc::usage ? usage : unreadable; }

@@ -32,6 +32,9 @@ struct InputOptions {
 /// Reads what the options name. Problems that did not keep it from being read are in the session.
 [[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);
 
+/// How many threads `--jobs` asks for: 0 for as many as there are processors, and never more than 256.
+[[nodiscard]] unsigned workers(unsigned jobs);
+
 /// The exit status that fits an error.
 [[nodiscard]] Status status_of(const Error& error);
 

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace waymark::cli {
@@ -17,8 +18,11 @@ void clear_progress() {
 }
 }  // namespace
 
-Result<Output> Output::open(const std::string& path) {
+Result<Output> Output::open(const std::string& path, const std::string& input) {
     if (path.empty() || path == "-") return Output(stdout, "standard output");
+    std::error_code none;
+    if (std::filesystem::equivalent(path, input, none))
+        return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
     std::FILE* file = std::fopen(path.c_str(), "wb");
     if (file == nullptr)
         return Error{Errc::unreadable, fmt::format("cannot create {}: {}", path, std::strerror(errno))};

@@ -141,7 +141,7 @@ Status run_packets(const PacketOptions& options) {
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
     const std::vector<const pipeline::Source*> sources = decodable(*selected);
-    auto out = Output::open(options.input.output);
+    auto out = Output::open(options.input.output, options.input.capture);
     if (!out) return fail(out.error());
     Shared shared{*out,
                   options.format == "tsv"    ? Format::tsv

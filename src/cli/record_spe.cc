@@ -183,9 +183,9 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
         return nothing;
     }
     if (p.records() == 0)
-        say("note", fmt::format("no record: {} operation{} chosen, {} of them filtered out", grouped(p.chosen),
-                                p.chosen == 1 ? " was" : "s were",
-                                grouped(p.fates[static_cast<std::size_t>(spe::Fate::filtered)])));
+        say("error", fmt::format("nothing recorded: {} operation{} chosen, {} of them filtered out", grouped(p.chosen),
+                                 p.chosen == 1 ? " was" : "s were",
+                                 grouped(p.fates[static_cast<std::size_t>(spe::Fate::filtered)])));
     if (const std::uint64_t collided = p.fates[static_cast<std::size_t>(spe::Fate::collided)];
         collided != 0 && !common.quiet)
         say("note",
@@ -203,7 +203,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
         return static_cast<Status>(program_died);
     }
     if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
-    return decoded;
+    return p.records() == 0 ? nothing : decoded;
 }
 
 }  // namespace waymark::cli

@@ -97,8 +97,10 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         if (name == "records" || name == "report" || name == "sharing" || name == "branches" || name == "quality")
             return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
         if (name == "record")
-            return fmt::format("{} needs a folder for the capture and a program: {} -o DIR -- PROGRAM [ARGS…]", command,
-                               command);
+            return fmt::format(
+                "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
+                "--unit spe -o FILE",
+                command, command);
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
     }
@@ -106,6 +108,13 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         return what.find("At Most") != what.npos || what.find("at most") != what.npos
                    ? fmt::format("{} may be given once only", option)
                    : fmt::format("{} needs a value", option);
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+        // "Could not convert: --jobs = -1"
+        const std::size_t at = what.find("--"), equals = what.find(" = ");
+        if (at != what.npos && equals != what.npos && at < equals)
+            return fmt::format("{} takes a whole number, not '{}'", what.substr(at, equals - at),
+                               what.substr(equals + 3));
+    }
     return what;
 }
 

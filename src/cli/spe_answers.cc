@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <thread>
 
 #include "commands.h"
 #include "options.h"
@@ -150,7 +149,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
             const std::string name = names.function_text(names.find(mapping, pc).function);
             return std::find(functions.begin(), functions.end(), name) != functions.end();
         };
-    out.jobs_ = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+    out.jobs_ = workers(options.jobs);
     return out;
 }
 
@@ -239,6 +238,13 @@ Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used
     }
     // A file with parts missing was not read to its end, whatever the rest gave.
     if (cut || q.container_losses != 0) return unreadable;
+    std::uint64_t doubtful = 0;
+    for (const StreamQuality& s : q.streams) doubtful += s.damaged + s.no_pc;
+    if (capture_->bare && doubtful > q.records / 2) {
+        say("error", fmt::format("{}: {} of {} records are damaged or hold no PC: this is hardly a profiling buffer",
+                                 options.capture, grouped(std::min(doubtful, q.records)), grouped(q.records)));
+        return nothing;
+    }
     return options.strict && (q.anything_lost() || q.unfinished) ? nothing : decoded;
 }
 

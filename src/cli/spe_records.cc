@@ -9,10 +9,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "commands.h"
+#include "options.h"
 #include "output.h"
 #include "text_row.h"
 #include "waymark/analysis/attribution.h"
@@ -442,7 +442,7 @@ void print_all(Source& source, const analysis::SampleCapture& capture, const Rec
         first.header(text);
         out.write(text.view());
     }
-    const unsigned jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+    const unsigned jobs = workers(options.jobs);
     if (jobs == 1) {
         while (const auto piece = source.next()) {
             text.clear();
@@ -551,7 +551,7 @@ Status run_records(const RecordOptions& options) {
     const auto capture = analysis::open_samples(options.capture, static_cast<std::uint32_t>(midr));
     if (!capture) return fail(capture.error());
     for (const Error& error : capture->damage) say("warning", error.message);
-    auto out = Output::open(options.output);
+    auto out = Output::open(options.output, options.capture);
     if (!out) return fail(out.error());
     Sums sums;
     std::vector<StreamContext> streams;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -305,6 +306,14 @@ Profiler::~Profiler() = default;
 
 Result<std::unique_ptr<Profiler>> Profiler::create(ProfileOptions options) {
     WM_RETURN_IF_ERROR(check(options));
+    std::error_code none;
+    if (std::filesystem::is_regular_file(options.file, none) && std::filesystem::file_size(options.file, none) != 0) {
+        std::array<char, 8> head{};
+        std::ifstream(options.file, std::ios::binary).read(head.data(), head.size());
+        if (!capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
+            return Error{Errc::usage, fmt::format("{} is there and is no profile; name another file, or remove it",
+                                                  options.file.string())};
+    }
     const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0)
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", options.file.string(), std::strerror(errno))};

@@ -83,7 +83,8 @@ struct StreamTotals {
     std::uint64_t no_pc{};                      ///< records that are no samples
     std::uint64_t missing_bytes{};              ///< that headers promise beyond the end of the file
     std::uint64_t unread_bytes{};               ///< the file could not be read there
-    std::uint64_t first_ticks{}, last_ticks{};  ///< smallest and largest timestamp; both 0: none
+    std::uint64_t timed{};                      ///< records without defects that have a timestamp
+    std::uint64_t first_ticks{}, last_ticks{};  ///< of them, the smallest and the largest; both 0: none
 };
 
 struct SampleTotals {

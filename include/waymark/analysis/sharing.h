@@ -67,7 +67,7 @@ struct LineAccess {
     Accessor accessor;
     std::uint32_t offset{}, mapping{};
     std::uint64_t pc{};
-    bool store{};
+    bool store{};                      ///< or an atomic operation
     std::uint64_t samples{}, total{};  ///< latency in cycles
     std::uint64_t from_other{};        ///< data came from another core's cache, by event or data source
     friend auto operator<=>(const LineAccess&, const LineAccess&) = default;
