@@ -23,7 +23,7 @@ namespace {
 
 using namespace waymark;
 
-constexpr std::uint64_t waypoints = 1'000'000;
+constexpr std::uint64_t waypoints = 20'000'000;
 
 struct Stream {
     pft::Config config;
@@ -96,6 +96,26 @@ void decode(benchmark::State& state) {
         decoder.finish();
         ranges = sink.ranges;
         instructions = sink.instructions;
+    }
+    report(state, ranges, instructions, s.bytes.size());
+}
+
+/// How often each edge ran, nothing else.
+void count_edges(benchmark::State& state) {
+    const Stream& s = stream(static_cast<int>(state.range(0)));
+    std::uint64_t ranges = 0, instructions = 0;
+    for (auto _ : state) {
+        CountingSink sink;
+        flow::BlockTable blocks;
+        flow::CountWriter out(blocks, sink);
+        pft::Decoder decoder(s.config, s.program.memory, out);
+        decoder.feed(s.bytes);
+        decoder.finish();
+        ranges = instructions = 0;
+        for (std::size_t edge = 0; edge < 2 * blocks.blocks().size(); ++edge) {
+            ranges += out.counts()[edge];
+            instructions += out.counts()[edge] * blocks.blocks()[edge / 2].instructions;
+        }
     }
     report(state, ranges, instructions, s.bytes.size());
 }
@@ -188,6 +208,7 @@ void streams(benchmark::internal::Benchmark* b) {
 BENCHMARK(parse)->Apply(streams);
 BENCHMARK(decode<pft::ReferenceDecoder>)->Name("reference")->Apply(streams);
 BENCHMARK(decode<pft::Decoder>)->Name("fast")->Apply(streams);
+BENCHMARK(count_edges)->Name("counts")->Apply(streams);
 #ifdef WAYMARK_OPENCSD
 BENCHMARK(opencsd)->Name("OpenCSD")->Apply(streams);
 #endif

@@ -11,7 +11,13 @@ std::size_t BlockTable::Hash::operator()(const Block& b) const {
     return static_cast<std::size_t>(h ^ (h >> 29));
 }
 
+std::span<const Block> BlockTable::blocks() const {
+    const std::scoped_lock lock(mutex_);
+    return {current_.get(), size_};
+}
+
 std::uint32_t BlockTable::intern(const Block& block) {
+    const std::scoped_lock lock(mutex_);
     const auto [found, added] = ids_.try_emplace(block, static_cast<std::uint32_t>(size_));
     if (!added) return found->second;
     if (size_ == capacity_) {
@@ -26,10 +32,42 @@ std::uint32_t BlockTable::intern(const Block& block) {
 }
 
 void BatchWriter::flush() {
-    if (count_ == 0 && events_.empty()) return;
-    sink_.consume({table_.blocks(), base_, std::span(ranges_).first(count_), events_});
-    count_ = 0;
-    events_.clear();
+    Owned& b = *batch_;
+    if (b.count == 0 && b.events.empty()) return;
+    if (sink_ != nullptr) {
+        sink_->consume(b.batch(table_.blocks()));
+        b.count = 0;
+        b.events.clear();
+        return;
+    }
+    const Offset base = b.base;
+    kept_.push_back(std::move(batch_));
+    if (spare_.empty()) {
+        batch_.reset(new Owned);
+    } else {
+        batch_ = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    batch_->base = base;
+}
+
+void BatchWriter::range_in_next(std::uint32_t edge, Offset offset, std::uint32_t cycles) {
+    next(offset);
+    range(edge, offset, cycles);
+}
+
+std::vector<std::unique_ptr<BatchWriter::Owned>> BatchWriter::take() {
+    flush();
+    return std::exchange(kept_, {});
+}
+
+void BatchWriter::recycle(std::vector<std::unique_ptr<Owned>>&& batches) {
+    for (std::unique_ptr<Owned>& batch : batches) {
+        batch->count = 0;
+        batch->events.clear();
+        spare_.push_back(std::move(batch));
+    }
+    batches.clear();
 }
 
 }  // namespace waymark::flow
