@@ -36,7 +36,6 @@ inline const std::array<AtomByte, 256> atom_bytes = [] {
 
 /// What a decoder knows of its stream, beside the blocks of the program.
 struct MachineState {
-protected:
     CoreState state_;         // CurrentState, but for address and instruction set: those are position_'s
     CoreState last_context_;  // LastState, but for what stands in the next two
     Place last_;
@@ -102,13 +101,14 @@ public:
     }
     /// Whether all bytes up to `at` were read, the last of them an I-sync that gave this state: then what comes means
     /// what it means behind `begin_behind_isync`.
-    [[nodiscard]] bool is_behind_isync(Offset at, const CoreState& state) const {
-        return synced_ && have_address_ && isync_end_ == at && parser_.offset() == at && parser_.pending() == at &&
-               state_ == state;
+    [[nodiscard]] static bool is_behind_isync(const Snapshot& s, Offset at, const CoreState& state) {
+        const MachineState& m = s.machine;
+        return m.synced_ && m.have_address_ && m.isync_end_ == at && s.parser.at_packet(at) && m.state_ == state;
     }
+    /// The VMID, which an I-sync does not give.
+    [[nodiscard]] static std::optional<std::uint32_t> vmid(const Snapshot& s) { return s.machine.state_.vmid; }
+    [[nodiscard]] Offset offset() const { return parser_.offset(); }
     [[nodiscard]] Elements<Out>& elements() { return elements_; }
-    /// The VMID now, which an I-sync does not give.
-    [[nodiscard]] std::optional<std::uint32_t> vmid() const { return state_.vmid; }
 
     WM_INLINE void operator()(const Atom& p, Extent at) {
         ++packets_;

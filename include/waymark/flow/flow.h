@@ -151,6 +151,8 @@ public:
     [[nodiscard]] virtual Split split() const { return Split::none; }
     /// An empty sink to work beside this one. Only called when split() is not `none`.
     [[nodiscard]] virtual std::unique_ptr<Sink> fork() const { return {}; }
+    /// With per_chunk, called on a fork before anything else: the context that holds where its part begins.
+    virtual void begin_at(const Context&) {}
     /// Takes a fork's results in; with per_chunk, in trace order.
     virtual void join(Sink&) {}
 };

@@ -87,6 +87,9 @@ WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
 
 /// What a parser remembers between two calls.
 struct ParserProgress {
+    /// Everything up to `at` was read, and a packet begins there.
+    [[nodiscard]] bool at_packet(Offset at) const { return state_ == State::packets && carried_ == 0 && at_ == at; }
+
 protected:
     enum class State : std::uint8_t { searching, zeros, packets };
     static constexpr std::size_t carry_bytes = Packets::max_bytes;
