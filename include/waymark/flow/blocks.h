@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,11 +23,13 @@ public:
     [[nodiscard]] std::span<const Block> blocks() const;
 
 private:
-    struct Hash {
-        std::size_t operator()(const Block& b) const;
-    };
+    static constexpr std::uint32_t none = 0xffffffff;
+    void grow();
+    [[nodiscard]] std::size_t slot_of(std::uint64_t hash) const { return static_cast<std::size_t>(hash >> shift_); }
+
     mutable std::mutex mutex_;
-    std::unordered_map<Block, std::uint32_t, Hash> ids_;
+    std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(2048, none);  // open addressing, at most half full
+    unsigned shift_ = 64 - 11;
     std::shared_ptr<Block[]> current_;
     std::size_t size_ = 0, capacity_ = 0;
     std::vector<std::shared_ptr<Block[]>> outgrown_;  // spans handed out may still point there
