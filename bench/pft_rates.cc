@@ -416,6 +416,23 @@ template <class D>
     return true;
 }
 
+/// `--write STREAM FOLDER`: the trace as `trace.bin` and the code as `code-ADDRESS.bin`, for `waymark flow`.
+int write(char which, const std::filesystem::path& folder) {
+    const Stream& s = stream(which);
+    const auto put = [&](const std::string& name, Bytes bytes) {
+        std::FILE* file = std::fopen((folder / name).c_str(), "wb");
+        if (file == nullptr) return;
+        std::fwrite(bytes.data(), 1, bytes.size(), file);
+        std::fclose(file);
+    };
+    std::filesystem::create_directories(folder);
+    if (s.parts.empty()) return 2;
+    put("trace.bin", s.frames.empty() ? Bytes(s.parts.front().bytes) : Bytes(s.frames));
+    for (const auto& section : s.parts.front().sections)
+        put("code-" + std::to_string(section.address) + ".bin", section.bytes);
+    return 0;
+}
+
 template <class F>
 void for_each_decoder(F&& f) {
     f.template operator()<Told<pft::ReferenceDecoder>>("reference", false);
@@ -436,6 +453,7 @@ int main(int argc, char** argv) {
         for_each_decoder([&]<class D>(const char* name, bool) { done |= once<D>(name, argv[2]); });
         return done ? 0 : 2;
     }
+    if (argc == 4 && std::strcmp(argv[1], "--write") == 0) return write(*argv[2], argv[3]);
     for_each_decoder([]<class D>(const char* name, bool real_time) { add_rows<D>(name, real_time); });
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
