@@ -192,7 +192,7 @@ private:
         std::unique_ptr<flow::Sink> fork;
     };
 
-    static constexpr std::size_t most_pieces = 4;
+    static constexpr std::size_t most_pieces = 4, spare_batches = 64;
     Worker<Out>& home() { return *workers_.front(); }
     [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }
     [[nodiscard]] bool all_joined() const { return all_claimed_ && joined_ == claimed_; }
@@ -216,6 +216,20 @@ private:
         Batches batches = home().batches().take();
         deliver(batches, sink_);
         home().batches().recycle(std::move(batches));
+    }
+
+    /// For whichever worker decodes next. What it will hardly need is freed.
+    void give_back(Batches batches) {
+        for (auto& batch : batches)
+            if (spare_.size() < spare_batches * workers_.size()) spare_.push_back(std::move(batch));
+    }
+    Batches take_spare() {
+        Batches some;
+        while (!spare_.empty() && some.size() < spare_batches) {
+            some.push_back(std::move(spare_.back()));
+            spare_.pop_back();
+        }
+        return some;
     }
 
     void stand_by(Worker<Out>& worker) {
@@ -274,16 +288,17 @@ private:
         ++claimed_;
         claiming_ = false;
         if (s.put_off) return;
+        worker.batches().recycle(take_spare());
         lock.unlock();
         changed_.notify_all();
 
-        worker.batches().recycle(std::move(s.batches));
         if (s.assumes)
             worker.machine.begin_behind_isync(first_ + s.from, s.assumed);
         else
             worker.machine.resume(committed_state_);
         run(worker, s);
         lock.lock();
+        give_back(worker.batches().take_spare());
         s.stage = Stage::decoded;
     }
 
@@ -389,6 +404,7 @@ private:
         else if (s.fork)
             sink_.join(*std::exchange(s.fork, nullptr));
         lock.lock();
+        give_back(std::exchange(s.batches, {}));
         ++joined_;
         joining_ = false;
     }
@@ -414,6 +430,7 @@ private:
     bool claiming_ = false, committing_ = false, joining_ = false;
     std::uint64_t claimed_ = 0, committed_ = 0, joined_ = 0;  // pieces so far
     std::vector<Slot> slots_;
+    Batches spare_;
     typename Machine<Out>::Snapshot committed_state_;
     std::optional<std::uint32_t> vmid_;
     std::uint64_t packets_ = 0, repeated_ = 0;

@@ -241,10 +241,13 @@ public:
     ParallelConsumer(const StreamInfo& stream, flow::Sink& sink, unsigned jobs)
         : memory_(stream.source.memory),
           sink_(sink),
-          decoder_(stream.source.config, *memory_, blocks_, sink,
-                   {.workers = jobs,
-                    .ranges = sink.counts_suffice() ? pft::ParallelDecoder::Ranges::counted
-                                                    : pft::ParallelDecoder::Ranges::told}) {}
+          decoder_(
+              stream.source.config, *memory_, blocks_, sink,
+              {.workers = jobs,
+               .ranges =
+                   sink.counts_suffice() ? pft::ParallelDecoder::Ranges::counted : pft::ParallelDecoder::Ranges::told,
+               // Some ten thousand rows of text are in memory for each piece.
+               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14}) {}
     void feed(Bytes bytes) override { decoder_.feed(bytes); }
     void reset() override { decoder_.reset(); }
     void finish() override {

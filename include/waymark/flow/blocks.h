@@ -124,6 +124,8 @@ public:
 
     /// The batches kept, for a writer that keeps them; they are no longer the writer's.
     [[nodiscard]] std::vector<std::unique_ptr<Owned>> take();
+    /// Those given back that were not used again.
+    [[nodiscard]] std::vector<std::unique_ptr<Owned>> take_spare() { return std::exchange(spare_, {}); }
     /// Gives batches back, so that their memory is used again.
     void recycle(std::vector<std::unique_ptr<Owned>>&& batches);
 

@@ -39,7 +39,7 @@ public:
     struct Options {
         unsigned workers = 1;  ///< threads that decode, the caller's among them
         Ranges ranges = Ranges::told;
-        std::size_t piece_bytes = std::size_t{1} << 15;  ///< about so much is decoded in one go
+        std::size_t piece_bytes = std::size_t{1} << 14;  ///< about so much is decoded in one go
     };
 
     /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
