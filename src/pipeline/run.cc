@@ -252,7 +252,7 @@ public:
     void reset() override { decoder_.reset(); }
     void finish() override {
         decoder_.finish();
-        if (sink_.counts_suffice()) sink_.count({blocks_.blocks(), decoder_.counts(), decoder_.cycles()});
+        if (sink_.counts_suffice()) sink_.take_counts({blocks_.blocks(), decoder_.counts(), decoder_.cycles()});
     }
     void flush() override { decoder_.flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }

@@ -154,10 +154,10 @@ public:
     virtual ~Sink() = default;
     /// Batches come in trace order.
     virtual void consume(const Batch& batch) = 0;
-    /// True: batches need hold no ranges, `count` comes instead, which is quicker. For coverage and profiles.
+    /// True: batches need hold no ranges, `take_counts` comes instead, which is quicker. For coverage and profiles.
     [[nodiscard]] virtual bool counts_suffice() const { return false; }
     /// Once, at the end of a stream; only if they suffice.
-    virtual void count(const EdgeCounts&) {}
+    virtual void take_counts(const EdgeCounts&) {}
     /// A listing may be formatted per chunk, counts may be summed per worker; `none` is always right.
     [[nodiscard]] virtual Split split() const { return Split::none; }
     /// An empty sink to work beside this one. Only called when split() is not `none`.
