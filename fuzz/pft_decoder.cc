@@ -11,6 +11,7 @@
 #include "waymark/flow/summary.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/decoder.h"
+#include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/reference_decoder.h"
 
 namespace {
@@ -84,6 +85,16 @@ std::vector<std::uint64_t> decode(Bytes bytes, std::size_t piece, const pft::Con
     return std::move(sink.numbers);
 }
 
+std::vector<std::uint64_t> decode_parallel(Bytes bytes, std::size_t piece, const pft::Config& config,
+                                           const isa::CodeReader& code) {
+    Flat sink;
+    flow::BlockTable table;
+    pft::ParallelDecoder decoder(config, code, table, sink, {.workers = 2, .piece_bytes = piece});
+    decoder.feed(bytes);
+    decoder.finish();
+    return std::move(sink.numbers);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -97,5 +108,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto expected = decode<pft::ReferenceDecoder>(bytes, bytes.size() + 1, config, code);
     if (decode<pft::Decoder>(bytes, bytes.size() + 1, config, code) != expected) std::abort();
     if (decode<pft::Decoder>(bytes, piece, config, code) != expected) std::abort();
+    if (bytes.size() >= 2 * piece && decode_parallel(bytes, piece, config, code) != expected) std::abort();
     return 0;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "calls.h"
 #include "commands.h"
@@ -18,6 +19,7 @@ struct FlowOptions {
     InputOptions input;
     std::string format = "text";
     bool strict = false, disassemble = false, reference = false;
+    unsigned jobs = 0;  // 0: all cores
 };
 
 /// Passes batches on to a listing, if there is one; counts them, and keeps the first of each kind of trouble.
@@ -29,8 +31,8 @@ public:
         std::string sentence;  ///< where it needs one
     };
 
-    Tee(const pipeline::StreamInfo& stream, std::unique_ptr<flow::Sink> next)
-        : offsets_(stream.offsets), next_(std::move(next)) {}
+    Tee(const pipeline::OffsetMap& offsets, std::unique_ptr<flow::Sink> next)
+        : offsets_(offsets), next_(std::move(next)) {}
     void consume(const flow::Batch& batch) override {
         summary_.consume(batch);
         for (const flow::Event& event : batch.events) {
@@ -39,6 +41,26 @@ public:
         }
         if (!batch.ranges.empty()) last_ = batch.ranges.back().block();
         if (next_) next_->consume(batch);
+    }
+    // Where the listing can be split, so can the rest, but for the hash of all ranges: a listing does not show it.
+    [[nodiscard]] flow::Split split() const override { return next_ ? next_->split() : flow::Split::none; }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override {
+        return std::make_unique<Tee>(offsets_, next_->fork());
+    }
+    void begin_at(const flow::Context& context) override { next_->begin_at(context); }
+    void join(flow::Sink& sink) override {
+        Tee& fork = static_cast<Tee&>(sink);
+        const auto take = [](std::optional<First>& mine, std::optional<First>& other) {
+            if (!mine) mine = std::move(other);
+        };
+        take(contradiction, fork.contradiction);
+        take(no_memory, fork.no_memory);
+        take(long_walk, fork.long_walk);
+        for (unsigned i = 0; i < gap_reasons; ++i) take(gaps[i], fork.gaps[i]);
+        long_walks += fork.long_walks;
+        if (fork.last_) last_ = fork.last_;
+        summary_.add(fork.totals());
+        next_->join(*fork.next_);
     }
     [[nodiscard]] const flow::Totals& totals() const { return summary_.totals(); }
 
@@ -300,9 +322,10 @@ private:
                 next = tree->sink();
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
-            tee = std::make_unique<Tee>(stream, std::move(next));
+            tee = std::make_unique<Tee>(stream.offsets, std::move(next));
             return pipeline::flow_consumer(
-                stream, *tee, options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast);
+                stream, *tee, options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast,
+                options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency()));
         };
         ProgressLine progress;
         const pipeline::Report report = pipeline::run(
@@ -369,6 +392,10 @@ Run add_flow(CLI::App& app) {
         ->check(one_of({"text", "tsv", "json", "summary", "calls"}))
         ->capture_default_str();
     command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
+    command.add_option("--jobs", options->jobs, "Decode with so many threads; 0: as many as there are cores")
+        ->type_name("N")
+        ->check(CLI::Range(0U, 256U))
+        ->capture_default_str();
     command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");
     command.add_flag("--reference-decoder", options->reference,
                      "Decode with the step-by-step reference decoder (slower, same result)");

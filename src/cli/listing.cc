@@ -1,5 +1,11 @@
 #include "listing.h"
 
+#include <fmt/compile.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 
@@ -122,7 +128,7 @@ class Listing : public flow::Sink {
 public:
     Listing(ListingContext& context, const pipeline::StreamInfo& stream) : context_(context), stream_(stream) {}
 
-    void consume(const flow::Batch& batch) final {
+    void consume(const flow::Batch& batch) override {
         begin();
         flow::in_order(
             batch,
@@ -197,26 +203,114 @@ private:
     Disassembler disassembler_;
 };
 
+/// Rows of a block, all but what differs from one execution to the next; made once per block and outcome.
+struct TsvRow {
+    std::string head, tail;  // empty head: not yet made
+};
+
 class TsvListing final : public Listing {
 public:
     TsvListing(ListingContext& context, const pipeline::StreamInfo& stream)
-        : Listing(context, stream), source_(stream.source.id_text()) {}
+        : Listing(context, stream), source_(stream.source.id_text()), shared_(std::make_shared<Shared>()) {}
+
+    void consume(const flow::Batch& batch) override {
+        if (rows_.empty()) rows_ = shared_->borrow();
+        flow::in_order(
+            batch,
+            [&](const flow::Block& block, const flow::Range& range) {
+                show(row(block, range), range, stream_.offsets.capture(batch.base + range.offset).value);
+            },
+            [&](const flow::Event& event) {
+                if (const auto* now = std::get_if<flow::Context>(&event.what)) enter(*now);
+                show(describe(event.what, stream_.offsets), stream_.offsets.capture(event.offset).value);
+            });
+        if (fork_) return;
+        context_.out.write({text_.data(), text_.size()});
+        text_.clear();
+    }
+
+    [[nodiscard]] flow::Split split() const override { return flow::Split::per_chunk; }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override {
+        auto fork = std::make_unique<TsvListing>(context_, stream_);
+        fork->shared_ = shared_;
+        fork->fork_ = true;
+        return fork;
+    }
+    void begin_at(const flow::Context& context) override { enter(context); }
+    void join(flow::Sink& sink) override {
+        auto& fork = static_cast<TsvListing&>(sink);
+        context_.out.write({fork.text_.data(), fork.text_.size()});
+        if (fork.now_) enter(*fork.now_);
+        if (!fork.rows_.empty()) shared_->give_back(std::move(fork.rows_));
+    }
 
 private:
-    void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
-        context_.out.print("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t\t{:#x}\t{}\t{}\t{}\n", source_,
-                           b.start, b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
-                           branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
-                           (b.flags & flow::Block::conditional) != 0 ? 1 : 0,
-                           range.cycles == flow::no_cycles ? "" : std::to_string(range.cycles), offset, context_now(),
-                           symbol(b.start), stream_.buffer.name);
+    using Rows = std::vector<TsvRow>;  // by edge
+    /// What forks hand on to one another.
+    class Shared {
+    public:
+        Rows borrow() {
+            const std::scoped_lock lock(mutex_);
+            if (rows_.empty()) return Rows(2);
+            Rows rows = std::move(rows_.back());
+            rows_.pop_back();
+            return rows;
+        }
+        void give_back(Rows rows) {
+            const std::scoped_lock lock(mutex_);
+            rows_.push_back(std::move(rows));
+        }
+
+    private:
+        std::mutex mutex_;
+        std::vector<Rows> rows_;
+    };
+
+    void enter(const flow::Context& context) {
+        now_ = context;
+        context_column_ = '\t' + context_text(context);
     }
+
+    const TsvRow& row(const flow::Block& b, const flow::Range& range) {
+        if (range.edge >= rows_.size()) rows_.resize(std::max<std::size_t>(range.edge + 1, 2 * rows_.size()));
+        TsvRow& row = rows_[range.edge];
+        if (row.head.empty()) [[unlikely]] {
+            row.head = fmt::format("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t", source_, b.start,
+                                   b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
+                                   branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
+                                   (b.flags & flow::Block::conditional) != 0 ? 1 : 0);
+            row.tail = fmt::format("\t{}\t{}\n", symbol(b.start), stream_.buffer.name);
+        }
+        return row;
+    }
+    void show(const TsvRow& row, const flow::Range& range, std::uint64_t offset) {
+        append(row.head);
+        if (range.cycles != flow::no_cycles) fmt::format_to(std::back_inserter(text_), FMT_COMPILE("{}"), range.cycles);
+        append("\t\t");
+        append_hex(offset);
+        append(context_column_);
+        append(row.tail);
+    }
+    void append_hex(std::uint64_t value) {
+        std::array<char, 18> digits{'0', 'x'};
+        const auto end = std::to_chars(digits.data() + 2, digits.data() + digits.size(), value, 16).ptr;
+        append({digits.data(), static_cast<std::size_t>(end - digits.data())});
+    }
+    void append(std::string_view text) { text_.append(text.data(), text.data() + text.size()); }
+
+    void show(const flow::Block&, const flow::Range&, std::uint64_t) override {}
     void show(const EventText& e, std::uint64_t offset) override {
-        context_.out.print("{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}\t{}\t\t{}\n", source_, e.element, e.start,
-                           e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset, context_now(),
-                           stream_.buffer.name);
+        fmt::format_to(std::back_inserter(text_), "{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}{}\t\t{}\n", source_,
+                       e.element, e.start, e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail,
+                       offset, context_column_, stream_.buffer.name);
     }
+
     const std::string source_;
+    std::shared_ptr<Shared> shared_;
+    bool fork_ = false;
+    Rows rows_;
+    std::string context_column_ = "\t";
+    fmt::memory_buffer text_;
 };
 
 class JsonListing final : public Listing {

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "waymark/flow/blocks.h"
 #include "waymark/isa/decode_instr.h"
@@ -25,6 +26,7 @@ struct CoreState {
     [[nodiscard]] isa::Space space() const { return {ns, hyp, context_id, vmid}; }
     [[nodiscard]] flow::Context context() const { return {ns, hyp, context_id, vmid}; }
     [[nodiscard]] Place place() const { return {address, isa}; }
+    friend bool operator==(const CoreState&, const CoreState&) = default;
 };
 
 /// AArch32 addresses wrap.
@@ -62,10 +64,11 @@ struct CoreState {
     return to;
 }
 
-/// Puts events into the output, each in its place.
+/// Puts events into the output, each in its place. `Out` is flow::BatchWriter or flow::CountWriter.
+template <class Out>
 class Elements {
 public:
-    Elements(const Config& config, flow::BatchWriter& out) : config_(config), out_(out) {}
+    Elements(const Config& config, Out& out) : config_(config), out_(out) {}
 
     /// A packet's cycle count as elements carry it. The largest of all means "none" there, and so is told as one less.
     [[nodiscard]] std::uint32_t cycles(std::uint32_t count) const {
@@ -96,6 +99,8 @@ public:
 
     void timestamp(Offset at, const Timestamp& p) {
         timestamps_.update(p.value, config_);
+        if (timestamps_.known()) begun_inside_ = false;
+        if (begun_inside_) early_.push_back(p.value);
         event(at,
               flow::Timestamp{timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)});
     }
@@ -116,13 +121,38 @@ public:
     void forget() {
         told_.reset();
         timestamps_.forget();
+        begun_inside_ = false;
     }
+
+    /// What elements are told against.
+    struct State {
+        TimestampState timestamps;
+        std::optional<flow::Context> told;
+    };
+    [[nodiscard]] State state() const { return {timestamps_, told_}; }
+    void resume(const State& state) {
+        timestamps_ = state.timestamps;
+        told_ = state.told;
+        begun_inside_ = false;
+        early_.clear();
+    }
+    /// Begins somewhere inside a stream, where this was the last context told, and the last timestamp is not known:
+    /// `early` keeps the values that were told without it.
+    void begin_inside(const flow::Context& told) {
+        resume({{}, told});
+        begun_inside_ = true;
+    }
+    /// The last timestamp still depends on what came before.
+    [[nodiscard]] bool begun_inside() const { return begun_inside_; }
+    [[nodiscard]] const std::vector<TimestampValue>& early() const { return early_; }
 
 private:
     const Config& config_;
-    flow::BatchWriter& out_;
+    Out& out_;
     TimestampState timestamps_;
     std::optional<flow::Context> told_;
+    bool begun_inside_ = false;
+    std::vector<TimestampValue> early_;
 };
 
 /// The section 4.5 stack: deeper than any macrocell's, the oldest entry is discarded.

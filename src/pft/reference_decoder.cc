@@ -315,7 +315,7 @@ private:
     const Config config_;
     const isa::CodeReader& code_;
     flow::BatchWriter& out_;
-    Elements elements_;
+    Elements<flow::BatchWriter> elements_;
     Parser<Machine> parser_;
 
     CoreState last_state_, current_state_;

@@ -6,13 +6,14 @@
 #include "waymark/coresight/bypass.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/pft/decoder.h"
+#include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/reference_decoder.h"
 
 namespace waymark::pipeline {
 
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t piece_bytes = std::size_t{1} << 22;
 constexpr std::size_t most_gaps = 100;
 
 /// One source's stream while its buffer is read.
@@ -214,8 +215,15 @@ class FlowConsumer final : public Consumer {
 public:
     FlowConsumer(const StreamInfo& stream, flow::Sink& sink)
         : memory_(stream.source.memory), out_(blocks_, sink), decoder_(stream.source.config, *memory_, out_) {}
-    void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset() override { decoder_.reset(); }
+    // Delivers at once, as ParallelConsumer does: several sources then tell in one order with any number of threads.
+    void feed(Bytes bytes) override {
+        decoder_.feed(bytes);
+        out_.flush();
+    }
+    void reset() override {
+        decoder_.reset();
+        out_.flush();
+    }
     void finish() override { decoder_.finish(); }
     void flush() override { out_.flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
@@ -228,6 +236,35 @@ private:
     Decoder decoder_;
 };
 
+class ParallelConsumer final : public Consumer {
+public:
+    ParallelConsumer(const StreamInfo& stream, flow::Sink& sink, unsigned jobs)
+        : memory_(stream.source.memory),
+          sink_(sink),
+          decoder_(
+              stream.source.config, *memory_, blocks_, sink,
+              {.workers = jobs,
+               .ranges =
+                   sink.counts_suffice() ? pft::ParallelDecoder::Ranges::counted : pft::ParallelDecoder::Ranges::told,
+               // Some ten thousand rows of text are in memory for each piece.
+               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14}) {}
+    void feed(Bytes bytes) override { decoder_.feed(bytes); }
+    void reset() override { decoder_.reset(); }
+    void finish() override {
+        decoder_.finish();
+        if (sink_.counts_suffice()) sink_.take_counts({blocks_.blocks(), decoder_.counts(), decoder_.cycles()});
+    }
+    void flush() override { decoder_.flush(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
+    [[nodiscard]] std::uint64_t packets() const { return decoder_.packets(); }
+
+private:
+    std::shared_ptr<const image::MemoryMap> memory_;
+    flow::Sink& sink_;
+    flow::BlockTable blocks_;
+    pft::ParallelDecoder decoder_;
+};
+
 }  // namespace
 
 Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
@@ -235,13 +272,16 @@ Report run(const Session& session, std::span<const Source* const> selected, cons
     return Runner(session, selected, make, progress).run();
 }
 
-std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind) {
+std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, unsigned jobs) {
+    if (kind == DecoderKind::fast && (jobs > 1 || sink.counts_suffice()))
+        return std::make_unique<ParallelConsumer>(stream, sink, std::max(1U, jobs));
     if (kind == DecoderKind::reference) return std::make_unique<FlowConsumer<pft::ReferenceDecoder>>(stream, sink);
     return std::make_unique<FlowConsumer<pft::Decoder>>(stream, sink);
 }
 
 std::uint64_t packets(const Consumer& consumer) {
     if (const auto* fast = dynamic_cast<const FlowConsumer<pft::Decoder>*>(&consumer)) return fast->packets();
+    if (const auto* parallel = dynamic_cast<const ParallelConsumer*>(&consumer)) return parallel->packets();
     if (const auto* reference = dynamic_cast<const FlowConsumer<pft::ReferenceDecoder>*>(&consumer))
         return reference->packets();
     return 0;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pft/support.h"
@@ -16,6 +19,7 @@
 #include "support/synthetic.h"
 #include "support/trace_writer.h"
 #include "waymark/pft/decoder.h"
+#include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/reference_decoder.h"
 
 namespace waymark::pft {
@@ -127,6 +131,22 @@ std::vector<Element> decode(const Config& config, const isa::CodeReader& code, B
     return sink.take();
 }
 
+/// The fast decoder with so many workers and small pieces; `counted` gives the events only, and checks the counts.
+std::vector<Element> decode_parallel(const Config& config, const isa::CodeReader& code, Bytes bytes, unsigned workers,
+                                     std::size_t piece, const std::vector<std::size_t>& cuts = {}) {
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    ParallelDecoder decoder(config, code, table, sink, {.workers = workers, .piece_bytes = piece});
+    std::size_t from = 0;
+    for (const std::size_t cut : cuts) {
+        decoder.feed(bytes.subspan(from, cut - from));
+        from = cut;
+    }
+    decoder.feed(bytes.subspan(from));
+    decoder.finish();
+    return sink.take();
+}
+
 std::string describe(const Case& c) {
     return "seed " + std::to_string(c.seed) + (c.config.cycle_accurate ? " CA" : "") +
            (c.config.return_stack ? " return-stack" : "") + (c.config.branch_broadcast ? " broadcast" : "") +
@@ -167,13 +187,71 @@ TEST(GroundTruth, BothDecodersGiveWhatRan) {
                 static_cast<unsigned long long>(elements));
 }
 
-/// Decodes with both, which must agree in every element.
+/// Counted as executions of blocks by address and outcome, and all that is no range in its order.
+using Tally = std::pair<std::map<std::array<std::uint64_t, 5>, std::uint64_t>, std::vector<Element>>;
+Tally tally(const std::vector<Element>& elements) {
+    Tally t;
+    for (const Element& e : elements) {
+        if (e.kind != Kind::range)
+            t.second.push_back(e);
+        else
+            ++t.first[{e.block.start, e.block.bytes, e.block.section, static_cast<std::uint64_t>(e.block.isa),
+                       e.taken}];
+    }
+    return t;
+}
+Tally tally_counts(const Config& config, const isa::CodeReader& code, Bytes bytes, unsigned workers,
+                   std::size_t piece) {
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    ParallelDecoder decoder(config, code, table, sink,
+                            {.workers = workers, .ranges = ParallelDecoder::Ranges::counted, .piece_bytes = piece});
+    decoder.feed(bytes);
+    decoder.finish();
+    Tally t{{}, sink.take()};
+    const std::vector<std::uint64_t> counts = decoder.counts();
+    for (std::size_t edge = 0; edge < counts.size(); ++edge)
+        if (counts[edge] != 0) {
+            const flow::Block& b = table.blocks()[edge / 2];
+            t.first[{b.start, b.bytes, b.section, static_cast<std::uint64_t>(b.isa), edge & 1}] += counts[edge];
+        }
+    return t;
+}
+
+/// Decodes with all, which must agree in every element.
 std::vector<Element> decode_both(const Config& config, const isa::CodeReader& code, Bytes bytes,
                                  const std::vector<std::size_t>& cuts = {}) {
     std::vector<Element> reference = decode<ReferenceDecoder>(config, code, bytes);
     const std::vector<Element> fast = decode<Decoder>(config, code, bytes, cuts);
     EXPECT_EQ(difference(fast, reference, "fast", "reference"), "");
+    const std::vector<Element> parallel = decode_parallel(config, code, bytes, 2, 100);
+    EXPECT_EQ(difference(parallel, reference, "parallel", "reference"), "");
     return reference;
+}
+
+TEST(GroundTruth, AnyNumberOfWorkersGivesTheSame) {
+    for (const std::uint64_t seed : seeds(6001, 60)) {
+        const Case c = make_case(seed, {.steps = 3000, .most_sync_bytes = 300});
+        SCOPED_TRACE(describe(c));
+        synthetic::Random random(seed);
+        const Damage d = damage(c.bytes, random);
+        for (const Bytes bytes : {Bytes(c.bytes), Bytes(d.bytes)}) {
+            const std::vector<Element> one = decode<Decoder>(c.config, c.program.memory, bytes);
+            const Tally counts = tally(one);
+            for (const unsigned workers : {1U, 2U, 3U, 7U}) {
+                SCOPED_TRACE(std::to_string(workers) + " workers");
+                const std::size_t piece = 1 + random.below(1000);
+                ASSERT_EQ(difference(decode_parallel(c.config, c.program.memory, bytes, workers, piece), one), "");
+                ASSERT_EQ(difference(decode_parallel(c.config, c.program.memory, bytes, workers, piece / 10,
+                                                     random_cuts(random, bytes.size())),
+                                     one),
+                          "");
+                const Tally counted = tally_counts(c.config, c.program.memory, bytes, workers, piece);
+                ASSERT_EQ(difference(counted.second, counts.second), "");
+                ASSERT_EQ(counted.first, counts.first);
+            }
+        }
+    }
 }
 
 TEST(GroundTruth, HoldsForAnyCutOfTheInput) {

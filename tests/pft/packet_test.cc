@@ -2,6 +2,8 @@
 /// descriptions, which round trips cannot check.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
 #include <set>
 
 #include "pft/support.h"
@@ -219,6 +221,43 @@ TEST(Text, RefusesWhatIsNoPacket) {
                               "BRANCH-ADDRESS target=1/1+info C=0 AltISA=0 exception[3:0]=0 NS=0",
                               "WAYPOINT-UPDATE target=1/4+info AltISA=0", "WAYPOINT-UPDATE target=0x8000/5/Jazelle"})
         EXPECT_FALSE(from_text(wrong, plain).has_value()) << wrong;
+}
+
+/// Fields that the decoder reads without a branch per byte, against the same read byte by byte.
+TEST(Codec, ReadsAtOnceWhatItReadsByteByByte) {
+    std::mt19937_64 random(1);
+    unsigned targets = 0, atoms = 0;
+    for (unsigned i = 0; i < 300000; ++i) {
+        std::array<std::uint8_t, 8> bytes{};
+        for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+
+        bytes[0] |= 1U;
+        Cursor target_cursor(bytes);
+        Target target, target_at_once;
+        TargetField{.information_from_two_bytes = true, .jazelle = true}.read(target_cursor, target);
+        const bool plain_target = target_cursor.step() == Step::ok && target.bytes < 5 && !target.information;
+        const unsigned target_bytes = TargetField::read_at_once(bytes.data(), target_at_once);
+        ASSERT_EQ(target_bytes != 0, plain_target);
+        if (plain_target) {
+            ASSERT_EQ(target_bytes, target_cursor.consumed());
+            ASSERT_EQ(target_at_once, target);
+            ++targets;
+        }
+
+        bytes[0] = static_cast<std::uint8_t>((bytes[0] & 0x7eU) | 0x80U);
+        Cursor atom_cursor(bytes);
+        CycleAtom atom, atom_at_once;
+        CycleAtomField::read(atom_cursor, atom);
+        const unsigned atom_bytes = CycleAtomField::read_at_once(bytes.data(), atom_at_once);
+        ASSERT_EQ(atom_bytes != 0, atom_cursor.step() == Step::ok);
+        if (atom_bytes != 0) {
+            ASSERT_EQ(atom_bytes, atom_cursor.consumed());
+            ASSERT_EQ(atom_at_once, atom);
+            ++atoms;
+        }
+    }
+    EXPECT_GT(targets, 100000U);
+    EXPECT_GT(atoms, 100000U);
 }
 
 }  // namespace

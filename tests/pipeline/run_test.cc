@@ -62,13 +62,13 @@ protected:
         Report report;
         std::vector<flow::Totals> totals;
     };
-    static Outcome decode(const Session& session) {
+    static Outcome decode(const Session& session, unsigned jobs = 1) {
         const auto selected = session.select({});
         std::vector<std::unique_ptr<flow::Summary>> sinks;
         Outcome out;
         out.report = run(session, *selected, [&](const StreamInfo& stream) {
             sinks.push_back(std::make_unique<flow::Summary>());
-            return flow_consumer(stream, *sinks.back(), DecoderKind::fast);
+            return flow_consumer(stream, *sinks.back(), DecoderKind::fast, jobs);
         });
         for (const auto& sink : sinks) out.totals.push_back(sink->totals());
         return out;
@@ -93,7 +93,7 @@ TEST_F(RunTest, BareBytesWithEndMark) {
 }
 
 TEST_F(RunTest, FramesOfTwoSourcesLargerThanAPiece) {
-    const std::vector<std::uint8_t> a = trace(1'200'000), b = trace(300'000);
+    const std::vector<std::uint8_t> a = trace(3'600'000), b = trace(900'000);
     std::vector<std::uint8_t> frames;
     coresight::Formatter formatter(frames);
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -104,14 +104,51 @@ TEST_F(RunTest, FramesOfTwoSourcesLargerThanAPiece) {
     const auto session =
         make_session(capture(write("t.bin", frames), capture::Buffer::Format::coresight, {0x10, 0x11}), {});
     ASSERT_TRUE(session.has_value());
-    const Outcome got = decode(*session);
-    ASSERT_EQ(got.totals.size(), 2U);
-    EXPECT_EQ(got.totals[0].ranges, 6'000'000U);
-    EXPECT_EQ(got.totals[1].ranges, 1'500'000U);
-    EXPECT_EQ(got.report.streams[0].bytes, a.size());
-    EXPECT_EQ(got.report.streams[1].bytes, b.size());
-    EXPECT_FALSE(got.totals[0].has_gaps() || got.totals[1].has_gaps());
-    EXPECT_EQ(got.report.buffers[0].frames.accounted(), frames.size());
+    for (const unsigned jobs : {1U, 2U, 3U, 7U}) {
+        SCOPED_TRACE(std::to_string(jobs) + " jobs");
+        const Outcome got = decode(*session, jobs);
+        ASSERT_EQ(got.totals.size(), 2U);
+        EXPECT_EQ(got.totals[0].ranges, 18'000'000U);
+        EXPECT_EQ(got.totals[1].ranges, 4'500'000U);
+        EXPECT_EQ(got.report.streams[0].bytes, a.size());
+        EXPECT_EQ(got.report.streams[1].bytes, b.size());
+        EXPECT_FALSE(got.totals[0].has_gaps() || got.totals[1].has_gaps());
+        EXPECT_EQ(got.report.buffers[0].frames.accounted(), frames.size());
+        // 3 600 000 atom packets, and an A-sync and an I-sync before each thousand.
+        EXPECT_EQ(packets(*got.report.streams[0].consumer), 3'607'200U);
+    }
+}
+
+/// Asks for counts alone.
+class Edges final : public flow::Sink {
+public:
+    void consume(const flow::Batch& batch) override {
+        EXPECT_TRUE(batch.ranges.empty());
+        events += batch.events.size();
+    }
+    [[nodiscard]] bool counts_suffice() const override { return true; }
+    void take_counts(const flow::EdgeCounts& counts) override {
+        ASSERT_FALSE(counts.blocks.empty());
+        EXPECT_EQ(counts.blocks[0].start, 0x8000U);
+        not_taken = counts.times[0];
+        taken = counts.times[1];
+    }
+    std::uint64_t taken = 0, not_taken = 0, events = 0;
+};
+
+TEST_F(RunTest, CountsInsteadOfRanges) {
+    const auto session =
+        make_session(capture(write("t.bin", trace(100'000)), capture::Buffer::Format::source_data, {0x10}), {});
+    ASSERT_TRUE(session.has_value());
+    const auto selected = session->select({});
+    for (const unsigned jobs : {1U, 2U, 3U, 7U}) {
+        Edges sink;
+        (void)run(*session, *selected,
+                  [&](const StreamInfo& stream) { return flow_consumer(stream, sink, DecoderKind::fast, jobs); });
+        EXPECT_EQ(sink.taken, 500'000U);
+        EXPECT_EQ(sink.not_taken, 0U);
+        EXPECT_EQ(sink.events, 2U);  // trace on, context
+    }
 }
 
 /// Remembers where each gap began, in the buffer.
@@ -132,7 +169,7 @@ private:
 TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     std::vector<std::uint8_t> bytes = trace(1000);
     const std::size_t bad = bytes.size();
-    bytes.insert(bytes.end(), 3 << 20, 0x02);
+    bytes.insert(bytes.end(), 10 << 20, 0x02);
     const std::vector<std::uint8_t> more = trace(1000);
     bytes.insert(bytes.end(), more.begin(), more.end());
     std::vector<std::uint8_t> frames;
@@ -141,13 +178,18 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     formatter.flush();
     const auto session = make_session(capture(write("t.bin", frames), capture::Buffer::Format::coresight, {0x10}), {});
     ASSERT_TRUE(session.has_value());
-    std::unique_ptr<GapPlaces> sink;
     const auto selected = session->select({});
-    const Report report = run(*session, *selected, [&](const StreamInfo& stream) {
-        sink = std::make_unique<GapPlaces>(stream.offsets);
-        return flow_consumer(stream, *sink, DecoderKind::fast);
-    });
-    ASSERT_EQ(sink->places.size(), 1U);
+    const auto places = [&](unsigned jobs) {
+        std::unique_ptr<GapPlaces> sink;
+        const Report report = run(*session, *selected, [&](const StreamInfo& stream) {
+            sink = std::make_unique<GapPlaces>(stream.offsets);
+            return flow_consumer(stream, *sink, DecoderKind::fast, jobs);
+        });
+        return sink->places;
+    };
+    const std::vector<std::uint64_t> found = places(1);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(places(2), found);
     // Of which frame byte the bad byte is can be told by taking the frames apart once more.
     struct Find {
         std::size_t want, seen = 0;
@@ -163,7 +205,7 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     coresight::Deformatter deformatter;
     deformatter.feed(frames, find);
     deformatter.finish(find);
-    EXPECT_EQ(sink->places[0], find.place);
+    EXPECT_EQ(found[0], find.place);
 }
 
 TEST_F(RunTest, AMissingBufferIsReported) {

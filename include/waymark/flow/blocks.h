@@ -4,8 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "waymark/flow/flow.h"
@@ -13,19 +14,22 @@
 namespace waymark::flow {
 
 /// All distinct blocks of a run; ids are indices, given at first sight. Ids depend on the order in which code was met:
-/// never print them or sort by them. Not safe for several threads.
+/// never print them or sort by them. Safe for several threads.
 class BlockTable {
 public:
     /// The id of this block; the same block always has the same id.
     std::uint32_t intern(const Block& block);
     /// Stays valid, and stays as it was, while the table grows.
-    [[nodiscard]] std::span<const Block> blocks() const { return {current_.get(), size_}; }
+    [[nodiscard]] std::span<const Block> blocks() const;
 
 private:
-    struct Hash {
-        std::size_t operator()(const Block& b) const;
-    };
-    std::unordered_map<Block, std::uint32_t, Hash> ids_;
+    static constexpr std::uint32_t none = 0xffffffff;
+    void grow();
+    [[nodiscard]] std::size_t slot_of(std::uint64_t hash) const { return static_cast<std::size_t>(hash >> shift_); }
+
+    mutable std::mutex mutex_;
+    std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(2048, none);  // open addressing, at most half full
+    unsigned shift_ = 64 - 11;
     std::shared_ptr<Block[]> current_;
     std::size_t size_ = 0, capacity_ = 0;
     std::vector<std::shared_ptr<Block[]>> outgrown_;  // spans handed out may still point there
@@ -35,37 +39,169 @@ private:
 class BatchWriter {
 public:
     static constexpr std::size_t batch_ranges = 1024;
+    /// Ranges that `Run::put` may write at once.
+    static constexpr std::size_t most_at_once = 8;
 
-    BatchWriter(BlockTable& table, Sink& sink) : table_(table), sink_(sink) {}
+    /// Elements that belong together and own their memory.
+    struct Owned {
+        Offset base{};
+        std::size_t count = 0;
+        std::vector<Event> events;
+        std::array<Range, batch_ranges + most_at_once> ranges;
+
+        [[nodiscard]] Batch batch(std::span<const Block> blocks) const {
+            return {blocks, base, std::span(ranges).first(count), events};
+        }
+    };
+
+    BatchWriter(BlockTable& table, Sink& sink) : table_(table), sink_(&sink), batch_(new Owned) {}
+    /// Keeps batches instead of delivering them.
+    explicit BatchWriter(BlockTable& table) : table_(table), batch_(new Owned) {}
     BatchWriter(const BatchWriter&) = delete;
     BatchWriter& operator=(const BatchWriter&) = delete;
 
     [[nodiscard]] BlockTable& table() { return table_; }
 
     WM_INLINE void range(std::uint32_t edge, Offset offset, std::uint32_t cycles = no_cycles) {
-        if (count_ == batch_ranges || offset.value - base_.value > 0xffffffff) [[unlikely]]
-            rebase(offset);
-        ranges_[count_++] = {edge, static_cast<std::uint32_t>(offset - base_), cycles, 1};
+        Owned& b = *batch_;
+        if (b.count >= batch_ranges || offset.value - b.base.value > 0xffffffff) [[unlikely]]
+            return range_in_next(edge, offset, cycles);
+        b.ranges[b.count++] = {edge, static_cast<std::uint32_t>(offset - b.base), cycles, 1};
     }
     void event(Offset offset, What what) {
-        if (events_.size() == batch_ranges) flush();
-        events_.push_back({static_cast<std::uint32_t>(count_), offset, std::move(what)});
+        if (batch_->events.size() == batch_ranges) flush();
+        batch_->events.push_back({static_cast<std::uint32_t>(batch_->count), offset, std::move(what)});
     }
+    /// For CountWriter's sake.
+    void reserve(std::uint32_t) {}
     /// Delivers what is there. Called by decoders at the end and by whoever needs what was decoded so far.
     void flush();
 
+    /// Ranges one after another with nothing between them, for the inner loop of a decoder: the place to write to is
+    /// held in registers. Nothing else may be written while one lives.
+    class Run {
+    public:
+        /// For packets in [first, first + bytes).
+        WM_INLINE Run(BatchWriter& out, Offset first, std::size_t bytes) : out_(out) {
+            if (first.value + bytes - out.batch_->base.value > 0xffffffff) [[unlikely]]
+                out.next(first);
+            begin();
+        }
+        Run(const Run&) = delete;
+        Run& operator=(const Run&) = delete;
+        WM_INLINE ~Run() { end(); }
+
+        /// Ranges of the packet at `offset`: the first `count` of the edges given; writing the others too is quicker
+        /// than not writing them.
+        template <class... Edge>
+        WM_INLINE void put(Offset offset, std::uint32_t cycles, unsigned count, Edge... edges) {
+            static_assert(sizeof...(edges) <= most_at_once);
+            if (at_ >= limit_) [[unlikely]]
+                more(offset);
+            const auto at = static_cast<std::uint32_t>(offset.value - base_);
+            Range* to = at_;
+            ((*to++ = Range{static_cast<std::uint32_t>(edges), at, cycles, 1}), ...);
+            at_ += count;
+        }
+
+    private:
+        WM_INLINE void begin() {
+            Owned& b = *out_.batch_;
+            at_ = b.ranges.data() + b.count;
+            limit_ = b.ranges.data() + batch_ranges;
+            base_ = b.base.value;
+        }
+        WM_INLINE void end() { out_.batch_->count = static_cast<std::size_t>(at_ - out_.batch_->ranges.data()); }
+        [[gnu::noinline]] void more(Offset offset) {
+            end();
+            out_.next(offset);
+            begin();
+        }
+        BatchWriter& out_;
+        Range *at_, *limit_;
+        std::uint64_t base_;
+    };
+
+    /// The batches kept, for a writer that keeps them; they are no longer the writer's.
+    [[nodiscard]] std::vector<std::unique_ptr<Owned>> take();
+    /// Those given back that were not used again.
+    [[nodiscard]] std::vector<std::unique_ptr<Owned>> take_spare() { return std::exchange(spare_, {}); }
+    /// Gives batches back, so that their memory is used again.
+    void recycle(std::vector<std::unique_ptr<Owned>>&& batches);
+
 private:
-    void rebase(Offset offset) {
+    void next(Offset offset) {
         flush();
-        base_ = offset;
+        batch_->base = offset;
     }
+    void range_in_next(std::uint32_t edge, Offset offset, std::uint32_t cycles);
 
     BlockTable& table_;
-    Sink& sink_;
-    Offset base_{};
-    std::size_t count_ = 0;
-    std::array<Range, batch_ranges> ranges_;
-    std::vector<Event> events_;
+    Sink* sink_ = nullptr;
+    std::unique_ptr<Owned> batch_;
+    std::vector<std::unique_ptr<Owned>> kept_, spare_;
+};
+
+/// Counts how often each edge ran instead of telling each time it did. Everything that is not a range goes to a sink as
+/// it does from a BatchWriter, in batches without ranges.
+class CountWriter {
+public:
+    /// `table` and `events` are borrowed.
+    CountWriter(BlockTable& table, Sink& events) : events_(table, events) {}
+    /// Keeps events instead of delivering them.
+    explicit CountWriter(BlockTable& table) : events_(table) {}
+
+    [[nodiscard]] BlockTable& table() { return events_.table(); }
+    void range(std::uint32_t edge, Offset, std::uint32_t cycles = no_cycles) {
+        reserve(edge | 1U);
+        counts_[guard + edge] += step_;
+        if (cycles != no_cycles) cycles_ += step_ * cycles;
+    }
+    void event(Offset offset, What what) { events_.event(offset, std::move(what)); }
+    void flush() { events_.flush(); }
+    /// Makes room for this edge and all below.
+    void reserve(std::uint32_t edge) {
+        if (guard + edge >= counts_.size()) counts_.resize(2 * (guard + edge) + 1024);
+    }
+
+    class Run {
+    public:
+        /// Edges put in must have room (reserve).
+        WM_INLINE Run(CountWriter& out, Offset, std::size_t)
+            : out_(out), counts_(out.counts_.data() + guard), step_(out.step_) {}
+        Run(const Run&) = delete;
+        Run& operator=(const Run&) = delete;
+        WM_INLINE ~Run() { out_.cycles_ += cycles_; }
+
+        template <class... Edge>
+        WM_INLINE void put(Offset, std::uint32_t cycles, unsigned count, Edge... edges) {
+            unsigned i = 0;
+            ((counts_[static_cast<std::int32_t>(edges)] += i++ < count ? step_ : 0), ...);
+            if (cycles != no_cycles) cycles_ += step_ * cycles;
+        }
+
+    private:
+        CountWriter& out_;
+        std::uint64_t* const counts_;
+        const std::uint64_t step_;
+        std::uint64_t cycles_ = 0;
+    };
+
+    /// By edge: how often it ran. Edges beyond the end never did.
+    [[nodiscard]] std::span<const std::uint64_t> counts() const { return std::span(counts_).subspan(guard); }
+    /// The sum of the cycle counts that came with ranges.
+    [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
+    /// From here on ranges are taken back instead of counted: who counted what did not happen counts it again so.
+    void take_back(bool on) { step_ = on ? ~std::uint64_t{0} : 1; }
+    /// The events' own writer.
+    [[nodiscard]] BatchWriter& events() { return events_; }
+
+private:
+    // Run::put is given edges of no block, at most so many below 0, for ranges that are not counted.
+    static constexpr std::size_t guard = 4;
+    BatchWriter events_;
+    std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(guard + 1024);
+    std::uint64_t step_ = 1, cycles_ = 0;
 };
 
 }  // namespace waymark::flow

@@ -138,6 +138,13 @@ struct Batch {
     std::span<const Event> events;  ///< in order; `before` never decreases
 };
 
+/// How often each edge ran, of all batches that a sink would have got.
+struct EdgeCounts {
+    std::span<const Block> blocks;
+    std::span<const std::uint64_t> times;  ///< by Range::edge; edges beyond its end never ran
+    std::uint64_t cycles{};                ///< the sum of the cycle counts that came with ranges
+};
+
 /// How a sink may be split among workers.
 enum class Split : std::uint8_t { none, per_chunk, per_worker };
 
@@ -147,10 +154,16 @@ public:
     virtual ~Sink() = default;
     /// Batches come in trace order.
     virtual void consume(const Batch& batch) = 0;
+    /// True: batches need hold no ranges, `take_counts` comes instead, which is quicker. For coverage and profiles.
+    [[nodiscard]] virtual bool counts_suffice() const { return false; }
+    /// Once, at the end of a stream; only if they suffice.
+    virtual void take_counts(const EdgeCounts&) {}
     /// A listing may be formatted per chunk, counts may be summed per worker; `none` is always right.
     [[nodiscard]] virtual Split split() const { return Split::none; }
     /// An empty sink to work beside this one. Only called when split() is not `none`.
     [[nodiscard]] virtual std::unique_ptr<Sink> fork() const { return {}; }
+    /// With per_chunk, called on a fork before anything else: the context that holds where its part begins.
+    virtual void begin_at(const Context&) {}
     /// Takes a fork's results in; with per_chunk, in trace order.
     virtual void join(Sink&) {}
 };

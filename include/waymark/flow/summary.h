@@ -48,6 +48,8 @@ struct Totals {
 class Summary final : public Sink {
 public:
     void consume(const Batch& batch) override;
+    /// Takes in what another has counted of what came next; the hash is then none of the ranges.
+    void add(const Totals& totals) { totals_ += totals; }
     [[nodiscard]] const Totals& totals() const { return totals_; }
 
 private:

@@ -19,6 +19,8 @@ class Decoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+    /// The same decoder, for whom it is enough to know how often each edge ran.
+    Decoder(const Config& config, const isa::CodeReader& code, flow::CountWriter& out);
     ~Decoder();
 
     /// The next bytes of the stream, borrowed for the call.
@@ -34,8 +36,10 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const;
 
 private:
-    class Machine;
-    std::unique_ptr<Machine> machine_;
+    class Core;
+    template <class Out>
+    class CoreTo;
+    std::unique_ptr<Core> core_;
 };
 
 }  // namespace waymark::pft

@@ -39,6 +39,13 @@ consteval void check_handles() {
     static_assert(std::invocable<H&, const P&, Extent>, "the handler has no overload for packet P");
 }
 
+/// A handler may read plain packets itself: `take(at, end, offset of at)` handles as many whole packets as it likes and
+/// gives back where the next one starts. Those it takes must be such as `parse_one` would have given it.
+template <class H>
+concept TakesPackets = requires(H& handler, const std::uint8_t* at, Offset here) {
+    { handler.take(at, at, here) } -> std::same_as<const std::uint8_t*>;
+};
+
 /// What one try at a packet gave.
 struct Parsed {
     Step step{};
@@ -78,11 +85,29 @@ WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
     return Dispatch<Packets>::parse(bytes, config, take);
 }
 
+/// What a parser remembers between two calls.
+struct ParserProgress {
+    /// Everything up to `at` was read, and a packet begins there.
+    [[nodiscard]] bool at_packet(Offset at) const { return state_ == State::packets && carried_ == 0 && at_ == at; }
+
+protected:
+    enum class State : std::uint8_t { searching, zeros, packets };
+    static constexpr std::size_t carry_bytes = Packets::max_bytes;
+
+    Offset at_{};  // of the next byte to be fed
+    State state_ = State::searching;
+    GapReason gap_reason_ = GapReason::unsynchronised;
+    Offset gap_first_{};       // searching: where what could not be parsed began
+    std::uint64_t zeros_ = 0;  // searching, zeros: length of the run of zeros that ends at at_
+    std::size_t carried_ = 0;  // packets: bytes of an unfinished packet, kept in carry_
+    std::array<std::uint8_t, carry_bytes> carry_{};
+};
+
 /// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Starts
 /// unsynchronised. Every byte fed is in exactly one packet or one gap once finish() was called. After a byte or packet
 /// that cannot be, the search for the next A-sync starts directly behind its first byte.
 template <class Handler>
-class Parser {
+class Parser : private ParserProgress {
 public:
     /// Both are borrowed and must outlive the parser.
     Parser(const Config& config, Handler& handler) : config_(config), handler_(handler) {
@@ -124,10 +149,17 @@ public:
         return state_ == State::searching ? gap_first_ : at_ - (state_ == State::zeros ? zeros_ : carried_);
     }
 
-private:
-    enum class State : std::uint8_t { searching, zeros, packets };
-    static constexpr std::size_t carry_bytes = Packets::max_bytes;
+    /// Where the parser stands; `resume` of another parser goes on from there.
+    [[nodiscard]] const ParserProgress& progress() const { return *this; }
+    void resume(const ParserProgress& progress) { ParserProgress::operator=(progress); }
+    /// Goes on as if all before `at` were read, and a packet began there.
+    void resume_at(Offset at) {
+        resume({});
+        at_ = at;
+        state_ = State::packets;
+    }
 
+private:
     void search(Offset from, GapReason reason) {
         state_ = State::searching;
         gap_first_ = from;
@@ -195,6 +227,12 @@ private:
     const std::uint8_t* parse_packets(const std::uint8_t* at, const std::uint8_t* end) {
         Offset here = at_;
         while (at != end) {
+            if constexpr (TakesPackets<Handler>) {
+                const std::uint8_t* const next = handler_.take(at, end, here);
+                here = here + static_cast<std::uint64_t>(next - at);
+                at = next;
+                if (at == end) break;
+            }
             if (*at == 0) {
                 at_ = here;
                 zeros_ = 0;
@@ -258,13 +296,6 @@ private:
 
     const Config& config_;
     Handler& handler_;
-    Offset at_{};  // of the next byte to be fed
-    State state_ = State::searching;
-    GapReason gap_reason_ = GapReason::unsynchronised;
-    Offset gap_first_{};       // searching: where what could not be parsed began
-    std::uint64_t zeros_ = 0;  // searching, zeros: length of the run of zeros that ends at at_
-    std::size_t carried_ = 0;  // packets: bytes of an unfinished packet, kept in carry_
-    std::array<std::uint8_t, carry_bytes> carry_{};
 };
 
 }  // namespace waymark::pft

@@ -74,14 +74,18 @@ using Progress = std::function<void(std::uint64_t bytes, std::optional<std::uint
 
 /// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it; a null consumer
 /// leaves the source out. A buffer that cannot be read to its end is reported, and what came before the failure counts.
-/// Memory: about a piece of 1 MiB per source, whatever the size of the capture.
+/// Memory: a piece of 4 MiB, its bytes once more by source, and where they stood, whatever the size of the capture.
+/// Each piece is given to the consumers source by source, so that what they tell has one order.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
                          const Progress& progress = {});
 
 enum class DecoderKind : std::uint8_t { fast, reference };
 
-/// A consumer that decodes the source's program flow into `sink`, which is borrowed.
-[[nodiscard]] std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind);
+/// A consumer that decodes the source's program flow into `sink`, which is borrowed; the fast decoder on `jobs`
+/// threads, the caller's among them. The sink is called by one thread at a time, its forks by several. What it gets
+/// does not depend on `jobs`.
+[[nodiscard]] std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
+                                                      unsigned jobs = 1);
 
 /// Packets met by a flow consumer so far.
 [[nodiscard]] std::uint64_t packets(const Consumer& flow_consumer);

@@ -1,0 +1,75 @@
+/// `Decoder` on several cores: the stream is cut behind I-syncs, the pieces are decoded side by side, and their
+/// elements come in order, exactly those of `Decoder` (docs/spec/pft.md, 2.11 and 4.3).
+///
+/// A place to cut is an A-sync with packets behind it that parse up to an I-sync; its piece begins behind that I-sync,
+/// which gives address, state and Context ID, and empties the return stack. What an I-sync does not give:
+///
+/// - VMID: taken to be that of the last piece whose end is known.
+/// - Timestamps: told incomplete, and completed when the end of the piece before is known.
+///
+/// Each piece ends at the next one's beginning. Only if the decoder of the piece before has read an I-sync that ends
+/// there, and its state then is the one assumed, are the next piece's elements taken; else that piece is decoded again
+/// from where the one before ended. So a byte pattern that only looks like a synchronisation costs time and changes
+/// nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/flow/flow.h"
+#include "waymark/isa/isa.h"
+#include "waymark/pft/config.h"
+
+namespace waymark::pft {
+
+/// Decodes one PTM's byte stream, in chunks of any size; the larger they are, the more cores have work at once. Memory:
+/// about 20 MB for two workers, whatever the size of a chunk.
+class ParallelDecoder {
+public:
+    /// What the sink gets of ranges.
+    enum class Ranges : std::uint8_t {
+        told,    ///< each, in batches
+        counted  ///< none: `counts` has how often each edge ran
+    };
+    struct Options {
+        unsigned workers = 1;  ///< threads that decode, the caller's among them
+        Ranges ranges = Ranges::told;
+        std::size_t piece_bytes = std::size_t{1} << 14;  ///< about so much is decoded in one go
+    };
+
+    /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
+    /// called by one thread at a time, not always the same; if it splits, its forks by several.
+    ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+                    const Options& options);
+    ~ParallelDecoder();
+
+    /// The next bytes of the stream, borrowed for the call. All elements that `Decoder` would know of were delivered,
+    /// or will be by `flush`, when it returns.
+    void feed(Bytes bytes);
+    /// As Decoder's.
+    void reset();
+    void finish();
+    void flush();
+    [[nodiscard]] std::uint64_t packets() const;
+    [[nodiscard]] std::array<Offset, 2> pending() const;
+
+    /// Ranges::counted: by edge, how often it ran so far.
+    [[nodiscard]] std::vector<std::uint64_t> counts() const;
+    /// Ranges::counted: the sum of the cycles that came with ranges.
+    [[nodiscard]] std::uint64_t cycles() const;
+    /// Pieces decoded again, because a place to cut was none or the state there was another.
+    [[nodiscard]] std::uint64_t repeated() const;
+
+private:
+    class Core;
+    template <class Out>
+    class CoreTo;
+    std::unique_ptr<Core> core_;
+};
+
+}  // namespace waymark::pft
