@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "calls.h"
 #include "commands.h"
@@ -325,7 +324,7 @@ private:
             tee = std::make_unique<Tee>(stream.offsets, std::move(next));
             return pipeline::flow_consumer(
                 stream, *tee, options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast,
-                options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency()));
+                workers(options_.jobs));
         };
         ProgressLine progress;
         const pipeline::Report report = pipeline::run(
