@@ -142,6 +142,11 @@ struct Program::State {
         }
         if (!refused.empty())
             file.problem = refused;
+        else if (kernel && !options.kallsyms.empty())
+            file.problem = fmt::format(
+                "{} has no lines as those of /proc/kallsyms, or only addresses of 0, as others "
+                "than root see them",
+                options.kallsyms.string());
         else if (kernel)
             file.problem =
                 "the kernel's symbols were not found; give a copy of its /proc/kallsyms with --kallsyms, or its "

@@ -230,8 +230,8 @@ std::string to_text(const Profiled& p, const ProfileOptions& options, bool compl
     line("operations", p.instructions);
     constexpr std::array<const char*, 5> classes{"other", "loads", "stores", "load-atomics", "branches"};
     for (std::size_t i = 0; i < classes.size(); ++i) line(std::string("operations.") + classes[i], p.classes[i]);
-    line("branches.taken", p.taken);
-    line("branches.not-taken", p.not_taken);
+    line("branches.conditional-taken", p.taken);
+    line("branches.conditional-not-taken", p.not_taken);
     line("not-completed", p.not_completed);
     line("modelled.mispredicted", p.mispredicted);
     line("modelled.cycles", p.cycles);
