@@ -151,6 +151,42 @@ class Answers(unittest.TestCase):
         for name in names:
             self.assertRegex(name, r"^unknown \(code \d+\)$")
 
+    def test_records_over_profiles_only(self):
+        place = self.record("hello", 256, "over").parent
+        before = (place / "hello").read_bytes()
+        done = run(WAYMARK, "record", "--unit", "spe", "-o", place / "hello", "--", place / "hello")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is no profile", done.stderr)
+        self.assertEqual((place / "hello").read_bytes(), before)
+        self.assertEqual(run(WAYMARK, "record", "--unit", "spe", "-o", place / "perf.data", "--",
+                             place / "hello").returncode, 0)
+
+    def test_atomics_write(self):
+        source = self.folder / "atomic.c"
+        source.write_text("""
+            #include <pthread.h>
+            static long both __attribute__((aligned(64)));
+            static struct { long a, b; } apart __attribute__((aligned(64)));
+            static void *work(void *mine) {
+                for (long i = 0; i < 200000; ++i) __atomic_fetch_add(&both, 1, __ATOMIC_RELAXED);
+                for (long i = 0; i < 200000; ++i) __atomic_fetch_add((long *)mine, 1, __ATOMIC_RELAXED);
+                return mine;
+            }
+            int main(void) {
+                pthread_t thread;
+                if (pthread_create(&thread, 0, work, &apart.a) != 0) return 1;
+                work(&apart.b);
+                return pthread_join(thread, 0);
+            }
+        """)
+        place = self.folder / "atomic"
+        self.assertEqual(run(COMPILER, "-O2", "-static", "-pthread", "-march=armv8.1-a", "-o", place,
+                             source).returncode, 0)
+        data = self.folder / "atomic.data"
+        self.assertEqual(run(WAYMARK, "record", "--unit", "spe", "-c", 256, "-o", data, "--", place).returncode, 0)
+        lines = json.loads(self.answer("sharing", data, "--all", "--format", "json"))["lines"]
+        self.assertEqual(sorted(line["sharing"] for line in lines)[:2], ["false", "true"])
+
     def test_cut_and_damaged(self):
         data = self.record("chase", 512)
         whole = data.read_bytes()
