@@ -33,8 +33,9 @@ void check_explained(const spe::Registers& registers) {
             const spe::Explanation e = spe::explain(s, options);
             WM_CHECK(!e.levels.empty());
             for (const spe::Level& level : e.levels) {
-                WM_CHECK(level.sampled.value == level.obstacles.empty());
-                for (const spe::Why& why : level.obstacles) WM_CHECK(!why.text.empty() && !why.facts[0].name.empty());
+                WM_CHECK(level.sampled || !level.samples());
+                for (const spe::Finding& f : level.obstacles)
+                    WM_CHECK(!f.text.empty() && !f.facts.empty() && !f.facts[0].name.empty());
             }
             for (const spe::Finding& finding : e.findings) WM_CHECK(!finding.text.empty());
         }

@@ -56,12 +56,17 @@ class Input {
 public:
     static Result<Input> from(const ExplainOptions& options) {
         Input input;
-        std::vector<spe::Setting> settings;
+        std::vector<spe::Setting> settings, own;
         const auto add = [&](std::string_view name, std::string_view value) -> waymark::Status {
             auto setting = spe::read_setting(name, value);
             if (!setting)
                 return Error{Errc::usage, setting.error().message + ". waymark spe explain --help lists the registers"};
-            settings.push_back(std::move(*setting));
+            if (std::any_of(own.begin(), own.end(), [&](const auto& other) { return other.name == setting->name; }))
+                return Error{Errc::usage, setting->name + " is given twice"};
+            if (spe::base_unclear(value) && setting->name.find('.') == setting->name.npos)
+                input.notes_.push_back(
+                    fmt::format("{}={} is decimal; write 0x{} if it is hexadecimal", setting->name, value, value));
+            own.push_back(std::move(*setting));
             return Nothing{};
         };
         // Files first, so that the command line can change what they say.
@@ -72,17 +77,24 @@ public:
         for (const std::string& argument : options.arguments)
             if (const std::size_t equals = argument.find('='); equals != argument.npos)
                 WM_RETURN_IF_ERROR(add(argument.substr(0, equals), argument.substr(equals + 1)));
+        // A whole register must not undo one of its fields.
+        std::stable_partition(own.begin(), own.end(), [](const auto& o) { return o.name.find('.') == o.name.npos; });
+        settings.insert(settings.end(), own.begin(), own.end());
         if (settings.empty())
             return Error{Errc::usage,
-                         "no register is given: name some, as in 'waymark spe explain PMBLIMITR_EL1=0x1 "
-                         "PMSCR_EL1.E0SPE=1', or a file that holds them"};
+                         (input.unknown_.empty()
+                              ? "no register is given"
+                              : "no register is given that profiling depends on, only " + names(input.unknown_)) +
+                             std::string(": name some, as in 'waymark spe explain PMBLIMITR_EL1=0x1 "
+                                         "PMSCR_EL1.E0SPE=1', or a file that holds them")};
         WM_RETURN_IF_ERROR(input.build(options, settings));
         return input;
     }
 
     [[nodiscard]] const State& state() const { return state_; }
-    /// Something of this register was given.
+    /// Something of this register was given; or this field, by a name such as `PMBLIMITR_EL1.LIMIT`.
     [[nodiscard]] bool given(std::string_view register_name) const {
+        if (register_name.find('.') != register_name.npos) return field_given(register_name);
         return std::any_of(names_.begin(), names_.end(),
                            [&](std::string_view name) { return name.substr(0, name.find('.')) == register_name; });
     }
@@ -92,9 +104,21 @@ public:
     }
     /// Fields that were not given and are not taken for 0.
     [[nodiscard]] const std::vector<Fact>& assumed() const { return assumed_; }
-    [[nodiscard]] const std::vector<std::string>& unknown() const { return unknown_; }
+    /// What is to be said of how the input was read.
+    [[nodiscard]] std::vector<std::string> notes() const {
+        std::vector<std::string> out = notes_;
+        if (!unknown_.empty())
+            out.push_back("not registers that profiling depends on, so left aside: " + names(unknown_));
+        return out;
+    }
 
 private:
+    static std::string names(const std::vector<std::string>& list) {
+        std::string out;
+        for (const std::string& name : list) out += (out.empty() ? "" : ", ") + json_string(name);
+        return out;
+    }
+
     waymark::Status read_file(const std::string& path, std::vector<spe::Setting>& settings) {
         constexpr std::size_t most = (1 << 20) + 1;  // the reader says what is too much
         std::string text(most, '\0');
@@ -114,6 +138,7 @@ private:
         if (!read) return Error{read.error().code, path + ": " + read.error().message};
         settings.insert(settings.end(), read->settings.begin(), read->settings.end());
         unknown_.insert(unknown_.end(), read->unknown.begin(), read->unknown.end());
+        for (const std::string& note : read->notes) notes_.push_back(path + ": " + note);
         return Nothing{};
     }
 
@@ -150,8 +175,17 @@ private:
                 for (const Feature& feature : features)
                     if (feature.name == name) state_.arch.*feature.member = on;
         };
+        for (const std::string& name : options.with)
+            if (std::find(options.without.begin(), options.without.end(), name) != options.without.end())
+                return Error{Errc::usage, name + " is named by --with and by --without"};
         turn(options.with, true);
         turn(options.without, false);
+        // The first revision knows of no Realm.
+        if (state_.arch.rme) {
+            if (options.revision == "first")
+                return Error{Errc::usage, "RME is of the modern revision: leave out --revision first or --with RME"};
+            state_.arch.revision = spe::Revision::modern;
+        }
         if (!state_.arch.el3 && state_.regs.pstate.el == spe::EL3)
             return Error{Errc::usage, "PSTATE.EL is 3, but EL3 is not implemented (--without EL3)"};
         if (!state_.arch.el2 && state_.regs.pstate.el == spe::EL2)
@@ -165,10 +199,10 @@ private:
     State state_;
     std::set<std::string> names_;  ///< of registers and fields given
     std::vector<Fact> assumed_;
-    std::vector<std::string> unknown_;
+    std::vector<std::string> unknown_, notes_;
 };
 
-/// `PMSCR_EL1.E1SPE = 0`.
+/// `0`, `0b11`: a value as one writes that field.
 std::string value_text(const State& s, std::string_view name, std::uint64_t value) {
     auto field = s.regs.field(name);
     if (field) field->value = value;
@@ -180,14 +214,30 @@ std::string value_text(const State& s, std::string_view name, std::uint64_t valu
     return out;
 }
 
+/// Where a field holds upper bits of an address, the whole of it.
+std::string address_text(std::string_view name, std::uint64_t value) {
+    return name == "PMBLIMITR_EL1.LIMIT" && value != 0 ? fmt::format("{:#x}", value << 12) : std::string();
+}
+
+/// `PMSCR_EL1.E1SPE = 0`.
+std::string assignment(const State& s, std::string_view name, std::uint64_t value) {
+    const std::string address = address_text(name, value);
+    return fmt::format("{} = {}{}", name, value_text(s, name, value),
+                       address.empty() ? "" : " (address " + address + ")");
+}
+
+/// This is a field of a register, and not of the state it is asked in.
+bool of_register(std::string_view name) {
+    return !spe::Registers::canonical(name.substr(0, name.find('.'))).empty() && !name.starts_with("PSTATE");
+}
+
 std::string facts_text(const Input& input, const auto& facts) {
     std::string out;
     for (const Fact& fact : facts) {
         if (fact.name.empty()) continue;
-        const bool is_register = !spe::Registers::canonical(fact.name.substr(0, fact.name.find('.'))).empty();
         if (!out.empty()) out += ", ";
-        out += fmt::format("{} = {}", fact.name, value_text(input.state(), fact.name, fact.value));
-        if (is_register && !fact.name.starts_with("PSTATE") && !input.field_given(fact.name)) out += " (not given)";
+        out += assignment(input.state(), fact.name, fact.value);
+        if (of_register(fact.name) && !input.field_given(fact.name)) out += " (not given)";
     }
     return out;
 }
@@ -195,6 +245,10 @@ std::string facts_text(const Input& input, const auto& facts) {
 /// The text of a reason, with its section.
 std::string why_text(const Input& input, const Why& why) {
     return fmt::format("{}: {} ({})", facts_text(input, why.facts), why.text, why.row);
+}
+std::string why_text(const Input& input, const spe::Finding& f) {
+    const std::string facts = facts_text(input, f.facts);
+    return fmt::format("{}{}{} ({})", facts, facts.empty() ? "" : ": ", f.text, f.section);
 }
 
 class TextReport {
@@ -211,15 +265,16 @@ public:
         out_.print("  on     {:<14}  {}\n", e_.buffer ? "yes" : "no", why_text(input_, e_.buffer.why));
         accesses();
         for (const spe::Level& level : e_.levels)
-            if (level.sampled) record(level);
+            if (level.samples()) record(level);
         findings();
     }
 
 private:
     void head() {
         const spe::Architecture& a = s_.arch;
-        out_.print("Statistical Profiling {}, {} state, functions of the {} revision\n", name(a.version),
-                   name(SecurityStateBelowEL3(s_)), a.revision == spe::Revision::first ? "first" : "later");
+        out_.print(
+            "Statistical Profiling {}, {} state, functions of the {} revision; sections are of docs/spec/spe.md\n",
+            name(a.version), name(SecurityStateBelowEL3(s_)), a.revision == spe::Revision::first ? "first" : "modern");
         std::string assumed;
         for (const Fact& fact : input_.assumed())
             assumed += fmt::format("{}{} as {}", assumed.empty() ? "" : ", ", fact.name,
@@ -230,21 +285,21 @@ private:
     void samples() {
         out_.print("\nsamples\n");
         for (const spe::Level& level : e_.levels) {
-            if (level.sampled) {
+            if (level.samples()) {
                 out_.print("  EL{}  yes   {}\n", level.el, why_text(input_, level.sampled.why));
                 continue;
             }
-            for (const Why& why : level.obstacles) {
-                const bool first = &why == &level.obstacles.front();
+            for (const spe::Finding& f : level.obstacles) {
+                const bool first = &f == &level.obstacles.front();
                 out_.print("  {}  {}{}\n", first ? fmt::format("EL{}", level.el) : "   ",
-                           first ? "none  " : "      then ", why_text(input_, why));
-                remedy(why.facts[0], why.remedy, first ? "             " : "             ");
+                           first ? "none  " : "      then ", why_text(input_, f));
+                remedy(f, "             ");
             }
         }
     }
 
-    void remedy(const Fact& fact, const std::optional<std::uint64_t>& value, std::string_view indent) {
-        if (value) out_.print("{}set {} = {}\n", indent, fact.name, value_text(s_, fact.name, *value));
+    void remedy(const spe::Finding& f, std::string_view indent) {
+        if (f.remedy) out_.print("{}set {}\n", indent, assignment(s_, f.facts[0].name, *f.remedy));
     }
 
     void accesses() {
@@ -253,6 +308,7 @@ private:
             if (level.el == spe::EL0) continue;
             access(level.el, "PMB*", level.buffer_access);
             access(level.el, "PMS*", level.profiling_access);
+            for (const spe::RegisterAccess& own : level.own_accesses) access(level.el, own.name, own.access);
         }
         if (std::all_of(e_.levels.begin(), e_.levels.end(), [](const auto& level) { return level.el == spe::EL0; }))
             out_.print("  EL0  {}\n", name(spe::SysRegAccess::UNDEFINED));
@@ -284,15 +340,23 @@ private:
     }
 
     void findings() {
-        if (e_.findings.empty()) return;
-        out_.print("\nfurther\n");
+        bool head = false;
         for (const spe::Finding& finding : e_.findings) {
+            if (told(finding)) continue;
+            if (!head) out_.print("\nfurther\n");
+            head = true;
             constexpr std::string_view weights[] = {"no samples", "perhaps", "note"};
-            const std::string facts = facts_text(input_, finding.facts);
-            out_.print("  {:<10}  {}{}{} ({})\n", weights[static_cast<unsigned>(finding.weight)], facts,
-                       facts.empty() ? "" : ": ", finding.text, finding.section);
-            if (!finding.facts.empty()) remedy(finding.facts[0], finding.remedy, "              ");
+            out_.print("  {:<10}  {}\n", weights[static_cast<unsigned>(finding.weight)], why_text(input_, finding));
+            remedy(finding, "              ");
         }
+    }
+    /// It stands at some level already, as what is in the way.
+    [[nodiscard]] bool told(const spe::Finding& finding) const {
+        return finding.weight == spe::Weight::stops &&
+               std::any_of(e_.levels.begin(), e_.levels.end(), [&](const spe::Level& level) {
+                   return std::any_of(level.obstacles.begin(), level.obstacles.end(),
+                                      [&](const spe::Finding& f) { return f.text == finding.text; });
+               });
     }
 
     const Input& input_;
@@ -312,7 +376,7 @@ public:
         for (const spe::Level& level : e.levels) levels.push_back(of(level));
         for (const spe::Finding& finding : e.findings) {
             constexpr std::string_view weights[] = {"stops", "may", "note"};
-            ordered_json out = reason(finding.section, finding.text, finding.facts, finding.remedy);
+            ordered_json out = reason(finding);
             out["weight"] = weights[static_cast<unsigned>(finding.weight)];
             findings.push_back(std::move(out));
         }
@@ -336,25 +400,42 @@ private:
         for (const Fact& fact : facts) {
             if (fact.name.empty()) continue;
             if (first.empty()) first = fact.name;
-            conditions.push_back({{"name", fact.name}, {"value", value_text(s_, fact.name, fact.value)}});
+            ordered_json condition{{"name", fact.name}, {"value", value_text(s_, fact.name, fact.value)}};
+            if (const std::string address = address_text(fact.name, fact.value); !address.empty())
+                condition["address"] = address;
+            if (of_register(fact.name)) condition["given"] = input_.field_given(fact.name);
+            conditions.push_back(std::move(condition));
         }
         ordered_json out{{"section", section}, {"text", text}, {"conditions", conditions}};
-        if (remedy) out["remedy"] = {{"name", first}, {"value", value_text(s_, first, *remedy)}};
+        if (remedy) {
+            out["remedy"] = {{"name", first}, {"value", value_text(s_, first, *remedy)}};
+            if (const std::string address = address_text(first, *remedy); !address.empty())
+                out["remedy"]["address"] = address;
+        }
         return out;
+    }
+    [[nodiscard]] ordered_json reason(const spe::Finding& f) const {
+        return reason(f.section, f.text, f.facts, f.remedy);
     }
     [[nodiscard]] ordered_json reason(const Why& why) const { return reason(why.row, why.text, why.facts, why.remedy); }
     [[nodiscard]] ordered_json answer(const ordered_json& value, const Why& why) const {
         return {{"value", value}, {"why", reason(why)}};
     }
     [[nodiscard]] ordered_json of(const spe::Level& level) const {
-        ordered_json obstacles = ordered_json::array();
-        for (const Why& why : level.obstacles) obstacles.push_back(reason(why));
+        ordered_json obstacles = ordered_json::array(), own_accesses = ordered_json::array();
+        for (const spe::Finding& f : level.obstacles) obstacles.push_back(reason(f));
+        for (const spe::RegisterAccess& own : level.own_accesses) {
+            own_accesses.push_back(answer(name(own.access.value), own.access.why));
+            own_accesses.back()["register"] = own.name;
+        }
+        const ordered_json why = level.samples() ? reason(level.sampled.why) : obstacles.front();
         ordered_json out{{"el", level.el},
-                         {"sampled", answer(level.sampled.value, level.sampled.why)},
+                         {"sampled", {{"value", level.samples()}, {"why", why}}},
                          {"obstacles", obstacles},
                          {"buffer_access", answer(name(level.buffer_access.value), level.buffer_access.why)},
-                         {"profiling_access", answer(name(level.profiling_access.value), level.profiling_access.why)}};
-        if (level.sampled)
+                         {"profiling_access", answer(name(level.profiling_access.value), level.profiling_access.why)},
+                         {"own_accesses", own_accesses}};
+        if (level.samples())
             out["record"] = {{"physical_address", answer(level.physical_address.value, level.physical_address.why)},
                              {"context_idr1", answer(level.context_idr1.value, level.context_idr1.why)},
                              {"context_idr2", answer(level.context_idr2.value, level.context_idr2.why)},
@@ -369,11 +450,7 @@ private:
 Status explain(const ExplainOptions& options) {
     const auto input = Input::from(options);
     if (!input) return fail(input.error());
-    if (!input->unknown().empty()) {
-        std::string names;
-        for (const std::string& name : input->unknown()) names += (names.empty() ? "" : ", ") + json_string(name);
-        say("note", "not registers that profiling depends on, so left aside: " + names);
-    }
+    for (const std::string& note : input->notes()) say("note", note);
     spe::ExplainOptions how;
     how.current_level_only = input->given("PSTATE");
     how.given = [&](std::string_view name) { return input->given(name); };
@@ -405,6 +482,7 @@ Run add_spe_explain(CLI::App& spe) {
     command.add_option("--spe", options->version, "Version of the extension: v1.0 to v1.5, or none")
         ->type_name("VERSION")
         ->check(one_of({"none", "v1.0", "v1.1", "v1.2", "v1.3", "v1.4", "v1.5"}))
+        ->transform([](std::string text) { return text.starts_with("1.") ? "v" + text : text; })
         ->capture_default_str();
     command
         .add_option("--revision", options->revision,
@@ -436,7 +514,7 @@ Run add_spe_explain(CLI::App& spe) {
     spe::Registers::for_each(registers, [&](const auto& r) {
         command.add_option("--" + std::string(r.name), options->registers[std::string(r.name)], std::string(r.title))
             ->type_name("VALUE")
-            ->group("Registers (0x hexadecimal, 0b binary)");
+            ->group("Registers (0x hexadecimal, 0b binary, else decimal; see below)");
     });
     command.footer(
         "For each exception level it tells whether operations there are sampled, and if not, each condition that "
@@ -444,12 +522,21 @@ Run add_spe_explain(CLI::App& spe) {
         "in the way, with the value that would remove it; who owns the profiling buffer; which register accesses "
         "trap,\n"
         "and to where; what a record would hold; and what the filters, the interval and the buffer do to the samples.\n"
-        "With PSTATE.EL only that level is asked about.\n"
+        "With PSTATE.EL only that level is asked about. What is in brackets, such as (3.4 row 7), is the section of\n"
+        "docs/spec/spe.md that says so; 'first' and 'modern' are the two revisions its section 3 tells apart. RME is "
+        "of "
+        "the\nmodern one.\n"
         "\n"
         "What is not given counts as 0, but three fields that software seldom can read or prints: MDCR_EL3.NSPB gives\n"
         "the buffer to Non-secure state, SCR_EL3.NS is Non-secure, and MDCR_EL2.E2PB gives the buffer to EL1, or keeps "
         "it\n"
-        "for EL2 if HCR_EL2.TGE is 1 or PMSCR_EL2 is given.\n"
+        "for EL2 if HCR_EL2.TGE is 1 or PMSCR_EL2 is given. Conditions that rest on such a value say '(not given)'. "
+        "An\n"
+        "interval or a write pointer that is not given is no fault: it is not judged, and a note says so.\n"
+        "\n"
+        "A number without 0x or 0b is decimal, unless it has a letter from a to f or sixteen digits: then it is "
+        "hexadecimal,\nand in a file so are all others without. Whole registers for which that matters are noted. A "
+        "register given on the\ncommand line outdoes that of a file, and a field outdoes its register.\n"
         "\n"
         "  waymark spe explain PMBLIMITR_EL1=0x80001 PMSCR_EL1.E0SPE=1 PMSIRR_EL1=0x1000\n"
         "  waymark spe explain registers.txt --spe v1.2 PMBSR_EL1=0\n"

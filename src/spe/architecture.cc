@@ -35,7 +35,11 @@ Why nspb(std::string_view row, std::string_view text, const State& s) {
                 text,
                 {{{"MDCR_EL3.NSPBE", s.regs.mdcr_el3.nspbe}, {"SCR_EL3.NSE", s.regs.scr_el3.nse}}},
                 state == Realm};
-    return {row, text, {{{"MDCR_EL3.NSPB", s.regs.mdcr_el3.nspb}, {"SCR_EL3.NS", s.regs.scr_el3.ns}}}, nspb_of(state)};
+    Why why{row, text, {{{"MDCR_EL3.NSPB", s.regs.mdcr_el3.nspb}, {"SCR_EL3.NS", s.regs.scr_el3.ns}}}};
+    // Where that is its value, no field helps: a Realm's buffer in the first revision, a Secure one without Secure
+    // state.
+    if (s.regs.mdcr_el3.nspb != nspb_of(state)) why.remedy = nspb_of(state);
+    return why;
 }
 
 /// 3.1, row 1.

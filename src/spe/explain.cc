@@ -1,6 +1,7 @@
 #include "waymark/spe/explain.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "waymark/spe/sampling.h"
@@ -15,17 +16,6 @@ constexpr unsigned most_obstacles = 12;
 State at(const State& s, std::uint8_t el) {
     State out = s;
     out.regs.pstate.el = el;
-    return out;
-}
-
-std::vector<Why> obstacles(State s) {
-    std::vector<Why> out;
-    while (out.size() < most_obstacles) {
-        const auto decision = StatisticalProfilingEnabled(s);
-        if (decision) break;
-        out.push_back(decision.why);
-        if (!decision.why.remedy || !s.regs.set_field(decision.why.facts[0].name, *decision.why.remedy)) break;
-    }
     return out;
 }
 
@@ -44,12 +34,78 @@ std::string hex(std::uint64_t value) {
     return out;
 }
 
+/// Features that fields and whole registers come with, and whether they are here.
+struct Option {
+    std::string_view name, feature;
+    bool here;
+};
+auto options_of(const Architecture& a) {
+    const bool v1_2 = a.version >= Version::v1_2;
+    return std::to_array<Option>({
+        {"PMSCR_EL1.EE", "FEAT_SPE_EXC", a.exc},
+        {"PMSCR_EL1.KE", "FEAT_SPE_EXC", a.exc},
+        {"PMSCR_EL2.EE", "FEAT_SPE_EXC", a.exc},
+        {"PMSCR_EL2.KE", "FEAT_SPE_EXC", a.exc},
+        {"PMSCR_EL2.EnVM", "FEAT_SPE_nVM", a.n_vm},
+        {"PMSFCR_EL1.FnE", "FEAT_SPE_FnE", a.fn_e},
+        {"PMSFCR_EL1.FDS", "FEAT_SPE_FDS", a.fds},
+        {"PMSFCR_EL1.FP", "FEAT_SPE_EFT", a.eft},
+        {"PMSFCR_EL1.SIMD", "FEAT_SPE_EFT", a.eft},
+        {"PMSFCR_EL1.Bm", "FEAT_SPE_EFT", a.eft},
+        {"PMSFCR_EL1.LDm", "FEAT_SPE_EFT", a.eft},
+        {"PMSFCR_EL1.STm", "FEAT_SPE_EFT", a.eft},
+        {"PMSFCR_EL1.FPm", "FEAT_SPE_EFT", a.eft},
+        {"PMSFCR_EL1.SIMDm", "FEAT_SPE_EFT", a.eft},
+        {"PMBLIMITR_EL1.FM", "FEAT_SPEv1p2", v1_2},
+        {"PMBLIMITR_EL1.PMFZ", "FEAT_SPEv1p2", v1_2},
+        {"PMBLIMITR_EL1.nVM", "FEAT_SPE_nVM", a.n_vm},
+        {"PMSNEVFR_EL1.E", "FEAT_SPE_FnE", a.fn_e},
+        {"PMSDSFR_EL1.S", "FEAT_SPE_FDS", a.fds},
+        {"PMBSR_EL2", "FEAT_SPE_EXC", a.exc},
+        {"PMBSR_EL3", "FEAT_SPE_EXC", a.exc},
+        {"PMBMAR_EL1", "FEAT_SPE_nVM", a.n_vm},
+        {"MDCR_EL3.NSPBE", "FEAT_RME", a.rme},
+        {"MDCR_EL3.EnPMSN", "FEAT_SPE_FnE", a.fn_e},
+        {"MDCR_EL3.EnPMS3", "FEAT_SPE_FDS", a.fds},
+        {"MDCR_EL3.PMSEE", "FEAT_SPE_EXC", a.exc},
+        {"MDCR_EL3.EnPMS4", "FEAT_SPEv1p5", a.n_vm || a.version >= Version::v1_5},
+        {"SCR_EL3.NSE", "FEAT_RME", a.rme},
+        {"SCR_EL3.EEL2", "FEAT_SEL2", a.secure_el2},
+    });
+}
+
+/// The feature that a field needs and this architecture has not; empty if there is none.
+std::string_view missing_feature(const Architecture& a, std::string_view field) {
+    for (const Option& option : options_of(a))
+        if (!option.here && (option.name == field || option.name == field.substr(0, field.find('.'))))
+            return option.feature;
+    return {};
+}
+
+/// The exception level that a register is of, if that is not implemented; 0 if it is.
+unsigned missing_level(const Architecture& a, std::string_view register_name) {
+    if (!a.el3 && register_name.ends_with("_EL3")) return EL3;
+    return !a.el2 && register_name.ends_with("_EL2") ? EL2 : 0;
+}
+
+/// The level asked about is one that cannot be entered.
+std::optional<Finding> not_entered(const State& s, const ExplainOptions& options) {
+    if (!options.current_level_only || s.regs.pstate.el != EL1 || !EL2Enabled(s) || !s.regs.hcr_el2.tge)
+        return std::nullopt;
+    return Finding{Weight::stops,
+                   "3.4",
+                   "with TGE = 1 EL1 is never entered: what would go there goes to EL2",
+                   {{"HCR_EL2.TGE", 1}, {"PSTATE.EL", EL1}},
+                   0};
+}
+
 class Findings {
 public:
     Findings(const State& s, const ExplainOptions& options)
         : s_(s), r_(s.regs), options_(options), first_(s.arch.revision == Revision::first) {}
 
     std::vector<Finding> take() {
+        level();
         events();
         types();
         latency();
@@ -57,10 +113,22 @@ public:
         interval();
         buffer();
         ownership();
+        status();
         reserved();
         std::stable_sort(out_.begin(), out_.end(),
                          [](const Finding& a, const Finding& b) { return a.weight < b.weight; });
         return std::move(out_);
+    }
+
+    /// The first of those that stop samples, alone: only these look for such.
+    std::optional<Finding> first_stop() {
+        level();
+        types();
+        latency();
+        buffer();
+        const auto stop =
+            std::find_if(out_.begin(), out_.end(), [](const auto& f) { return f.weight == Weight::stops; });
+        return stop == out_.end() ? std::nullopt : std::optional(std::move(*stop));
     }
 
 private:
@@ -117,6 +185,10 @@ private:
             idle("PMSFCR_EL1.FT", {{"PMSFCR_EL1.B", c.b}, {"PMSFCR_EL1.LD", c.ld}, {"PMSFCR_EL1.ST", c.st}});
     }
 
+    void level() {
+        if (auto finding = not_entered(s_, options_)) out_.push_back(std::move(*finding));
+    }
+
     void latency() {
         const std::uint16_t minlat = r_.pmslatfr_el1.minlat;
         if (!r_.pmsfcr_el1.fl) {
@@ -124,10 +196,24 @@ private:
             return;
         }
         if (minlat == 0)
-            empty_filter(Unpredictable::ZEROMINLATENCY, "PMSFCR_EL1.FL", {"PMSLATFR_EL1.MINLAT", 0});
-        else if (minlat > 0xfff && given(PmsidrEl1::name) && r_.pmsidr_el1.count_size == 2)
+            return empty_filter(Unpredictable::ZEROMINLATENCY, "PMSFCR_EL1.FL", {"PMSLATFR_EL1.MINLAT", 0});
+        // Memory answers within some hundreds of cycles; what takes longer than this is rare.
+        constexpr std::uint16_t rare = 1024, sensible = 256;
+        const std::uint8_t size = given(PmsidrEl1::name) ? r_.pmsidr_el1.count_size : 0;
+        const std::vector<Fact> facts{{"PMSLATFR_EL1.MINLAT", minlat}, {"PMSIDR_EL1.CountSize", size}};
+        if (minlat > 0xfff && size == 2)
             add(Weight::stops, "2.4", "counters saturate at 0xfff, so no operation reaches the least latency kept",
-                {{"PMSLATFR_EL1.MINLAT", minlat}, {"PMSIDR_EL1.CountSize", 2}}, 0xfff);
+                facts, sensible);
+        else if (minlat > 0xfff && size != 3)
+            add(Weight::may, "2.4",
+                "no operation reaches the least latency kept if counters have 12 bits, which PMSIDR_EL1.CountSize "
+                "would "
+                "tell",
+                {facts[0]}, sensible);
+        else if (minlat >= rare)
+            add(Weight::note, "2.4",
+                "almost no operation takes " + std::to_string(minlat) + " cycles: few samples, or none", {facts[0]},
+                sensible);
     }
 
     void data_source() {
@@ -139,16 +225,21 @@ private:
     }
 
     void interval() {
-        if (!given(PmsirrEl1::name)) return;
-        const std::uint32_t interval = r_.pmsirr_el1.interval;
-        if (interval == 0)
-            return add(Weight::may, "1.2", "with an interval of 0 it is UNKNOWN how often samples are taken, if at all",
-                       {{"PMSIRR_EL1.INTERVAL", 0}}, 1);
-        if (!given(PmsidrEl1::name)) return;
+        if (!given("PMSIRR_EL1.INTERVAL")) return;
         constexpr std::uint16_t recommended[] = {256, 0, 512, 768, 1024, 1536, 2048, 3072, 4096};
         const std::uint8_t code = r_.pmsidr_el1.interval;
-        const std::uint32_t least = code < std::size(recommended) ? recommended[code] : 4096;
-        if (std::uint64_t{interval} * 256 < least)
+        const bool known = given(PmsidrEl1::name);
+        // Codes that are reserved are taken for the longest (2.6).
+        const std::uint32_t least = !known                                                    ? 256
+                                    : code < std::size(recommended) && recommended[code] != 0 ? recommended[code]
+                                                                                              : 4096;
+        const std::uint32_t interval = r_.pmsirr_el1.interval, usual = std::max(least, 1024U);
+        if (interval == 0)
+            return add(Weight::may, "1.2",
+                       "with an interval of 0 it is UNKNOWN how often samples are taken, if at all; " +
+                           std::to_string(usual / 256) + " is one in " + std::to_string(usual) + " operations",
+                       {{"PMSIRR_EL1.INTERVAL", 0}}, usual / 256);
+        if (known && std::uint64_t{interval} * 256 < least)
             add(Weight::note, "1.2",
                 "the interval, " + std::to_string(interval * 256) + ", is below the least recommended, " +
                     std::to_string(least) + ": samples will collide and be lost",
@@ -163,25 +254,42 @@ private:
                        {{"PMBLIMITR_EL1.FM", limit.fm}}, 0);
         if (limit.fm != 0 && given(PmblimitrEl1::name))
             add(Weight::may, "2.7", "a reserved fill mode", {{"PMBLIMITR_EL1.FM", limit.fm}}, 0);
-        if (!given(PmblimitrEl1::name) || !given(PmbptrEl1::name)) return;
-        if (limit.n_vm && s_.arch.n_vm)
+        if (limit.n_vm && s_.arch.n_vm && given(PmblimitrEl1::name))
             add(Weight::note, "2.7", "the buffer's addresses are physical", {{"PMBLIMITR_EL1.nVM", 1}});
-        Registers r = r_;
-        if (!given(PmsidrEl1::name)) r.pmsidr_el1.max_size = 6;  // the least that is permitted
-        const std::uint64_t end = limit.limit << 12, record = std::uint64_t{1} << r.pmsidr_el1.max_size;
-        if (buffer_full(r))
-            add(Weight::stops, "1.6",
-                r_.pmbptr_el1.ptr >= end ? "the write pointer is not below the limit, " + hex(end) +
-                                               ": the buffer is full before the first record"
-                                         : "there is no room for a record of " + std::to_string(record) +
-                                               " bytes below the limit, " + hex(end),
-                {{"PMBPTR_EL1.PTR", r_.pmbptr_el1.ptr}, {"PMBLIMITR_EL1.LIMIT", limit.limit}});
-        if (!given(PmbidrEl1::name)) return;
-        const unsigned align = r_.pmbidr_el1.align;
-        const std::uint64_t low = r_.pmbptr_el1.ptr & ~(~std::uint64_t{0} << align);
-        if (low != 0)
+        const unsigned align = given(PmbidrEl1::name) ? r_.pmbidr_el1.align : 0;
+        const std::uint64_t unaligned = ~(~std::uint64_t{0} << align);
+        if (given("PMBLIMITR_EL1.LIMIT")) room(unaligned);
+        if (given(PmbptrEl1::name) && (r_.pmbptr_el1.ptr & unaligned) != 0)
             add(Weight::may, "1.6", "the write pointer is not a multiple of " + std::to_string(1U << align),
-                {{"PMBPTR_EL1.PTR", r_.pmbptr_el1.ptr}, {"PMBIDR_EL1.Align", align}}, r_.pmbptr_el1.ptr - low);
+                {{"PMBPTR_EL1.PTR", r_.pmbptr_el1.ptr}, {"PMBIDR_EL1.Align", align}}, r_.pmbptr_el1.ptr & ~unaligned);
+    }
+
+    /// Whether a record fits below the limit.
+    void room(std::uint64_t unaligned) {
+        Registers r = r_;
+        // The least that is permitted, where the register says nothing (2.6).
+        if (!given(PmsidrEl1::name) || r.pmsidr_el1.max_size < 4) r.pmsidr_el1.max_size = 6;
+        const bool pointer = given(PmbptrEl1::name);
+        if (!pointer) r.pmbptr_el1.ptr = 0;
+        if (!buffer_full(r)) return;
+        const std::uint64_t end = r.pmblimitr_el1.limit << 12, record = std::uint64_t{1} << r.pmsidr_el1.max_size;
+        const std::uint64_t ptr = r.pmbptr_el1.ptr;
+        const Fact limit_fact{"PMBLIMITR_EL1.LIMIT", r.pmblimitr_el1.limit}, pointer_fact{"PMBPTR_EL1.PTR", ptr};
+        const std::string size = std::to_string(record) + " bytes below the limit, " + hex(end);
+        if (end < record) {
+            // No pointer would do: the limit has to rise, beyond a record from the pointer on.
+            const std::uint64_t needed = ptr + record + 0xfff;
+            std::vector<Fact> facts{limit_fact};
+            if (pointer) facts.push_back(pointer_fact);
+            return add(Weight::stops, "1.6", "there is no room for a record of " + size, std::move(facts),
+                       needed > ptr ? std::optional(needed >> 12) : std::nullopt);
+        }
+        const std::string text = ptr >= end ? "the write pointer is not below the limit, " + hex(end) +
+                                                  ": the buffer is full before the first record"
+                                            : "there is no room for a record of " + size;
+        add(Weight::stops, "1.6",
+            text + "; the pointer belongs at the buffer's start, or at most where one record fits",
+            {pointer_fact, limit_fact}, (end - record) & ~unaligned);
     }
 
     void ownership() {
@@ -206,6 +314,16 @@ private:
                 {{"HCR_EL2.E2H", 1}});
     }
 
+    /// Management events of EL2 and EL3 that nothing heeds.
+    void status() {
+        if (!s_.arch.exc) return;
+        constexpr std::string_view text = "it stops nothing, since its exceptions are not on";
+        if (s_.arch.el2 && r_.pmbsr_el2.s && (r_.pmscr_el2.ee & 0b10) == 0)
+            add(Weight::note, "3.3", std::string(text), {{"PMBSR_EL2.S", 1}, {"PMSCR_EL2.EE", r_.pmscr_el2.ee}});
+        if (s_.arch.el3 && r_.pmbsr_el3.s && (r_.mdcr_el3.pmsee & 0b10) == 0)
+            add(Weight::note, "3.3", std::string(text), {{"PMBSR_EL3.S", 1}, {"MDCR_EL3.PMSEE", r_.mdcr_el3.pmsee}});
+    }
+
     static std::string event(const PmbsrFields& status) {
         switch (status.ec) {
             case 0x00:
@@ -224,11 +342,20 @@ private:
     void reserved() {
         Registers::for_each(r_, [&](const auto& r) {
             if (!given(r.name)) return;
-            for (const Field& field : without_meaning(s_, r.name))
+            if (const unsigned el = missing_level(s_.arch, r.name); el != 0)
+                return add(
+                    Weight::note, std::string(r.section),
+                    std::string(r.name) + " counts for nothing, since EL" + std::to_string(el) + " is not implemented",
+                    {});
+            for (const Field& field : without_meaning(s_, r.name)) {
+                const std::string name = std::string(r.name) + "." + std::string(field.name);
                 add(Weight::note, std::string(r.section),
                     std::string(r.name) + " has " + hex(field.value << field.lo) + " in " + std::string(field.name) +
-                        (field.reserved() ? ", which should be 0" : ", but the feature is not implemented"),
+                        (field.reserved() ? ", which should be 0"
+                                          : ", but " + std::string(missing_feature(s_.arch, name)) +
+                                                " is not implemented, so it counts for nothing"),
                     {});
+            }
         });
     }
 
@@ -239,36 +366,80 @@ private:
     std::vector<Finding> out_;
 };
 
+Finding finding_of(const Why& why) {
+    Finding out{Weight::stops, std::string(why.row), std::string(why.text), {}, why.remedy};
+    for (const Fact& fact : why.facts)
+        if (!fact.name.empty()) out.facts.push_back(fact);
+    return out;
+}
+
+/// What stands in the way first.
+std::optional<Finding> obstacle(const State& s, const ExplainOptions& options) {
+    if (auto finding = not_entered(s, options)) return finding;
+    if (const auto decision = StatisticalProfilingEnabled(s); !decision) return finding_of(decision.why);
+    return Findings(s, options).first_stop();
+}
+
+std::vector<Finding> obstacles(State s, const ExplainOptions& options) {
+    std::vector<Finding> out;
+    while (out.size() < most_obstacles) {
+        auto next = obstacle(s, options);
+        if (!next) break;
+        out.push_back(std::move(*next));
+        const Finding& last = out.back();
+        if (!last.remedy || !s.regs.set_field(last.facts[0].name, *last.remedy)) break;
+    }
+    return out;
+}
+
+/// Registers that EL3 can keep from others one by one, where it was given whether it does.
+std::vector<RegisterAccess> own_accesses(const State& s, const ExplainOptions& options) {
+    struct Own {
+        std::string_view name, enable;
+        bool here;
+    };
+    const Own own[] = {{PmsnevfrEl1::name, "MDCR_EL3.EnPMSN", s.arch.fn_e},
+                       {PmsdsfrEl1::name, "MDCR_EL3.EnPMS3", s.arch.fds},
+                       {PmbmarEl1::name, "MDCR_EL3.EnPMS4", s.arch.n_vm}};
+    std::vector<RegisterAccess> out;
+    for (const Own& o : own) {
+        if (!o.here || !options.given(o.enable)) continue;
+        const auto access = check_register_access(s, o.name);
+        const auto group =
+            o.name.starts_with("PMB") ? CheckProfilingBufferAccess(s) : CheckStatisticalProfilingAccess(s);
+        if (access.value != group.value) out.push_back({o.name, access});
+    }
+    return out;
+}
+
+/// What would matter now that there are samples.
+void not_given(const State& s, const ExplainOptions& options, std::vector<Finding>& out) {
+    const auto note = [&](std::string_view section, std::string text) {
+        out.push_back({Weight::note, std::string(section), std::move(text), {}, {}});
+    };
+    if (!options.given("PMSIRR_EL1.INTERVAL"))
+        note("1.2", "PMSIRR_EL1 is not given, so the interval is not judged: with 0 it would be UNKNOWN");
+    if (s.regs.pmblimitr_el1.fm == 0b10 && s.arch.version >= Version::v1_2) return;
+    const bool limit = options.given("PMBLIMITR_EL1.LIMIT"), pointer = options.given("PMBPTR_EL1.PTR");
+    if (limit && pointer) return;
+    note("1.6", std::string(limit     ? "PMBPTR_EL1 is"
+                            : pointer ? "PMBLIMITR_EL1.LIMIT is"
+                                      : "PMBPTR_EL1 and PMBLIMITR_EL1.LIMIT are") +
+                    " not given, so whether a record fits into the buffer is not judged");
+}
+
 }  // namespace
 
 bool Explanation::samples() const {
-    return std::any_of(levels.begin(), levels.end(), [](const Level& level) { return level.sampled.value; }) &&
-           std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return f.weight == Weight::stops; });
+    return std::any_of(levels.begin(), levels.end(), [](const Level& level) { return level.samples(); });
 }
 
 std::vector<Field> without_meaning(const State& s, std::string_view register_name) {
-    struct Option {
-        std::string_view field;
-        bool here;
-    };
-    const Architecture& a = s.arch;
-    const bool v1_2 = a.version >= Version::v1_2;
-    const Option options[] = {
-        {"PMSCR_EL1.EE", a.exc},      {"PMSCR_EL1.KE", a.exc},       {"PMSCR_EL2.EE", a.exc},
-        {"PMSCR_EL2.KE", a.exc},      {"PMSCR_EL2.EnVM", a.n_vm},    {"PMSFCR_EL1.FnE", a.fn_e},
-        {"PMSFCR_EL1.FDS", a.fds},    {"PMSFCR_EL1.FP", a.eft},      {"PMSFCR_EL1.SIMD", a.eft},
-        {"PMSFCR_EL1.Bm", a.eft},     {"PMSFCR_EL1.LDm", a.eft},     {"PMSFCR_EL1.STm", a.eft},
-        {"PMSFCR_EL1.FPm", a.eft},    {"PMSFCR_EL1.SIMDm", a.eft},   {"PMBLIMITR_EL1.FM", v1_2},
-        {"PMBLIMITR_EL1.PMFZ", v1_2}, {"PMBLIMITR_EL1.nVM", a.n_vm}, {"PMSNEVFR_EL1.E", a.fn_e},
-        {"PMSDSFR_EL1.S", a.fds},
-    };
     std::vector<Field> out;
     for (const Field& field : s.regs.fields(register_name)) {
         if (field.value == 0) continue;
         const std::string name = std::string(register_name) + "." + std::string(field.name);
-        const auto option =
-            std::find_if(std::begin(options), std::end(options), [&](const Option& o) { return o.field == name; });
-        if (field.reserved() || (option != std::end(options) && !option->here)) out.push_back(field);
+        if (field.reserved() || !missing_feature(s.arch, name).empty()) out.push_back(field);
     }
     return out;
 }
@@ -281,12 +452,13 @@ Explanation explain(const State& s, const ExplainOptions& options) {
         options.current_level_only ? std::vector<std::uint8_t>{s.regs.pstate.el} : levels(s);
     for (const std::uint8_t el : els) {
         const State there = at(s, el);
-        out.levels.push_back({el, StatisticalProfilingEnabled(there), obstacles(there),
+        out.levels.push_back({el, StatisticalProfilingEnabled(there), obstacles(there, options),
                               CheckProfilingBufferAccess(there), CheckStatisticalProfilingAccess(there),
-                              CollectContextIDR1(there), CollectContextIDR2(there), CollectPhysicalAddress(there),
-                              CollectTimeStamp(there)});
+                              own_accesses(there, options), CollectContextIDR1(there), CollectContextIDR2(there),
+                              CollectPhysicalAddress(there), CollectTimeStamp(there)});
     }
     out.findings = Findings(s, options).take();
+    if (out.samples()) not_given(s, options, out.findings);
     return out;
 }
 

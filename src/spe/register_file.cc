@@ -46,21 +46,53 @@ std::string named_fields(std::string_view register_name) {
     return out;
 }
 
-/// Collects settings and sees that none comes twice.
+/// Digits without their `_`, and whether they have a prefix.
+struct Digits {
+    explicit Digits(std::string_view written) {
+        std::remove_copy(written.begin(), written.end(), std::back_inserter(text), '_');
+        const std::string_view prefix = std::string_view(text).substr(0, 2);
+        if (prefix == "0x" || prefix == "0X") base = 16;
+        if (prefix == "0b" || prefix == "0B") base = 2;
+    }
+    /// A number without prefix that can only be hexadecimal.
+    [[nodiscard]] bool clearly_hexadecimal() const {
+        return base == 0 && !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos &&
+               (text.size() == 16 || text.find_first_of("abcdefABCDEF") != text.npos);
+    }
+
+    std::string text;
+    int base = 0;  ///< that of the prefix; 0 without
+};
+
+/// Collects settings, sees that none comes twice, and reads their values once it is known what base they have.
 class Collector {
 public:
-    Status add(std::string_view name, std::string_view value) {
+    void add(std::string_view name, std::string_view value, std::string where = {}) {
         if (Registers::canonical(register_of(name)).empty()) {
+            // Here other text may stand for a value, so that letters say nothing; sixteen digits do.
+            if (Digits(value).text.size() == 16) look(value);
             if (std::find(all_.unknown.begin(), all_.unknown.end(), name) == all_.unknown.end())
                 all_.unknown.emplace_back(name);
-            return Nothing{};
+            return;
         }
-        WM_ASSIGN_OR_RETURN(const Setting setting, read_setting(name, value));
-        if (!seen_.insert(setting.name).second) return bad(setting.name + " is given twice");
-        all_.settings.push_back(setting);
-        return Nothing{};
+        look(value);
+        pending_.push_back({std::string(name), std::string(value), std::move(where)});
     }
-    Settings take() {
+    Result<Settings> take() {
+        const bool hexadecimal = !sign_.empty();
+        std::string unclear;
+        for (const Pending& p : pending_) {
+            auto setting = read_setting(p.name, p.value, hexadecimal);
+            if (!setting) return bad(p.where + setting.error().message);
+            if (!seen_.insert(setting->name).second) return bad(p.where + setting->name + " is given twice");
+            if (base_unclear(p.value) && p.name.find('.') == p.name.npos)
+                unclear += (unclear.empty() ? "" : ", ") + setting->name + " " + p.value;
+            all_.settings.push_back(std::move(*setting));
+        }
+        if (!unclear.empty())
+            all_.notes.push_back(hexadecimal
+                                     ? "numbers without 0x are hexadecimal, since " + shown(sign_) + " is: " + unclear
+                                     : "numbers without 0x are decimal: " + unclear);
         // A whole register must not undo one of its fields.
         std::stable_partition(all_.settings.begin(), all_.settings.end(),
                               [](const Setting& s) { return s.name.find('.') == s.name.npos; });
@@ -68,12 +100,25 @@ public:
     }
 
 private:
+    struct Pending {
+        std::string name, value, where;
+    };
+
+    void look(std::string_view value) {
+        if (sign_.empty() && Digits(value).clearly_hexadecimal()) sign_ = value;
+    }
     Settings all_;
+    std::vector<Pending> pending_;
     std::set<std::string> seen_;
+    std::string sign_;  ///< the value that says all are hexadecimal
 };
 
 Result<std::string> value_text(std::string_view name, const json& value) {
-    if (value.is_number_unsigned()) return std::to_string(value.get<std::uint64_t>());
+    if (value.is_number_unsigned()) {
+        std::string out;
+        wire::append_number(out, value.get<std::uint64_t>());
+        return out;
+    }
     if (value.is_boolean()) return std::string(value.get<bool>() ? "1" : "0");
     if (value.is_string()) return value.get<std::string>();
     return bad("the value of " + shown(name) +
@@ -87,13 +132,13 @@ Status read_object(const json& object, Collector& collector, bool top) {
         } else if (value.is_object()) {
             for (const auto& [field, field_value] : value.items()) {
                 WM_ASSIGN_OR_RETURN(const std::string text, value_text(field, field_value));
-                WM_RETURN_IF_ERROR(collector.add(name + "." + field, text));
+                collector.add(name + "." + field, text);
             }
         } else if (Registers::canonical(register_of(name)).empty()) {
-            WM_RETURN_IF_ERROR(collector.add(name, {}));
+            collector.add(name, {});
         } else {
             WM_ASSIGN_OR_RETURN(const std::string text, value_text(name, value));
-            WM_RETURN_IF_ERROR(collector.add(name, text));
+            collector.add(name, text);
         }
     }
     return Nothing{};
@@ -135,27 +180,22 @@ Result<Settings> read_dump(std::string_view text) {
         if (name.empty() || value.empty())
             return bad(where + "a name and a value are needed, such as 'PMSCR_EL1 0x6b', not " +
                        shown(name.empty() ? line : name));
-        if (const Status added = collector.add(name, value); !added)
-            return Error{added.error().code == Errc::usage ? Errc::bad_format : added.error().code,
-                         where + added.error().message};
+        collector.add(name, value, where);
     }
     return collector.take();
 }
 
 }  // namespace
 
-Result<std::uint64_t> read_value(std::string_view text) {
-    std::string digits;
-    std::remove_copy(text.begin(), text.end(), std::back_inserter(digits), '_');
-    const bool sixteen = digits.size() == 16;
-    int base = 10;
-    std::string_view rest = digits;
-    if (rest.starts_with("0x") || rest.starts_with("0X"))
-        base = 16;
-    else if (rest.starts_with("0b") || rest.starts_with("0B"))
-        base = 2;
-    if (base != 10) rest.remove_prefix(2);
-    if (base == 10 && sixteen) base = 16;
+Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal) {
+    const Digits digits(text);
+    // A register that begins with 0b and has all its digits is no binary number among others like it.
+    const bool whole = hexadecimal && digits.base == 2 && digits.text.size() == 16;
+    const int base = digits.base != 0 && !whole                             ? digits.base
+                     : hexadecimal || whole || digits.clearly_hexadecimal() ? 16
+                                                                            : 10;
+    std::string_view rest = digits.text;
+    if (digits.base != 0 && !whole) rest.remove_prefix(2);
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
     if (error != std::errc{} || end != rest.data() + rest.size())
@@ -163,7 +203,13 @@ Result<std::uint64_t> read_value(std::string_view text) {
     return value;
 }
 
-Result<Setting> read_setting(std::string_view name, std::string_view value_text) {
+bool base_unclear(std::string_view text) {
+    const Digits digits(text);
+    return digits.base == 0 && !digits.clearly_hexadecimal() &&
+           digits.text.find_first_not_of('0') < digits.text.size() - std::min<std::size_t>(digits.text.size(), 1);
+}
+
+Result<Setting> read_setting(std::string_view name, std::string_view value_text, bool hexadecimal) {
     const std::string_view register_name = Registers::canonical(register_of(name));
     if (register_name.empty()) return Error{Errc::usage, shown(name) + " is no register that profiling depends on"};
     const std::string full = canonical(name);
@@ -171,7 +217,7 @@ Result<Setting> read_setting(std::string_view name, std::string_view value_text)
         return Error{Errc::usage, std::string(register_name) + " has no field " +
                                       shown(name.substr(register_of(name).size() + 1)) + "; it has " +
                                       named_fields(register_name)};
-    auto value = read_value(value_text);
+    auto value = read_value(value_text, hexadecimal);
     if (!value) return Error{Errc::usage, full + ": " + value.error().message};
     if (const auto field = Registers().field(full); field && field->width() < 64 && *value >> field->width() != 0) {
         const bool binary = field->width() > 1 && value_text.find_first_not_of("01") == value_text.npos;
@@ -185,10 +231,21 @@ Result<Setting> read_setting(std::string_view name, std::string_view value_text)
 
 Result<Settings> read_settings(std::string_view text) {
     if (text.size() > most_bytes) return Error{Errc::unsupported, "over 1 MiB, which is no set of registers"};
+    struct Magic {
+        std::string_view begin, name;
+    };
+    constexpr Magic compressed[] = {{"\x1f\x8b", "gzip"},
+                                    {"\x28\xb5\x2f\xfd", "zstd"},
+                                    {"\xfd"
+                                     "7zXZ",
+                                     "xz"},
+                                    {"BZh", "bzip2"}};
+    for (const Magic& magic : compressed)
+        if (text.starts_with(magic.begin))
+            return Error{Errc::unsupported, "it is compressed (" + std::string(magic.name) + "): unpack it first"};
+    if (text.find('\0') != text.npos) return bad("it is no text");
     const std::size_t first = text.find_first_not_of(" \t\r\n");
-    auto settings = first != text.npos && text[first] == '{' ? read_json(text) : read_dump(text);
-    if (!settings && settings.error().code == Errc::usage) settings.error().code = Errc::bad_format;
-    return settings;
+    return first != text.npos && text[first] == '{' ? read_json(text) : read_dump(text);
 }
 
 }  // namespace waymark::spe

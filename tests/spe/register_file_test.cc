@@ -20,13 +20,16 @@ TEST(RegisterFile, values) {
         {"0xffff_0000", 0xffff0000},
         {"000000000000006b", 0x6b},
         {"18446744073709551615", ~std::uint64_t{0}},
+        {"6b", 0x6b},
+        {"ffff000080101000", 0xffff000080101000},
+        {"80101001", 80101001},
     };
     for (const auto& [text, value] : good) {
         const auto read = read_value(text);
         ASSERT_TRUE(read) << text << ": " << read.error().message;
         EXPECT_EQ(*read, value) << text;
     }
-    for (const char* const text : {"", "x", "0x", "0b2", "-1", "+1", "1.5", "6b", "0x1ffffffffffffffff", " 1"})
+    for (const char* const text : {"", "x", "0x", "0b2", "-1", "+1", "1.5", "6g", "0x1ffffffffffffffff", " 1"})
         EXPECT_FALSE(read_value(text)) << text;
 }
 
@@ -57,6 +60,36 @@ TEST(RegisterFile, dumps) {
     EXPECT_TRUE(read_settings("").value().settings.empty());
 }
 
+TEST(RegisterFile, base) {
+    EXPECT_EQ(read_value("80101001", true).value(), 0x80101001U);
+    EXPECT_EQ(read_value("0b11", true).value(), 3U);
+    EXPECT_EQ(read_value("0x11", true).value(), 0x11U);
+    EXPECT_EQ(read_value("0b00000000000001", true).value(), 0xb00000000000001U);
+    for (const char* const text : {"10", "80101001", "1_0"}) EXPECT_TRUE(base_unclear(text)) << text;
+    for (const char* const text : {"", "0", "9", "09", "0x10", "0b10", "6b", "0000000080101001"})
+        EXPECT_FALSE(base_unclear(text)) << text;
+
+    // One that is clear tells of all, wherever it stands.
+    const auto dump = read_settings("PMBLIMITR_EL1 80101001\nPMSCR_EL1 3\nPMSIRR_EL1.INTERVAL 10\nPMBPTR_EL1 6b");
+    ASSERT_TRUE(dump) << dump.error().message;
+    EXPECT_EQ(
+        dump->settings,
+        (List{{"PMBLIMITR_EL1", 0x80101001}, {"PMSCR_EL1", 3}, {"PMBPTR_EL1", 0x6b}, {"PMSIRR_EL1.INTERVAL", 0x10}}));
+    EXPECT_EQ(dump->notes,
+              (std::vector<std::string>{"numbers without 0x are hexadecimal, since '6b' is: PMBLIMITR_EL1 80101001"}));
+    EXPECT_EQ(read_settings("x0 00000000deadbeef\nPMBLIMITR_EL1 10").value().settings[0].value, 0x10U);
+    EXPECT_EQ(read_settings("bad bad\nPMBLIMITR_EL1 10").value().settings[0].value, 10U);
+    const auto unclear = read_settings("PMBLIMITR_EL1 80101001\nPMSCR_EL1 3\nPMBPTR_EL1 0x80");
+    EXPECT_EQ(unclear.value().settings[0].value, 80101001U);
+    EXPECT_EQ(unclear.value().notes,
+              (std::vector<std::string>{"numbers without 0x are decimal: PMBLIMITR_EL1 80101001"}));
+    // JSON's own numbers are decimal.
+    const auto json = read_settings(R"({"PMSCR_EL1": "6b", "PMSIRR_EL1": 256, "PMBPTR_EL1": 1000000000000000})");
+    EXPECT_EQ(json.value().settings,
+              (List{{"PMBPTR_EL1", 1000000000000000}, {"PMSCR_EL1", 0x6b}, {"PMSIRR_EL1", 256}}));
+    EXPECT_TRUE(json.value().notes.empty());
+}
+
 TEST(RegisterFile, json) {
     const auto read = read_settings(
         R"( {"registers": {"PMSCR_EL1": "0x3", "MDCR_EL2": {"E2PB": "0b11", "TPMS": 0}}, "PSTATE": {"EL": 1}, "TCR_EL1": 5} )");
@@ -70,7 +103,7 @@ TEST(RegisterFile, errors) {
     const std::pair<const char*, const char*> wrong[] = {
         {"PMSCR_EL1", "line 1: a name and a value are needed, such as 'PMSCR_EL1 0x6b', not 'PMSCR_EL1'"},
         {"\n= 5", "line 2: a name and a value are needed, such as 'PMSCR_EL1 0x6b', not '5'"},
-        {"PMSCR_EL1 6b", "line 1: PMSCR_EL1: '6b' is no number of 64 bits (0x for hexadecimal, 0b for binary)"},
+        {"PMSCR_EL1 6g", "line 1: PMSCR_EL1: '6g' is no number of 64 bits (0x for hexadecimal, 0b for binary)"},
         {"PMSCR_EL1 1\nPMSCR_EL12 2", "line 2: PMSCR_EL1 is given twice"},
         {"PMBSR_EL1.Q 1", "line 1: PMBSR_EL1 has no field 'Q'; it has MSS2, EC, DL, EA, S, COLL, MSS"},
         {"{", "it begins with a brace but is no JSON"},
@@ -92,6 +125,8 @@ TEST(RegisterFile, errors) {
         EXPECT_EQ(read.error().code, Errc::bad_format) << text;
         EXPECT_EQ(read.error().message, message) << text;
     }
+    EXPECT_EQ(read_settings("\x1f\x8b\x08").error().message, "it is compressed (gzip): unpack it first");
+    EXPECT_EQ(read_settings(std::string_view("PMSCR_EL1\0 1", 12)).error().message, "it is no text");
     EXPECT_EQ(read_settings(std::string((1 << 20) + 1, ' ')).error().code, Errc::unsupported);
 }
 

@@ -28,16 +28,27 @@ struct Finding {
     std::optional<std::uint64_t> remedy;  ///< for the first fact
 };
 
+/// An access to one register that is not what the others of its group get.
+struct RegisterAccess {
+    std::string_view name;
+    Decision<SysRegAccess> access;
+};
+
 /// What holds at one exception level.
 struct Level {
     std::uint8_t el{};
-    Decision<bool> sampled;
-    /// All that stands in the way: the reason of `sampled`, what would be the reason once that is remedied, and so on.
-    std::vector<Why> obstacles;
+    Decision<bool> sampled;  ///< operations are; what becomes of the samples is another matter
+    /// All that stands between operations and records: the reason of `sampled`, what would be the reason once that is
+    /// remedied, and so on; then the findings that stop samples, likewise.
+    std::vector<Finding> obstacles;
     Decision<SysRegAccess> buffer_access, profiling_access;
+    std::vector<RegisterAccess> own_accesses;  ///< of registers with an enable of their own that was given
     // What a record would hold; meaningful where samples are taken.
     Decision<bool> context_idr1, context_idr2, physical_address;
     Decision<TimeStamp> time_stamp;
+
+    /// Samples are taken here, and nothing keeps them from the buffer.
+    [[nodiscard]] bool samples() const { return obstacles.empty(); }
 };
 
 struct Explanation {
@@ -46,13 +57,14 @@ struct Explanation {
     std::vector<Level> levels;  ///< the current one alone, or all that can be sampled, from EL0 up
     std::vector<Finding> findings;
 
-    /// Samples are taken at some of these levels, and nothing keeps them from the buffer.
+    /// At some of these levels.
     [[nodiscard]] bool samples() const;
 };
 
 struct ExplainOptions {
     bool current_level_only = false;  ///< the level in PSTATE.EL, instead of all
-    /// Whether a register was given; what reset values and assumptions say is not told as a finding.
+    /// Whether a register (`PMSIRR_EL1`) or a field (`PMBLIMITR_EL1.LIMIT`) was given. What was not counts as it stands
+    /// where the functions ask; else it is not judged, and a note says so if there are samples.
     std::function<bool(std::string_view)> given = [](std::string_view) { return true; };
 };
 

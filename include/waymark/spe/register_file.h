@@ -20,15 +20,20 @@ struct Setting {
 struct Settings {
     std::vector<Setting> settings;     ///< in their order; a register stands before fields of it
     std::vector<std::string> unknown;  ///< names of other registers, as they stand there
+    std::vector<std::string> notes;    ///< how numbers were read that could have been meant otherwise
     bool operator==(const Settings&) const = default;
 };
 
-/// A value: `0x` hexadecimal, `0b` binary, else decimal; sixteen digits without a prefix are hexadecimal, as kernels
-/// and debuggers print registers. `_` between digits counts for nothing. `usage`: not a number of 64 bits.
-[[nodiscard]] Result<std::uint64_t> read_value(std::string_view text);
+/// A value: `0x` hexadecimal, `0b` binary, else decimal, unless it can only be hexadecimal: with a letter from a to f,
+/// or sixteen digits, as kernels and debuggers print registers. `hexadecimal`: so is every number without a prefix. `_`
+/// between digits counts for nothing. `usage`: not a number of 64 bits.
+[[nodiscard]] Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal = false);
+
+/// Whether a value would mean something else in hexadecimal and nothing tells which it is: `80101001`.
+[[nodiscard]] bool base_unclear(std::string_view text);
 
 /// `NAME=VALUE`. `usage`: no such register or field, or a value it does not hold.
-[[nodiscard]] Result<Setting> read_setting(std::string_view name, std::string_view value);
+[[nodiscard]] Result<Setting> read_setting(std::string_view name, std::string_view value, bool hexadecimal = false);
 
 /// A file of either kind; it is JSON if it begins with a brace.
 ///
@@ -36,8 +41,11 @@ struct Settings {
 /// alone, and so are lines empty or begun by `#`. JSON is one object: names and values, where a value is a number, such
 /// a number in quotes, or an object of fields; the object `registers` of an object counts for its own.
 ///
+/// Where one number without prefix can only be hexadecimal, all without prefix are, but JSON's own numbers. Where none
+/// is, they are decimal. A note tells of each whole register for which that matters.
+///
 /// Names of registers that do not concern profiling are `unknown`. `bad_format`: anything else that is not so, and a
-/// register or field given twice. Text over 1 MiB is refused.
+/// register or field given twice. `unsupported`: over 1 MiB, compressed.
 [[nodiscard]] Result<Settings> read_settings(std::string_view text);
 
 }  // namespace waymark::spe
