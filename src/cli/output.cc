@@ -42,6 +42,11 @@ void Output::flush() {
     buffer_.clear();
 }
 
+void Output::write_through(std::string_view text) {
+    flush();
+    if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) error_ = errno;
+}
+
 Status Output::close(std::string& why) {
     flush();
     if (std::fflush(file_) != 0 && error_ == 0) error_ = errno;

@@ -37,6 +37,7 @@ public:
         if (buffer_.size() >= flush_bytes) flush();
     }
     void write(std::string_view text) {
+        if (text.size() >= flush_bytes) return write_through(text);
         buffer_.append(text.data(), text.data() + text.size());
         if (buffer_.size() >= flush_bytes) flush();
     }
@@ -47,6 +48,7 @@ private:
     static constexpr std::size_t flush_bytes = 1 << 16;
     Output(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
     void flush();
+    void write_through(std::string_view text);
 
     std::FILE* file_;
     std::string path_;

@@ -25,6 +25,11 @@ public:
     }
     void taken(const char* end) { size_ = static_cast<std::size_t>(end - text_.data()); }
     void put(std::string_view s) { taken(std::copy(s.begin(), s.end(), room(s.size()))); }
+    /// Bytes up to `at`, a place in the latest room(), and the text from there on.
+    [[nodiscard]] std::size_t size_to(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
+    [[nodiscard]] std::string_view view_from(std::size_t first, const char* at) const {
+        return {text_.data() + first, size_to(at) - first};
+    }
     void replace_last(char c) { text_[size_ - 1] = c; }
 
 private:
@@ -36,25 +41,31 @@ private:
 /// quick.
 inline constexpr std::size_t number_room = 24;
 
+/// 00, 01, … 99.
+inline constexpr auto decimal_pairs = [] {
+    std::array<char, 200> out{};
+    for (std::size_t i = 0; i < 100; ++i) {
+        out[2 * i] = static_cast<char>('0' + i / 10);
+        out[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+    return out;
+}();
+
 /// Gives the end of what was written; there is room for `number_room` characters.
 [[nodiscard]] inline char* put_decimal(char* at, std::uint64_t value) {
-    static constexpr auto pairs = [] {
-        std::array<char, 200> out{};
-        for (std::size_t i = 0; i < 100; ++i) {
-            out[2 * i] = static_cast<char>('0' + i / 10);
-            out[2 * i + 1] = static_cast<char>('0' + i % 10);
-        }
-        return out;
-    }();
     if (value < 10) {
         *at = static_cast<char>('0' + value);
         return at + 1;
+    }
+    if (value < 100) {
+        std::memcpy(at, &decimal_pairs[2 * value], 2);
+        return at + 2;
     }
     std::array<char, 20 + number_room> digits;
     std::size_t first = 20;
     for (; value >= 10; value /= 100) {
         first -= 2;
-        std::memcpy(&digits[first], &pairs[2 * (value % 100)], 2);
+        std::memcpy(&digits[first], &decimal_pairs[2 * (value % 100)], 2);
     }
     if (value != 0) digits[--first] = static_cast<char>('0' + value);
     std::memcpy(at, &digits[first], number_room);
@@ -80,17 +91,82 @@ inline constexpr std::size_t number_room = 24;
     return at + 2 + digits;
 }
 
+/// What rows with the same SameTexts::Text depend on there.
+using SameKey = std::array<std::uint64_t, 9>;
+
+/// Text that many rows have in common: written once, then copied.
+class SameTexts {
+public:
+    static constexpr std::size_t parts = 4, text_bytes = 480, copy_bytes = 32;
+    struct Text {
+        SameKey key{};
+        bool used = false;
+        /// Where a part ends; 0: not remembered. The first begins at 0, the others where the one before ends.
+        std::array<std::uint16_t, parts> ends{};
+        std::array<char, text_bytes + copy_bytes> text;  // copies of fixed length may read beyond the end
+    };
+
+    /// What is known of rows with this key: if they were not seen lately, nothing.
+    [[nodiscard]] Text& find(const SameKey& key) {
+        const std::uint64_t mixed = (key[0] >> 2 ^ key[1] << 3 ^ key[2] << 1 ^ key[3]) * 0x9e37'79b9'7f4a'7c15U;
+        Text& text = texts_[(mixed ^ key[6] * 0x9e37'79b9'7f4a'7c15U) >> 32 & (texts_.size() - 1)];
+        if (text.key != key || !text.used) [[unlikely]] {
+            text.key = key;
+            text.used = true;
+            text.ends = {};
+        }
+        return text;
+    }
+    void clear() {
+        for (Text& text : texts_) text.used = false;
+    }
+
+private:
+    std::vector<Text> texts_ = std::vector<Text>(2048);
+};
+
+/// A number that mostly grows by little: all but its last four digits are kept as text.
+class RisingNumber {
+public:
+    [[nodiscard]] char* put(char* at, std::uint64_t value) {
+        const std::uint64_t high = value / 10000;
+        if (high == 0) return put_decimal(at, value);
+        if (high != high_) [[unlikely]] {
+            high_ = high;
+            bytes_ = static_cast<std::size_t>(put_decimal(text_.data(), high) - text_.data());
+        }
+        std::memcpy(at, text_.data(), number_room);
+        const auto low = static_cast<unsigned>(value % 10000);
+        std::memcpy(at + bytes_, &decimal_pairs[2 * (low / 100)], 2);
+        std::memcpy(at + bytes_ + 2, &decimal_pairs[2 * (low % 100)], 2);
+        return at + bytes_ + 4;
+    }
+
+private:
+    std::uint64_t high_ = 0;
+    std::size_t bytes_ = 0;
+    std::array<char, number_room> text_{};
+};
+/// The rising numbers of a row, in their order.
+using TsvNumbers = std::array<RisingNumber, 2>;
+
 /// Cells of a row as tab-separated values. All writers take the same calls: the name of the cell, whether its value is
-/// known, the value.
+/// known, the value. What same() writes is the same in all rows with one SameTexts::Text.
 class TsvRow {
 public:
-    explicit TsvRow(RowText& out) : out_(out), at_(out.room(row_bytes)) {}
+    TsvRow(RowText& out, TsvNumbers& rising, SameTexts::Text& same)
+        : out_(out), rising_(rising.data()), same_(same), at_(out.room(row_bytes)) {}
     void end() {
         at_[-1] = '\n';
         out_.taken(at_);
     }
     void number(std::string_view, bool known, std::uint64_t value) {
         if (known) at_ = put_decimal(at_, value);
+        *at_++ = '\t';
+    }
+    void rising(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = rising_->put(at_, value);
+        ++rising_;
         *at_++ = '\t';
     }
     void hex(std::string_view, bool known, std::uint64_t value) {
@@ -117,10 +193,31 @@ public:
         }
         *at_++ = '\t';
     }
+    /// The cells that `write(writer)` writes.
+    template <class Write>
+    void same(std::size_t part, Write&& write) {
+        const std::size_t first = part == 0 ? 0 : same_.ends[part - 1], end = same_.ends[part];
+        if (end != 0) [[likely]] {
+            char* to = at_;
+            for (std::size_t at = first; at < end; at += SameTexts::copy_bytes, to += SameTexts::copy_bytes)
+                std::memcpy(to, &same_.text[at], SameTexts::copy_bytes);
+            at_ += end - first;
+            return;
+        }
+        const std::size_t before = out_.size_to(at_);
+        write(*this);
+        const std::string_view written = out_.view_from(before, at_);
+        // If a part does not fit, neither may those behind it be remembered: they begin where it ends.
+        if ((part != 0 && first == 0) || first + written.size() > SameTexts::text_bytes) return;
+        std::copy(written.begin(), written.end(), same_.text.begin() + static_cast<std::ptrdiff_t>(first));
+        same_.ends[part] = static_cast<std::uint16_t>(first + written.size());
+    }
 
 private:
     static constexpr std::size_t row_bytes = 8192, short_text = 1024;
     RowText& out_;
+    RisingNumber* rising_;
+    SameTexts::Text& same_;
     char* at_;
 };
 
@@ -148,11 +245,16 @@ public:
         key(name);
         out_.put(value ? "true" : "false");
     }
+    void rising(std::string_view name, bool known, std::uint64_t value) { number(name, known, value); }
     void word(std::string_view name, bool known, std::string_view value) { text(name, known, value); }
     void text(std::string_view name, bool known, std::string_view value) {
         if (!known || value.empty()) return;
         key(name);
         out_.put(json_string(value));
+    }
+    template <class Write>
+    void same(std::size_t, Write&& write) {
+        write(*this);
     }
 
 private:
@@ -176,10 +278,15 @@ public:
     explicit HeaderRow(RowText& out) : out_(out) {}
     void end() { out_.replace_last('\n'); }
     void number(std::string_view name, bool, std::uint64_t) { put(name); }
+    void rising(std::string_view name, bool, std::uint64_t) { put(name); }
     void hex(std::string_view name, bool, std::uint64_t) { put(name); }
     void flag(std::string_view name, bool, bool) { put(name); }
     void word(std::string_view name, bool, std::string_view) { put(name); }
     void text(std::string_view name, bool, std::string_view) { put(name); }
+    template <class Write>
+    void same(std::size_t, Write&& write) {
+        write(*this);
+    }
 
 private:
     void put(std::string_view name) {
