@@ -28,7 +28,7 @@ void Attribution::start(const perf::Stream& stream) {
     until_ = 0;  // no time lies between
 }
 
-Attribution::Answer Attribution::of(const spe::Columns& c, std::size_t i) {
+const Attribution::Answer& Attribution::of(const spe::Columns& c, std::size_t i) {
     const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
     // Without a clock to compare with, everything is taken to have been there all the time.
     time_ = has(spe::Column::timestamp) && clock_ ? conversion_.to_ns(c.timestamp[i]) : forever;
@@ -39,14 +39,14 @@ Attribution::Answer Attribution::of(const spe::Columns& c, std::size_t i) {
         context = c.context_el2[i];
     else if (has(spe::Column::context_el1))
         context = c.context_el1[i];
-    if (!has(spe::Column::pc)) return ask(context, {});
+    if (!has(spe::Column::pc)) return passing_ = ask(context, {});
     const std::uint64_t page = c.pc[i] >> page_bits;
     Remembered& known = remembered_[(page ^ page >> 20 ^ context * 5) % remembered_.size()];
     if (known.epoch == epoch_ && known.page == page && known.context == context) return known.answer;
     const spe::ProgramAddress pc = spe::program_address(c.pc[i]);
-    const Answer answer = ask(context, pc);
-    if (!split_pages_.contains(pc.address.value >> page_bits)) known = {page, context, epoch_, answer};
-    return answer;
+    passing_ = ask(context, pc);
+    if (!split_pages_.contains(pc.address.value >> page_bits)) known = {page, context, epoch_, passing_};
+    return passing_;
 }
 
 Attribution::Answer Attribution::ask(std::uint64_t context, std::optional<spe::ProgramAddress> pc) {
@@ -55,9 +55,11 @@ Attribution::Answer Attribution::ask(std::uint64_t context, std::optional<spe::P
         out.tid = static_cast<std::uint32_t>(context);
         out.by_context = true;
         out.pid = known(out.tid).pid;
+        out.name = known(out.tid).name;
     } else if (stream_->tid != perf::nobody) {
         out.tid = stream_->tid;
         out.pid = known(out.tid).pid;
+        out.name = known(out.tid).name;
     } else {
         if (!running_known_) {
             running_ = tasks_.running(stream_->cpu, time_);
@@ -65,6 +67,7 @@ Attribution::Answer Attribution::ask(std::uint64_t context, std::optional<spe::P
         }
         out.pid = running_.pid;
         out.tid = running_.tid;
+        if (out.tid != perf::nobody) out.name = running_.name;
     }
     if (!pc) return out;
     const std::uint32_t owner = pc->exception_level == 0 ? out.pid : perf::nobody;
@@ -73,11 +76,6 @@ Attribution::Answer Attribution::ask(std::uint64_t context, std::optional<spe::P
     if (const perf::Mapping* const found = tasks_.mapping(owner, pc->address, time_); found != nullptr)
         out.mapping = static_cast<std::uint32_t>(found - data_.mappings.data()) + 1;
     return out;
-}
-
-std::string_view Attribution::name_of(const Answer& answer) {
-    if (answer.tid == perf::nobody) return {};
-    return answer.by_context || stream_->tid != perf::nobody ? known(answer.tid).name : running_.name;
 }
 
 void Attribution::enter(std::uint64_t time) {

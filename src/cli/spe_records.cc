@@ -44,16 +44,19 @@ struct StreamContext {
     std::uint32_t cpu = perf::nobody, tid = perf::nobody, midr{};
     spe::Totals totals{};  ///< when it has been decoded
     struct Part {
-        std::uint64_t stream{}, file{};  // offsets of its first byte
+        std::uint64_t stream{}, file{}, bytes{};  // offsets of its first byte
     };
     std::vector<Part> parts{};
 
-    [[nodiscard]] std::uint64_t file_offset(Offset at) const {
-        auto part = std::upper_bound(parts.begin(), parts.end(), at.value,
-                                     [](std::uint64_t offset, const Part& p) { return offset < p.stream; });
-        if (part == parts.begin()) return at.value;
-        --part;
-        return part->file + (at.value - part->stream);
+    /// `near`: the part of another offset, or null; becomes that of this one.
+    [[nodiscard]] std::uint64_t file_offset(Offset at, const Part*& near) const {
+        if (near == nullptr || at.value - near->stream >= near->bytes) {
+            const auto next = std::upper_bound(parts.begin(), parts.end(), at.value,
+                                               [](std::uint64_t offset, const Part& p) { return offset < p.stream; });
+            if (next == parts.begin()) return at.value;
+            near = &*(next - 1);
+        }
+        return near->file + (at.value - near->stream);
     }
 };
 
@@ -64,7 +67,6 @@ struct Row {
     std::uint64_t offset{};
     std::optional<std::uint64_t> time_ns{};
     analysis::Attribution::Answer who{};
-    std::string_view name{};  ///< of the thread
     const perf::Mapping* mapping = nullptr;
 
     [[nodiscard]] bool has(Column column) const { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; }
@@ -128,7 +130,7 @@ SameKey same_key(const Row& r) {
             pair(r.who.mapping, static_cast<std::uint32_t>(c.present[i]) << 16 | c.data_source[i]),
             (c.data_virtual[i] >> 56) << 32 | (c.data_physical[i] >> 56) << 24 |
                 static_cast<std::uint32_t>(c.operation_class[i] << 16 | c.operation_type[i] << 8 | c.defects[i]),
-            reinterpret_cast<std::uintptr_t>(r.name.data())};
+            reinterpret_cast<std::uintptr_t>(r.who.name.data())};
 }
 
 /// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks. Cells inside
@@ -185,7 +187,7 @@ void write_row(Writer out, const Row& r, const StreamContext& s) {
         const perf::Mapping* const m = r.mapping;
         w.number("pid", r.who.pid != perf::nobody, r.who.pid);
         w.number("tid", r.who.tid != perf::nobody, r.who.tid);
-        w.text("comm", true, r.name);
+        w.text("comm", true, r.who.name);
         w.text("dso", m != nullptr, m == nullptr ? std::string_view() : m->file);
         w.hex("dso_offset", m != nullptr, m == nullptr ? 0 : r.pc().address.value - m->address.value + m->file_offset);
         w.word("security", has_pc, name(r.pc().security));
@@ -244,6 +246,7 @@ public:
             stream_ = piece.stream;
             attribution_.start(*stream_->stream);
             same_.clear();
+            part_ = nullptr;
         }
         const spe::Columns& c = piece.batch.records;
         if (options_.format == "text") {
@@ -264,10 +267,11 @@ public:
         for (std::size_t i = 0; i < c.size; ++i) {
             if (!selected(c, i)) continue;
             const Row row = row_of(c, i);
+            SameTexts::Text& same = same_.find(same_key(row));
             if (tsv)
-                write_row(TsvRow(out, numbers_, same_.find(same_key(row))), row, *stream_);
+                write_row(TsvRow(out, numbers_, same), row, *stream_);
             else
-                write_row(JsonRow(out), row, *stream_);
+                write_row(JsonRow(out, same), row, *stream_);
         }
     }
 
@@ -277,11 +281,10 @@ private:
                           static_cast<OperationClass>(c.operation_class[i]) == *kind_);
     }
     [[nodiscard]] Row row_of(const spe::Columns& c, std::size_t i) {
-        Row row{c, i, stream_->file_offset({c.first[i]})};
+        Row row{c, i, stream_->file_offset({c.first[i]}, part_)};
         if (conversion_ != nullptr && row.has(Column::timestamp)) row.time_ns = conversion_->to_ns(c.timestamp[i]);
         if (capture_.bare) return row;
         row.who = attribution_.of(c, i);
-        row.name = attribution_.name_of(row.who);
         if (row.who.mapping != 0) row.mapping = &capture_.data->mappings[row.who.mapping - 1];
         return row;
     }
@@ -313,7 +316,7 @@ private:
             add(where, known.empty() ? fmt::format("source {:#x}", r.data_source) : std::string(known));
         }
         if (row.who.tid != perf::nobody)
-            add(more, fmt::format("{}{}{}", row.name, row.name.empty() ? "" : " ", row.who.tid));
+            add(more, fmt::format("{}{}{}", row.who.name, row.who.name.empty() ? "" : " ", row.who.tid));
         add(more, spe::events_text(r.events));
         if (const std::string defects = defects_text(r.defects); !defects.empty()) add(more, "! " + defects);
         std::string line = fmt::format(
@@ -326,9 +329,9 @@ private:
         line.erase(line.find_last_not_of(' ') + 1);
         fmt::format_to(std::back_inserter(out), "{}\n", line);
     }
-    void show(const spe::RecordGap& gap, fmt::memory_buffer& out) const {
+    void show(const spe::RecordGap& gap, fmt::memory_buffer& out) {
         if (gap.gap.bytes() == 0) return;
-        fmt::format_to(std::back_inserter(out), "{:>#10x}  ({}: {}{})\n", stream_->file_offset(gap.gap.first),
+        fmt::format_to(std::back_inserter(out), "{:>#10x}  ({}: {}{})\n", stream_->file_offset(gap.gap.first, part_),
                        name(gap.gap.reason), counted(gap.gap.bytes(), "byte"),
                        gap.inside ? ", inside the next record" : "");
     }
@@ -338,6 +341,7 @@ private:
     analysis::Attribution attribution_;
     std::optional<OperationClass> kind_;  // none: all
     const StreamContext* stream_ = nullptr;
+    const StreamContext::Part* part_ = nullptr;  // of the latest record
     const perf::TimeConversion* conversion_ = nullptr;
     SameTexts same_;
     TsvNumbers numbers_;
@@ -573,7 +577,7 @@ Status run_records(const RecordOptions& options) {
         context.midr = capture->midr_of(s.cpu);
         std::uint64_t at = 0;
         for (const perf::Stretch& part : s.stretches) {
-            context.parts.push_back({at, part.payload});
+            context.parts.push_back({at, part.payload, part.bytes});
             at += part.bytes;
         }
     }

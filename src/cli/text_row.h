@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "output.h"
+#include "waymark/core/types.h"
 
 namespace waymark::cli {
 
@@ -72,7 +73,7 @@ inline constexpr auto decimal_pairs = [] {
     return at + (20 - first);
 }
 /// The same, with 0x.
-[[nodiscard]] inline char* put_hexadecimal(char* at, std::uint64_t value) {
+[[nodiscard]] WM_INLINE char* put_hexadecimal(char* at, std::uint64_t value) {
     // Eight digits at a time: a byte for each, then those above 9 moved on to the letters.
     const auto eight = [](std::uint64_t half) {
         half = (half & 0xffff) | (half & 0xffff0000) << 16;
@@ -91,44 +92,72 @@ inline constexpr auto decimal_pairs = [] {
     return at + 2 + digits;
 }
 
-/// What rows with the same SameTexts::Text depend on there.
+/// What the text depends on that rows have in common.
 using SameKey = std::array<std::uint64_t, 9>;
 
 /// Text that many rows have in common: written once, then copied.
 class SameTexts {
 public:
-    static constexpr std::size_t parts = 4, text_bytes = 480, copy_bytes = 32;
-    struct Text {
-        SameKey key{};
-        bool used = false;
-        /// Where a part ends; 0: not remembered. The first begins at 0, the others where the one before ends.
-        std::array<std::uint16_t, parts> ends{};
-        std::array<char, text_bytes + copy_bytes> text;  // copies of fixed length may read beyond the end
+    static constexpr std::size_t parts = 4, text_bytes = 1200, copy_bytes = 32;
+    class Text {
+    public:
+        /// Writes a part if it is remembered, and gives its end; otherwise null. There is room for `copy_bytes` more.
+        [[nodiscard]] WM_INLINE char* put(std::size_t part, char* at) const {
+            const std::size_t first = begin(part), end = ends_[part];
+            if (end == 0) [[unlikely]]
+                return nullptr;
+            for (std::size_t from = first; from < end; from += copy_bytes)
+                std::memcpy(at + (from - first), &text_[from], copy_bytes);
+            return at + (end - first);
+        }
+        /// Parts are remembered in order. If one does not fit, neither are those behind it, which begin where it ends.
+        void remember(std::size_t part, std::string_view written) {
+            const std::size_t first = begin(part);
+            if ((part != 0 && ends_[part - 1] == 0) || first + written.size() > text_bytes) return;
+            std::copy(written.begin(), written.end(), text_.begin() + static_cast<std::ptrdiff_t>(first));
+            ends_[part] = static_cast<std::uint16_t>(first + written.size());
+        }
+
+    private:
+        friend class SameTexts;
+        [[nodiscard]] std::size_t begin(std::size_t part) const { return part == 0 ? 0 : ends_[part - 1]; }
+        [[nodiscard]] WM_INLINE bool is(const SameKey& key) const {
+            std::uint64_t different = 0;
+            for (std::size_t i = 0; i < key.size(); ++i) different |= key[i] ^ key_[i];
+            return different == 0 && used_;
+        }
+
+        SameKey key_{};
+        bool used_ = false;
+        std::array<std::uint16_t, parts> ends_{};         // 0: not remembered
+        std::array<char, text_bytes + copy_bytes> text_;  // copies of fixed length may read beyond the end
     };
 
     /// What is known of rows with this key: if they were not seen lately, nothing.
-    [[nodiscard]] Text& find(const SameKey& key) {
-        const std::uint64_t mixed = (key[0] >> 2 ^ key[1] << 3 ^ key[2] << 1 ^ key[3]) * 0x9e37'79b9'7f4a'7c15U;
-        Text& text = texts_[(mixed ^ key[6] * 0x9e37'79b9'7f4a'7c15U) >> 32 & (texts_.size() - 1)];
-        if (text.key != key || !text.used) [[unlikely]] {
-            text.key = key;
-            text.used = true;
-            text.ends = {};
+    [[nodiscard]] WM_INLINE Text& find(const SameKey& key) {
+        constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15U;
+        const std::uint64_t mixed = (key[0] >> 2 ^ key[1] << 3 ^ key[2] << 1 ^ key[3]) * odd ^ key[6] * odd;
+        Text& text = texts_[(mixed >> 32) % texts];
+        if (!text.is(key)) [[unlikely]] {
+            text.key_ = key;
+            text.used_ = true;
+            text.ends_ = {};
         }
         return text;
     }
     void clear() {
-        for (Text& text : texts_) text.used = false;
+        for (Text& text : texts_) text.used_ = false;
     }
 
 private:
-    std::vector<Text> texts_ = std::vector<Text>(2048);
+    static constexpr std::size_t texts = 2048;
+    std::vector<Text> texts_ = std::vector<Text>(texts);
 };
 
 /// A number that mostly grows by little: all but its last four digits are kept as text.
 class RisingNumber {
 public:
-    [[nodiscard]] char* put(char* at, std::uint64_t value) {
+    [[nodiscard]] WM_INLINE char* put(char* at, std::uint64_t value) {
         const std::uint64_t high = value / 10000;
         if (high == 0) return put_decimal(at, value);
         if (high != high_) [[unlikely]] {
@@ -196,21 +225,13 @@ public:
     /// The cells that `write(writer)` writes.
     template <class Write>
     void same(std::size_t part, Write&& write) {
-        const std::size_t first = part == 0 ? 0 : same_.ends[part - 1], end = same_.ends[part];
-        if (end != 0) [[likely]] {
-            char* to = at_;
-            for (std::size_t at = first; at < end; at += SameTexts::copy_bytes, to += SameTexts::copy_bytes)
-                std::memcpy(to, &same_.text[at], SameTexts::copy_bytes);
-            at_ += end - first;
+        if (char* const end = same_.put(part, at_); end != nullptr) [[likely]] {
+            at_ = end;
             return;
         }
         const std::size_t before = out_.size_to(at_);
         write(*this);
-        const std::string_view written = out_.view_from(before, at_);
-        // If a part does not fit, neither may those behind it be remembered: they begin where it ends.
-        if ((part != 0 && first == 0) || first + written.size() > SameTexts::text_bytes) return;
-        std::copy(written.begin(), written.end(), same_.text.begin() + static_cast<std::ptrdiff_t>(first));
-        same_.ends[part] = static_cast<std::uint16_t>(first + written.size());
+        same_.remember(part, out_.view_from(before, at_));
     }
 
 private:
@@ -224,7 +245,7 @@ private:
 /// As an object of JSON, without what is not known; text that is empty is not known.
 class JsonRow {
 public:
-    explicit JsonRow(RowText& out) : out_(out) {}
+    JsonRow(RowText& out, SameTexts::Text& same) : out_(out), same_(same) {}
     void end() { out_.put("}\n"); }
     void number(std::string_view name, bool known, std::uint64_t value) {
         if (!known) return;
@@ -253,8 +274,16 @@ public:
         out_.put(json_string(value));
     }
     template <class Write>
-    void same(std::size_t, Write&& write) {
-        write(*this);
+    void same(std::size_t part, Write&& write) {
+        char* const at = out_.room(SameTexts::text_bytes + SameTexts::copy_bytes);
+        const std::size_t before = out_.size_to(at);
+        if (char* const end = same_.put(part, at); end != nullptr) {
+            out_.taken(end);
+        } else {
+            write(*this);
+            same_.remember(part, out_.view().substr(before));
+        }
+        if (out_.view().size() != before) before_ = ',';
     }
 
 private:
@@ -269,6 +298,7 @@ private:
         before_ = ',';
     }
     RowText& out_;
+    SameTexts::Text& same_;
     char before_ = '{';
 };
 

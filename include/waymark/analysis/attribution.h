@@ -28,11 +28,11 @@ public:
         std::uint32_t pid = capture::perf::nobody, tid = capture::perf::nobody;
         std::uint32_t mapping{};  ///< index in PerfData::mappings plus 1; 0: in none that is known
         bool by_context{};        ///< the record named its thread itself
+        /// What the thread was called then; empty if not known. Valid as long as the data.
+        std::string_view name{};
     };
-    /// Of row `i`.
-    [[nodiscard]] Answer of(const spe::Columns& c, std::size_t i);
-    /// What the thread that of() told last was called then; valid as long as the data. Empty: not known.
-    [[nodiscard]] std::string_view name_of(const Answer& answer);
+    /// Of row `i`. Valid until the next call.
+    [[nodiscard]] const Answer& of(const spe::Columns& c, std::size_t i);
 
 private:
     static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
@@ -66,6 +66,7 @@ private:
     bool running_known_ = false;
     capture::perf::Tasks::Thread running_;
     std::array<Remembered, 4096> remembered_{};
+    Answer passing_;  // that is not remembered
     std::array<Known, 256> threads_{};
 };
 
