@@ -136,7 +136,7 @@ SameKey same_key(const Row& r) {
 /// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks. Cells inside
 /// same() are the same for rows with the same same_key().
 template <class Writer>
-void write_row(Writer out, const Row& r, const StreamContext& s) {
+WM_INLINE void write_row(Writer out, const Row& r, const StreamContext& s) {
     const spe::Columns& c = r.c;
     const std::size_t i = r.i;
     const bool has_pc = r.has(Column::pc), has_operation = r.has(Column::operation), has_events = r.has(Column::events);

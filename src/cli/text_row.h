@@ -183,22 +183,22 @@ using TsvNumbers = std::array<RisingNumber, 2>;
 /// known, the value. What same() writes is the same in all rows with one SameTexts::Text.
 class TsvRow {
 public:
-    TsvRow(RowText& out, TsvNumbers& rising, SameTexts::Text& same)
+    WM_INLINE TsvRow(RowText& out, TsvNumbers& rising, SameTexts::Text& same)
         : out_(out), rising_(rising.data()), same_(same), at_(out.room(row_bytes)) {}
-    void end() {
+    WM_INLINE void end() {
         at_[-1] = '\n';
         out_.taken(at_);
     }
-    void number(std::string_view, bool known, std::uint64_t value) {
+    WM_INLINE void number(std::string_view, bool known, std::uint64_t value) {
         if (known) at_ = put_decimal(at_, value);
         *at_++ = '\t';
     }
-    void rising(std::string_view, bool known, std::uint64_t value) {
+    WM_INLINE void rising(std::string_view, bool known, std::uint64_t value) {
         if (known) at_ = rising_->put(at_, value);
         ++rising_;
         *at_++ = '\t';
     }
-    void hex(std::string_view, bool known, std::uint64_t value) {
+    WM_INLINE void hex(std::string_view, bool known, std::uint64_t value) {
         if (known) at_ = put_hexadecimal(at_, value);
         *at_++ = '\t';
     }
@@ -224,17 +224,24 @@ public:
     }
     /// The cells that `write(writer)` writes.
     template <class Write>
-    void same(std::size_t part, Write&& write) {
+    WM_INLINE void same(std::size_t part, Write&& write) {
         if (char* const end = same_.put(part, at_); end != nullptr) [[likely]] {
             at_ = end;
             return;
         }
-        const std::size_t before = out_.size_to(at_);
-        write(*this);
-        same_.remember(part, out_.view_from(before, at_));
+        at_ = write_new(*this, part, write);
     }
 
 private:
+    /// With a writer of its own: the caller's place to write stays in a register, as none knows its address.
+    template <class Write>
+    [[gnu::noinline, gnu::cold]] static char* write_new(TsvRow w, std::size_t part, Write& write) {
+        const std::size_t before = w.out_.size_to(w.at_);
+        write(w);
+        w.same_.remember(part, w.out_.view_from(before, w.at_));
+        return w.at_;
+    }
+
     static constexpr std::size_t row_bytes = 8192, short_text = 1024;
     RowText& out_;
     RisingNumber* rising_;
