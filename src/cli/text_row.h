@@ -75,7 +75,7 @@ inline constexpr auto decimal_pairs = [] {
 /// The same, with 0x.
 [[nodiscard]] WM_INLINE char* put_hexadecimal(char* at, std::uint64_t value) {
     // Eight digits at a time: a byte for each, then those above 9 moved on to the letters.
-    const auto eight = [](std::uint64_t half) {
+    const auto eight = [](std::uint64_t half) __attribute__((always_inline)) {
         half = (half & 0xffff) | (half & 0xffff0000) << 16;
         half = (half & 0x000000ff'000000ff) | (half & 0x0000ff00'0000ff00) << 8;
         half = (half & 0x000f000f'000f000f) | (half & 0x00f000f0'00f000f0) << 4;
@@ -84,11 +84,12 @@ inline constexpr auto decimal_pairs = [] {
         if constexpr (std::endian::native == std::endian::little) text = __builtin_bswap64(text);
         return text;
     };
-    const unsigned digits = value == 0 ? 1 : (static_cast<unsigned>(std::bit_width(value)) + 3) / 4;
-    const std::array<std::uint64_t, 4> halves{eight(value >> 32), eight(value & 0xffffffff)};
+    const unsigned digits = (static_cast<unsigned>(std::bit_width(value | 1)) + 3) / 4;
+    value <<= 64 - 4 * digits;
+    const std::array<std::uint64_t, 2> halves{eight(value >> 32), eight(value & 0xffffffff)};
     at[0] = '0';
     at[1] = 'x';
-    std::memcpy(at + 2, reinterpret_cast<const char*>(halves.data()) + 16 - digits, 16);
+    std::memcpy(at + 2, halves.data(), 16);
     return at + 2 + digits;
 }
 
