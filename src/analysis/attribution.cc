@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
-#include "waymark/analysis/key_index.h"
-
 namespace waymark::analysis {
 
 namespace perf = capture::perf;
 
 Attribution::Attribution(const perf::PerfData& data)
-    : data_(data), tasks_(data_), conversion_(data_.time_conversion.value_or(perf::TimeConversion{})) {
+    : data_(data),
+      tasks_(data_),
+      conversion_(data_.time_conversion.value_or(perf::TimeConversion{})),
+      clock_(conversion_.valid()) {
     for (const perf::Mapping& m : data_.mappings) {
         changes_.push_back(m.time);
         for (const std::uint64_t edge : {m.address.value, m.address.value + m.bytes})
@@ -27,21 +28,38 @@ void Attribution::start(const perf::Stream& stream) {
     until_ = 0;  // no time lies between
 }
 
-Attribution::Answer Attribution::of(const spe::Columns& c, std::size_t i) {
+const Attribution::Answer& Attribution::of(const spe::Columns& c, std::size_t i) {
     const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
     // Without a clock to compare with, everything is taken to have been there all the time.
-    time_ = has(spe::Column::timestamp) && conversion_.valid() ? conversion_.to_ns(c.timestamp[i]) : forever;
+    time_ = has(spe::Column::timestamp) && clock_ ? conversion_.to_ns(c.timestamp[i]) : forever;
     if (time_ < from_ || time_ >= until_) enter(time_);
 
+    std::uint64_t context = no_context;
+    if (has(spe::Column::context_el2))
+        context = c.context_el2[i];
+    else if (has(spe::Column::context_el1))
+        context = c.context_el1[i];
+    if (!has(spe::Column::pc)) return passing_ = ask(context, {});
+    const std::uint64_t page = c.pc[i] >> page_bits;
+    Remembered& known = remembered_[(page ^ page >> 20 ^ context * 5) % remembered_.size()];
+    if (known.epoch == epoch_ && known.page == page && known.context == context) return known.answer;
+    const spe::ProgramAddress pc = spe::program_address(c.pc[i]);
+    passing_ = ask(context, pc);
+    if (!split_pages_.contains(pc.address.value >> page_bits)) known = {page, context, epoch_, passing_};
+    return passing_;
+}
+
+Attribution::Answer Attribution::ask(std::uint64_t context, std::optional<spe::ProgramAddress> pc) {
     Answer out;
-    const bool el2 = has(spe::Column::context_el2), el1 = has(spe::Column::context_el1);
-    if (el1 || el2) {
-        out.tid = el2 ? c.context_el2[i] : c.context_el1[i];
+    if (context != no_context) {
+        out.tid = static_cast<std::uint32_t>(context);
         out.by_context = true;
         out.pid = known(out.tid).pid;
+        out.name = known(out.tid).name;
     } else if (stream_->tid != perf::nobody) {
         out.tid = stream_->tid;
         out.pid = known(out.tid).pid;
+        out.name = known(out.tid).name;
     } else {
         if (!running_known_) {
             running_ = tasks_.running(stream_->cpu, time_);
@@ -49,18 +67,15 @@ Attribution::Answer Attribution::of(const spe::Columns& c, std::size_t i) {
         }
         out.pid = running_.pid;
         out.tid = running_.tid;
+        if (out.tid != perf::nobody) out.name = running_.name;
     }
-    if (!has(spe::Column::pc)) return out;
-    const spe::ProgramAddress pc = spe::program_address(c.pc[i]);
-    const std::uint32_t owner = pc.exception_level == 0 ? out.pid : perf::nobody;
+    if (!pc) return out;
+    const std::uint32_t owner = pc->exception_level == 0 ? out.pid : perf::nobody;
     // A thread nobody knows runs in no known process; `nobody` would mean the kernel.
-    if (pc.exception_level != 0 || out.pid != perf::nobody) out.mapping = mapping(owner, pc.address);
+    if (pc->exception_level == 0 && out.pid == perf::nobody) return out;
+    if (const perf::Mapping* const found = tasks_.mapping(owner, pc->address, time_); found != nullptr)
+        out.mapping = static_cast<std::uint32_t>(found - data_.mappings.data()) + 1;
     return out;
-}
-
-std::string_view Attribution::name_of(const Answer& answer) {
-    if (answer.tid == perf::nobody) return {};
-    return answer.by_context || stream_->tid != perf::nobody ? known(answer.tid).name : running_.name;
 }
 
 void Attribution::enter(std::uint64_t time) {
@@ -70,7 +85,7 @@ void Attribution::enter(std::uint64_t time) {
     if (until_ == forever && time == forever) from_ = forever;
     // An epoch that comes round again must not be taken for an older one.
     if (++epoch_ == 0) {
-        pages_.fill({});
+        remembered_.fill({});
         threads_.fill({});
         epoch_ = 1;
     }
@@ -84,16 +99,6 @@ const Attribution::Known& Attribution::known(std::uint32_t tid) {
         known = {tid, epoch_, thread.pid, thread.name};
     }
     return known;
-}
-
-std::uint32_t Attribution::mapping(std::uint32_t pid, Address address) {
-    const std::uint64_t number = address.value >> page_bits;
-    Page& page = pages_[mix(number, pid) % pages_.size()];
-    if (page.epoch == epoch_ && page.number == number && page.pid == pid) return page.mapping;
-    const perf::Mapping* const found = tasks_.mapping(pid, address, time_);
-    const std::uint32_t index = found == nullptr ? 0 : static_cast<std::uint32_t>(found - data_.mappings.data()) + 1;
-    if (!split_pages_.contains(number)) page = {number, pid, epoch_, index};
-    return index;
 }
 
 }  // namespace waymark::analysis

@@ -97,103 +97,162 @@ Interval wilson_95(std::uint64_t part, std::uint64_t all) {
     return {std::clamp((middle - width) / scale, 0.0, p), std::clamp((middle + width) / scale, p, 1.0)};
 }
 
+/// Samples that differ in their latencies only, and so are alike in everything else that is summed.
+struct Profile::Tally {
+    /// PC, events, mapping and thread, process and core, `present`, data source and operation.
+    using Key = std::array<std::uint64_t, 5>;
+    /// As many latencies of 16 bits as a sum of 32 holds.
+    static constexpr std::uint32_t most_samples = 65536;
+
+    Key key{};
+    std::uint32_t samples{}, total{}, issue{}, execution{}, translation{}, longest{};
+};
+/// What a tally is added to at last.
+struct Profile::Sums {
+    Traits traits;
+    Measures* thread{};
+    std::uint32_t place{}, source{};  ///< `full`: in none
+    bool sourced{};
+};
+/// Found by a hash of the key; of two that would share a row, the later one drives the other out.
+struct Profile::Tallies {
+    std::array<Tally, 4096> rows{};
+    std::array<Sums, 4096> sums{};
+};
+
+Profile::Profile() = default;
+Profile::~Profile() = default;
+
 void Profile::consume(const SampleBatch& batch) {
-    static const auto traits_of = make_traits();
+    if (!tallies_) tallies_ = std::make_unique<Tallies>();
     const spe::Columns& c = batch.records;
-    Thread thread_now;
-    Measures* thread = nullptr;
     for (const std::uint16_t i : batch.rows) {
-        const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
-        const std::uint64_t events = c.events[i];
-        const auto event = [&](Event bit) { return events >> bit & 1U; };
-
-        static constexpr Traits nothing;
-        const auto operation_class = static_cast<unsigned>(c.operation_class[i]);
-        const Traits& t = has(spe::Column::operation) && operation_class < classes
-                              ? traits_of[operation_class * 256 + c.operation_type[i]]
-                              : nothing;
-        Measures m;
-        m.samples = 1;
-        const std::uint64_t total = c.total_latency[i], issue = c.issue_latency[i];
-        if (has(spe::Column::total_latency)) {
-            m.timed = 1;
-            m.total = m.longest = total;
-            ++latency_[static_cast<unsigned>(t.kind)][static_cast<unsigned>(std::bit_width(total))];
-            at_4095_ += total == 4095;
-            at_65535_ += total == 65535;
+        const std::uint64_t pc = c.pc[i], events = c.events[i];
+        const Tally::Key key{pc, events, std::uint64_t{batch.mapping[i]} << 32 | batch.tid[i],
+                             std::uint64_t{batch.pid[i]} << 32 | batch.stream.midr,
+                             std::uint64_t{c.present[i]} << 32 | std::uint64_t{c.data_source[i]} << 16 |
+                                 std::uint64_t{c.operation_class[i]} << 8 | c.operation_type[i]};
+        const std::size_t at =
+            (pc >> 2 ^ pc >> 14 ^ events * 0x9e5 ^ std::uint64_t{c.data_source[i]} << 7) % tallies_->rows.size();
+        Tally& tally = tallies_->rows[at];
+        if (tally.key != key || tally.samples == 0 || tally.samples == Tally::most_samples) [[unlikely]] {
+            add(tally, tallies_->sums[at]);
+            begin(tally, tallies_->sums[at], key);
         }
-        if (has(spe::Column::issue_latency)) {
-            m.issued = 1;
-            m.issue = issue;
-            if (m.timed != 0) {
-                m.executed = 1;
-                m.execution = total - std::min(total, issue);
-            }
-        }
-        if (has(spe::Column::translation_latency)) {
-            m.translated = 1;
-            m.translation = c.translation_latency[i];
-        }
-        if (t.kind == Kind::load || t.kind == Kind::store) {
-            (t.kind == Kind::load ? m.loads : m.stores) = 1;
-            if (event(tlb_walk) != 0) {
-                m.walks = 1;
-                m.walk_total = m.total;
-                m.walk_translation = m.translation;
-            }
-            m.l1_misses = event(l1d_miss);
-            m.llc_misses = event(llc_miss);
-            m.remote = event(remote);
-            m.snooped = event(snooped);
-            m.misaligned = event(misaligned);
-            if (t.atomic) {
-                m.atomics = 1;
-                m.atomic_total = m.total;
-            }
-        } else if (t.kind == Kind::branch) {
-            m.branches = 1;
-            m.mispredicts = event(mispredict);
-            m.not_taken = event(not_taken);
-        }
-        if (has(spe::Column::events)) m.not_retired = event(retired) ^ 1U;
-        if (t.vector) {
-            m.vector = 1;
-            m.partial = event(partial_predicate);
-            m.empty = event(empty_predicate);
-            ++vector_lengths_[t.length_bits];
-        }
-
-        all_ += m;
-        if (thread == nullptr || thread_now.tid != batch.tid[i] || thread_now.pid != batch.pid[i]) {
-            thread_now = {batch.pid[i], batch.tid[i]};
-            thread = &threads_[thread_now];
-        }
-        *thread += m;
-
-        const spe::ProgramAddress pc = spe::program_address(c.pc[i]);
-        const std::uint32_t place = places_.find_or_add({batch.mapping[i], pc.address.value, pc.exception_level});
-        const bool full = place == KeyIndex<Place>::full;
-        if (full) {
-            rest_ += m;
-        } else {
-            if (place == measures_.size()) measures_.emplace_back();
-            measures_[place] += m;
-        }
-        if (t.kind != Kind::load || !has(spe::Column::data_source)) continue;
-        const std::uint32_t source =
-            full ? KeyIndex<SourceKey>::full : sources_.find_or_add({place, batch.stream.midr, c.data_source[i]});
-        if (source == KeyIndex<SourceKey>::full) {
-            ++rest_sources_;
-            continue;
-        }
-        if (source == source_sums_.size()) source_sums_.emplace_back();
-        ++source_sums_[source].samples;
-        source_sums_[source].total += m.total;
+        const std::uint32_t total = c.total_latency[i], issue = c.issue_latency[i];
+        ++tally.samples;
+        tally.total += total;
+        tally.issue += issue;
+        tally.execution += total - std::min(total, issue);
+        tally.translation += c.translation_latency[i];
+        tally.longest = std::max(tally.longest, total);
+        if ((c.present[i] >> static_cast<unsigned>(spe::Column::total_latency) & 1U) == 0) continue;
+        const Kind kind = tallies_->sums[at].traits.kind;
+        ++latency_[static_cast<unsigned>(kind)][static_cast<unsigned>(std::bit_width(total))];
+        at_4095_ += total == 4095;
+        at_65535_ += total == 65535;
     }
 }
 
+/// An empty tally of samples with this key: their place and the like are numbered now, in the order of first sight.
+void Profile::begin(Tally& tally, Sums& to, const Tally::Key& key) {
+    static const auto traits_of = make_traits();
+    const auto has = [&](spe::Column column) { return (key[4] >> (32 + static_cast<unsigned>(column)) & 1U) != 0; };
+    tally = {};
+    tally.key = key;
+    const auto operation = static_cast<std::uint16_t>(key[4]);
+    to = {};
+    if (has(spe::Column::operation) && operation < traits_of.size()) to.traits = traits_of[operation];
+    to.thread = &threads_[{static_cast<std::uint32_t>(key[3] >> 32), static_cast<std::uint32_t>(key[2])}];
+    const spe::ProgramAddress pc = spe::program_address(key[0]);
+    to.place = places_.find_or_add({static_cast<std::uint32_t>(key[2] >> 32), pc.address.value, pc.exception_level});
+    if (to.place == measures_.size()) measures_.emplace_back();
+    to.sourced = to.traits.kind == Kind::load && has(spe::Column::data_source);
+    if (!to.sourced) return;
+    to.source = KeyIndex<SourceKey>::full;
+    if (to.place != KeyIndex<Place>::full)
+        to.source = sources_.find_or_add(
+            {to.place, static_cast<std::uint32_t>(key[3]), static_cast<std::uint16_t>(key[4] >> 16)});
+    if (to.source == source_sums_.size()) source_sums_.emplace_back();
+}
+
+void Profile::add(const Tally& tally, const Sums& to) {
+    if (tally.samples == 0) return;
+    const auto has = [&](spe::Column column) {
+        return (tally.key[4] >> (32 + static_cast<unsigned>(column)) & 1U) != 0;
+    };
+    const std::uint64_t n = tally.samples, events = tally.key[1];
+    const auto with = [&](Event bit) { return (events >> bit & 1U) != 0 ? n : 0; };
+    const Traits& t = to.traits;
+    Measures m;
+    m.samples = n;
+    if (has(spe::Column::total_latency)) {
+        m.timed = n;
+        m.total = tally.total;
+        m.longest = tally.longest;
+    }
+    if (has(spe::Column::issue_latency)) {
+        m.issued = n;
+        m.issue = tally.issue;
+        if (m.timed != 0) {
+            m.executed = n;
+            m.execution = tally.execution;
+        }
+    }
+    if (has(spe::Column::translation_latency)) {
+        m.translated = n;
+        m.translation = tally.translation;
+    }
+    if (t.kind == Kind::load || t.kind == Kind::store) {
+        (t.kind == Kind::load ? m.loads : m.stores) = n;
+        m.walks = with(tlb_walk);
+        if (m.walks != 0) {
+            m.walk_total = m.total;
+            m.walk_translation = m.translation;
+        }
+        m.l1_misses = with(l1d_miss);
+        m.llc_misses = with(llc_miss);
+        m.remote = with(remote);
+        m.snooped = with(snooped);
+        m.misaligned = with(misaligned);
+        if (t.atomic) {
+            m.atomics = n;
+            m.atomic_total = m.total;
+        }
+    } else if (t.kind == Kind::branch) {
+        m.branches = n;
+        m.mispredicts = with(mispredict);
+        m.not_taken = with(not_taken);
+    }
+    if (has(spe::Column::events)) m.not_retired = n - with(retired);
+    if (t.vector) {
+        m.vector = n;
+        m.partial = with(partial_predicate);
+        m.empty = with(empty_predicate);
+        vector_lengths_[t.length_bits] += n;
+    }
+    all_ += m;
+    *to.thread += m;
+    (to.place == KeyIndex<Place>::full ? rest_ : measures_[to.place]) += m;
+    if (!to.sourced) return;
+    if (to.source == KeyIndex<SourceKey>::full) {
+        rest_sources_ += n;
+        return;
+    }
+    source_sums_[to.source].samples += n;
+    source_sums_[to.source].total += m.total;
+}
+
+void Profile::finish() {
+    if (!tallies_) return;
+    for (std::size_t i = 0; i < tallies_->rows.size(); ++i) add(tallies_->rows[i], tallies_->sums[i]);
+    tallies_.reset();
+}
+
 void Profile::join(SampleSink& fork) {
-    const auto& other = static_cast<const Profile&>(fork);
+    auto& other = static_cast<Profile&>(fork);
+    finish();
+    other.finish();
     std::vector<std::uint32_t> number(other.places().size());
     for (std::size_t i = 0; i < other.places().size(); ++i) {
         number[i] = places_.find_or_add(other.places()[i]);

@@ -95,7 +95,7 @@ public:
                 continue;
             }
             if (!wanted_) continue;
-            const Attribution::Answer answer = attribution_.of(c, i);
+            const Attribution::Answer& answer = attribution_.of(c, i);
             if (!asked_for(answer, c.pc[i])) continue;
             mapping_[i] = answer.mapping;
             pid_[i] = answer.pid;

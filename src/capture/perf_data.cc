@@ -657,8 +657,6 @@ private:
     std::size_t filled_ = 0;
 };
 
-__extension__ using Wide = unsigned __int128;
-
 }  // namespace
 
 std::string_view name(Type type) {
@@ -692,12 +690,6 @@ std::string_view name(Type type) {
         case Type::compressed2: return "COMPRESSED2";
     }
     return {};
-}
-
-std::uint64_t TimeConversion::to_ns(std::uint64_t ticks) const {
-    if (short_counter) ticks = cycles + ((ticks - cycles) & mask);
-    const std::uint64_t low = ticks & ((std::uint64_t{1} << shift) - 1);
-    return zero + (ticks >> shift) * multiplier + static_cast<std::uint64_t>(Wide{low} * multiplier >> shift);
 }
 
 std::uint64_t TimeConversion::to_ticks(std::uint64_t ns) const {

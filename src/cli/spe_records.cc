@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "commands.h"
@@ -42,37 +44,41 @@ struct StreamContext {
     std::uint32_t cpu = perf::nobody, tid = perf::nobody, midr{};
     spe::Totals totals{};  ///< when it has been decoded
     struct Part {
-        std::uint64_t stream{}, file{};  // offsets of its first byte
+        std::uint64_t stream{}, file{}, bytes{};  // offsets of its first byte
     };
     std::vector<Part> parts{};
 
-    [[nodiscard]] std::uint64_t file_offset(Offset at) const {
-        auto part = std::upper_bound(parts.begin(), parts.end(), at.value,
-                                     [](std::uint64_t offset, const Part& p) { return offset < p.stream; });
-        if (part == parts.begin()) return at.value;
-        --part;
-        return part->file + (at.value - part->stream);
+    /// `near`: the part of another offset, or null; becomes that of this one.
+    [[nodiscard]] std::uint64_t file_offset(Offset at, const Part*& near) const {
+        if (near == nullptr || at.value - near->stream >= near->bytes) {
+            const auto next = std::upper_bound(parts.begin(), parts.end(), at.value,
+                                               [](std::uint64_t offset, const Part& p) { return offset < p.stream; });
+            if (next == parts.begin()) return at.value;
+            near = &*(next - 1);
+        }
+        return near->file + (at.value - near->stream);
     }
 };
 
-/// A record with all that can be said about it.
+/// A record, where it stands in its columns, and what the capture says about it.
 struct Row {
-    const spe::Record& record;
+    const spe::Columns& c;
+    std::size_t i;
     std::uint64_t offset{};
-    spe::Operation operation;
-    std::optional<std::uint64_t> time_ns;
-    analysis::Attribution::Answer who;
-    std::string_view name;  ///< of the thread
+    std::optional<std::uint64_t> time_ns{};
+    analysis::Attribution::Answer who{};
     const perf::Mapping* mapping = nullptr;
-    spe::ProgramAddress pc;
 
-    [[nodiscard]] bool has(Column column) const { return record.has(column); }
+    [[nodiscard]] bool has(Column column) const { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; }
+    [[nodiscard]] OperationClass operation_class() const { return static_cast<OperationClass>(c.operation_class[i]); }
+    [[nodiscard]] spe::Operation operation() const { return spe::operation(operation_class(), c.operation_type[i]); }
+    [[nodiscard]] spe::ProgramAddress pc() const { return spe::program_address(c.pc[i]); }
 };
 
 std::string_view operation_word(const Row& row) {
     if (!row.has(Column::operation)) return "";
-    switch (row.record.operation_class) {
-        case OperationClass::load_store: return row.operation.store ? "ST" : "LD";
+    switch (row.operation_class()) {
+        case OperationClass::load_store: return row.operation().store ? "ST" : "LD";
         case OperationClass::branch: return "B";
         default: return "OTHER";
     }
@@ -97,120 +103,116 @@ std::string_view subclass(Kind kind) {
     }
     return "";
 }
-std::string defects_text(const spe::Record& r) {
+std::string defects_text(unsigned defects) {
     std::string out;
     for (unsigned d = 0; d < spe::defect_count; ++d)
-        if (r.has(static_cast<spe::Defect>(d)))
-            out += (out.empty() ? "" : ":") + std::string(name(static_cast<spe::Defect>(d)));
+        if ((defects >> d & 1U) != 0) out += (out.empty() ? "" : ":") + std::string(name(static_cast<spe::Defect>(d)));
     return out;
 }
 std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
-using R = const Row&;
-bool memory(R r) { return r.has(Column::operation) && r.record.operation_class == OperationClass::load_store; }
-bool branch(R r) { return r.has(Column::operation) && r.record.operation_class == OperationClass::branch; }
-bool vector(R r) { return r.operation.kind == Kind::sve || r.operation.kind == Kind::sve_memory; }
+std::string source_text(std::uint32_t midr, std::uint32_t code) {
+    const std::string_view known = spe::data_source_name(midr, code);
+    return known.empty() ? fmt::format("unknown({:#x})", code) : std::string(known);
+}
 
-/// Texts that come again and again.
-class Words {
-public:
-    [[nodiscard]] std::string_view events(std::uint64_t events) {
-        Text& text = events_[(events ^ events >> 8 ^ events >> 24) % events_.size()];
-        if (!text.known || text.key != events) text = {events, true, spe::events_text(events)};
-        return text.text;
-    }
-    [[nodiscard]] std::string_view operation(R r) {
-        const unsigned key = static_cast<unsigned>(r.record.operation_class) << 8 | r.record.operation_type;
-        Text& text = operations_[key % operations_.size()];
-        if (!text.known || text.key != key) text = {key, true, spe::operation_text(r.operation)};
-        return text.text;
-    }
-    [[nodiscard]] std::string_view source(std::uint32_t midr, std::uint32_t code) {
-        const std::uint64_t key = std::uint64_t{midr} << 32 | code;
-        Text& text = sources_[code % sources_.size()];
-        if (text.known && text.key == key) return text.text;
-        const std::string_view known = spe::data_source_name(midr, code);
-        text = {key, true, known.empty() ? fmt::format("unknown({:#x})", code) : std::string(known)};
-        return text.text;
-    }
+/// What all cells of a row that are written with same() depend on, beside the stream.
+SameKey same_key(const Row& r) {
+    const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
+    const spe::Columns& c = r.c;
+    const std::size_t i = r.i;
+    return {c.pc[i],
+            c.events[i],
+            c.branch_target[i],
+            c.previous_target[i],
+            pair(c.context_el1[i], c.context_el2[i]),
+            pair(r.who.pid, r.who.tid),
+            pair(r.who.mapping, static_cast<std::uint32_t>(c.present[i]) << 16 | c.data_source[i]),
+            (c.data_virtual[i] >> 56) << 32 | (c.data_physical[i] >> 56) << 24 |
+                static_cast<std::uint32_t>(c.operation_class[i] << 16 | c.operation_type[i] << 8 | c.defects[i]),
+            reinterpret_cast<std::uintptr_t>(r.who.name.data())};
+}
 
-private:
-    struct Text {
-        std::uint64_t key{};
-        bool known = false;
-        std::string text;
-    };
-    std::array<Text, 1024> events_, operations_;
-    std::array<Text, 256> sources_;
-};
-
-/// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks.
+/// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks. Cells inside
+/// same() are the same for rows with the same same_key().
 template <class Writer>
-void write_row(Writer out, R r, const StreamContext& s, Words& words) {
-    const spe::Record& record = r.record;
-    const bool is_memory = memory(r), is_branch = branch(r), is_vector = vector(r);
+WM_INLINE void write_row(Writer out, const Row& r, const StreamContext& s) {
+    const spe::Columns& c = r.c;
+    const std::size_t i = r.i;
     const bool has_pc = r.has(Column::pc), has_operation = r.has(Column::operation), has_events = r.has(Column::events);
     const bool has_virtual = r.has(Column::data_virtual), has_physical = r.has(Column::data_physical);
-    const bool has_source = r.has(Column::data_source);
-    const spe::PhysicalAddress physical = spe::physical_address(record.data_physical);
-    const spe::ProgramAddress target = spe::program_address(record.branch_target);
-    const spe::ProgramAddress previous = spe::program_address(record.previous_target);
-    out.number("cpu", s.cpu != perf::nobody, s.cpu);
-    out.word("op", true, operation_word(r));
-    out.hex("pc", has_pc, r.pc.address.value);
-    out.number("el", has_pc, r.pc.exception_level);
-    out.flag("atomic", is_memory, r.operation.atomic);
-    out.flag("excl", is_memory, r.operation.exclusive);
-    out.flag("ar", is_memory, r.operation.acquire_release);
-    out.word("subclass", has_operation, subclass(r.operation.kind));
-    out.number("sve_evl", is_vector && r.operation.length_bits() != 0, r.operation.length_bits());
-    out.flag("sve_pred", is_vector, r.operation.predicated);
-    out.flag("sve_sg", r.operation.kind == Kind::sve_memory, r.operation.gather_scatter);
-    out.flag("sve_fp", r.operation.kind == Kind::sve, r.operation.floating_point);
-    out.flag("condition", is_branch || r.operation.kind == Kind::other, r.operation.conditional);
-    out.flag("indirect", is_branch, r.operation.indirect);
-    out.word("event", has_events, has_events ? words.events(record.events) : std::string_view());
-    out.number("issue_lat", r.has(Column::issue_latency), record.issue_latency);
-    out.number("total_lat", r.has(Column::total_latency), record.total_latency);
-    out.hex("vaddr", has_virtual, spe::data_address(record.data_virtual).address.value);
-    out.number("xlat_lat", r.has(Column::translation_latency), record.translation_latency);
-    out.hex("paddr", has_physical, physical.address.value);
-    out.word("data_source", has_source, has_source ? words.source(s.midr, record.data_source) : std::string_view());
-    out.hex("br_tgt", r.has(Column::branch_target), target.address.value);
-    out.number("br_tgt_lvl", r.has(Column::branch_target), target.exception_level);
-    out.hex("pbt", r.has(Column::previous_target), previous.address.value);
-    out.number("pbt_lvl", r.has(Column::previous_target), previous.exception_level);
-    const bool el2 = r.has(Column::context_el2);
-    out.hex("context", el2 || r.has(Column::context_el1), el2 ? record.context_el2 : record.context_el1);
-    out.number("ts", r.has(Column::timestamp), record.timestamp);
+    const bool is_branch = has_operation && r.operation_class() == OperationClass::branch;
+    out.same(0, [&](auto& w) {
+        const spe::Operation o = r.operation();
+        const bool is_memory = has_operation && r.operation_class() == OperationClass::load_store;
+        const bool is_vector = o.kind == Kind::sve || o.kind == Kind::sve_memory;
+        w.number("cpu", s.cpu != perf::nobody, s.cpu);
+        w.word("op", true, operation_word(r));
+        w.hex("pc", has_pc, r.pc().address.value);
+        w.number("el", has_pc, r.pc().exception_level);
+        w.flag("atomic", is_memory, o.atomic);
+        w.flag("excl", is_memory, o.exclusive);
+        w.flag("ar", is_memory, o.acquire_release);
+        w.word("subclass", has_operation, subclass(o.kind));
+        w.number("sve_evl", is_vector && o.length_bits() != 0, o.length_bits());
+        w.flag("sve_pred", is_vector, o.predicated);
+        w.flag("sve_sg", o.kind == Kind::sve_memory, o.gather_scatter);
+        w.flag("sve_fp", o.kind == Kind::sve, o.floating_point);
+        w.flag("condition", is_branch || o.kind == Kind::other, o.conditional);
+        w.flag("indirect", is_branch, o.indirect);
+        w.word("event", has_events, spe::events_text(c.events[i]));
+    });
+    out.number("issue_lat", r.has(Column::issue_latency), c.issue_latency[i]);
+    out.number("total_lat", r.has(Column::total_latency), c.total_latency[i]);
+    out.hex("vaddr", has_virtual, spe::data_address(c.data_virtual[i]).address.value);
+    out.number("xlat_lat", r.has(Column::translation_latency), c.translation_latency[i]);
+    out.hex("paddr", has_physical, spe::physical_address(c.data_physical[i]).address.value);
+    out.same(1, [&](auto& w) {
+        const spe::ProgramAddress target = spe::program_address(c.branch_target[i]);
+        const spe::ProgramAddress previous = spe::program_address(c.previous_target[i]);
+        const bool el2 = r.has(Column::context_el2);
+        w.word("data_source", r.has(Column::data_source), source_text(s.midr, c.data_source[i]));
+        w.hex("br_tgt", r.has(Column::branch_target), target.address.value);
+        w.number("br_tgt_lvl", r.has(Column::branch_target), target.exception_level);
+        w.hex("pbt", r.has(Column::previous_target), previous.address.value);
+        w.number("pbt_lvl", r.has(Column::previous_target), previous.exception_level);
+        w.hex("context", el2 || r.has(Column::context_el1), el2 ? c.context_el2[i] : c.context_el1[i]);
+    });
+    out.rising("ts", r.has(Column::timestamp), c.timestamp[i]);
 
     out.hex("offset", true, r.offset);
-    out.number("bytes", true, record.bytes);
-    out.number("time_ns", r.time_ns.has_value(), r.time_ns.value_or(0));
-    out.number("pid", r.who.pid != perf::nobody, r.who.pid);
-    out.number("tid", r.who.tid != perf::nobody, r.who.tid);
-    out.text("comm", true, r.name);
-    out.text("dso", r.mapping != nullptr, r.mapping == nullptr ? std::string_view() : r.mapping->file);
-    out.hex("dso_offset", r.mapping != nullptr,
-            r.mapping == nullptr ? 0 : r.pc.address.value - r.mapping->address.value + r.mapping->file_offset);
-    out.word("security", has_pc, name(r.pc.security));
+    out.number("bytes", true, c.bytes[i]);
+    out.rising("time_ns", r.time_ns.has_value(), r.time_ns.value_or(0));
+    out.same(2, [&](auto& w) {
+        const perf::Mapping* const m = r.mapping;
+        w.number("pid", r.who.pid != perf::nobody, r.who.pid);
+        w.number("tid", r.who.tid != perf::nobody, r.who.tid);
+        w.text("comm", true, r.who.name);
+        w.text("dso", m != nullptr, m == nullptr ? std::string_view() : m->file);
+        w.hex("dso_offset", m != nullptr, m == nullptr ? 0 : r.pc().address.value - m->address.value + m->file_offset);
+        w.word("security", has_pc, name(r.pc().security));
+    });
     const bool both =
-        r.has(Column::total_latency) && r.has(Column::issue_latency) && record.total_latency >= record.issue_latency;
-    out.number("exec_lat", both, static_cast<std::uint64_t>(record.total_latency - record.issue_latency));
-    out.number("alt_issue_lat", r.has(Column::alternate_issue_latency), record.alternate_issue_latency);
-    out.hex("event_bits", has_events, record.events);
-    out.hex("op_type", has_operation, record.operation_type);
-    out.word("operation", has_operation, has_operation ? words.operation(r) : std::string_view());
-    constexpr std::array<std::string_view, 4> calls{"", "call", "return", "neither"};
-    out.word("call", is_branch, calls[static_cast<std::size_t>(r.operation.call)]);
-    out.hex("tag", has_virtual, record.data_virtual >> 56);
-    out.word("paddr_security", has_physical, name(physical.security));
-    out.number("paddr_tag", has_physical, physical.tag);
-    out.flag("tag_checked", has_physical, physical.tag_checked);
-    out.number("data_source_code", has_source, record.data_source);
-    out.number("context_el1", r.has(Column::context_el1), record.context_el1);
-    out.number("context_el2", r.has(Column::context_el2), record.context_el2);
-    out.word("defects", record.defects != 0, record.defects == 0 ? std::string() : defects_text(record));
+        r.has(Column::total_latency) && r.has(Column::issue_latency) && c.total_latency[i] >= c.issue_latency[i];
+    out.number("exec_lat", both, static_cast<std::uint64_t>(c.total_latency[i] - c.issue_latency[i]));
+    out.number("alt_issue_lat", r.has(Column::alternate_issue_latency), c.alternate_issue_latency[i]);
+    out.same(3, [&](auto& w) {
+        constexpr std::array<std::string_view, 4> calls{"", "call", "return", "neither"};
+        const spe::Operation o = r.operation();
+        const spe::PhysicalAddress physical = spe::physical_address(c.data_physical[i]);
+        w.hex("event_bits", has_events, c.events[i]);
+        w.hex("op_type", has_operation, c.operation_type[i]);
+        w.word("operation", has_operation, spe::operation_text(o));
+        w.word("call", is_branch, calls[static_cast<std::size_t>(o.call)]);
+        w.hex("tag", has_virtual, c.data_virtual[i] >> 56);
+        w.word("paddr_security", has_physical, name(physical.security));
+        w.number("paddr_tag", has_physical, physical.tag);
+        w.flag("tag_checked", has_physical, physical.tag_checked);
+        w.number("data_source_code", r.has(Column::data_source), c.data_source[i]);
+        w.number("context_el1", r.has(Column::context_el1), c.context_el1[i]);
+        w.number("context_el2", r.has(Column::context_el2), c.context_el2[i]);
+        w.word("defects", c.defects[i] != 0, defects_text(c.defects[i]));
+    });
     out.end();
 }
 
@@ -218,8 +220,7 @@ void write_row(Writer out, R r, const StreamContext& s, Words& words) {
 struct Piece {
     const StreamContext* stream = nullptr;
     bool first = false;  ///< of its stream
-    std::unique_ptr<spe::Columns> records;
-    std::vector<spe::RecordGap> gaps;
+    spe::RecordBatch batch;
 };
 
 /// Makes text of pieces. One for each thread.
@@ -236,24 +237,26 @@ public:
 
     /// Names of the columns.
     void header(RowText& out) {
-        const spe::Record none{};
-        write_row(HeaderRow(out), {none, 0, {}, {}, {}, {}, nullptr, {}}, {}, words_);
+        static constexpr spe::Columns none{};
+        write_row(HeaderRow(out), {none, 0}, {});
     }
 
     void print(const Piece& piece, RowText& out) {
         if (stream_ != piece.stream) {
             stream_ = piece.stream;
             attribution_.start(*stream_->stream);
+            same_.clear();
+            part_ = nullptr;
         }
-        const spe::RecordBatch batch{*piece.records, piece.gaps};
+        const spe::Columns& c = piece.batch.records;
         if (options_.format == "text") {
             fmt::memory_buffer text;
             if (piece.first) heading(text);
             std::size_t i = 0;
             spe::in_order(
-                batch,
+                piece.batch,
                 [&](const spe::Record& record) {
-                    if (selected(record)) show(row_of(record, batch.records, i), text);
+                    if (selected(c, i)) show(row_of(c, i), record, text);
                     ++i;
                 },
                 [&](const spe::RecordGap& gap) { show(gap, text); });
@@ -261,28 +264,27 @@ public:
             return;
         }
         const bool tsv = options_.format == "tsv";
-        for (std::size_t i = 0; i < batch.records.size; ++i) {
-            const spe::Record record = batch.records.row(i);
-            if (!selected(record)) continue;
-            const Row row = row_of(record, batch.records, i);
+        for (std::size_t i = 0; i < c.size; ++i) {
+            if (!selected(c, i)) continue;
+            const Row row = row_of(c, i);
+            SameTexts::Text& same = same_.find(same_key(row));
             if (tsv)
-                write_row(TsvRow(out), row, *stream_, words_);
+                write_row(TsvRow(out, numbers_, same), row, *stream_);
             else
-                write_row(JsonRow(out), row, *stream_, words_);
+                write_row(JsonRow(out, same), row, *stream_);
         }
     }
 
 private:
-    [[nodiscard]] bool selected(const spe::Record& r) const {
-        return !kind_ || (r.has(Column::operation) && r.operation_class == *kind_);
+    [[nodiscard]] bool selected(const spe::Columns& c, std::size_t i) const {
+        return !kind_ || ((c.present[i] >> static_cast<unsigned>(Column::operation) & 1U) != 0 &&
+                          static_cast<OperationClass>(c.operation_class[i]) == *kind_);
     }
-    [[nodiscard]] Row row_of(const spe::Record& r, const spe::Columns& columns, std::size_t i) {
-        Row row{r,       stream_->file_offset(r.first), spe::operation(r.operation_class, r.operation_type), {}, {}, {},
-                nullptr, spe::program_address(r.pc)};
-        if (conversion_ != nullptr && r.has(Column::timestamp)) row.time_ns = conversion_->to_ns(r.timestamp);
+    [[nodiscard]] Row row_of(const spe::Columns& c, std::size_t i) {
+        Row row{c, i, stream_->file_offset({c.first[i]}, part_)};
+        if (conversion_ != nullptr && row.has(Column::timestamp)) row.time_ns = conversion_->to_ns(c.timestamp[i]);
         if (capture_.bare) return row;
-        row.who = attribution_.of(columns, i);
-        row.name = attribution_.name_of(row.who);
+        row.who = attribution_.of(c, i);
         if (row.who.mapping != 0) row.mapping = &capture_.data->mappings[row.who.mapping - 1];
         return row;
     }
@@ -297,8 +299,7 @@ private:
         fmt::format_to(to, "# {:>8}  {:<22} {:<30} {:>16}  {:<44} {}\n", "offset", "pc", "operation",
                        "total/issue/xlat", "data address or branch target; source", "who; events; defects");
     }
-    void show(const Row& row, fmt::memory_buffer& out) const {
-        const spe::Record& r = row.record;
+    void show(const Row& row, const spe::Record& r, fmt::memory_buffer& out) const {
         const auto latency = [&](Column column, unsigned value) {
             return r.has(column) ? std::to_string(value) : std::string("-");
         };
@@ -315,22 +316,22 @@ private:
             add(where, known.empty() ? fmt::format("source {:#x}", r.data_source) : std::string(known));
         }
         if (row.who.tid != perf::nobody)
-            add(more, fmt::format("{}{}{}", row.name, row.name.empty() ? "" : " ", row.who.tid));
+            add(more, fmt::format("{}{}{}", row.who.name, row.who.name.empty() ? "" : " ", row.who.tid));
         add(more, spe::events_text(r.events));
-        if (const std::string defects = defects_text(r); !defects.empty()) add(more, "! " + defects);
+        if (const std::string defects = defects_text(r.defects); !defects.empty()) add(more, "! " + defects);
         std::string line = fmt::format(
             "{:>#10x}  {:<22} {:<30} {:>16}  {:<44} {}", row.offset,
-            r.has(Column::pc) ? fmt::format("{:#x} EL{}", row.pc.address.value, row.pc.exception_level) : "no pc",
-            r.has(Column::operation) ? spe::operation_text(row.operation) : "",
+            r.has(Column::pc) ? fmt::format("{:#x} EL{}", row.pc().address.value, row.pc().exception_level) : "no pc",
+            r.has(Column::operation) ? spe::operation_text(row.operation()) : "",
             latency(Column::total_latency, r.total_latency) + "/" + latency(Column::issue_latency, r.issue_latency) +
                 "/" + latency(Column::translation_latency, r.translation_latency),
             where, more);
         line.erase(line.find_last_not_of(' ') + 1);
         fmt::format_to(std::back_inserter(out), "{}\n", line);
     }
-    void show(const spe::RecordGap& gap, fmt::memory_buffer& out) const {
+    void show(const spe::RecordGap& gap, fmt::memory_buffer& out) {
         if (gap.gap.bytes() == 0) return;
-        fmt::format_to(std::back_inserter(out), "{:>#10x}  ({}: {}{})\n", stream_->file_offset(gap.gap.first),
+        fmt::format_to(std::back_inserter(out), "{:>#10x}  ({}: {}{})\n", stream_->file_offset(gap.gap.first, part_),
                        name(gap.gap.reason), counted(gap.gap.bytes(), "byte"),
                        gap.inside ? ", inside the next record" : "");
     }
@@ -340,42 +341,26 @@ private:
     analysis::Attribution attribution_;
     std::optional<OperationClass> kind_;  // none: all
     const StreamContext* stream_ = nullptr;
+    const StreamContext::Part* part_ = nullptr;  // of the latest record
     const perf::TimeConversion* conversion_ = nullptr;
-    Words words_;
+    SameTexts same_;
+    TsvNumbers numbers_;
 };
 
 /// Decodes a capture, piece by piece.
 class Source final : public spe::RecordSink {
 public:
+    using Take = std::function<void(const Piece&)>;
     /// `streams` as those of the capture.
     Source(const analysis::SampleCapture& capture, const RecordOptions& options, std::span<StreamContext> streams)
         : capture_(capture), mid_record_(options.mid_record), streams_(streams) {
         for (const perf::Stream& s : capture.streams) all_ += s.bytes();
     }
 
-    /// Nothing at the end, or when the file cannot be read.
-    [[nodiscard]] std::optional<Piece> next() {
-        while (ready_.empty() && more()) {
-        }
-        if (ready_.empty()) return std::nullopt;
-        Piece piece = std::move(ready_.front());
-        ready_.pop_front();
-        return piece;
-    }
-    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-
-    void consume(const spe::RecordBatch& batch) override {
-        Piece piece{&streams_[at_],
-                    first_,
-                    std::make_unique<spe::Columns>(batch.records),
-                    {batch.gaps.begin(), batch.gaps.end()}};
-        first_ = false;
-        ready_.push_back(std::move(piece));
-    }
-
-private:
-    /// Decodes a little further; false: that was all.
-    [[nodiscard]] bool more() {
+    /// Decodes a little further and gives `take` what became ready, if anything; false: that was all, or the file
+    /// cannot be read.
+    [[nodiscard]] bool more(const Take& take) {
+        take_ = &take;
         if (error_ || at_ == streams_.size()) return false;
         const perf::Stream& stream = capture_.streams[at_];
         const spe::Start start = stream.overwrite || mid_record_ ? spe::Start::mid_record : spe::Start::record;
@@ -419,7 +404,14 @@ private:
         }
         return true;
     }
+    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
+    void consume(const spe::RecordBatch& batch) override {
+        const bool first = std::exchange(first_, false);
+        (*take_)({&streams_[at_], first, batch});
+    }
+
+private:
     const analysis::SampleCapture& capture_;
     bool mid_record_;
     std::span<StreamContext> streams_;
@@ -427,11 +419,23 @@ private:
     std::uint64_t read_ = 0, done_ = 0, all_ = 0;
     bool first_ = true;
     std::optional<spe::Decoder> decoder_;
-    std::deque<Piece> ready_;
+    const Take* take_ = nullptr;
     std::vector<std::uint8_t> buffer_ = std::vector<std::uint8_t>(1 << 16);
     spe::Columns empty_{};
     ProgressLine progress_;
     std::optional<Error> error_;
+};
+
+/// A piece that outlives the decoder's next step.
+struct KeptPiece {
+    explicit KeptPiece(const Piece& p)
+        : stream(p.stream), first(p.first), records(p.batch.records), gaps(p.batch.gaps.begin(), p.batch.gaps.end()) {}
+    [[nodiscard]] Piece piece() const { return {stream, first, {records, gaps}}; }
+
+    const StreamContext* stream;
+    bool first;
+    spe::Columns records;
+    std::vector<spe::RecordGap> gaps;
 };
 
 /// Prints everything, in order, whatever `jobs` is.
@@ -444,41 +448,50 @@ void print_all(Source& source, const analysis::SampleCapture& capture, const Rec
     }
     const unsigned jobs = workers(options.jobs);
     if (jobs == 1) {
-        while (const auto piece = source.next()) {
+        const Source::Take print = [&](const Piece& piece) {
             text.clear();
-            first.print(*piece, text);
+            first.print(piece, text);
             out.write(text.view());
+        };
+        while (source.more(print)) {
         }
         return;
     }
+    std::deque<std::shared_ptr<KeptPiece>> ready;
+    const Source::Take keep = [&](const Piece& piece) { ready.push_back(std::make_shared<KeptPiece>(piece)); };
     tbb::task_arena arena(static_cast<int>(jobs));
     tbb::enumerable_thread_specific<std::unique_ptr<Printer>> printers(
         [&] { return std::make_unique<Printer>(capture, options); });
     tbb::concurrent_queue<std::shared_ptr<RowText>> used;  // their memory is taken again
     arena.execute([&] {
-        tbb::parallel_pipeline(
-            std::size_t{4} * jobs,
-            tbb::make_filter<void, std::shared_ptr<Piece>>(tbb::filter_mode::serial_in_order,
-                                                           [&](tbb::flow_control& flow) -> std::shared_ptr<Piece> {
-                                                               if (auto piece = source.next())
-                                                                   return std::make_shared<Piece>(std::move(*piece));
-                                                               flow.stop();
-                                                               return nullptr;
-                                                           }) &
-                tbb::make_filter<std::shared_ptr<Piece>, std::shared_ptr<RowText>>(
-                    tbb::filter_mode::parallel,
-                    [&](const std::shared_ptr<Piece>& piece) {
-                        std::shared_ptr<RowText> made;
-                        if (!used.try_pop(made)) made = std::make_shared<RowText>();
-                        made->clear();
-                        printers.local()->print(*piece, *made);
-                        return made;
-                    }) &
-                tbb::make_filter<std::shared_ptr<RowText>, void>(tbb::filter_mode::serial_in_order,
-                                                                 [&](const std::shared_ptr<RowText>& made) {
-                                                                     out.write(made->view());
-                                                                     used.push(made);
-                                                                 }));
+        tbb::parallel_pipeline(std::size_t{4} * jobs,
+                               tbb::make_filter<void, std::shared_ptr<KeptPiece>>(
+                                   tbb::filter_mode::serial_in_order,
+                                   [&](tbb::flow_control& flow) -> std::shared_ptr<KeptPiece> {
+                                       while (ready.empty() && source.more(keep)) {
+                                       }
+                                       if (ready.empty()) {
+                                           flow.stop();
+                                           return nullptr;
+                                       }
+                                       auto piece = std::move(ready.front());
+                                       ready.pop_front();
+                                       return piece;
+                                   }) &
+                                   tbb::make_filter<std::shared_ptr<KeptPiece>, std::shared_ptr<RowText>>(
+                                       tbb::filter_mode::parallel,
+                                       [&](const std::shared_ptr<KeptPiece>& piece) {
+                                           std::shared_ptr<RowText> made;
+                                           if (!used.try_pop(made)) made = std::make_shared<RowText>();
+                                           made->clear();
+                                           printers.local()->print(piece->piece(), *made);
+                                           return made;
+                                       }) &
+                                   tbb::make_filter<std::shared_ptr<RowText>, void>(
+                                       tbb::filter_mode::serial_in_order, [&](const std::shared_ptr<RowText>& made) {
+                                           out.write(made->view());
+                                           used.push(made);
+                                       }));
     });
 }
 
@@ -564,7 +577,7 @@ Status run_records(const RecordOptions& options) {
         context.midr = capture->midr_of(s.cpu);
         std::uint64_t at = 0;
         for (const perf::Stretch& part : s.stretches) {
-            context.parts.push_back({at, part.payload});
+            context.parts.push_back({at, part.payload, part.bytes});
             at += part.bytes;
         }
     }

@@ -62,9 +62,12 @@ struct Shape {
     [[nodiscard]] WM_INLINE bool matches(const std::uint8_t* at) const {
         if (words == 0) [[unlikely]]
             return false;  // nothing learnt yet
-        for (unsigned i = 0; i < words; ++i)
-            if (((load(at + 8 * i) ^ want[i]) & mask[i]) != 0) return false;
-        return true;
+        // A fixed number of words, most often enough, and no branch between them. Bytes behind the record do not count.
+        constexpr unsigned usual = 8;
+        std::uint64_t wrong = 0;
+        for (unsigned i = 0; i < usual; ++i) wrong |= (load(at + 8 * i) ^ want[i]) & mask[i];
+        for (unsigned i = usual; i < words; ++i) wrong |= (load(at + 8 * i) ^ want[i]) & mask[i];
+        return wrong == 0;
     }
     [[nodiscard]] WM_INLINE std::uint64_t get(Column column, const std::uint8_t* at) const {
         const auto c = static_cast<std::size_t>(column);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -27,18 +28,21 @@ public:
         std::uint32_t pid = capture::perf::nobody, tid = capture::perf::nobody;
         std::uint32_t mapping{};  ///< index in PerfData::mappings plus 1; 0: in none that is known
         bool by_context{};        ///< the record named its thread itself
+        /// What the thread was called then; empty if not known. Valid as long as the data.
+        std::string_view name{};
     };
-    /// Of row `i`.
-    [[nodiscard]] Answer of(const spe::Columns& c, std::size_t i);
-    /// What the thread that of() told last was called then; valid as long as the data. Empty: not known.
-    [[nodiscard]] std::string_view name_of(const Answer& answer);
+    /// Of row `i`. Valid until the next call.
+    [[nodiscard]] const Answer& of(const spe::Columns& c, std::size_t i);
 
 private:
     static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
     static constexpr unsigned page_bits = 12;
-    struct Page {
-        std::uint64_t number = forever;
-        std::uint32_t pid{}, epoch{}, mapping{};
+    static constexpr std::uint64_t no_context = forever;
+    /// Of a page of PC payloads, in which the bits above the address tell exception levels apart.
+    struct Remembered {
+        std::uint64_t page = forever, context{};
+        std::uint32_t epoch{};
+        Answer answer{};
     };
     struct Known {
         std::uint32_t tid{}, epoch{}, pid{};
@@ -47,11 +51,13 @@ private:
 
     void enter(std::uint64_t time);
     [[nodiscard]] const Known& known(std::uint32_t tid);
-    [[nodiscard]] std::uint32_t mapping(std::uint32_t pid, Address address);
+    /// The answer at `time_`; its mapping only with a PC.
+    [[nodiscard]] Answer ask(std::uint64_t context, std::optional<spe::ProgramAddress> pc);
 
     const capture::perf::PerfData& data_;
     capture::perf::Tasks tasks_;
     capture::perf::TimeConversion conversion_;
+    bool clock_;
     std::vector<std::uint64_t> changes_;
     std::unordered_set<std::uint64_t> split_pages_;  // that a mapping ends or begins inside of
     const capture::perf::Stream* stream_ = nullptr;
@@ -59,7 +65,8 @@ private:
     std::uint32_t epoch_ = 0;
     bool running_known_ = false;
     capture::perf::Tasks::Thread running_;
-    std::array<Page, 4096> pages_{};
+    std::array<Remembered, 4096> remembered_{};
+    Answer passing_;  // that is not remembered
     std::array<Known, 256> threads_{};
 };
 

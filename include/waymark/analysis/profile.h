@@ -82,7 +82,9 @@ public:
         friend bool operator==(const SourceSum&, const SourceSum&) = default;
     };
 
-    Profile() = default;
+    Profile();
+    ~Profile() override;
+    /// What comes of it is in the answers below once this has been joined, or taken a fork in.
     void consume(const SampleBatch& batch) override;
     [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<Profile>(); }
     void join(SampleSink& fork) override;
@@ -106,6 +108,14 @@ public:
     [[nodiscard]] const std::map<std::uint32_t, std::uint64_t>& vector_lengths() const { return vector_lengths_; }
 
 private:
+    struct Tally;
+    struct Sums;
+    struct Tallies;
+    void begin(Tally& tally, Sums& to, const std::array<std::uint64_t, 5>& key);
+    void add(const Tally& tally, const Sums& to);
+    void finish();
+
+    std::unique_ptr<Tallies> tallies_;
     KeyIndex<Place> places_{most_places};
     std::vector<Measures> measures_;
     Measures all_, rest_;

@@ -92,10 +92,17 @@ struct TimeConversion {
 
     [[nodiscard]] bool valid() const { return multiplier != 0 && shift < 64; }
     /// Precondition of both: `valid()`.
-    [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const;
+    [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const {
+        if (short_counter) ticks = cycles + ((ticks - cycles) & mask);
+        const std::uint64_t low = ticks & ((std::uint64_t{1} << shift) - 1);
+        return zero + (ticks >> shift) * multiplier + static_cast<std::uint64_t>(Wide{low} * multiplier >> shift);
+    }
     [[nodiscard]] std::uint64_t to_ticks(std::uint64_t ns) const;
     [[nodiscard]] double frequency_hz() const;
     friend bool operator==(const TimeConversion&, const TimeConversion&) = default;
+
+private:
+    __extension__ using Wide = unsigned __int128;
 };
 
 inline constexpr std::uint32_t nobody = 0xffffffff;  ///< no CPU, no thread

@@ -1,4 +1,4 @@
-/* Loads that miss every cache, in chase(); main() and count() do other things as often. */
+/* Loads that miss every cache, in chase(); main() and count() do other things as often. Argument: how many rounds. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -18,9 +18,10 @@ __attribute__((noinline)) uint64_t count(long n) {
     return x;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    const long rounds = argc > 1 ? atol(argv[1]) : 1;
     const size_t n = 1 << 18, stride = 99991; /* coprime to n */
     struct node *all = malloc(n * sizeof *all);
     for (size_t i = 0; i < n; ++i) all[i].next = &all[(i + stride) % n];
-    return chase(all, 600000) == NULL || count(400000) == 0;
+    return chase(all, 600000 * rounds) == NULL || count(400000 * rounds) == 0;
 }
