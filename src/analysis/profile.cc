@@ -49,7 +49,6 @@ enum Event : unsigned {
     misaligned = 11,
     partial_predicate = 17,
     empty_predicate = 18,
-    snooped = 23,
 };
 
 }  // namespace
@@ -73,7 +72,7 @@ Measures& Measures::operator+=(const Measures& o) {
     l1_misses += o.l1_misses;
     llc_misses += o.llc_misses;
     remote += o.remote;
-    snooped += o.snooped;
+    from_other += o.from_other;
     misaligned += o.misaligned;
     mispredicts += o.mispredicts;
     not_taken += o.not_taken;
@@ -213,7 +212,11 @@ void Profile::add(const Tally& tally, const Sums& to) {
         m.l1_misses = with(l1d_miss);
         m.llc_misses = with(llc_miss);
         m.remote = with(remote);
-        m.snooped = with(snooped);
+        if (from_another_core(events, static_cast<std::uint32_t>(tally.key[3]),
+                              has(spe::Column::data_source)
+                                  ? std::optional(static_cast<std::uint16_t>(tally.key[4] >> 16))
+                                  : std::nullopt))
+            m.from_other = n;
         m.misaligned = with(misaligned);
         if (t.atomic) {
             m.atomics = n;

@@ -265,6 +265,14 @@ bool decode_all(const SampleCapture& capture, const Selection& selection, Sample
 
 }  // namespace
 
+bool from_another_core(std::uint64_t events, std::uint32_t midr, std::optional<std::uint16_t> source) {
+    constexpr unsigned snooped = 23;
+    if ((events >> snooped & 1U) != 0) return true;
+    if (!source) return false;
+    const std::string_view name = spe::data_source_name(midr, *source);
+    return name.starts_with("peer") || name == "local_cluster" || name == "remote" || name.starts_with("remote_socket");
+}
+
 std::uint32_t SampleCapture::midr_of(std::uint32_t cpu) const {
     return midr != 0 || bare ? midr : perf::spe_midr(*data, info, cpu);
 }

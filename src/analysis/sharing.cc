@@ -11,8 +11,6 @@ namespace perf = capture::perf;
 
 namespace {
 
-constexpr unsigned snooped = 23;
-
 struct Access {
     LineKey line;
     Accessor accessor;
@@ -64,11 +62,6 @@ std::string_view name(SharedLine::Kind kind) {
         case SharedLine::Kind::true_sharing: return "true";
     }
     return "";
-}
-
-bool from_another_core(std::uint32_t midr, std::uint32_t code) {
-    const std::string_view name = spe::data_source_name(midr, code);
-    return name.starts_with("peer") || name == "local_cluster" || name == "remote" || name.starts_with("remote_socket");
 }
 
 LineCandidates::LineCandidates(std::uint32_t line_bytes) : line_bytes_(line_bytes) {}
@@ -127,9 +120,9 @@ void Sharing::consume(const SampleBatch& batch) {
     for (const std::uint16_t i : batch.rows) {
         if (access_of(batch, i, candidates_.line_bytes(), a) != Seen::access || !candidates_.candidate(a.line))
             continue;
-        const bool source = (c.present[i] >> static_cast<unsigned>(spe::Column::data_source) & 1U) != 0;
+        const bool sourced = (c.present[i] >> static_cast<unsigned>(spe::Column::data_source) & 1U) != 0;
         const bool other =
-            (c.events[i] >> snooped & 1U) != 0 || (source && from_another_core(batch.stream.midr, c.data_source[i]));
+            from_another_core(c.events[i], batch.stream.midr, sourced ? std::optional(c.data_source[i]) : std::nullopt);
         add(a.line, {0, a.offset, batch.mapping[i], a.accessor, spe::program_address(c.pc[i]).address.value, a.store},
             {1, c.total_latency[i], other ? 1U : 0U});
     }

@@ -113,7 +113,7 @@ std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
 std::string source_text(std::uint32_t midr, std::uint32_t code) {
     const std::string_view known = spe::data_source_name(midr, code);
-    return known.empty() ? fmt::format("unknown({:#x})", code) : std::string(known);
+    return known.empty() ? fmt::format("unknown (code {})", code) : std::string(known);
 }
 
 /// What all cells of a row that are written with same() depend on, beside the stream.
@@ -313,7 +313,7 @@ private:
         if (r.has(Column::branch_target)) add(where, "to " + hex(spe::program_address(r.branch_target).address.value));
         if (r.has(Column::data_source)) {
             const std::string_view known = spe::data_source_name(stream_->midr, r.data_source);
-            add(where, known.empty() ? fmt::format("source {:#x}", r.data_source) : std::string(known));
+            add(where, known.empty() ? fmt::format("unknown (code {})", r.data_source) : std::string(known));
         }
         if (row.who.tid != perf::nobody)
             add(more, fmt::format("{}{}{}", row.who.name, row.who.name.empty() ? "" : " ", row.who.tid));

@@ -39,7 +39,7 @@ constexpr Key sort_keys[] = {
     {"l1-misses", "share of L1 misses", &Measures::l1_misses},
     {"llc-misses", "share of last-level misses", &Measures::llc_misses},
     {"remote", "share of remote accesses", &Measures::remote},
-    {"snooped", "share of snooped accesses", &Measures::snooped},
+    {"from-other", "share of accesses from other cores", &Measures::from_other},
     {"misaligned", "share of misaligned accesses", &Measures::misaligned},
     {"mispredicts", "share of mispredicts", &Measures::mispredicts},
     {"not-retired", "share of what was not retired", &Measures::not_retired},
@@ -165,6 +165,8 @@ private:
             all.resize(options_.limit);
         }
         const bool by_pc = options_.by == "pc", by_thread = options_.by == "thread";
+        // What the rows are sorted by is not told by a bar alone.
+        const auto shown = [&](std::string_view key) { return options_.sort == key ? options_.sort : std::string(); };
         Table table({{"", std::string(key_.head), true, true},
                      {"samples", "samples "},
                      {"few", ""},
@@ -186,18 +188,18 @@ private:
                      {"loads", ""},
                      {"stores", ""},
                      {"branches", ""},
-                     {"walks", ""},
+                     {"walks", shown("walks")},
                      {"walk_translation", ""},
-                     {"l1_misses", ""},
-                     {"llc_misses", ""},
-                     {"remote", ""},
-                     {"snooped", ""},
-                     {"misaligned", ""},
-                     {"mispredicts", ""},
+                     {"l1_misses", shown("l1-misses")},
+                     {"llc_misses", shown("llc-misses")},
+                     {"remote", shown("remote")},
+                     {"from_other", shown("from-other")},
+                     {"misaligned", shown("misaligned")},
+                     {"mispredicts", shown("mispredicts")},
                      {"not_taken", ""},
-                     {"not_retired", ""},
-                     {"vector", ""},
-                     {"atomics", ""}});
+                     {"not_retired", shown("not-retired")},
+                     {"vector", shown("vector")},
+                     {"atomics", shown("atomics")}});
         for (const Group& g : all) {
             const Measures& m = g.measures;
             const analysis::Interval interval = analysis::wilson_95(m.samples, all_.samples);
@@ -227,7 +229,7 @@ private:
                        Value(m.l1_misses),
                        Value(m.llc_misses),
                        Value(m.remote),
-                       Value(m.snooped),
+                       Value(m.from_other),
                        Value(m.misaligned),
                        Value(m.mispredicts),
                        Value(m.not_taken),
@@ -319,7 +321,7 @@ private:
         out.push_back({"L1 miss", "loads and stores", &Measures::l1_misses, m.memory()});
         out.push_back({"last-level miss", "loads and stores", &Measures::llc_misses, m.memory()});
         out.push_back({"other socket", "loads and stores", &Measures::remote, m.memory()});
-        out.push_back({"from another core", "loads and stores", &Measures::snooped, m.memory()});
+        out.push_back({"from another core", "loads and stores", &Measures::from_other, m.memory()});
         out.push_back({"misaligned", "loads and stores", &Measures::misaligned, m.memory()});
         out.push_back({"atomic or ordered", "loads and stores", &Measures::atomics, m.memory(),
                        Value::mean(m.atomic_total, m.atomics)});

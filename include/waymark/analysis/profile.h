@@ -25,8 +25,8 @@ struct Measures {
     std::uint64_t translated{}, translation{};  ///< waiting for the MMU
     std::uint64_t loads{}, stores{}, branches{};
     std::uint64_t walks{}, walk_total{}, walk_translation{};  ///< memory operations with a table walk; their latencies
-    std::uint64_t l1_misses{}, llc_misses{}, remote{}, snooped{}, misaligned{};  ///< of memory operations
-    std::uint64_t mispredicts{}, not_taken{};                                    ///< of branches
+    std::uint64_t l1_misses{}, llc_misses{}, remote{}, from_other{}, misaligned{};  ///< of memory operations
+    std::uint64_t mispredicts{}, not_taken{};                                       ///< of branches
     std::uint64_t not_retired{};
     std::uint64_t vector{}, partial{}, empty{};  ///< SVE, SME or Advanced SIMD; their predicates
     std::uint64_t atomics{}, atomic_total{};     ///< atomic, exclusive, acquire or release; their total latency

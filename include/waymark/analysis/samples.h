@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ public:
     /// Takes a fork in. In which order forks are joined makes no difference.
     virtual void join(SampleSink& fork) = 0;
 };
+
+/// Whether data came from the cache of another core: by the Snooped event, or by what a data source code (absent: none
+/// was recorded) means on the core with this MIDR_EL1.
+[[nodiscard]] bool from_another_core(std::uint64_t events, std::uint32_t midr, std::optional<std::uint16_t> source);
 
 /// Which samples are asked for; what is empty asks for all.
 struct Selection {

@@ -127,7 +127,4 @@ private:
     std::uint64_t left_out_ = 0;
 };
 
-/// Whether a data source is the cache of another core.
-[[nodiscard]] bool from_another_core(std::uint32_t midr, std::uint32_t code);
-
 }  // namespace waymark::analysis
