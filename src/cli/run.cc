@@ -146,6 +146,7 @@ int run(int argc, char** argv) {
     add(add_record(app));
     add(add_verify(app));
     add(add_spe(app));
+    add(add_dpu(app));
     try {
         app.parse(argc, argv);
         for (const auto& [command, go] : commands)

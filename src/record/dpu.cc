@@ -31,6 +31,7 @@ constexpr std::size_t write_bytes = 1 << 20;
 constexpr std::uint32_t os_base = dpu::default_dpu_base + dpu::flag_page_bytes, os_exit = 8;
 constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019;
 constexpr std::uint8_t first_id = 2, last_id = 255;
+constexpr std::string_view image_prefix = "image";
 constexpr const char *buffer_file = "vtb.bin", *nexus_file = "nexus.bin", *truth_file = "truth.txt";
 
 constexpr std::size_t index_of(EventWire wire) {
@@ -350,6 +351,8 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
         for (const auto& name : {std::string(capture::dpu_ini), std::string(buffer_file), std::string(nexus_file),
                                  std::string(truth_file)})
             fs::remove(folder / name, error);
+        for (unsigned i = 0; fs::remove(folder / fmt::format("{}{}.elf", image_prefix, i), error); ++i) {
+        }
     }
     fs::create_directories(folder, error);
     if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
@@ -875,7 +878,7 @@ void DpuRecorder::stop_unit() {
     for (const std::uint32_t offset :
          {dpu::DpTac::offset, dpu::DpTbc::offset, dpu::DpCa0c::offset, dpu::DpCa1c::offset, dpu::DpCa2c::offset,
           dpu::DpCb0c::offset, dpu::DpCb1c::offset, dpu::DpCb2c::offset})
-        model_->write(offset, (model_->read(offset) & ~0xfU << 16) | disable);
+        model_->write(offset, (model_->read(offset) & ~(0xfU << 16)) | disable);
     dpu::DpTc off = dpu::from_value<dpu::DpTc>(model_->read(dpu::DpTc::offset));
     off.en = false;
     model_->write(dpu::DpTc::offset, to_value(off));
@@ -942,7 +945,13 @@ Status DpuRecorder::describe() {
     c.eonce_counters = 0;
     std::vector<std::string>& driven = c.driven.emplace();
     for (const EventWire wire : driven_wires()) driven.emplace_back(dpu::name(wire));
-    c.images = images_;
+    for (const capture::DpuImage& image : images_) {
+        // A copy, for the program may be built anew before anybody asks.
+        const fs::path copy = options_.folder / fmt::format("{}{}.elf", image_prefix, c.images.size());
+        std::error_code error;
+        if (!fs::exists(copy, error)) fs::copy_file(image.path, copy, error);
+        c.images.push_back({error ? image.path : copy, image.load_bias});
+    }
     for (const auto& [address, name] : os_symbols_) {
         c.symbols.push_back({address, name});
         c.symbols.push_back({address + os_exit, name + " exit"});
