@@ -119,8 +119,7 @@ waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_by
                                          : dpu::NexusMode::off;
     to.sample_every = options.sample_every;
     to.loops = options.loops == "hardware";
-    to.bus_others = options.bus_busy;
-    if (options.bus_busy) to.choices.high = dpu::ModelChoices::Grant::never;
+    to.choices.bus_cycles_per_line = options.bus_cycles;
     WM_RETURN_IF_ERROR(read_core(options.core, to.core));
     WM_RETURN_IF_ERROR(read_places(options, place, to));
     return record::resolve(to);
@@ -219,8 +218,13 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                         "be repeated")
             ->type_name("NAME=N")
             ->take_all());
-    add(command.add_flag("--bus-busy", bus_busy,
-                         "The unit never gets the bus: its buffer of eight lines fills, and entries are lost"));
+    add(command
+            .add_option("--bus-cycles", bus_cycles,
+                        "So many cycles until a line of trace is in memory: with many, the unit's buffer of eight lines "
+                        "fills, and entries are lost")
+            ->type_name("N")
+            ->check(CLI::Range(1U, 1000000U))
+            ->capture_default_str());
     const auto help = [&](const char* name, const char* text, std::string (*what)()) {
         command
             .add_flag_callback(

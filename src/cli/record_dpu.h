@@ -19,7 +19,8 @@ struct DpuRecordOptions {
     std::string mode = "flow", buffer_mode = "overwrite", nexus = "off", loops = "hardware", registers;
     std::vector<std::string> events, core, marks, edca;
     std::uint64_t initial = 0x7fffffff, sample_every = 0;
-    bool no_user_data = false, bus_busy = false;
+    std::uint32_t bus_cycles = 1;
+    bool no_user_data = false;
     std::vector<CLI::Option*> not_with_registers;
 
     /// Adds them to the command; what was added is appended to `added`.

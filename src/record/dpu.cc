@@ -330,6 +330,10 @@ DpuRecorder::DpuRecorder(DpuOptions options)
         model_->write(w.offset, w.value);
     }
     for (const dpu::RegisterWrite& w : *options_.program) registers.set(w.offset, w.value);
+    // Writes act in the unit's first cycle, the program runs from the next one on.
+    dpu::CycleInput in;
+    in.ctx = now_;
+    give(model_->step(in));
     if (registers.tc.vtb_mode() != dpu::VtbMode::single_address)
         ring_ = std::make_unique<dpu::VirtualTraceBuffer>(to_value(registers.tsa), to_value(registers.tea));
 }
@@ -781,23 +785,11 @@ void whole(dpu::CycleInput& in, const Happened& happened) {
 void DpuRecorder::advance() {
     Happened rest = total_ - done_;
     done_ = total_;
-    std::uint64_t left = rest.count[cycles];
+    const std::uint64_t left = rest.count[cycles];
     dpu::CycleInput in;
     in.ctx = context_;
-    in.bus_others = options_.bus_others;
     const bool special = !items_.empty() || !writes_.empty();
     if (left == 0) return;
-    if (writes_wait_ && left > 1) {
-        one_cycle(in, rest, false, true);
-        give(model_->step(in));
-        --left;
-    }
-    if (writes_wait_ && left == 1 && !special) {
-        one_cycle(in, rest, true, true);
-        give(model_->step(in));
-        --left;
-    }
-    writes_wait_ = false;
     const std::uint64_t stretch = left - (special ? 1 : 0);
     if (stretch != 0) {
         // The last cycle is the branch's, or a stall of it.

@@ -76,7 +76,6 @@ struct DpuOptions {
     std::vector<Watchpoint> watchpoints{};
     dpu::EonceSetup eonce{};  ///< set by resolve()
     dpu::ModelChoices choices{};
-    bool bus_others = false;  ///< others always ask for the data channel's bus
     CoreModel core{};
     std::uint64_t limit_instructions = 0;
 };
@@ -220,7 +219,6 @@ private:
     Happened total_, done_, interval_;  ///< so far; told to the unit; where the interval began
     std::uint32_t interval_start_ = 0;
     dpu::CoreContext interval_context_;
-    bool writes_wait_ = true;  ///< registers were written that the unit has not taken in
     std::size_t next_write_ = 0;
     std::uint64_t next_sample_ = 0;
 
