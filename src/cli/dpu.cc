@@ -106,7 +106,9 @@ public:
             out.print("program   {}\n", program);
         std::vector<std::string> names;
         for (unsigned c = 0; c < dpu::counter_count; ++c)
-            if (const std::string name = input_.event_name(c); name != "–")
+            if (const std::string name = input_.event_name(c); name == dpu::counter_name(c))
+                names.push_back(name + " (what it counts is not known)");
+            else if (name != "–")
                 names.push_back(
                     fmt::format("{} {}{}", dpu::counter_name(c), name, input_.is_driven(c) ? "" : " (not connected)"));
         out.print("mode      {}\n", input_.mode() ? name(*input_.mode()) : "not known: DP_TC is missing");
@@ -199,9 +201,10 @@ public:
         if (entries == 0) {
             say("error", fmt::format("{}: not one entry of trace: {}", options_.capture,
                                      input_.capture().buffer.empty() ? "the capture has no buffer, only Nexus messages"
-                                     : t.bytes == 0                  ? "nothing was written to the buffer"
-                                                    : "its words are no entries of the mode that DP_TC "
-                                                      "says; check dpu_base, byte_order and DP_TC"));
+                                     : t.bytes == t.gap_bytes[static_cast<std::size_t>(GapReason::padding)]
+                                         ? "nothing was written to the buffer"
+                                         : "its words are no entries of the mode that DP_TC "
+                                           "says; check dpu_base, byte_order and DP_TC"));
             return nothing;
         }
         if (!reconciles()) {

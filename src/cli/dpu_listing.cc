@@ -36,9 +36,11 @@ Status close(Output& out) {
 }
 
 /// Why there is not one entry.
-std::string why_nothing(const DpuInput& input, std::uint64_t bytes) {
+std::string why_nothing(const DpuInput& input) {
     if (input.capture().buffer.empty()) return "the capture has no buffer, only Nexus messages";
-    if (bytes == 0) return "nothing was written to the buffer";
+    const Bytes dump = input.dump();
+    if (std::all_of(dump.begin(), dump.end(), [](std::uint8_t b) { return b == 0; }))
+        return "nothing was written to the buffer";
     return "its words are no entries of the mode that DP_TC says; check dpu_base, byte_order and DP_TC in dpu.ini";
 }
 
@@ -439,7 +441,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     if (const Status status = close(*out); status != decoded) return status;
     std::uint64_t entries = 0;
     for (const std::uint64_t n : done->totals.entries) entries += n;
-    if (entries == 0) say("error", "nothing decoded: " + why_nothing(*opened, done->totals.bytes));
+    if (entries == 0) say("error", "nothing decoded: " + why_nothing(*opened));
     return entries == 0 ? nothing : decoded;
 }
 
@@ -461,7 +463,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     if (const Status status = close(*out); status != decoded) return status;
     if (reader.cut)
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
-    if (printer.entries == 0) say("error", "nothing decoded: " + why_nothing(*opened, reader.bytes));
+    if (printer.entries == 0) say("error", "nothing decoded: " + why_nothing(*opened));
     return reader.cut ? unreadable : printer.entries == 0 ? nothing : decoded;
 }
 
@@ -495,7 +497,7 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     if (const Status status = close(*out); status != decoded) return status;
     if (done->cut)
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
-    if (printer.elements == 0) say("error", "nothing decoded: " + why_nothing(*opened, done->totals.bytes));
+    if (printer.elements == 0) say("error", "nothing decoded: " + why_nothing(*opened));
     if (done->cut) return unreadable;
     return printer.elements == 0 || (strict && (done->totals.lost != 0 || done->overwritten)) ? nothing : decoded;
 }

@@ -68,7 +68,7 @@ std::vector<std::string> tracing(const dpu::Registers& r) {
     const std::uint32_t first = to_value(r.tsa), last = to_value(r.tea);
     if (r.tc.vtb_mode() == dpu::VtbMode::single_address)
         out.push_back(fmt::format("every line goes to {:#010x}", to_value(r.tw)));
-    else
+    else if (last >= first)
         out.push_back(fmt::format("the buffer is {:#010x} to {:#010x}, {}{}", first, last + 31,
                                   counted(std::uint64_t{last} - first + 32, "byte"),
                                   r.tc.vtb_mode() == dpu::VtbMode::trace_event_request
