@@ -111,7 +111,7 @@ public:
             else if (name != "–")
                 names.push_back(
                     fmt::format("{} {}{}", dpu::counter_name(c), name, input_.is_driven(c) ? "" : " (not connected)"));
-        out.print("mode      {}\n", input_.mode() ? name(*input_.mode()) : "not known: DP_TC is missing");
+        out.print("mode      {}\n", input_.mode() ? input_.mode_text() : "not known: DP_TC is missing");
         out.print("counters  {}\n", fmt::join(names, ", "));
         if (const std::string how = input_.parameter("cycles"); !how.empty()) out.print("cycles    {}\n", how);
         if (costs_->knows_time())
@@ -178,7 +178,7 @@ public:
                 {"layout", dpu::layout_name},
                 {"layout_note", dpu::layout_note},
                 {"program", input_.parameter("program")},
-                {"mode", input_.mode() ? ordered_json(name(*input_.mode())) : ordered_json()},
+                {"mode", input_.mode() ? ordered_json(input_.mode_text()) : ordered_json()},
                 {"counters", events},
                 {"cycles", input_.parameter("cycles")},
                 {"time", costs_->time()},
@@ -245,7 +245,7 @@ private:
         if (tc.idflt && cr.tidcm != 0 && reference) setup_.filter = static_cast<std::uint8_t>(*reference);
         for (unsigned c = 0; c < dpu::counter_count; ++c) {
             if (input_.event(c) != dpu::EventWire::none) counters_.push_back(c);
-            if (input_.event(c) == dpu::EventWire::cycles && !setup_.cycles) setup_.cycles = c;
+            if (input_.event(c) == dpu::EventWire::cycles && input_.wraps(c) && !setup_.cycles) setup_.cycles = c;
         }
         WM_RETURN_IF_ERROR(choose_counter());
         for (const std::string& text : options_.ranges) WM_RETURN_IF_ERROR(add_range(text));
@@ -578,8 +578,7 @@ struct View {
 
 /// Why a view that needs another mode is empty.
 std::string needs(const DpuAnswer& a, const char* mode, const char* option) {
-    return fmt::format("mode {} does not tell: record with --mode {} ({})",
-                       a.input().mode() ? name(*a.input().mode()) : "not known,", option, mode);
+    return fmt::format("mode {} does not tell: record with --mode {} ({})", a.input().mode_text(), option, mode);
 }
 
 Status run_view(const DpuOptions& options, const std::string& view) {

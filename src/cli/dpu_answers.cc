@@ -84,6 +84,38 @@ std::optional<dpu::EventWire> DpuInput::event(unsigned counter) const {
     return control.ceg < dpu::event_sets ? dpu::event_set(control.ceg)[place] : dpu::EventWire::none;
 }
 
+bool DpuInput::wraps(unsigned counter) const {
+    const auto triad =
+        dpu::from_value<dpu::DpTac>(value(counter < dpu::counters_per_triad ? "DP_TAC" : "DP_TBC").value_or(0));
+    if (triad.tcen) return triad.cmode == static_cast<std::uint8_t>(dpu::CounterMode::trace);
+    const auto own = value(fmt::format("DP_C{}C", dpu::counter_name(counter)));
+    return dpu::from_value<dpu::DpTac>(own.value_or(0)).cmode == static_cast<std::uint8_t>(dpu::CounterMode::trace);
+}
+
+std::optional<dpu::TraceMode> DpuInput::mode() const {
+    const auto first = trace_.periods.front().format.mode;
+    for (const pipeline::DpuPeriod& period : trace_.periods) {
+        if (period.format.mode == first) continue;
+        // Where modes change, only what all of them tell is told.
+        const auto changes = [](std::optional<dpu::TraceMode> m) {
+            return m == dpu::TraceMode::task || m == dpu::TraceMode::flow;
+        };
+        const bool all = std::all_of(trace_.periods.begin(), trace_.periods.end(),
+                                     [&](const pipeline::DpuPeriod& p) { return changes(p.format.mode); });
+        return all ? dpu::TraceMode::task : dpu::TraceMode::sw_sample;
+    }
+    return first;
+}
+
+std::string DpuInput::mode_text() const {
+    std::string out;
+    for (const pipeline::DpuPeriod& period : trace_.periods) {
+        const std::string each(period.format.mode ? name(*period.format.mode) : "not known");
+        if (!out.ends_with(each)) out += (out.empty() ? "" : ", then ") + each;
+    }
+    return out;
+}
+
 std::string DpuInput::event_name(unsigned counter) const {
     const auto wire = event(counter);
     if (!wire) return std::string(dpu::counter_name(counter));

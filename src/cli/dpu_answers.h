@@ -44,10 +44,15 @@ public:
     [[nodiscard]] const pipeline::DpuTrace& trace() const { return trace_; }
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
     [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
-    [[nodiscard]] std::optional<dpu::TraceMode> mode() const { return trace_.periods.front().format.mode; }
+    /// The mode whose answers hold for the whole trace.
+    [[nodiscard]] std::optional<dpu::TraceMode> mode() const;
+    /// Those there were, one after another.
+    [[nodiscard]] std::string mode_text() const;
 
     /// What a counter counts; none: the registers do not tell.
     [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const;
+    /// It counts on when it has reached zero.
+    [[nodiscard]] bool wraps(unsigned counter) const;
     /// `CYCLES`, or `A0` where it is not known; with the counter's name where two count the same.
     [[nodiscard]] std::string event_name(unsigned counter) const;
     /// It counts nothing that really happened (7.5, events.driven).

@@ -287,7 +287,7 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d) {
                       {"layout_note", dpu::layout_note},
                       {"dpu_base", fmt::format("{:#010x}", c.dpu_base)},
                       {"byte_order", c.little_endian ? "little" : "big"},
-                      {"mode", input.mode() ? ordered_json(name(*input.mode())) : ordered_json()}};
+                      {"mode", input.mode() ? ordered_json(input.mode_text()) : ordered_json()}};
     info["buffer"] = {{"file", c.buffer.string()},
                       {"bytes", input.dump().size()},
                       {"bytes_of_trace", d.totals.bytes},

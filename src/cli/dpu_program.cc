@@ -95,7 +95,16 @@ Status run_program(const ProgramOptions& options) {
     dpu::Registers registers;
     for (const dpu::RegisterWrite& w : *program) registers.set(w.offset, w.value);
     dpu::ModelConfig config;
-    if (registers.tc.tmode < dpu::trace_modes) config.eonce = dpu::EonceSetup::for_mode(registers.tc.mode());
+    for (const dpu::RegisterWrite& w : *program) {
+        const auto tc = dpu::from_value<dpu::DpTc>(w.value);
+        if (w.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
+        const dpu::EonceSetup needed = dpu::EonceSetup::for_mode(tc.mode());
+        config.eonce.tchof |= needed.tchof;
+        config.eonce.tint |= needed.tint;
+        config.eonce.tloop |= needed.tloop;
+        config.eonce.tsub |= needed.tsub;
+        config.eonce.trte |= needed.trte;
+    }
     if (!options.eonce.empty()) {
         config.eonce = {};
         for (const std::string& each : options.eonce) {

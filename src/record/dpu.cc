@@ -251,14 +251,18 @@ Status resolve(DpuOptions& o) {
     } else if (o.program->empty()) {
         return wrong("the register program is empty; it would neither count nor trace");
     }
-    for (const dpu::RegisterWrite& write : *o.program)
-        if (write.offset == dpu::DpTc::offset && (write.value & 1U) != 0 &&
-            (write.value >> 1 & 0xfU) < dpu::trace_modes) {
-            o.mode = dpu::from_value<dpu::DpTc>(write.value).mode();
-            break;
-        }
-    o.eonce = dpu::EonceSetup::for_mode(o.mode);
-    if (o.mode == dpu::TraceMode::eonce_raw || o.mode == dpu::TraceMode::eonce_comp) {
+    // The EOnCE traces what any mode of the program needs.
+    o.eonce = {};
+    bool first = true;
+    for (const dpu::RegisterWrite& write : *o.program) {
+        const auto tc = dpu::from_value<dpu::DpTc>(write.value);
+        if (write.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
+        if (std::exchange(first, false)) o.mode = tc.mode();
+        const dpu::EonceSetup needed = dpu::EonceSetup::for_mode(tc.mode());
+        o.eonce.tint |= needed.tint;
+        o.eonce.trte |= needed.trte;
+        o.eonce.tsub |= needed.tsub;
+        if (tc.mode() != dpu::TraceMode::eonce_raw && tc.mode() != dpu::TraceMode::eonce_comp) continue;
         o.eonce.tchof = o.eonce.tint = true;
         o.eonce.tloop = o.loops;
         o.eonce.tmark = !o.marks.empty();
@@ -837,7 +841,9 @@ void DpuRecorder::due_writes() {
 }
 
 void DpuRecorder::give(const dpu::CycleOutput& out) {
+    while (period_lines_.size() < model_->periods().size()) period_lines_.push_back(lines_);
     for (const dpu::Burst& burst : out.bursts) {
+        lines_ += burst.lines;
         if (ring_) {
             (void)ring_->store(burst);
             continue;
@@ -919,9 +925,11 @@ Status DpuRecorder::describe() {
         c.initial_context = capture::DpuContext{context.supervisor, context.pid, context.did};
     }
     if (periods.size() > 1)
-        for (const dpu::TracePeriod& p : periods)
-            c.periods.push_back(
-                {p.tw, p.tc, capture::DpuContext{p.context.supervisor, p.context.pid, p.context.did}, {}});
+        for (std::size_t i = 0; i < periods.size(); ++i) {
+            const dpu::TracePeriod& p = periods[i];
+            const capture::DpuContext context{p.context.supervisor, p.context.pid, p.context.did};
+            c.periods.push_back({p.tw, p.tc, context, period_lines_[i]});
+        }
     if (final_) c.final = *final_;
     c.lines_written = model_->counts().lines_written;
     std::vector<std::string>& classes = c.eonce_classes.emplace();

@@ -197,6 +197,8 @@ private:
     DpuOptions options_;
     std::unique_ptr<dpu::Model> model_;
     std::unique_ptr<dpu::VirtualTraceBuffer> ring_;
+    std::uint64_t lines_ = 0;                    ///< that left the unit
+    std::vector<std::uint64_t> period_lines_;    ///< before each time that tracing was enabled
     std::vector<std::uint8_t> written_, nexus_;  ///< not yet in their files
     int file_ = -1, nexus_file_ = -1;
     std::unique_ptr<Cache> icache_, dcache_;
