@@ -16,6 +16,9 @@ install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LI
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h PATTERN waymark/cli EXCLUDE)
 
+# For programs that `waymark record --unit dpu` runs.
+install(FILES ${PROJECT_SOURCE_DIR}/guest/waymark_dpu.h DESTINATION ${CMAKE_INSTALL_DATADIR}/waymark)
+
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/waymark)
 install(EXPORT waymark NAMESPACE waymark:: FILE waymark-targets.cmake DESTINATION ${config_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/waymark-config.cmake.in

@@ -229,8 +229,7 @@ private:
             unknown_keys(*events, {"driven"});
         }
         if (const IniSection* images = ini.section("images"))
-            for (const IniEntry& entry : images->entries)
-                if (capture_.images.size() < most_items) capture_.images.push_back(resolve(entry));
+            for (const IniEntry& entry : images->entries) read_image(entry);
         if (const IniSection* map = ini.section("address_map"))
             for (const IniEntry& entry : map->entries) read_window(entry);
         if (const IniSection* symbols = ini.section("symbols"))
@@ -246,6 +245,22 @@ private:
             for (const IniEntry& entry : parameters->entries)
                 if (capture_.parameters.size() < most_items) capture_.parameters.emplace_back(entry.key, entry.value);
         for (const IniSection& section : ini.sections()) read_section(ini, section);
+    }
+
+    /// `image0=FILE`, and below it `image0.load_bias=NUMBER` where it was not loaded at the addresses in the file.
+    void read_image(const IniEntry& entry) {
+        constexpr std::string_view bias = ".load_bias";
+        if (!entry.key.ends_with(bias)) {
+            if (capture_.images.size() < most_items) capture_.images.push_back({resolve(entry)});
+            return;
+        }
+        const auto value = text::number(entry.value);
+        if (value && *value <= 0xffffffff && !capture_.images.empty())
+            capture_.images.back().load_bias = static_cast<std::uint32_t>(*value);
+        else
+            problem(entry.line, fmt::format("'{}={}' is no load bias of an image above it; it was ignored. Mend it, or "
+                                            "names of that image will be wrong.",
+                                            entry.key, entry.value));
     }
 
     void read_window(const IniEntry& entry) {
@@ -428,8 +443,10 @@ private:
         std::string out;
         if (!capture_.images.empty()) out += "\n[images]\n";
         for (std::size_t i = 0; i < capture_.images.size(); ++i) {
-            WM_ASSIGN_OR_RETURN(const std::string name, relative(capture_.images[i]));
+            WM_ASSIGN_OR_RETURN(const std::string name, relative(capture_.images[i].path));
             out += fmt::format("image{}={}\n", i, name);
+            if (const std::uint32_t bias = capture_.images[i].load_bias; bias != 0)
+                out += fmt::format("image{}.load_bias={:#010x}\n", i, bias);
         }
         if (!capture_.windows.empty()) out += "\n[address_map]\n";
         for (const DpuWindow& w : capture_.windows)

@@ -18,6 +18,7 @@ Run add_flow(CLI::App& app);
 Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_spe(CLI::App& app);
+Run add_dpu(CLI::App& app);
 
 // Commands of `waymark spe`.
 Run add_spe_report(CLI::App& spe);

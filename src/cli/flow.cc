@@ -5,9 +5,11 @@
 
 #include "calls.h"
 #include "commands.h"
+#include "dpu_listing.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
 
 namespace waymark::cli {
@@ -287,6 +289,8 @@ public:
     explicit FlowCommand(const FlowOptions& options) : options_(options) {}
 
     Status run() {
+        if (capture::is_dpu_folder(options_.input.capture))
+            return run_dpu_flow(options_.input, options_.format, options_.strict);
         auto opened = open_session(options_.input);
         if (!opened) return fail(opened.error());
         const pipeline::Session session = std::move(*opened);

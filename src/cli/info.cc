@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "dpu_listing.h"
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
@@ -471,6 +473,7 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
 }
 
 Status run_info(const InfoOptions& options) {
+    if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);

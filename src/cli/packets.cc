@@ -4,10 +4,12 @@
 #include <set>
 
 #include "commands.h"
+#include "dpu_listing.h"
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/text.h"
@@ -134,6 +136,8 @@ private:
 };
 
 Status run_packets(const PacketOptions& options) {
+    if (capture::is_dpu_folder(options.input.capture))
+        return run_dpu_packets(options.input, options.format, options.types);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);
@@ -184,9 +188,13 @@ Run add_packets(CLI::App& app) {
         ->capture_default_str();
     std::vector<std::string> types;
     pft::Packets::for_each([&]<class P>() { types.emplace_back(P::info.name); });
+    const std::string pft_types = fmt::format("{}", fmt::join(types, ", "));
+    for (const std::string& name : dpu_entry_names())
+        if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
     command
         .add_option("--type", options->types,
-                    fmt::format("Only packets of this type: {}. May be repeated", fmt::join(types, ", ")))
+                    fmt::format("Only packets of this type: {}; of a DPU: {}. May be repeated", pft_types,
+                                fmt::join(dpu_entry_names(), ", ")))
         ->type_name("TYPE")
         ->take_all()
         ->check(one_of(types));

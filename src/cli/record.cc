@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "record_dpu.h"
 #include "record_spe.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
@@ -35,7 +36,9 @@ struct RecordOptions {
     std::uint32_t changes = record::RecorderOptions{}.limit_changes;
     std::vector<std::string> program;
     SpeRecordOptions spe;
-    std::vector<CLI::Option*> ptm_only, spe_only;  ///< options that go with one unit alone
+    DpuRecordOptions dpu;
+    std::vector<CLI::Option*> ptm_only, spe_only, dpu_only;  ///< options that go with one unit alone
+    CLI::Option* buffer_option = nullptr;                    ///< --buffer: ptm and dpu
 };
 
 /// ELF type ET_DYN, with which position-independent programs are marked.
@@ -148,15 +151,21 @@ Address entry_point(const std::string& program) {
 Status run_record(const RecordOptions& options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
-    const bool is_spe = options.unit == "spe";
-    for (const CLI::Option* option : is_spe ? options.ptm_only : options.spe_only)
-        if (option->count() != 0)
-            return fail(
-                {Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), is_spe ? "ptm" : "spe")});
-    if (is_spe)
-        return run_record_spe(
-            {options.folder, options.sysroot, options.program, options.qemu_options, options.limit, options.quiet},
-            options.spe);
+    const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
+    for (const auto& [only, unit] :
+         {std::pair{&options.ptm_only, "ptm"}, {&options.spe_only, "spe"}, {&options.dpu_only, "dpu"}})
+        for (const CLI::Option* option : *only)
+            if (options.unit != unit && option->count() != 0)
+                return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
+    if (is_spe && options.buffer_option->count() != 0)
+        return fail({Errc::usage, "--buffer goes with --unit ptm and dpu only"});
+    const RecordCommon common{options.folder,       options.sysroot, options.program,
+                              options.qemu_options, options.limit,   options.quiet};
+    if (is_spe) return run_record_spe(common, options.spe);
+    if (is_dpu)
+        return run_record_dpu(common, options.buffer, options.dpu, [&](const std::string& text, const char* option) {
+            return place(text, option, options.program.front());
+        });
     if (const auto status = record::check(options.ptm); !status) return fail(status.error());
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
@@ -314,9 +323,11 @@ Run add_record(CLI::App& app) {
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
     command
-        .add_option("--unit", options->unit,
-                    "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs")
-        ->check(CLI::IsMember({"ptm", "spe"}))
+        .add_option(
+            "--unit", options->unit,
+            "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug "
+            "and Profiling Unit of a DSP core, for which a 32-bit Arm program stands in")
+        ->check(CLI::IsMember({"ptm", "spe", "dpu"}))
         ->capture_default_str();
     const auto ptm = [&](CLI::Option* option) {
         options->ptm_only.push_back(option);
@@ -350,13 +361,14 @@ Run add_record(CLI::App& app) {
     unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
-    ptm(command
+    options->buffer_option =
+        command
             .add_option(
                 "--buffer", options->buffer,
                 "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
-                "of 16; 0: endless")
+                "of 16, of 32 with --unit dpu; 0: endless. Not with --unit spe")
             ->type_name("BYTES")
-            ->capture_default_str());
+            ->capture_default_str();
     ptm(command.add_flag(
         "--truth", options->truth,
         "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
@@ -432,6 +444,18 @@ Run add_record(CLI::App& app) {
         "is\n"
         "summed in PATH.truth.txt.\n"
         "\n"
+        "--unit dpu writes the folder of a StarCore Debug and Profiling Unit for 'waymark dpu', info, packets and "
+        "flow.\n"
+        "Instructions, branches, accesses and system calls are the program's own; one virtual core runs its threads, "
+        "each\n"
+        "a task with an ID, and system calls are stays in supervisor state. Cycles, stalls and caches are MODELLED, "
+        "after\n"
+        "numbers that --core-help lists. What truly happened is in DIR/truth.txt. Programs that include waymark_dpu.h "
+        "can\n"
+        "write to DP_TD. Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, "
+        "for\n"
+        "the published description of the unit omits them.\n"
+        "\n"
         "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
@@ -446,10 +470,12 @@ Run add_record(CLI::App& app) {
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
+        "  waymark record --unit dpu --events 2,7 -o out -- ./program && waymark dpu functions out\n"
         "\n"
         "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
         "does\n");
     options->spe.add_to(command, options->spe_only);
+    options->dpu.add_to(command, options->dpu_only);
     return [options] { return run_record(*options); };
 }
 

@@ -96,6 +96,10 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         }
         if (name == "records" || name == "report" || name == "sharing" || name == "branches" || name == "quality")
             return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
+        if (name == "program") return fmt::format("which register program? {} needs its file, or -", command);
+        if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
+            return fmt::format(
+                "which capture? {} needs a folder with a dpu.ini, as 'waymark record --unit dpu' writes it", command);
         if (name == "record")
             return fmt::format(
                 "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
@@ -155,6 +159,7 @@ int run(int argc, char** argv) {
     add(add_record(app));
     add(add_verify(app));
     add(add_spe(app));
+    add(add_dpu(app));
     try {
         app.parse(argc, argv);
         for (const auto& [command, go] : commands)

@@ -213,9 +213,11 @@ Result<fs::path> find_plugin() {
 Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress) {
     WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());
     Ring& ring = *shared;
-    std::string plugin =
-        fmt::format("{},ring={},exact={},memory={}", escaped(options.plugin.string()), escaped(shared.path()),
-                    options.exact ? "on" : "off", options.memory ? "on" : "off");
+    std::string plugin = fmt::format("{},ring={},exact={},memory={}", escaped(options.plugin.string()),
+                                     escaped(shared.path()), options.exact ? "on" : "off",
+                                     options.sized    ? "sized"
+                                     : options.memory ? "on"
+                                                      : "off");
     std::vector<std::string> command{options.qemu.string()};
     std::optional<SharedFile> log;
     if (!options.watched.empty()) {

@@ -46,7 +46,7 @@ DpuCapture example(const fs::path& folder) {
     c.periods = {{0x20000040, 0x00200003, DpuContext{true, 1, 1}, 2},
                  {0x20000060, 0x00200005, std::nullopt, std::nullopt}};
     c.driven = {{"CYCLES", "VLES"}};
-    c.images = {folder / "program", folder / "lib" / "libc.so"};
+    c.images = {{folder / "program"}, {folder / "lib" / "libc.so", 0x40001000}};
     c.windows = {{0x5555'0000'0000, 0x1000, 0x10000000}};
     c.symbols = {{0xFFF0B030, "[sys] write"}};
     c.parameters = {{"quantum", "100000"}};

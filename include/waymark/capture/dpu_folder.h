@@ -38,6 +38,13 @@ struct DpuWindow {
     friend bool operator==(const DpuWindow&, const DpuWindow&) = default;
 };
 
+/// A program or library.
+struct DpuImage {
+    std::filesystem::path path;
+    std::uint32_t load_bias = 0;  ///< what is to be added to the addresses in it
+    friend bool operator==(const DpuImage&, const DpuImage&) = default;
+};
+
 /// A name for an address of the trace that no program has, such as an entry of the operating system.
 struct DpuSymbol {
     std::uint32_t address{};
@@ -63,7 +70,7 @@ struct DpuCapture {
     std::optional<std::uint8_t> eonce_counters{};             ///< c: words the EOnCE appended, 0 to 2
     std::vector<DpuPeriod> periods{};                  ///< only if enabled more than once: all of them, oldest first
     std::optional<std::vector<std::string>> driven{};  ///< event wires that were really connected
-    std::vector<std::filesystem::path> images{};       ///< programs
+    std::vector<DpuImage> images{};
     std::vector<DpuWindow> windows{};
     std::vector<DpuSymbol> symbols{};
     std::vector<std::pair<std::string, std::string>> parameters{};  ///< of whatever stood in for the core

@@ -37,6 +37,13 @@ inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
 inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
 inline constexpr unsigned access_index_bit = 21;
 inline constexpr std::uint32_t access_index_mask = 0x1ff, access_high_mask = 0x001fffff;
+/// Where accesses of 32-bit programs are recorded with their size, bits of the first word: the size, as a power of two,
+/// and whether it stores.
+inline constexpr unsigned access_size_bit = 0;
+inline constexpr std::uint32_t access_size_mask = 7, access_store = 8;
+/// The system call by which a program writes to DP_TD (guest/waymark_dpu.h), where accesses are so recorded. Linux has
+/// none of this number. Two `half` words with the datum follow, low half first.
+inline constexpr std::uint32_t user_data_call = 0xd9d0;
 }  // namespace words
 
 enum class ChunkKind : std::uint32_t { execution, definitions };

@@ -5,7 +5,7 @@
 //
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
 // for each stretch of addresses where that log tells how execution came there (record/qemu_log.h); for profiles of
-// AArch64 programs: memory=on.
+// AArch64 programs: memory=on; for 32-bit programs that stand in for a DSP core: memory=sized.
 //
 // Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -48,6 +48,8 @@ enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS, QEMU_
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
 using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned, void*);
 using qemu_plugin_vcpu_mem_cb_t = void (*)(unsigned, std::uint32_t, std::uint64_t, void*);
+unsigned qemu_plugin_mem_size_shift(std::uint32_t);
+bool qemu_plugin_mem_is_store(std::uint32_t);
 
 std::size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb*);
 std::uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb*);
@@ -113,6 +115,7 @@ Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
 bool exact = true;
 bool memory_mode = false;
+bool sized = false;     ///< memory mode: accesses with their size, and blocks left early
 bool detached = false;  ///< a forked child, or the recorder wants no more
 std::atomic<bool> resetting{false};
 std::mutex lock;  // guards everything below, and queueing
@@ -235,6 +238,13 @@ void on_memory(unsigned vcpu, std::uint32_t, std::uint64_t address, void* data) 
     v.at += 2;
 }
 
+/// Memory mode of 32-bit programs: what an address does not need says how large the access was.
+void on_sized_memory(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data) {
+    const std::uint64_t size = qemu_plugin_mem_size_shift(info) << words::access_size_bit;
+    const std::uint64_t store = qemu_plugin_mem_is_store(info) ? words::access_store : 0;
+    on_memory(vcpu, info, (address & 0xffffffff) | (size | store) << 32, data);
+}
+
 inline void put(Vcpu& v, std::uint32_t word) {
     if (v.at == v.end) [[unlikely]] {
         if (detached) return;
@@ -312,8 +322,12 @@ void on_access(unsigned vcpu, std::uint32_t, std::uint64_t, void*) { ++vcpus[vcp
 /// would call them, and they are gone once the first thread began: such an access brings its own.
 void on_atomic_access(unsigned, std::uint32_t, std::uint64_t, void*) {}
 
-/// Numbers of system calls of AArch64.
-constexpr std::int64_t a64_prctl = 167, a64_munmap = 215, a64_mremap = 216, a64_mmap = 222, a64_mprotect = 226;
+/// Numbers of system calls.
+struct Calls {
+    std::int64_t prctl, munmap, mremap, mmap, mprotect;
+};
+constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192, 125};
+const Calls& calls() { return sized ? arm_calls : a64_calls; }
 
 void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t first, std::uint64_t,
                     std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
@@ -323,7 +337,12 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     v.open = nullptr;
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
     if (!memory_mode || detached) return;
-    v.named = number == a64_prctl && first == PR_SET_NAME;
+    if (sized && number == words::user_data_call) {
+        put(v, words::half | static_cast<std::uint32_t>(first & 0xffff));
+        put(v, words::half | static_cast<std::uint32_t>(first >> 16 & 0xffff));
+        return;
+    }
+    v.named = number == calls().prctl && first == PR_SET_NAME;
     queue(v);
 }
 
@@ -331,7 +350,8 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
 void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t) {
     if (vcpu >= max_vcpus || detached) return;
     Vcpu& v = vcpus[vcpu];
-    if (number == a64_munmap || number == a64_mremap || number == a64_mmap || number == a64_mprotect) {
+    const Calls& c = calls();
+    if (number == c.munmap || number == c.mremap || number == c.mmap || number == c.mprotect) {
         const std::lock_guard held(lock);
         told_maps->clear();
     } else if (v.named && v.thread != 0) {
@@ -444,7 +464,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         code.append(static_cast<const char*>(qemu_plugin_insn_data(instruction)), bytes);
         thumb |= (offset & 3) != 0 || bytes == 2;
     }
-    char* const text = code.empty() || memory_mode ? nullptr : qemu_plugin_insn_disas(first);
+    char* const text = code.empty() || (memory_mode && !sized) ? nullptr : qemu_plugin_insn_disas(first);
     part.code_bytes = static_cast<std::uint32_t>(code.size());
     part.text_bytes = text == nullptr ? 0 : static_cast<std::uint32_t>(std::strlen(text));
     part.words = static_cast<std::uint32_t>((sizeof part + part.code_bytes + part.text_bytes + 3) / 4);
@@ -466,13 +486,14 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     block.watched = std::any_of(watched->begin(), watched->end(),
                                 [&](const Watched& w) { return block.address >= w.first && block.address < w.end; });
     if (memory_mode) {
-        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
+        if (!sized) qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
         for (std::size_t i = 0; i < count && i <= words::access_index_mask; ++i)
             qemu_plugin_register_vcpu_mem_cb(
-                qemu_plugin_tb_get_insn(tb, i), on_memory, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                qemu_plugin_tb_get_insn(tb, i), sized ? on_sized_memory : on_memory, QEMU_PLUGIN_CB_NO_REGS,
+                QEMU_PLUGIN_MEM_RW,
                 reinterpret_cast<void*>(
                     std::uintptr_t{words::access | static_cast<std::uint32_t>(i) << words::access_index_bit}));
-        return;
+        if (!sized) return;
     }
     if (!exact) {
         qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS,
@@ -551,7 +572,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         const std::string_view argument = argv[i];
         if (argument.starts_with("ring=")) path = argument.substr(5);
         if (argument == "exact=off") exact = false;
-        if (argument == "memory=on") memory_mode = true;
+        if (argument == "memory=on" || argument == "memory=sized") memory_mode = true;
+        if (argument == "memory=sized") sized = true;
         if (argument.starts_with("log=")) log_path = argument.substr(4);
         if (argument.starts_with("watch=")) {
             Watched w{};
@@ -584,7 +606,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     blocks = new std::deque<Block>;
     told_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
     if (memory_mode) {
-        exact = false;
+        if (!sized) exact = false;
         qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
     }
     plugin_id = id;

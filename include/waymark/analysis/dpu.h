@@ -1,0 +1,253 @@
+/// What a trace of the Debug and Profiling Unit cost, and whom: counter values per task, function, call path, interrupt
+/// and range of code, activations, loops, user data, losses (docs/spec/dpu.md, section 12). Each interval between two
+/// readings goes to exactly one bucket, so every view adds up to what the counters say.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/dpu/element.h"
+#include "waymark/dpu/format.h"
+#include "waymark/dpu/loop_starts.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/image/symbols.h"
+#include "waymark/isa/decode_instr.h"
+
+namespace waymark::analysis {
+
+/// By counter, A0 to B2. Sums have 64 bits, for counters have 31 and wrap.
+using DpuCounts = std::array<std::uint64_t, dpu::counter_count>;
+void add(DpuCounts& to, const DpuCounts& counts);
+
+// ---- names of code
+
+/// Names for the addresses of a trace, and the instructions there.
+class DpuCode {
+public:
+    /// A program or library; what is wrong with it, or empty.
+    [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias);
+    /// A name that no program has.
+    void add_name(std::uint32_t address, std::string name);
+
+    struct Function {
+        std::uint32_t address{};  ///< where it begins; the address asked for where nothing is known of it
+        std::string name;         ///< empty: not known
+        auto operator<=>(const Function&) const = default;
+    };
+    [[nodiscard]] Function function(std::uint32_t address) const;
+    [[nodiscard]] std::optional<std::uint32_t> address_of(const std::string& name) const;
+
+    /// What the instruction that changed the flow at `source` does.
+    enum class Change : std::uint8_t { unknown, call, ret };
+    [[nodiscard]] Change change(std::uint32_t source) const;
+    /// Instructions from `start` up to and with the one at `last`.
+    [[nodiscard]] std::optional<std::uint64_t> instructions(std::uint32_t start, std::uint32_t last) const;
+
+private:
+    [[nodiscard]] std::optional<isa::Instruction> instruction(std::uint32_t address) const;
+    image::MemoryMap memory_;
+    image::Symbols symbols_;
+    std::map<std::uint32_t, std::string> names_;
+};
+
+// ---- what is known of the recording
+
+struct DpuSetup {
+    std::optional<dpu::TraceMode> mode{};
+    bool complete = false;  ///< the unit had written all it had
+    std::optional<dpu::Context> initial_context{};
+    std::optional<dpu::Counters> initial{}, final{};
+    std::optional<std::uint8_t> filter{};  ///< DP_TC.IDFLT: only what this task ID has to do with makes entries
+    std::optional<unsigned> cycles{};      ///< the counter that counts CYCLES
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges{};  ///< of code, [first, second)
+    std::size_t most_stays = std::size_t{1} << 20;                  ///< kept one by one
+};
+
+// ---- what it cost
+
+/// Whom an interval belongs to (12.1).
+struct DpuOwner {
+    enum class Kind : std::uint8_t { context, sampled, tail_context, between, filtered, before, tail, unattributed };
+    Kind kind{};
+    dpu::Context context{}, other{};  ///< context: of `context` to `between`; `other`: between these
+    [[nodiscard]] bool is_context() const { return kind <= Kind::tail_context; }
+    auto operator<=>(const DpuOwner& o) const {
+        const auto key = [](const DpuOwner& w) {
+            return std::tuple(w.is_context() ? Kind::context : w.kind, w.context.supervisor, w.context.id,
+                              w.other.supervisor, w.other.id);
+        };
+        return key(*this) <=> key(o);
+    }
+    bool operator==(const DpuOwner& o) const { return (*this <=> o) == 0; }
+};
+/// `user 5`, `<between user 5 and supervisor 5>`.
+[[nodiscard]] std::string to_text(const DpuOwner& owner);
+[[nodiscard]] std::string to_text(const dpu::Context& context);
+
+/// Sum, least and most of something that happened several times.
+struct DpuSpread {
+    std::uint64_t times = 0;
+    DpuCounts sum{}, least{}, most{};
+    void take(const DpuCounts& counts);
+};
+
+struct DpuTask {
+    DpuCounts sum{}, sampled{}, tail{};  ///< all; of it from samples alone, and behind the last reading
+    DpuSpread stays;                     ///< uninterrupted
+};
+
+/// One uninterrupted stay of a context.
+struct DpuStay {
+    dpu::Context context;
+    std::uint64_t begin{}, end{};  ///< cycles, or numbers of readings where none counts cycles
+    DpuCounts counts{};
+};
+
+struct DpuFunctionCost {
+    std::uint64_t calls = 0;
+    DpuCounts self{}, inclusive{}, crossed{};  ///< crossed: of self, intervals that end in another function
+    DpuSpread activations;                     ///< outermost, from its call to its return
+};
+
+/// A node of the call tree; the first is the root of all.
+struct DpuPath {
+    std::size_t parent = 0;
+    DpuCode::Function function;
+    std::optional<dpu::Context> root;  ///< of a task: the name of what begins there
+    bool service = false;              ///< an interrupt or a system call
+    std::uint64_t calls = 0;
+    DpuCounts self{};
+};
+
+struct DpuService {
+    DpuSpread stays;  ///< from entry to return, what interrupted it included
+};
+
+struct DpuRange {
+    DpuCounts inside{}, crossing{};
+    std::uint64_t intervals = 0, crossings = 0;
+};
+
+struct DpuLoop {
+    bool is_short = false;
+    std::uint64_t runs = 0, jumps = 0, least = std::numeric_limits<std::uint64_t>::max(), most = 0;
+    std::optional<std::uint32_t> start{};
+};
+
+struct DpuDatum {
+    Offset offset;
+    std::optional<dpu::Context> context;
+    std::uint32_t value{};
+    std::uint64_t time{};  ///< at the reading before
+};
+
+/// One counter, from what its buckets hold to what it said itself.
+struct DpuReconciled {
+    std::uint64_t sum{}, intervals{};           ///< of all buckets; of all intervals
+    std::optional<std::uint32_t> from{}, to{};  ///< first and last value known
+    [[nodiscard]] std::uint32_t counted() const { return from && to ? (*from - *to) & dpu::counter_mask : 0; }
+    /// Not 0: something is wrong.
+    [[nodiscard]] std::uint64_t residual() const {
+        if (sum != intervals) return sum - intervals;
+        return from && to ? ((sum & dpu::counter_mask) - counted()) & dpu::counter_mask : 0;
+    }
+};
+
+/// Takes the elements of a whole trace.
+class DpuCosts final : public dpu::ElementSink {
+public:
+    /// `code` is borrowed.
+    DpuCosts(DpuSetup setup, const DpuCode& code);
+    ~DpuCosts() override;
+    void consume(const dpu::Batch& batch) override;
+    /// The trace ends here: what is behind its last reading, and what is still open.
+    void finish();
+
+    [[nodiscard]] const std::map<DpuOwner, DpuTask>& tasks() const { return tasks_; }
+    [[nodiscard]] const DpuCounts& total() const { return total_; }
+    [[nodiscard]] const std::vector<DpuStay>& stays() const { return stays_; }
+    [[nodiscard]] std::uint64_t stays_left_out() const { return stays_left_out_; }
+    /// Mode FLOW. Costs that belong to no function are under those names in angle brackets.
+    [[nodiscard]] const std::map<DpuCode::Function, DpuFunctionCost>& functions() const { return functions_; }
+    [[nodiscard]] const std::vector<DpuPath>& paths() const { return paths_; }
+    [[nodiscard]] std::uint64_t returns_without_call() const { return returns_without_call_; }
+    [[nodiscard]] std::uint64_t open_at_end() const { return open_at_end_; }
+    [[nodiscard]] const std::map<std::uint32_t, DpuService>& services() const { return services_; }
+    [[nodiscard]] const std::vector<DpuRange>& ranges() const { return ranges_; }
+    [[nodiscard]] const DpuCounts& outside_ranges() const { return outside_; }
+    [[nodiscard]] const std::map<std::uint32_t, DpuLoop>& loops() const { return loops_; }
+    [[nodiscard]] const std::vector<DpuDatum>& data() const { return data_; }
+    [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled() const;
+    [[nodiscard]] std::uint64_t readings() const { return readings_; }
+    [[nodiscard]] std::uint64_t wide() const { return wide_; }
+    [[nodiscard]] bool knows_time() const { return setup_.cycles.has_value(); }
+    [[nodiscard]] std::uint64_t time() const { return time_; }
+
+private:
+    struct Frame {
+        std::size_t path = 0;
+        std::uint32_t call = 0;  ///< address of the call
+        bool service = false;
+        bool outermost = true;
+        DpuCode::Function function;
+        DpuCounts inclusive{};
+    };
+    using Stack = std::vector<Frame>;
+
+    void reading(const dpu::Element& element, const dpu::Reading& reading);
+    [[nodiscard]] DpuOwner owner(const dpu::Element& element, const dpu::Reading& reading) const;
+    void book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc);
+    void stay(const std::optional<dpu::Context>& context);
+    void flow(const dpu::Element& element);
+    void lose_stacks();
+    Stack& stack(std::uint8_t id);
+    void push(Stack& stack, std::uint32_t address, std::uint32_t call, bool service, const dpu::Context& context);
+    void pop(Stack& stack);
+    std::size_t child(std::size_t parent, const DpuCode::Function& function, const std::optional<dpu::Context>& root,
+                      bool service);
+    const DpuCode::Function& function(std::uint32_t address);
+
+    DpuSetup setup_;
+    const DpuCode& code_;
+    bool changes_ = false;  ///< mode TASK or FLOW: readings come with changes of flow
+
+    std::optional<dpu::Context> context_;  ///< shown by the reading before
+    std::optional<std::uint32_t> run_;     ///< where the run behind that reading began
+    std::optional<dpu::Counters> values_, first_values_;
+    bool lossy_ = false;  ///< something was lost since
+    bool mixed_ = false;
+    DpuCounts total_{}, intervals_{};
+    std::uint64_t readings_ = 0, wide_ = 0, time_ = 0;
+
+    std::map<DpuOwner, DpuTask> tasks_;
+    std::optional<DpuStay> stay_;
+    std::vector<DpuStay> stays_;
+    std::uint64_t stays_left_out_ = 0;
+    std::map<std::uint8_t, Stack> stacks_;
+    std::map<DpuCode::Function, DpuFunctionCost> functions_;
+    std::map<std::uint32_t, DpuCode::Function> known_;
+    std::vector<DpuPath> paths_;
+    std::map<std::tuple<std::size_t, DpuCode::Function, bool>, std::size_t> children_;
+    std::uint64_t returns_without_call_ = 0, open_at_end_ = 0;
+    struct OpenService {
+        std::uint32_t entry = 0;
+        DpuCounts counts{};
+    };
+    std::vector<OpenService> open_services_;
+    std::map<std::uint32_t, DpuService> services_;
+    std::vector<DpuRange> ranges_;
+    DpuCounts outside_{};
+    std::map<std::uint32_t, DpuLoop> loops_;
+    dpu::LoopStarts starts_;
+    std::vector<DpuDatum> data_;
+};
+
+}  // namespace waymark::analysis

@@ -1,0 +1,74 @@
+/// What the commands that read captures of a Debug and Profiling Unit have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "output.h"
+#include "table.h"
+#include "waymark/analysis/dpu.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/dpu/events.h"
+#include "waymark/pipeline/dpu.h"
+
+namespace waymark::cli {
+
+/// A file in memory; what is read of it is all that it costs.
+class FileBytes {
+public:
+    /// Errors: `unreadable`.
+    [[nodiscard]] static Result<FileBytes> open(const std::string& path);
+    FileBytes() = default;
+    FileBytes(FileBytes&& other) noexcept;
+    FileBytes& operator=(FileBytes&& other) noexcept;
+    ~FileBytes();
+    [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
+
+private:
+    const std::uint8_t* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// A capture folder, its buffer and what its registers say.
+class DpuInput {
+public:
+    /// Errors: those of the folder; `bad_format`: registers that cannot be.
+    [[nodiscard]] static Result<DpuInput> open(const std::string& path);
+
+    [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }
+    [[nodiscard]] const pipeline::DpuTrace& trace() const { return trace_; }
+    [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
+    [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
+    /// The mode whose answers hold for the whole trace.
+    [[nodiscard]] std::optional<dpu::TraceMode> mode() const;
+    /// Those there were, one after another.
+    [[nodiscard]] std::string mode_text() const;
+
+    /// What a counter counts; none: the registers do not tell.
+    [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const;
+    /// It counts on when it has reached zero.
+    [[nodiscard]] bool wraps(unsigned counter) const;
+    /// `CYCLES`, or `A0` where it is not known; with the counter's name where two count the same.
+    [[nodiscard]] std::string event_name(unsigned counter) const;
+    /// It counts nothing that really happened (7.5, events.driven).
+    [[nodiscard]] bool is_driven(unsigned counter) const;
+    [[nodiscard]] std::string parameter(std::string_view name) const;
+    /// Programs, and names of the capture; sentences on what could not be read.
+    [[nodiscard]] std::vector<std::string> name_code(analysis::DpuCode& code) const;
+
+private:
+    DpuInput() = default;
+    capture::DpuCapture capture_;
+    pipeline::DpuTrace trace_;
+    FileBytes dump_;
+};
+
+/// Says the capture's problems as warnings.
+void warn(const DpuInput& input);
+
+}  // namespace waymark::cli

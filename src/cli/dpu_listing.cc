@@ -1,0 +1,505 @@
+#include "dpu_listing.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "dpu_answers.h"
+#include "json_fields.h"
+#include "waymark/dpu/parser.h"
+#include "waymark/dpu/registers.h"
+#include "waymark/dpu/text.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Tables and lines of JSON have no room for it.
+void say_layout(const std::string& format) {
+    if (format != "text") say("note", dpu::layout_note);
+}
+
+Status refuse(const InputOptions& input) {
+    return fail({Errc::usage, fmt::format("{} is the capture of one unit, described by its dpu.ini; leave out {}",
+                                          input.capture, not_for_dpu(input))});
+}
+
+Status close(Output& out) {
+    std::string why;
+    if (out.close(why) == decoded) return decoded;
+    say("error", why);
+    return unreadable;
+}
+
+/// Why there is not one entry.
+std::string why_nothing(const DpuInput& input) {
+    if (input.capture().buffer.empty()) return "the capture has no buffer, only Nexus messages";
+    const Bytes dump = input.dump();
+    if (std::all_of(dump.begin(), dump.end(), [](std::uint8_t b) { return b == 0; }))
+        return "nothing was written to the buffer";
+    return "its words are no entries of the mode that DP_TC says; check dpu_base, byte_order and DP_TC in dpu.ini";
+}
+
+/// Entries of a buffer in reading order.
+template <class Handler>
+class EntryReader {
+public:
+    EntryReader(const DpuInput& input, Handler& handler) : input_(input), handler_(handler) {}
+    waymark::Status read() {
+        const pipeline::DpuTrace& trace = input_.trace();
+        Bytes dump = input_.dump();
+        dpu::ReadingOrder order;
+        if (trace.ring_known || trace.vtb.single_address) {
+            WM_ASSIGN_OR_RETURN(order, dpu::reading_order(trace.vtb, dump.size()));
+        } else {
+            dump = dpu::without_unwritten(dump);
+            if (!dump.empty()) order.stretches.push_back({0, dump.size()});
+        }
+        cut = order.cut;
+        const auto starts = trace.ring_known ? dpu::period_starts(trace.vtb, order, trace.later_starts)
+                                             : std::vector<std::optional<std::uint64_t>>(trace.later_starts.size());
+        std::size_t period = 0;
+        while (trace.ring_known && period < starts.size() && !starts[period]) ++period;
+        handler_.format = trace.periods[period].format;
+        dpu::Parser<Handler> parser(handler_.format, trace.order, handler_);
+        std::uint64_t at = 0;
+        for (const dpu::Stretch& stretch : order.stretches) {
+            if (stretch.jump) parser.reset();
+            for (std::uint64_t done = 0; done < stretch.bytes;) {
+                if (period < starts.size() && starts[period] && *starts[period] <= at) {
+                    parser.finish(true);
+                    handler_.format = trace.periods[++period].format;
+                    parser.set_format(handler_.format);
+                }
+                std::uint64_t size = stretch.bytes - done;
+                if (period < starts.size() && starts[period]) size = std::min(size, *starts[period] - at);
+                handler_.places.push_back({at, stretch.offset + done, size});
+                parser.feed(
+                    dump.subspan(static_cast<std::size_t>(stretch.offset + done), static_cast<std::size_t>(size)));
+                done += size;
+                at += size;
+            }
+        }
+        parser.finish(trace.complete && !order.cut);
+        bytes = at;
+        return Nothing{};
+    }
+    bool cut = false;
+    std::uint64_t bytes = 0;
+
+private:
+    const DpuInput& input_;
+    Handler& handler_;
+};
+
+/// What stood where in the file.
+struct Place {
+    std::uint64_t trace, file, bytes;
+};
+
+class EntryPrinter {
+public:
+    EntryPrinter(const DpuInput& input, Output& out, const std::string& form, const std::vector<std::string>& types)
+        : input_(input), out_(out), form_(form), types_(types.begin(), types.end()) {}
+
+    template <class P>
+    void operator()(const P& entry, const dpu::Extent& at) {
+        ++entries;
+        if (!types_.empty() && !types_.contains(std::string(P::info.name))) return;
+        const std::string fields = fields_text(entry, format), meaning = explain(dpu::Entry(entry));
+        const std::string doubt = at.doubtful ? "doubtful: next to damage" : "";
+        if (form_ == "text") {
+            std::string line =
+                fmt::format("{:>#10x}  {:<44} {:<3} {:<16} {}{}{}{}{}", file_offset(at.first),
+                            words(at.first, at.bytes), P::info.id, P::info.name, meaning,
+                            meaning.empty() || fields.empty() ? "" : "; ", fields, doubt.empty() ? "" : "; ", doubt);
+            line.erase(line.find_last_not_of(' ') + 1);
+            out_.print("{}\n", line);
+        } else if (form_ == "tsv") {
+            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", file_offset(at.first), at.bytes, P::info.id, P::info.name,
+                       fields, meaning, words(at.first, at.bytes), doubt);
+        } else {
+            out_.print(
+                "{{\"offset\":{},\"words\":{},\"id\":\"{}\",\"entry\":\"{}\",\"fields\":{{{}}},\"meaning\":{},"
+                "\"doubtful\":{}}}\n",
+                file_offset(at.first), json_string(words(at.first, at.bytes)), P::info.id, P::info.name,
+                json_fields(entry, format), json_string(meaning), at.doubtful);
+        }
+    }
+    void operator()(const Gap& gap) {
+        if (!types_.empty()) return;
+        if (form_ == "text")
+            out_.print("{:>#10x}  {:<44} {:<3} {:<16} {}: {}\n", file_offset(gap.first), words(gap.first, gap.bytes()),
+                       "", "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
+        else if (form_ == "tsv")
+            out_.print("{:#x}\t{}\t\t(gap)\t\t{}\t{}\t\n", file_offset(gap.first), gap.bytes(), name(gap.reason),
+                       words(gap.first, gap.bytes()));
+        else
+            out_.print("{{\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n", file_offset(gap.first), name(gap.reason),
+                       gap.bytes());
+    }
+
+    dpu::Format format;
+    std::vector<Place> places;
+    std::uint64_t entries = 0;
+
+private:
+    [[nodiscard]] std::uint64_t file_offset(Offset at) {
+        while (place_ + 1 < places.size() && at.value >= places[place_].trace + places[place_].bytes) ++place_;
+        // An entry may begin before what was fed last, and a gap at its end.
+        std::size_t p = place_;
+        while (p > 0 && at.value < places[p].trace) --p;
+        return places.empty() ? at.value : places[p].file + (at.value - places[p].trace);
+    }
+    [[nodiscard]] std::string words(Offset at, std::uint64_t bytes) {
+        std::string out;
+        const Bytes dump = input_.dump();
+        constexpr std::uint64_t most = 5;
+        for (std::uint64_t i = 0; i + 4 <= bytes && i < 4 * most; i += 4) {
+            const std::uint64_t place = file_offset(at + i);
+            if (place + 4 > dump.size()) break;
+            out +=
+                fmt::format("{}{:08x}", i == 0 ? "" : " ", dpu::load_word(dump.data() + place, input_.trace().order));
+        }
+        return out + (bytes > 4 * most ? " …" : "");
+    }
+
+    const DpuInput& input_;
+    Output& out_;
+    const std::string& form_;
+    std::set<std::string> types_;
+    std::size_t place_ = 0;
+};
+
+/// Elements as lines.
+class ElementPrinter final : public dpu::ElementSink {
+public:
+    ElementPrinter(const DpuInput& input, const analysis::DpuCode& code, Output& out, const std::string& form)
+        : code_(code), out_(out), form_(form) {
+        for (unsigned c = 0; c < dpu::counter_count; ++c) names_[c] = input.event_name(c);
+    }
+
+    void consume(const dpu::Batch& batch) override {
+        for (const dpu::Element& e : batch.elements) {
+            ++elements;
+            const dpu::Reading* reading = e.has_reading() ? &batch.readings[e.value] : nullptr;
+            if (form_ == "summary") continue;
+            if (form_ == "text")
+                text(e, reading);
+            else
+                table(e, reading);
+        }
+    }
+    std::uint64_t elements = 0;
+
+private:
+    [[nodiscard]] std::string place(std::uint32_t address) const {
+        const auto f = code_.function(address);
+        if (f.name.empty()) return fmt::format("{:#010x}", address);
+        return f.address == address ? fmt::format("{:#010x} <{}>", address, f.name)
+                                    : fmt::format("{:#010x} <{}+{:#x}>", address, f.name, address - f.address);
+    }
+    [[nodiscard]] static std::string context(const dpu::Element& e) {
+        const bool privilege = e.has(dpu::Element::privilege_known), id = e.has(dpu::Element::id_known);
+        if (!privilege && !id) return {};
+        return fmt::format("{}{}", privilege ? e.context.supervisor ? "supervisor " : "user " : "task ",
+                           id ? std::to_string(e.context.id) : "?");
+    }
+    [[nodiscard]] std::string what(const dpu::Element& e) const {
+        using Kind = dpu::ElementKind;
+        switch (e.kind) {
+            case Kind::task_switch:
+            case Kind::flow:
+            case Kind::pair: return fmt::format("{} → {}", place(e.from), place(e.to));
+            case Kind::sample:
+            case Kind::context:
+            case Kind::closed: return {};
+            case Kind::pc: return place(e.from);
+            case Kind::short_loop:
+            case Kind::long_loop: return fmt::format("ends at {}, jumped back {}", place(e.from), times(e.value));
+            case Kind::user_data:
+            case Kind::user_raw: return fmt::format("{:#010x}", e.value);
+            case Kind::lost: return fmt::format("{} lost", counted(e.value, "entry", "entries"));
+            case Kind::gap: return fmt::format("{}: {}", counted(e.value, "byte"), name(e.reason));
+        }
+        return {};
+    }
+    void text(const dpu::Element& e, const dpu::Reading* r) {
+        std::string line = fmt::format("{:>#10x}  {:<12} {:<14} {}", e.offset.value, name(e.kind), context(e), what(e));
+        if (r != nullptr) {
+            for (unsigned c = 0; c < dpu::counter_count; ++c)
+                if (names_[c] != "–") line += fmt::format("  {} {}", names_[c], grouped(r->deltas[c]));
+            if (r->has(dpu::Reading::first)) line += "  (first: nothing to compare with)";
+            if (r->has(dpu::Reading::lossy)) line += "  (trace was lost in between)";
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out_.print("{}\n", line);
+    }
+    void table(const dpu::Element& e, const dpu::Reading* r) {
+        const bool has_from = e.kind != dpu::ElementKind::sample && e.kind <= dpu::ElementKind::long_loop;
+        const bool has_to = has_from && e.kind <= dpu::ElementKind::pair;
+        const bool has_value = !e.has_reading() && e.kind != dpu::ElementKind::pair && e.kind != dpu::ElementKind::pc &&
+                               e.kind != dpu::ElementKind::context && e.kind != dpu::ElementKind::closed;
+        const std::string reason = e.kind == dpu::ElementKind::gap ? std::string(name(e.reason)) : std::string();
+        const auto hex = [](bool there, std::uint32_t v) { return there ? fmt::format("{:#010x}", v) : std::string(); };
+        if (form_ == "tsv") {
+            std::string deltas;
+            for (unsigned c = 0; c < dpu::counter_count; ++c)
+                deltas += "\t" + (r == nullptr ? std::string() : std::to_string(r->deltas[c]));
+            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}{}\n", e.offset.value, name(e.kind), context(e),
+                       hex(has_from, e.from), hex(has_to, e.to), has_value ? std::to_string(e.value) : "", reason,
+                       deltas);
+            return;
+        }
+        ordered_json json{{"offset", e.offset.value}, {"element", name(e.kind)}};
+        if (const std::string who = context(e); !who.empty()) json["context"] = who;
+        if (has_from) json["from"] = e.from;
+        if (has_to) json["to"] = e.to;
+        if (has_value) json["value"] = e.value;
+        if (!reason.empty()) json["reason"] = reason;
+        if (r != nullptr) {
+            json["values"] = r->values;
+            if (!r->has(dpu::Reading::first)) json["deltas"] = r->deltas;
+            json["lossy"] = r->has(dpu::Reading::lossy);
+        }
+        out_.write(json.dump() + "\n");
+    }
+
+    const analysis::DpuCode& code_;
+    Output& out_;
+    const std::string& form_;
+    std::array<std::string, dpu::counter_count> names_;
+};
+
+class NoElements final : public dpu::ElementSink {
+    void consume(const dpu::Batch&) override {}
+};
+
+ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d) {
+    const capture::DpuCapture& c = input.capture();
+    ordered_json info{{"capture", c.path.string()},
+                      {"unit", "DPU"},
+                      {"layout", c.layout},
+                      {"layout_note", dpu::layout_note},
+                      {"dpu_base", fmt::format("{:#010x}", c.dpu_base)},
+                      {"byte_order", c.little_endian ? "little" : "big"},
+                      {"mode", input.mode() ? ordered_json(input.mode_text()) : ordered_json()}};
+    info["buffer"] = {{"file", c.buffer.string()},
+                      {"bytes", input.dump().size()},
+                      {"bytes_of_trace", d.totals.bytes},
+                      {"overwritten", d.overwritten},
+                      {"cut", d.cut},
+                      {"complete", input.trace().complete}};
+    if (c.lines_written) info["buffer"]["lines_written"] = *c.lines_written;
+    if (!c.nexus.empty()) info["nexus"] = c.nexus.string();
+    info["registers"] = ordered_json::array();
+    for (const capture::Register& r : c.registers) {
+        ordered_json fields = ordered_json::object();
+        if (const auto about = dpu::Registers::find(r.name)) {
+            dpu::Registers one;
+            one.set(about->offset, static_cast<std::uint32_t>(r.value));
+            for (const dpu::Field& f : one.fields(about->offset))
+                if (f.value != 0 && f.name != "value") fields[std::string(f.name)] = f.value;
+        }
+        info["registers"].push_back(
+            {{"name", r.name}, {"value", fmt::format("{:#010x}", r.value)}, {"fields", fields}});
+    }
+    info["counters"] = ordered_json::array();
+    for (unsigned i = 0; i < dpu::counter_count; ++i) {
+        const auto value = [&](const auto& values) {
+            return values ? ordered_json(fmt::format("{:#010x}", (*values)[i])) : ordered_json();
+        };
+        info["counters"].push_back({{"name", dpu::counter_name(i)},
+                                    {"event", input.event_name(i)},
+                                    {"connected", input.is_driven(i)},
+                                    {"initial", value(c.initial)},
+                                    {"final", value(c.final)}});
+    }
+    if (c.eonce_classes) info["eonce"] = *c.eonce_classes;
+    info["periods"] = input.trace().periods.size();
+    info["images"] = ordered_json::array();
+    for (const capture::DpuImage& image : c.images)
+        info["images"].push_back(
+            {{"file", image.path.string()}, {"load_bias", fmt::format("{:#010x}", image.load_bias)}});
+    ordered_json parameters = ordered_json::object();
+    for (const auto& [key, value] : c.parameters) parameters[key] = value;
+    info["parameters"] = parameters;
+    ordered_json entries = ordered_json::object(), gaps = ordered_json::object();
+    std::size_t at = 0;
+    dpu::Entries::for_each([&]<class P>() {
+        if (const std::uint64_t n = d.totals.entries[at++]; n != 0) entries[std::string(P::info.name)] = n;
+    });
+    for (unsigned r = 0; r < gap_reasons; ++r)
+        if (d.totals.gaps[r] != 0)
+            gaps[std::string(name(static_cast<GapReason>(r)))] = {{"times", d.totals.gaps[r]},
+                                                                  {"bytes", d.totals.gap_bytes[r]}};
+    info["entries"] = entries;
+    info["gaps"] = gaps;
+    info["entries_lost"] = d.totals.lost;
+    info["problems"] = ordered_json::array();
+    for (const capture::Problem& problem : c.problems) info["problems"].push_back(capture::to_string(problem));
+    if (d.totals.lost != 0)
+        info["problems"].push_back(
+            fmt::format("{} found no room in the trace write buffer", counted(d.totals.lost, "entry", "entries")));
+    if (d.cut) info["problems"].push_back("the file of the buffer is cut; give the whole one to see the rest");
+    return info;
+}
+
+void print_info(Output& out, const ordered_json& info) {
+    const auto text = [&](const ordered_json& v) {
+        return v.is_string() ? v.get<std::string>() : v.is_null() ? "not known" : v.dump();
+    };
+    out.print("capture {}\n  Debug and Profiling Unit, mode {}, base {}, {}-endian words\n  {}\n",
+              text(info["capture"]), text(info["mode"]), text(info["dpu_base"]), text(info["byte_order"]),
+              text(info["layout_note"]));
+    const ordered_json& b = info["buffer"];
+    out.print("\nbuffer {}\n  {}, {} of them trace{}{}{}\n", text(b["file"]),
+              counted(b["bytes"].get<std::uint64_t>(), "byte"), grouped(b["bytes_of_trace"].get<std::uint64_t>()),
+              b["overwritten"].get<bool>() ? ", older trace was overwritten" : "", b["cut"].get<bool>() ? ", cut" : "",
+              b["complete"].get<bool>() ? "" : ", the unit still held some");
+    for (const auto& [name, count] : info["entries"].items())
+        out.print("  {:>12}  {}\n", grouped(count.get<std::uint64_t>()), name);
+    for (const auto& [name, gap] : info["gaps"].items())
+        out.print("  {:>12}  gap: {}, {}\n", grouped(gap["times"].get<std::uint64_t>()), name,
+                  counted(gap["bytes"].get<std::uint64_t>(), "byte"));
+    out.write("\ncounters\n");
+    for (const auto& c : info["counters"])
+        out.print("  {}  {:<16} {} → {}{}\n", text(c["name"]), text(c["event"]), text(c["initial"]), text(c["final"]),
+                  c["connected"].get<bool>() ? "" : "  not connected");
+    out.write("\nregisters\n");
+    for (const auto& r : info["registers"]) {
+        std::vector<std::string> fields;
+        for (const auto& [name, value] : r["fields"].items())
+            fields.push_back(fmt::format("{}={:#x}", name, value.get<std::uint64_t>()));
+        std::string line = fmt::format("  {:<8} {}  {}", text(r["name"]), text(r["value"]), fmt::join(fields, " "));
+        line.erase(line.find_last_not_of(' ') + 1);
+        out.print("{}\n", line);
+    }
+    if (!info["images"].empty()) out.write("\nprograms\n");
+    for (const auto& i : info["images"]) out.print("  {}  +{}\n", text(i["file"]), text(i["load_bias"]));
+    if (!info["parameters"].empty()) out.write("\nwhat stood in for the core\n");
+    for (const auto& [name, value] : info["parameters"].items()) out.print("  {:<16} {}\n", name, text(value));
+    if (info["problems"].empty()) {
+        out.write("\nNothing wrong was found.\n");
+        return;
+    }
+    out.write("\nworth knowing\n");
+    for (const auto& problem : info["problems"]) out.print("  - {}\n", text(problem));
+}
+
+/// Every leaf as a line: where it stands, and its value.
+void print_leaves(Output& out, const ordered_json& value, const std::string& path) {
+    if (value.is_structured()) {
+        std::size_t index = 0;
+        for (const auto& [key, below] : value.items()) {
+            const std::string step = value.is_array() ? std::to_string(index++) : key;
+            print_leaves(out, below, path.empty() ? step : path + "/" + step);
+        }
+        return;
+    }
+    out.print("{}\t{}\n", path, value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
+}
+
+}  // namespace
+
+std::string not_for_dpu(const InputOptions& input) {
+    if (!input.sources.empty()) return "--source";
+    if (!input.protocol.empty()) return "--protocol";
+    if (!input.buffer_format.empty()) return "--buffer-format";
+    if (!input.trace_ids.empty()) return "--trace-id";
+    if (!input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty()) return "registers of a PTM";
+    return {};
+}
+
+std::vector<std::string> dpu_entry_names() {
+    std::vector<std::string> out;
+    dpu::Entries::for_each([&]<class P>() { out.emplace_back(P::info.name); });
+    return out;
+}
+
+Status run_dpu_info(const InputOptions& input, const std::string& format) {
+    if (!not_for_dpu(input).empty()) return refuse(input);
+    const auto opened = DpuInput::open(input.capture);
+    if (!opened) return fail(opened.error());
+    NoElements nothing_to_do;
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), nothing_to_do);
+    if (!done) return fail(done.error());
+    auto out = Output::open(input.output);
+    if (!out) return fail(out.error());
+    const ordered_json info = describe(*opened, *done);
+    if (format == "json")
+        out->write(info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+    else if (format == "tsv") {
+        out->write("item\tvalue\n");
+        print_leaves(*out, info, "");
+    } else
+        print_info(*out, info);
+    if (const Status status = close(*out); status != decoded) return status;
+    std::uint64_t entries = 0;
+    for (const std::uint64_t n : done->totals.entries) entries += n;
+    if (entries == 0) say("error", "nothing decoded: " + why_nothing(*opened));
+    return entries == 0 ? nothing : decoded;
+}
+
+Status run_dpu_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
+    if (!not_for_dpu(input).empty()) return refuse(input);
+    const auto opened = DpuInput::open(input.capture);
+    if (!opened) return fail(opened.error());
+    warn(*opened);
+    auto out = Output::open(input.output);
+    if (!out) return fail(out.error());
+    say_layout(format);
+    if (format == "text")
+        out->print("# {}\n# {}\n# {:>8}  {:<44} {:<3} {:<16} meaning; fields\n", opened->capture().buffer.string(),
+                   dpu::layout_note, "offset", "words", "", "entry");
+    if (format == "tsv") out->write("offset\tlength\tid\tentry\tfields\tmeaning\twords\tdoubt\n");
+    EntryPrinter printer(*opened, *out, format, types);
+    EntryReader<EntryPrinter> reader(*opened, printer);
+    if (const auto status = reader.read(); !status) return fail(status.error());
+    if (const Status status = close(*out); status != decoded) return status;
+    if (reader.cut)
+        say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
+    if (printer.entries == 0) say("error", "nothing decoded: " + why_nothing(*opened));
+    return reader.cut ? unreadable : printer.entries == 0 ? nothing : decoded;
+}
+
+Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
+    if (!not_for_dpu(input).empty()) return refuse(input);
+    if (format == "calls")
+        return fail(
+            {Errc::usage, fmt::format("--format calls is of instruction trace; 'waymark dpu paths {}' has the calls "
+                                      "of a DPU",
+                                      input.capture)});
+    const auto opened = DpuInput::open(input.capture);
+    if (!opened) return fail(opened.error());
+    warn(*opened);
+    analysis::DpuCode code;
+    for (const std::string& problem : opened->name_code(code)) say("warning", problem);
+    auto out = Output::open(input.output);
+    if (!out) return fail(out.error());
+    say_layout(format);
+    if (format == "text")
+        out->print("# {}\n# {}\n# {:>8}  {:<12} {:<14} what\n", opened->capture().buffer.string(), dpu::layout_note,
+                   "offset", "element", "context");
+    if (format == "tsv") {
+        out->write("offset\telement\tcontext\tfrom\tto\tvalue\treason");
+        for (unsigned c = 0; c < dpu::counter_count; ++c) out->print("\t{}", opened->event_name(c));
+        out->write("\n");
+    }
+    ElementPrinter printer(*opened, code, *out, format);
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), printer);
+    if (!done) return fail(done.error());
+    if (format == "summary") print_info(*out, describe(*opened, *done));
+    if (const Status status = close(*out); status != decoded) return status;
+    if (done->cut)
+        say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
+    if (printer.elements == 0) say("error", "nothing decoded: " + why_nothing(*opened));
+    if (done->cut) return unreadable;
+    return printer.elements == 0 || (strict && (done->totals.lost != 0 || done->overwritten)) ? nothing : decoded;
+}
+
+}  // namespace waymark::cli

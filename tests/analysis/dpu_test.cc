@@ -1,0 +1,266 @@
+// Whom intervals belong to (docs/spec/dpu.md, 12.1), and that every view adds up.
+#include "waymark/analysis/dpu.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace waymark::analysis {
+namespace {
+
+using dpu::Element;
+using dpu::ElementKind;
+using dpu::Reading;
+
+/// Makes elements as a decoder does, and hands them over in pieces.
+class Script {
+public:
+    explicit Script(DpuSetup setup) : setup_(std::move(setup)) {
+        if (setup_.initial) values_ = *setup_.initial;
+        shown_ = setup_.initial_context;
+    }
+    Element& element(ElementKind kind) {
+        Element& e = elements_.emplace_back();
+        e.kind = kind;
+        return e;
+    }
+    /// A reading after so many of A0 and A1, with a change of flow to a context.
+    void change(ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::Context context, std::uint32_t a0,
+                std::uint32_t a1 = 0, std::uint8_t flags = 0) {
+        Element& e = element(kind);
+        e.from = from;
+        e.to = to;
+        e.context = context;
+        e.flags = Element::id_known | Element::privilege_known;
+        e.value = static_cast<std::uint32_t>(readings_.size());
+        Reading& r = readings_.emplace_back();
+        r.flags = flags;
+        r.deltas = {a0, a1, 0, 0, 0, 0};
+        for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
+        r.values = values_;
+        shown_ = context;
+    }
+    /// The end, so many of A0 later.
+    DpuCosts& finish(std::uint32_t a0, std::size_t piece = 1000) {
+        setup_.final = values_;
+        (*setup_.final)[0] = (values_[0] - a0) & dpu::counter_mask;
+        costs_ = std::make_unique<DpuCosts>(setup_, code);
+        for (std::size_t at = 0; at < elements_.size(); at += piece) {
+            const std::size_t n = std::min(piece, elements_.size() - at);
+            std::vector<Element> some(elements_.begin() + static_cast<std::ptrdiff_t>(at),
+                                      elements_.begin() + static_cast<std::ptrdiff_t>(at + n));
+            // A batch has its own readings.
+            std::vector<Reading> readings;
+            for (Element& e : some) {
+                if (!e.has_reading()) continue;
+                readings.push_back(readings_[e.value]);
+                e.value = static_cast<std::uint32_t>(readings.size() - 1);
+            }
+            costs_->consume({some, readings});
+        }
+        costs_->finish();
+        return *costs_;
+    }
+    DpuCode code;
+
+private:
+    DpuSetup setup_;
+    std::vector<Element> elements_;
+    std::vector<Reading> readings_;
+    dpu::Counters values_{};
+    std::optional<dpu::Context> shown_;
+    std::unique_ptr<DpuCosts> costs_;
+};
+
+DpuSetup setup(dpu::TraceMode mode) {
+    DpuSetup s;
+    s.mode = mode;
+    s.complete = true;
+    s.initial_context = dpu::Context{false, 5};
+    s.initial = dpu::Counters{100, 100, 100, 100, 100, 100};  // wraps at once
+    s.cycles = 0;
+    return s;
+}
+constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
+
+std::map<std::string, std::uint64_t> tasks(const DpuCosts& costs) {
+    std::map<std::string, std::uint64_t> out;
+    for (const auto& [who, task] : costs.tasks())
+        if (task.sum[0] != 0) out[to_text(who)] = task.sum[0];
+    return out;
+}
+void expect_reconciled(const DpuCosts& costs) {
+    std::uint64_t sum = 0, paths = 0, functions = 0;
+    for (const auto& [who, task] : costs.tasks()) sum += task.sum[0];
+    EXPECT_EQ(sum, costs.total()[0]);
+    for (const DpuReconciled& r : costs.reconciled()) EXPECT_EQ(r.residual(), 0U);
+    for (const DpuPath& path : costs.paths()) paths += path.self[0];
+    for (const auto& [f, cost] : costs.functions()) functions += cost.self[0];
+    EXPECT_EQ(paths, functions);
+    if (!costs.functions().empty()) {
+        EXPECT_EQ(functions, sum);
+    }
+}
+
+// Requirements: R1 R64
+TEST(DpuCosts, TaskSwitches) {
+    Script script(setup(dpu::TraceMode::task));
+    script.change(ElementKind::task_switch, 0x1010, 0x200, os5, 1000);
+    script.change(ElementKind::task_switch, 0x280, 0x2000, user7, 200);
+    script.change(ElementKind::task_switch, 0x2100, 0x200, os7, 300);
+    script.change(ElementKind::task_switch, 0x280, 0x1014, user5, 250);
+    const DpuCosts& costs = script.finish(40);
+    EXPECT_EQ(tasks(costs), (std::map<std::string, std::uint64_t>{
+                                {"user 5", 1040}, {"supervisor 5", 200}, {"user 7", 300}, {"supervisor 7", 250}}));
+    const DpuTask& task = costs.tasks().at({DpuOwner::Kind::context, user5, {}});
+    EXPECT_EQ(task.stays.times, 2U);
+    EXPECT_EQ(task.stays.least[0], 40U);
+    EXPECT_EQ(task.stays.most[0], 1000U);
+    EXPECT_EQ(task.tail[0], 40U);
+    ASSERT_EQ(costs.services().size(), 1U);
+    EXPECT_EQ(costs.services().at(0x200).stays.times, 2U);
+    EXPECT_EQ(costs.services().at(0x200).stays.sum[0], 450U);
+    ASSERT_EQ(costs.stays().size(), 5U);
+    EXPECT_EQ(costs.stays()[2].begin, 1200U);
+    EXPECT_EQ(costs.stays()[2].end, 1500U);
+    expect_reconciled(costs);
+}
+
+TEST(DpuCosts, SpecialBuckets) {
+    Script lost(setup(dpu::TraceMode::task));
+    lost.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
+    lost.element(ElementKind::lost).value = 3;
+    lost.change(ElementKind::task_switch, 0x30, 0x40, user5, 20, 0, Reading::lossy);
+    const DpuCosts& a = lost.finish(5);
+    EXPECT_EQ(tasks(a), (std::map<std::string, std::uint64_t>{{"user 5", 15}, {"<unattributed>", 20}}));
+    expect_reconciled(a);
+
+    DpuSetup unknown = setup(dpu::TraceMode::task);
+    unknown.initial.reset();
+    unknown.initial_context.reset();
+    Script before(unknown);
+    before.change(ElementKind::task_switch, 0x10, 0x20, user7, 0, 0, Reading::first);
+    before.change(ElementKind::task_switch, 0x30, 0x40, user5, 20);
+    const DpuCosts& b = before.finish(5);
+    EXPECT_EQ(tasks(b), (std::map<std::string, std::uint64_t>{{"user 7", 20}, {"user 5", 5}}));
+    EXPECT_EQ(b.tasks().count({DpuOwner::Kind::before}), 1U);
+    expect_reconciled(b);
+
+    DpuSetup cut = setup(dpu::TraceMode::flow);
+    cut.complete = false;
+    Script tail(cut);
+    tail.change(ElementKind::flow, 0x10, 0x20, user5, 10);
+    const DpuCosts& c = tail.finish(5);
+    EXPECT_EQ(tasks(c), (std::map<std::string, std::uint64_t>{{"user 5", 10}, {"<tail>", 5}}));
+    expect_reconciled(c);
+
+    DpuSetup filtered = setup(dpu::TraceMode::task);
+    filtered.filter = 5;
+    Script filter(filtered);
+    filter.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
+    filter.change(ElementKind::task_switch, 0x30, 0x40, user5, 20);
+    const DpuCosts& d = filter.finish(5);
+    EXPECT_EQ(tasks(d), (std::map<std::string, std::uint64_t>{{"user 5", 15}, {"<filtered>", 20}}));
+    expect_reconciled(d);
+}
+
+// Requirements: R68 R70
+TEST(DpuCosts, Samples) {
+    Script script(setup(dpu::TraceMode::sw_sample));
+    script.change(ElementKind::sample, 0, 0, user5, 10);
+    script.change(ElementKind::sample, 0, 0, user5, 20);
+    script.change(ElementKind::sample, 0, 0, user7, 30);
+    script.change(ElementKind::sample, 0, 0, user7, 40, 0, Reading::mixed);
+    const DpuCosts& costs = script.finish(5);
+    EXPECT_EQ(
+        tasks(costs),
+        (std::map<std::string, std::uint64_t>{
+            {"user 5", 30}, {"<between user 5 and user 7>", 30}, {"<between user 7 and user 7>", 40}, {"<tail>", 5}}));
+    EXPECT_EQ(costs.tasks().at({DpuOwner::Kind::context, user5, {}}).sampled[0], 20U);
+    expect_reconciled(costs);
+}
+
+// Requirements: R66
+TEST(DpuCosts, CallsAndRecursion) {
+    DpuSetup s = setup(dpu::TraceMode::flow);
+    s.ranges = {{0x2000, 0x3000}, {0x3000, 0x3100}};
+    Script script(s);
+    script.code.add_name(0x2000, "f");
+    script.code.add_name(0x3000, "g");
+    const auto call = [&](std::uint32_t from, std::uint32_t to, std::uint32_t n) {
+        script.change(ElementKind::flow, from, to, user5, n);
+    };
+    call(0x1000, 0x2000, 1);  // f
+    call(0x2010, 0x3000, 2);  // g
+    call(0x3010, 0x2000, 4);  // f once more
+    call(0x2020, 0x3014, 8);
+    script.change(ElementKind::flow, 0x3020, 0x200, os5, 16);  // a service of g
+    script.change(ElementKind::flow, 0x240, 0x3022, user5, 32);
+    call(0x3030, 0x2014, 64);
+    call(0x2030, 0x1004, 128);
+    const DpuCosts& costs = script.finish(256);
+    std::map<std::string, const DpuFunctionCost*> by_name;
+    for (const auto& [f, cost] : costs.functions()) by_name[f.name] = &cost;
+    ASSERT_TRUE(by_name.contains("f") && by_name.contains("g"));
+    EXPECT_EQ(by_name["f"]->calls, 2U);
+    EXPECT_EQ(by_name["f"]->activations.times, 1U) << "the outermost";
+    EXPECT_EQ(by_name["f"]->activations.sum[0], 2U + 4 + 8 + 16 + 32 + 64 + 128);
+    EXPECT_EQ(by_name["g"]->calls, 1U);
+    EXPECT_EQ(by_name["g"]->activations.sum[0], 4U + 8 + 16 + 32 + 64);
+    EXPECT_EQ(costs.returns_without_call(), 0U);
+    ASSERT_EQ(costs.ranges().size(), 2U);
+    EXPECT_EQ(costs.ranges()[0].inside[0], 2U + 8 + 128);
+    EXPECT_EQ(costs.ranges()[1].inside[0], 4U + 16 + 64);
+    EXPECT_EQ(costs.services().at(0x200).stays.sum[0], 32U);
+    expect_reconciled(costs);
+}
+
+TEST(DpuCosts, LoopsAndData) {
+    Script script(setup(dpu::TraceMode::eonce_comp));
+    for (const std::uint32_t reps : {15U, 3U}) {
+        Element& e = script.element(ElementKind::long_loop);
+        e.from = 0x4010;
+        e.value = reps;
+    }
+    Element& pair = script.element(ElementKind::pair);
+    pair.from = 0x4010;
+    pair.to = 0x4000;
+    script.element(ElementKind::user_data).value = 0xcafe0001;
+    const DpuCosts& costs = script.finish(0);
+    ASSERT_EQ(costs.loops().size(), 1U);
+    const DpuLoop& loop = costs.loops().at(0x4010);
+    EXPECT_EQ(loop.runs, 2U);
+    EXPECT_EQ(loop.jumps, 18U);
+    EXPECT_EQ(loop.start, 0x4000U);
+    ASSERT_EQ(costs.data().size(), 1U);
+    EXPECT_EQ(costs.data()[0].value, 0xcafe0001U);
+}
+
+/// Whatever happens, the views add up, and how the input is cut changes nothing.
+TEST(DpuCosts, AddUpWhatever) {
+    std::mt19937 random(7);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    for (unsigned round = 0; round < 50; ++round) {
+        Script script(setup(round % 2 == 0 ? dpu::TraceMode::flow : dpu::TraceMode::task));
+        for (unsigned i = 0; i < 200; ++i) {
+            const dpu::Context context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
+            const auto kind = round % 2 == 0 ? ElementKind::flow : ElementKind::task_switch;
+            if (below(20) == 0)
+                script.change(ElementKind::sample, 0, 0, context, below(100));
+            else
+                script.change(kind, below(64) * 4, below(64) * 4, context, below(1U << 30), below(9),
+                              below(15) == 0 ? Reading::lossy : std::uint8_t{0});
+        }
+        const std::uint32_t tail = below(100);
+        const DpuCosts& whole = script.finish(tail);
+        expect_reconciled(whole);
+        const auto all = tasks(whole);
+        EXPECT_EQ(tasks(script.finish(tail, 7)), all);
+    }
+}
+
+}  // namespace
+}  // namespace waymark::analysis

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Programs recorded with a DPU, and what `waymark dpu` says they cost, against what truly happened.
+
+    dpu_test.py WAYMARK SOURCE_DIR
+
+Two witnesses: the truth that the recorder counts beside the unit, and what the programs print themselves.
+"""
+import bisect
+import collections
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+SETS = ("2,7", "1,5", "3,9", "13,14", "4,18")
+UNCOUNTED = ("–", "WAIT")
+
+
+def run(*arguments):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+
+
+class Truth:
+    """truth.txt: sums by event."""
+
+    def __init__(self, folder):
+        self.contexts, self.intervals, self.code, self.data = {}, [], {}, []
+        for line in (folder / "truth.txt").read_text().splitlines():
+            kind, *rest = line.split()
+            if kind == "wires":
+                self.wires = rest
+            elif kind == "complete":
+                assert rest == ["yes"], line
+            elif kind == "total":
+                self.total = self.sums(rest)
+            elif kind == "context":
+                self.contexts[rest[0].replace(":", " ")] = (int(rest[1]), self.sums(rest[2:]))
+            elif kind == "interval":
+                self.intervals.append((rest[0].replace(":", " "), int(rest[1], 16), int(rest[2]), self.sums(rest[3:])))
+            elif kind == "code":
+                self.code[rest[1]] = self.sums(rest[2:])
+            elif kind == "user-data":
+                self.data.append((int(rest[0]), int(rest[1], 16)))
+
+    def sums(self, texts):
+        return collections.Counter(dict(zip(self.wires, map(int, texts))))
+
+
+class Functions:
+    """Function symbols of a program, the innermost first that an address lies in."""
+
+    def __init__(self, program):
+        out = run("arm-linux-gnueabihf-nm", "-S", "--defined-only", program)
+        found = collections.defaultdict(set)
+        for line in out.stdout.splitlines():
+            *numbers, kind, name = line.split()
+            if kind in "tTwWiI" and not name.startswith("$"):
+                found[int(numbers[0], 16) & ~1].add(int(numbers[1], 16) if len(numbers) == 2 else 0)
+        self.sections = [(int(a, 16), int(a, 16) + int(n, 16)) for a, n in re.findall(
+            r"PROGBITS +([0-9a-f]{8}) [0-9a-f]+ ([0-9a-f]+) ", run("arm-linux-gnueabihf-readelf", "-SW", program).stdout)]
+        self.found = found
+        self.starts = sorted(found)
+
+    def start(self, address):
+        at = after = bisect.bisect_right(self.starts, address) - 1
+        while at >= 0:
+            start = self.starts[at]
+            # One without a size reaches to the next, and to the end of its section.
+            same = any(first <= start and address < end for first, end in self.sections if first <= start < end)
+            if any(address < start + size if size else at == after and same for size in self.found[start]):
+                return start
+            at -= 1
+        return address
+
+
+class Dpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        done = run(SOURCE / "examples/build", "-o", cls.folder, "threads", "interpreter", "tasks")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def record(self, program, arguments, *options):
+        out = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "out"
+        done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, *options, "--", self.folder / program, *arguments)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return out, done.stdout, Truth(out)
+
+    def view(self, folder, name, *options):
+        done = run(WAYMARK, "dpu", name, folder, "--format", "json", *options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "")
+        answer = json.loads(done.stdout)
+        for counter in answer["reconciled"]:
+            self.assertEqual(counter["residual"], 0, counter)
+            self.assertEqual(counter["counted"], counter["sum"] % 2**31)
+        return answer
+
+    def counted(self, row):
+        """Of a row, what the truth counts too."""
+        return {re.sub(r"^[AB]\d ", "", name): value for name, value in row.items()
+                if re.sub(r"^[AB]\d ", "", name) in self.truth.wires and value is not None}
+
+    def check_tasks(self, folder, truth):
+        self.truth = truth
+        answer = self.view(folder, "tasks")
+        rows = {re.sub(r" \(.*", "", row["task"]): row for row in answer["rows"]}
+        self.assertEqual(set(rows), set(truth.contexts))
+        for task, (_, sums) in truth.contexts.items():
+            counted = self.counted(rows[task])
+            self.assertTrue(counted)
+            for event, value in counted.items():
+                self.assertEqual(value, sums[event], f"{event} of {task}")
+        for counter in answer["reconciled"]:
+            event = re.sub(r"^[AB]\d ", "", counter["event"])
+            if event in truth.wires:
+                self.assertEqual(counter["sum"], truth.total[event], event)
+
+    def check_functions(self, folder, truth, program, own):
+        self.truth = truth
+        functions = Functions(self.folder / program)
+        want = collections.defaultdict(collections.Counter)
+        for context, start, _, sums in truth.intervals:
+            want[functions.start(start)].update(sums)
+        rows = {row["address"]: row for row in self.view(folder, "functions", "--limit", "0")["rows"]}
+        unknown = [row for row in rows.values() if row["function"] == "<code not known>"]
+        self.assertEqual(len(unknown), 1, "what ran before the first change of flow")
+        checked = 0
+        for address, row in rows.items():
+            if address is None:
+                continue
+            for event, value in self.counted(row).items():
+                expected = want[address][event]
+                # What begins where nothing is known yet is the entry point's.
+                if value != expected:
+                    self.assertEqual(value + unknown[0][event], expected, f"{event} of {row['function']}")
+                checked += 1
+        self.assertGreater(checked, 100)
+        # Functions that only calls and returns enter and leave: the same by where their instructions lie.
+        for name in own:
+            row = next(r for r in rows.values() if r["function"] == name)
+            for event, value in self.counted(row).items():
+                if event not in ("INT", "EXC", "TASKSW"):
+                    self.assertEqual(value, truth.code[name][event], f"{event} of {name}")
+
+    def test_threads(self):
+        for events in SETS:
+            with self.subTest(events=events):
+                folder, printed, truth = self.record("threads-static", ["20"], "--events", events)
+                self.assertIn("3 workers did 20 jobs", printed)
+                self.check_tasks(folder, truth)
+                self.check_functions(folder, truth, "threads-static", ("collatz", "getenv"))
+
+    def test_tasks_example(self):
+        """The example of its own: user data, and what it prints."""
+        for mode in ("flow", "task"):
+            with self.subTest(mode=mode):
+                folder, printed, truth = self.record("tasks", ["6"], "--mode", mode)
+                self.check_tasks(folder, truth)
+                if mode == "flow":
+                    self.check_functions(folder, truth, "tasks", ("filter", "checksum"))
+                    rows = self.view(folder, "functions", "--limit", "0")["rows"]
+                    called = {r["function"]: r["calls"] for r in rows}
+                    want = {name: int(n) for name, n in re.findall(r"(\w+) was called (\d+) times", printed)}
+                    self.assertEqual({name: called[name] for name in want}, want)
+                data = self.view(folder, "data")["rows"]
+                self.assertEqual([row["value"] for row in data], [value for _, value in truth.data])
+                self.assertEqual(sorted(row["value"] for row in data),
+                                 sorted(int(v, 16) for v in re.findall(r"wrote (0x\w+)", printed)))
+
+    def test_wrap(self):
+        """Counters that begin near zero wrap, and nothing changes."""
+        folder, _, truth = self.record("threads-static", ["20"], "--initial", "1000")
+        self.check_tasks(folder, truth)
+
+    def test_samples(self):
+        """Samples know tasks only where both ends are of one; the sum is right all the same."""
+        folder, _, truth = self.record("threads-static", ["20"], "--mode", "sample", "--sample-every", "500")
+        rows = self.view(folder, "tasks")["rows"]
+        self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
+        self.assertTrue(any(row["task"].startswith("<between") for row in rows))
+
+    def test_ring(self):
+        """A buffer that wrapped: the rows add up to what is left."""
+        folder, _, _ = self.record("threads-static", ["200"], "--buffer", "4096")
+        rows = self.view(folder, "tasks")["rows"]
+        self.assertIn("<before>", [row["task"] for row in rows])
+
+    def test_loss(self):
+        """Where the bus is slow entries are lost, and what lies around is nobody's."""
+        folder, _, truth = self.record("threads-static", ["20"], "--bus-cycles", "300")
+        rows = self.view(folder, "tasks")["rows"]
+        self.assertIn("<unattributed>", [row["task"] for row in rows])
+        self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
+
+    def test_loops(self):
+        folder, _, _ = self.record("interpreter", [], "--mode", "compressed")
+        rows = self.view(folder, "loops")["rows"]
+        self.assertGreater(len(rows), 3)
+        for row in rows:
+            self.assertGreaterEqual(row["iterations"], 2 * row["runs"])
+
+    def test_commands(self):
+        """The commands of every protocol read the folder."""
+        folder, _, _ = self.record("tasks", ["3"])
+        for command in ("info", "packets", "flow"):
+            for form in ("text", "tsv", "json"):
+                done = run(WAYMARK, command, folder, "--format", form)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("WL-1", done.stdout + done.stderr)
+                if form == "json":
+                    for line in done.stdout.splitlines() if command != "info" else [done.stdout]:
+                        json.loads(line)
+
+
+if __name__ == "__main__":
+    for tool in ("qemu-arm", "arm-linux-gnueabihf-gcc"):
+        if not shutil.which(tool):
+            print(f"SKIPPED: {tool} is not installed; nothing was recorded")
+            sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
