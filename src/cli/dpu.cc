@@ -133,7 +133,11 @@ public:
                             "<unattributed>",
                             counted(t.lost, "entry", "entries")));
         if (decoded_.overwritten) out.emplace_back("older trace was overwritten; what came before is <before>");
-        if (decoded_.cut) out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
+        if (const std::uint64_t missing = input_.missing_bytes(); missing != 0)
+            out.push_back(fmt::format("the file of the buffer lacks {} that were written; give the whole one",
+                                      counted(missing, "byte")));
+        else if (decoded_.cut)
+            out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
         for (unsigned r = 0; r < gap_reasons; ++r)
             if (const auto reason = static_cast<GapReason>(r); t.gaps[r] != 0 && reason != GapReason::padding)
                 out.push_back(fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
@@ -551,7 +555,7 @@ Table data(const DpuAnswer& a) {
 }
 
 Table health(const DpuAnswer& a) {
-    Table table({{"item", "", true}, {"count", "count"}, {"bytes", "bytes"}});
+    Table table({{"item", "what", true}, {"count", "count"}, {"bytes", "bytes"}});
     const dpu::Totals& t = a.decoded().totals;
     std::size_t at = 0;
     dpu::Entries::for_each([&]<class P>() {
@@ -585,7 +589,7 @@ Status run_view(const DpuOptions& options, const std::string& view) {
     const auto made = DpuAnswer::make(options);
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
-    auto out = Output::open(options.output);
+    auto out = Output::open(options.output, options.capture);
     if (!out) return fail(out.error());
     const bool text = options.format == "text";
     const std::uint64_t limit = text ? options.limit : 0;
@@ -660,6 +664,7 @@ Status run_view(const DpuOptions& options, const std::string& view) {
         if (!notes.empty()) json["notes"] = notes;
         out->write(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     } else if (options.format == "tsv") {
+        say("note", dpu::layout_note);
         if (!tables.empty()) tables.front().table.print_tsv(*out);
     } else {
         a.print_head(*out);
@@ -680,8 +685,9 @@ Status run_folded(const DpuOptions& options) {
     const auto made = DpuAnswer::make(options);
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
-    auto out = Output::open(options.output);
+    auto out = Output::open(options.output, options.capture);
     if (!out) return fail(out.error());
+    say("note", dpu::layout_note);
     for (std::size_t i = 1; i < a.costs().paths().size(); ++i)
         if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
             out->print("{} {}\n", path_text(a, i), n);

@@ -66,6 +66,14 @@ Result<DpuInput> DpuInput::open(const std::string& path) {
     return out;
 }
 
+std::uint64_t DpuInput::missing_bytes() const {
+    constexpr std::uint64_t line_bytes = 32;
+    const auto first = value("DP_TSA"), last = value("DP_TEA");
+    if (!capture_.lines_written || capture_.buffer.empty() || !first || !last || *last < *first) return 0;
+    const std::uint64_t lines = std::min((*last - *first) / line_bytes + 1, *capture_.lines_written);
+    return lines * line_bytes - std::min<std::uint64_t>(lines * line_bytes, dump().size());
+}
+
 std::optional<std::uint32_t> DpuInput::value(std::string_view name) const {
     const capture::Register* found = capture_.find_register(name);
     return found == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(found->value));

@@ -43,6 +43,8 @@ public:
     [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }
     [[nodiscard]] const pipeline::DpuTrace& trace() const { return trace_; }
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
+    /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file has not.
+    [[nodiscard]] std::uint64_t missing_bytes() const;
     [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
     /// The mode whose answers hold for the whole trace.
     [[nodiscard]] std::optional<dpu::TraceMode> mode() const;

@@ -428,7 +428,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     NoElements nothing_to_do;
     const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), nothing_to_do);
     if (!done) return fail(done.error());
-    auto out = Output::open(input.output);
+    auto out = Output::open(input.output, input.capture);
     if (!out) return fail(out.error());
     const ordered_json info = describe(*opened, *done);
     if (format == "json")
@@ -450,7 +450,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
     warn(*opened);
-    auto out = Output::open(input.output);
+    auto out = Output::open(input.output, input.capture);
     if (!out) return fail(out.error());
     say_layout(format);
     if (format == "text")
@@ -479,7 +479,7 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     warn(*opened);
     analysis::DpuCode code;
     for (const std::string& problem : opened->name_code(code)) say("warning", problem);
-    auto out = Output::open(input.output);
+    auto out = Output::open(input.output, input.capture);
     if (!out) return fail(out.error());
     say_layout(format);
     if (format == "text")

@@ -16,12 +16,22 @@ void clear_progress() {
     if (progress_shown) std::fputs("\r\033[K", stderr);
     progress_shown = false;
 }
+
+/// Whether a file is a capture, or a file of a capture folder.
+bool is_part_of(const std::filesystem::path& file, const std::filesystem::path& capture) {
+    std::error_code none;
+    if (std::filesystem::equivalent(file, capture, none)) return true;
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    const std::filesystem::path kind = file.extension();
+    return std::filesystem::is_regular_file(file, none) && std::filesystem::equivalent(folder, capture, none) &&
+           (kind == ".ini" || kind == ".bin" || kind == ".elf");
+}
+
 }  // namespace
 
 Result<Output> Output::open(const std::string& path, const std::string& input) {
     if (path.empty() || path == "-") return Output(stdout, "standard output");
-    std::error_code none;
-    if (std::filesystem::equivalent(path, input, none))
+    if (is_part_of(path, input))
         return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
     std::FILE* file = std::fopen(path.c_str(), "wb");
     if (file == nullptr)

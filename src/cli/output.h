@@ -25,8 +25,8 @@ enum Status : int {
 /// Buffered text output. Errors stick and are reported once, by `close`.
 class Output {
 public:
-    /// `-` and the empty path are standard output. `usage`: the path is that of `input`, which would be lost;
-    /// `unreadable`: the file cannot be created.
+    /// `-` and the empty path are standard output. `usage`: the path is that of the capture `input`, or of a
+    /// file in it, which would be lost; `unreadable`: the file cannot be created.
     static Result<Output> open(const std::string& path, const std::string& input = {});
     Output(Output&& other) noexcept;
     Output& operator=(Output&&) = delete;

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/parser.h"
@@ -189,6 +190,10 @@ public:
     Status run() {
         std::filesystem::path folder = options_.capture;
         if (folder.filename() == "snapshot.ini") folder = folder.parent_path();
+        if (std::error_code none; std::filesystem::exists(folder / capture::dpu_ini, none))
+            return fail({Errc::usage, fmt::format("{} is a recording of a DPU; waymark dpu report {} shows that its "
+                                                  "sums agree, truth.txt in it what truly happened",
+                                                  options_.capture, options_.capture)});
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) return fail(truth.error());
         auto opened = open_session(options_);

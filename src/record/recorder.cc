@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 
 namespace waymark::record {
@@ -66,7 +67,8 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     std::error_code error;
     const fs::path folder = options.folder;
     if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
-        if (!fs::exists(folder / truth_file, error))
+        // A recording of another unit has a truth too.
+        if (!fs::exists(folder / truth_file, error) || fs::exists(folder / capture::dpu_ini, error))
             return Error{Errc::usage,
                          fmt::format("{} exists and is no recording; give a folder that is new or empty, or one that "
                                      "'waymark record' made before",
