@@ -94,7 +94,7 @@ std::optional<std::uint32_t> load_bias(const fs::path& path, const MapPart& map)
         return std::nullopt;
     for (unsigned i = 0; i < header.program_header_count; ++i) {
         in.clear();
-        if (!in.seekg(header.program_headers + std::streamoff{i} * sizeof segment) ||
+        if (!in.seekg(static_cast<std::streamoff>(header.program_headers + std::uint64_t{i} * sizeof segment)) ||
             !in.read(reinterpret_cast<char*>(&segment), sizeof segment))
             return std::nullopt;
         if (segment.type != load || (segment.flags & executable) == 0) continue;
