@@ -1,0 +1,30 @@
+/// Any capture → `analysis::Answers`: what the commands that show, export or compare answers begin with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "options.h"
+#include "waymark/analysis/answers.h"
+
+namespace waymark::cli {
+
+struct AnswersOptions {
+    InputOptions input;
+    unsigned jobs = 0;  ///< 0: all cores
+    // What costs time or memory, and is left empty where it is not asked for.
+    bool calls = false;  ///< who called whom
+    bool timeline = false;
+    bool instructions = false;  ///< every instruction of functions that ran, with their blocks, branches and edges
+    bool disassembly = false;   ///< Instruction::text
+    bool sources = false;       ///< SourceFile::lines
+    std::size_t most_slices = 200000;  ///< of the timeline
+};
+
+/// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
+/// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;
+/// `not_found`: nothing could be decoded, with the reason.
+[[nodiscard]] Result<analysis::Answers> answers_of(const AnswersOptions& options);
+
+}  // namespace waymark::cli
