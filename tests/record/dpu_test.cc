@@ -114,7 +114,7 @@ protected:
     TemporaryFolder temporary_;
 };
 
-constexpr DpuTruth::Context user2{false, 2}, os2{true, 2}, user3{false, 3}, os3{true, 3};
+constexpr DpuTruth::Context user2{false, 2}, os2{true, 2}, user3{false, 3};
 constexpr std::size_t cycles = 0;
 static_assert(truth_wires[cycles] == dpu::EventWire::cycles);
 
