@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "waymark/dpu/state.h"
 #include "waymark/isa/decode_instr.h"
 
 namespace waymark::analysis {
@@ -61,7 +62,9 @@ std::string to_text(const DpuOwner& owner) {
 
 std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias) {
     if (const auto added = memory_.add_elf(path, load_bias); !added) return added.error().message;
-    if (const auto added = symbols_.add_elf(path, load_bias); !added) return added.error().message;
+    const auto named = symbols_.add_elf(path, load_bias);
+    if (!named) return named.error().message;
+    if (*named == 0) return path + ": no function has a name in it: it is stripped, or the file is cut";
     return {};
 }
 
@@ -115,12 +118,14 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
     : setup_(std::move(setup)),
       code_(code),
       changes_(setup_.mode == dpu::TraceMode::task || setup_.mode == dpu::TraceMode::flow),
+      eonce_(setup_.mode == dpu::TraceMode::eonce_raw || setup_.mode == dpu::TraceMode::eonce_comp),
       context_(setup_.initial_context),
       values_(setup_.initial),
       first_values_(setup_.initial),
       paths_(1),
       ranges_(setup_.ranges.size()) {
-    stay(context_);
+    if (changes_) stay(context_);
+    if (context_) show(*context_);
 }
 
 DpuCosts::~DpuCosts() = default;
@@ -135,6 +140,7 @@ void DpuCosts::consume(const dpu::Batch& batch) {
     for (const Element& e : batch.elements) {
         const bool known = e.has(Element::id_known) && e.has(Element::privilege_known);
         const std::optional<dpu::Context> context = known ? std::optional(e.context) : std::nullopt;
+        if (context && !e.has(Element::doubtful)) show(*context);
         switch (e.kind) {
             case ElementKind::task_switch:
             case ElementKind::flow:
@@ -167,11 +173,18 @@ void DpuCosts::consume(const dpu::Batch& batch) {
     }
 }
 
+/// In EONCE modes each change of context is in the trace, whether a reading comes with it or not.
+void DpuCosts::show(const dpu::Context& context) {
+    if (!eonce_ || shown_ == context) return;
+    shown_ = context;
+    ++tasks_[{DpuOwner::Kind::context, context, {}}].entered;
+}
+
 DpuOwner DpuCosts::owner(const Element& e, const Reading& r) const {
     using Kind = DpuOwner::Kind;
     if (r.has(Reading::lossy)) return {Kind::unattributed};
     if (r.has(Reading::first) || !context_) return {readings_ == 0 ? Kind::before : Kind::unattributed};
-    if (readings_ == 0) return {Kind::context, *context_};
+    if (readings_ == 0 && changes_) return {Kind::context, *context_};
     if (setup_.filter && context_->id != *setup_.filter) return {Kind::filtered};
     if (changes_) return {Kind::context, *context_};
     if (*context_ == e.context && !r.has(Reading::mixed)) return {Kind::sampled, *context_};
@@ -183,10 +196,13 @@ void DpuCosts::reading(const Element& e, const Reading& r) {
     const DpuCounts counts = widened(r.deltas);
     if (!first_values_ || r.has(Reading::first)) first_values_ = r.values;
     values_ = r.values;
-    wide_ += r.wide != 0 ? 1U : 0U;
+    if (r.wide != 0) {
+        if (wide_.intervals++ == 0) wide_.first = e.offset;
+        wide_.counters |= r.wide;
+    }
     add(intervals_, counts);
     if (who.kind == DpuOwner::Kind::unattributed) lose_stacks();
-    book(who, counts, e.kind == ElementKind::sample ? std::nullopt : std::optional(e.from));
+    book(who, counts, e.kind == ElementKind::sample ? std::nullopt : std::optional(e.from), !r.has(Reading::first));
     time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     ++readings_;
     lossy_ = mixed_ = false;
@@ -199,9 +215,10 @@ void DpuCosts::reading(const Element& e, const Reading& r) {
 }
 
 /// An interval's counts go to one bucket of each view.
-void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc) {
+void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc, bool known) {
     add(total_, counts);
     DpuTask& task = tasks_[who];
+    task.known &= known;
     add(task.sum, counts);
     if (who.kind == DpuOwner::Kind::sampled) add(task.sampled, counts);
     if (who.kind == DpuOwner::Kind::tail_context) add(task.tail, counts);
@@ -232,6 +249,7 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
                                     : in_code         ? function(*run_)
                                                       : nowhere;
     DpuFunctionCost& cost = functions_[where];
+    cost.known &= known;
     add(cost.self, counts);
     if (in_code && last_pc && function(*last_pc) != where) add(cost.crossed, counts);
     std::size_t path = 0;
@@ -249,6 +267,7 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     } else {
         path = child(0, where, std::nullopt, false);
     }
+    paths_[path].known &= known;
     add(paths_[path].self, counts);
 }
 
@@ -375,7 +394,12 @@ void DpuCosts::finish() {
             who = {Kind::tail_context, *context_};
         if (who.kind == Kind::unattributed) lose_stacks();
         const bool any = std::any_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n != 0; });
-        if (any) book(who, counts, std::nullopt);
+        if (any) book(who, counts, std::nullopt, true);
+        std::uint8_t wide = 0;
+        for (std::size_t i = 0; i < counts.size(); ++i)
+            wide = static_cast<std::uint8_t>(wide | (counts[i] > dpu::wide_delta ? 1U : 0U) << i);
+        wide_.intervals += wide != 0 ? 1U : 0U;
+        wide_.counters |= wide;
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
     stay(std::nullopt);
@@ -401,10 +425,10 @@ void DpuCosts::finish() {
     for (auto& [last, loop] : loops_) loop.start = starts_.find(last);
 }
 
-std::array<DpuReconciled, dpu::counter_count> DpuCosts::reconciled() const {
+std::array<DpuReconciled, dpu::counter_count> DpuCosts::reconciled(const DpuCounts& rows) const {
     std::array<DpuReconciled, dpu::counter_count> out;
     for (std::size_t i = 0; i < out.size(); ++i) {
-        for (const auto& [who, task] : tasks_) out[i].sum += task.sum[i];
+        out[i].sum = rows[i];
         out[i].intervals = intervals_[i];
         if (first_values_) out[i].from = (*first_values_)[i];
         if (setup_.final)

@@ -28,8 +28,12 @@ Run add_spe_quality(CLI::App& spe);
 Run add_spe_records(CLI::App& spe);
 Run add_spe_explain(CLI::App& spe);
 
-/// A check that an option's value is one of these words, in any case.
+/// Sees that an option's value is one of these words, in any case, and makes it the word as it stands here. For
+/// CLI::Option::transform(); check() would leave the value as it was written.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
+
+/// A check that an option's value, a number from 0 up, has no sign.
+[[nodiscard]] CLI::Validator not_negative();
 
 /// The whole program; never throws.
 int run(int argc, char** argv);

@@ -3,59 +3,70 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "commands.h"
 #include "dpu_answers.h"
+#include "dpu_trust.h"
 #include "options.h"
 #include "table.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/packet.h"
 #include "waymark/dpu/registers.h"
+#include "waymark/dpu/vtb.h"
 
 namespace waymark::cli {
 
 namespace {
 
+using analysis::add;
 using analysis::DpuCode;
 using analysis::DpuCosts;
 using analysis::DpuCounts;
 using nlohmann::ordered_json;
 
+/// What a recording says of itself where the program came to its own end.
+constexpr std::string_view whole_run = "exit";
+
 struct DpuOptions {
     std::string capture, format = "text", output, counter;
     std::vector<std::string> images, ranges;
-    std::uint64_t limit = 50;
+    std::optional<std::uint64_t> limit;  ///< rows for reading; none: as the view likes
     bool strict = false;
+    CLI::Option* format_option = nullptr;
 
     void add_to(CLI::App& command, bool rows) {
         command.add_option("CAPTURE", capture, "Folder with a dpu.ini, as 'waymark record --unit dpu' writes it")
             ->required();
-        command.add_option("--format", format, "text: for reading; tsv, json: for programs")
-            ->type_name("FORMAT")
-            ->check(one_of({"text", "tsv", "json"}))
-            ->capture_default_str();
+        format_option = command.add_option("--format", format, "text: for reading; tsv, json: for programs")
+                            ->type_name("FORMAT")
+                            ->transform(one_of({"text", "tsv", "json"}))
+                            ->capture_default_str();
         command.add_option("-o,--output", output, "Write to this file")->type_name("FILE");
         command
             .add_option("--image", images,
                         "One more program with names for addresses, as FILE or FILE@LOAD_BIAS. May be repeated")
             ->type_name("FILE")
             ->take_all();
-        command.add_flag("--strict", strict, "Exit with 1 if anything was lost");
+        command.add_flag("--strict", strict, "Exit with 1 if anything was lost or is doubtful");
         if (!rows) return;
         command.add_option("--counter", counter, "The counter rows are sorted by, such as A0 or CYCLES. Default: A0")
             ->type_name("NAME");
-        command.add_option("--limit", limit, "Show so many rows; 0: all. tsv and json have all")
+        command
+            .add_option("--limit", limit,
+                        "Show so many rows of a table; 0: all. Default: 50, in the report 15. tsv and json have all")
             ->type_name("N")
-            ->capture_default_str();
+            ->check(not_negative());
     }
 };
 
 /// A capture, decoded and added up.
 class DpuAnswer {
 public:
-    static Result<std::unique_ptr<DpuAnswer>> make(const DpuOptions& options) {
+    static Result<std::unique_ptr<DpuAnswer>> make(const DpuOptions& options, std::string_view view) {
         WM_ASSIGN_OR_RETURN(DpuInput input, DpuInput::open(options.capture));
         std::unique_ptr<DpuAnswer> out(new DpuAnswer(std::move(input), options));
         WM_RETURN_IF_ERROR(out->prepare());
@@ -63,6 +74,7 @@ public:
         out->costs_ = std::make_unique<DpuCosts>(out->setup_, out->code_);
         WM_ASSIGN_OR_RETURN(out->decoded_, pipeline::decode_dpu(in.trace(), in.dump(), *out->costs_));
         out->costs_->finish();
+        out->trust_ = trust_in(view, in, *out->costs_, out->decoded_);
         return out;
     }
 
@@ -76,15 +88,20 @@ public:
     /// Counters that count something, in order.
     [[nodiscard]] const std::vector<unsigned>& counters() const { return counters_; }
     [[nodiscard]] unsigned sorted_by() const { return sorted_by_; }
-    [[nodiscard]] Value count(const DpuCounts& counts, unsigned counter) const {
-        return input_.is_driven(counter) ? Value(counts[counter]) : Value("-", nullptr);
+    [[nodiscard]] Value count(const DpuCounts& counts, unsigned counter, bool known = true) const {
+        return known && input_.is_driven(counter) ? Value(counts[counter]) : Value("-", nullptr);
     }
+    [[nodiscard]] Value share(const DpuCounts& counts, bool known = true) const {
+        return known ? Value::ratio(counts[sorted_by_], costs_->total()[sorted_by_]) : Value("-", nullptr);
+    }
+    /// There is something besides padding.
+    [[nodiscard]] bool tells() const { return DpuInput::tells(decoded_.totals); }
     void counter_columns(std::vector<Table::Column>& columns, const std::string& suffix = {}) const {
         for (const unsigned c : counters_)
             columns.push_back({input_.event_name(c) + suffix, input_.event_name(c) + suffix});
     }
-    void counter_values(std::vector<Value>& row, const DpuCounts& counts) const {
-        for (const unsigned c : counters_) row.push_back(count(counts, c));
+    void counter_values(std::vector<Value>& row, const DpuCounts& counts, bool known = true) const {
+        for (const unsigned c : counters_) row.push_back(count(counts, c, known));
     }
     [[nodiscard]] std::string task_text(const dpu::Context& context) const {
         const std::string thread = input_.parameter(fmt::format("task{}", context.id));
@@ -104,6 +121,8 @@ public:
         out.print("          {}\n", dpu::layout_note);
         if (const std::string program = input_.parameter("program"); !program.empty())
             out.print("program   {}\n", program);
+        if (const std::string ended = input_.parameter("ended"); !ended.empty() && ended != whole_run)
+            out.print("ended     {}\n", ended);
         std::vector<std::string> names;
         for (unsigned c = 0; c < dpu::counter_count; ++c)
             if (const std::string name = input_.event_name(c); name == dpu::counter_name(c))
@@ -112,17 +131,48 @@ public:
                 names.push_back(
                     fmt::format("{} {}{}", dpu::counter_name(c), name, input_.is_driven(c) ? "" : " (not connected)"));
         out.print("mode      {}\n", input_.mode() ? input_.mode_text() : "not known: DP_TC is missing");
-        out.print("counters  {}\n", fmt::join(names, ", "));
+        out.print("counters  {}\n",
+                  names.empty() ? "none: event set 0 counts nothing" : fmt::format("{}", fmt::join(names, ", ")));
+        if (!tells()) return;
         if (const std::string how = input_.parameter("cycles"); !how.empty()) out.print("cycles    {}\n", how);
         if (costs_->knows_time())
-            out.print("time      {} cycles in {} intervals\n", grouped(costs_->time()),
-                      grouped(costs_->readings() + 1));
+            out.print("time      {} in {}\n", counted(costs_->time(), "cycle"),
+                      counted(costs_->readings() + 1, "interval"));
         else
             out.print(
                 "time      no counter counts CYCLES: places in time are numbers of readings, and there are no rates\n");
         const auto troubles = losses();
         if (troubles.empty()) out.write("lost      nothing\n");
         for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
+        for (const std::string& doubt : doubts()) out.print("doubtful  {}\n", doubt);
+        trust_.print(out);
+    }
+    /// What there is but cannot be so, or hardly.
+    [[nodiscard]] std::vector<std::string> doubts() const {
+        std::vector<std::string> out;
+        if (const analysis::DpuWide& wide = costs_->wide(); wide.intervals != 0) {
+            std::string names;
+            for (unsigned c = 0; c < dpu::counter_count; ++c)
+                if ((wide.counters >> c & 1U) != 0)
+                    names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
+            out.push_back(
+                fmt::format("{} in which a counter ({}) went down by more than 2^30{}: a damaged word, or it wrapped "
+                            "unseen. What is "
+                            "said of {} is not to be trusted",
+                            counted(wide.intervals, "interval"), names,
+                            wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
+                                       : std::string(", up to the final values"),
+                            wide.intervals == 1 ? "it" : "them"));
+        }
+        if (const std::uint64_t n = decoded_.totals.doubtful; n != 0)
+            out.push_back(fmt::format("{} beside damage, not taken for true", counted(n, "entry", "entries")));
+        const auto all = costs_->reconciled(costs_->total());
+        if (costs_->readings() != 0 && !counters_.empty() &&
+            std::all_of(counters_.begin(), counters_.end(), [&](unsigned c) { return all[c].sum == 0; }))
+            out.emplace_back(
+                "no counter moved: was one enabled (TENM of DP_TAC and DP_TBC), and did what it counts "
+                "happen?");
+        return out;
     }
     [[nodiscard]] std::vector<std::string> losses() const {
         std::vector<std::string> out;
@@ -139,13 +189,14 @@ public:
         else if (decoded_.cut)
             out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
         for (unsigned r = 0; r < gap_reasons; ++r)
-            if (const auto reason = static_cast<GapReason>(r); t.gaps[r] != 0 && reason != GapReason::padding)
+            if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
                 out.push_back(fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
                                           counted(t.gaps[r], "stretch", "stretches"), name(reason)));
         if (!setup_.complete) out.emplace_back("the unit still held trace when the buffer was read");
         return out;
     }
-    [[nodiscard]] Table reconciliation() const {
+    /// Of a view whose rows, those that are not shown too, add up to `rows`.
+    [[nodiscard]] Table reconciliation(const DpuCounts& rows) const {
         Table table({{"counter", "counter", true},
                      {"event", "event", true},
                      {"sum", "sum of all rows"},
@@ -153,27 +204,34 @@ public:
                      {"last", "last value"},
                      {"counted", "first - last"},
                      {"residual", "residual"}});
-        const auto all = costs_->reconciled();
+        const auto all = costs_->reconciled(rows);
         const auto hex = [](const std::optional<std::uint32_t>& v) {
             return v ? Value(fmt::format("{:#010x}", *v), *v) : Value("-", nullptr);
         };
-        for (const unsigned c : counters_)
+        for (const unsigned c : counters_) {
+            const bool known = all[c].from && all[c].to;
             table.add({Value(std::string(dpu::counter_name(c))), Value(input_.event_name(c)), Value(all[c].sum),
-                       hex(all[c].from), hex(all[c].to), Value(std::uint64_t{all[c].counted()}),
-                       Value(all[c].residual())});
+                       hex(all[c].from), hex(all[c].to),
+                       known ? Value(std::uint64_t{all[c].counted()}) : Value("-", nullptr),
+                       known ? Value(all[c].residual()) : Value("-", nullptr)});
+        }
         return table;
     }
-    [[nodiscard]] bool reconciles() const {
-        const auto all = costs_->reconciled();
+    [[nodiscard]] bool reconciles(const DpuCounts& rows) const {
+        const auto all = costs_->reconciled(rows);
         return std::all_of(all.begin(), all.end(), [](const auto& r) { return r.residual() == 0; });
     }
-    void print_reconciliation(Output& out) const {
-        out.write(
-            "\nreconciled: the rows of every view add up to what the counters say (modulo 2^31, as they count)\n");
-        reconciliation().print_text(out, "  ");
-        if (costs_->wide() != 0)
-            out.print("  {} with a difference above 2^30: a counter may have wrapped unseen in it\n",
-                      counted(costs_->wide(), "interval"));
+    void print_reconciliation(Output& out, const DpuCounts& rows) const {
+        if (counters_.empty()) return;
+        const auto all = costs_->reconciled(rows);
+        if (std::none_of(counters_.begin(), counters_.end(), [&](unsigned c) { return all[c].from && all[c].to; })) {
+            out.write("\nnot reconciled: the counters' first or last values are not known\n");
+            return;
+        }
+        out.write(reconciles(rows)
+                      ? "\nreconciled: all rows add up to what the counters say (modulo 2^31, as they count)\n"
+                      : "\nNOT reconciled: the rows do not add up to what the counters say\n");
+        reconciliation(rows).print_text(out, "  ");
     }
     [[nodiscard]] ordered_json json_head() const {
         ordered_json events = ordered_json::object();
@@ -185,13 +243,17 @@ public:
                 {"mode", input_.mode() ? ordered_json(input_.mode_text()) : ordered_json()},
                 {"counters", events},
                 {"cycles", input_.parameter("cycles")},
-                {"time", costs_->time()},
+                {"ended", input_.parameter("ended")},
+                {"nothing_decoded", tells() ? std::string() : input_.why_nothing()},
+                {"time", tells() ? ordered_json(costs_->time()) : ordered_json()},
                 {"time_in", costs_->knows_time() ? "cycles" : "readings"},
                 {"lost", losses()},
-                {"reconciled", reconciliation().json()}};
+                {"doubtful", tells() ? doubts() : std::vector<std::string>()},
+                {"trust", tells() ? trust_.json() : DpuTrust().json()}};
     }
 
-    Status finish(Output& out) const {
+    /// `adds_up`: the rows that were shown do.
+    Status finish(Output& out, bool adds_up) const {
         std::string why;
         if (out.close(why) != cli::decoded) {
             say("error", why);
@@ -199,26 +261,21 @@ public:
         }
         warn(input_);
         for (const std::string& problem : problems_) say("warning", problem);
-        const dpu::Totals& t = decoded_.totals;
-        std::uint64_t entries = 0;
-        for (const std::uint64_t n : t.entries) entries += n;
-        if (entries == 0) {
-            say("error", fmt::format("{}: not one entry of trace: {}", options_.capture,
-                                     input_.capture().buffer.empty() ? "the capture has no buffer, only Nexus messages"
-                                     : t.bytes == t.gap_bytes[static_cast<std::size_t>(GapReason::padding)]
-                                         ? "nothing was written to the buffer"
-                                         : "its words are no entries of the mode that DP_TC "
-                                           "says; check dpu_base, byte_order and DP_TC"));
+        if (!tells()) {
+            say("error", fmt::format("{}: nothing was decoded: {}", options_.capture, input_.why_nothing()));
             return nothing;
         }
-        if (!reconciles()) {
+        if (!adds_up) {
             say("error",
                 "the rows do not add up to what the counters say: damaged trace that looks like readings, or "
                 "registers of another run; 'waymark packets' shows the entries");
             return nothing;
         }
-        if (decoded_.cut) return unreadable;
-        return options_.strict && !losses().empty() ? nothing : cli::decoded;
+        if (decoded_.cut || input_.missing_bytes() != 0) return unreadable;
+        if (!options_.strict || (losses().empty() && doubts().empty())) return cli::decoded;
+        for (const std::string& each : losses()) say("error", "--strict: " + each);
+        for (const std::string& each : doubts()) say("error", "--strict: " + each);
+        return nothing;
     }
 
 private:
@@ -229,8 +286,15 @@ private:
         for (const std::string& text : options_.images) {
             std::string path = text;
             std::uint64_t bias = 0;
-            const auto at = text.rfind('@');
-            if (at != text.npos && wire::scan_number(text.substr(at + 1), bias)) path = text.substr(0, at);
+            // A file may have the sign in its name.
+            if (const auto at = text.rfind('@'); at != text.npos && !std::filesystem::exists(text)) {
+                if (!wire::scan_number(text.substr(at + 1), bias))
+                    return Error{Errc::usage,
+                                 fmt::format("--image {}: '{}' is no load bias, and there is no file of that name; "
+                                             "write FILE or FILE@0x10000",
+                                             text, text.substr(at + 1))};
+                path = text.substr(0, at);
+            }
             if (bias > 0xffffffff) return Error{Errc::usage, fmt::format("--image {}: a load bias has 32 bits", text)};
             if (std::string problem = code_.add_image(path, static_cast<std::uint32_t>(bias)); !problem.empty())
                 return Error{Errc::unreadable, "--image " + text + ": " + problem};
@@ -239,6 +303,13 @@ private:
         setup_.complete = input_.trace().complete;
         setup_.initial_context = input_.trace().periods.front().start.context;
         setup_.initial = input_.trace().periods.front().start.counters;
+        // What was true when tracing began says nothing of where an overwritten buffer begins.
+        constexpr std::uint64_t whole = std::uint64_t{1} << 32;
+        if (const auto order = dpu::reading_order(input_.trace().vtb, whole);
+            input_.trace().ring_known && order && order->overwritten) {
+            setup_.initial_context.reset();
+            setup_.initial.reset();
+        }
         if (input_.capture().final) {
             dpu::Counters& final = setup_.final.emplace();
             std::copy(input_.capture().final->begin(), input_.capture().final->end(), final.begin());
@@ -258,17 +329,27 @@ private:
     waymark::Status choose_counter() {
         if (!counters_.empty()) sorted_by_ = counters_.front();
         if (options_.counter.empty()) return Nothing{};
-        std::vector<std::string> names;
+        const auto same = [&](std::string_view name) {
+            return std::equal(name.begin(), name.end(), options_.counter.begin(), options_.counter.end(),
+                              [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
+        };
+        std::vector<std::string> names, alike;
         for (const unsigned c : counters_) {
             const std::string full = input_.event_name(c);
-            if (options_.counter == dpu::counter_name(c) || options_.counter == full) {
+            const auto wire = input_.event(c);
+            if (same(dpu::counter_name(c)) || same(full)) {
                 sorted_by_ = c;
                 return Nothing{};
             }
-            names.push_back(full);
+            if (wire && same(name(*wire))) alike.emplace_back(dpu::counter_name(c));
+            names.push_back(full.starts_with(dpu::counter_name(c)) ? full
+                                                                   : fmt::format("{} {}", dpu::counter_name(c), full));
         }
+        if (!alike.empty())
+            return Error{Errc::usage, fmt::format("--counter {}: {} count that; name one of them", options_.counter,
+                                                  fmt::join(alike, " and "))};
         return Error{Errc::usage, fmt::format("--counter {}: no counter counts that; there are {}", options_.counter,
-                                              fmt::join(names, ", "))};
+                                              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
     }
     /// `0x8000-0x9000` or `main`: a function, from its first byte to the next symbol.
     waymark::Status add_range(const std::string& text) {
@@ -304,6 +385,7 @@ private:
     pipeline::DpuDecoded decoded_;
     std::vector<unsigned> counters_;
     unsigned sorted_by_ = 0;
+    DpuTrust trust_;
 };
 
 // ---- views
@@ -319,7 +401,7 @@ Value rate(const DpuAnswer& a, const DpuCounts& counts, unsigned counter) {
 Table tasks(const DpuAnswer& a) {
     const unsigned key = a.sorted_by();
     const std::string name = a.input().event_name(key);
-    std::vector<Table::Column> columns{{"task", "task", true}, {"activations", "stays"}, {"share", "share"}};
+    std::vector<Table::Column> columns{{"task", "task", true}, {"stays", "stays"}, {"share", "share"}};
     a.counter_columns(columns);
     columns.insert(columns.end(), {{"mean " + name, "mean stay"},
                                    {"least " + name, "least"},
@@ -334,18 +416,25 @@ Table tasks(const DpuAnswer& a) {
                                                                        a.costs().tasks().end());
     std::stable_sort(rows.begin(), rows.end(),
                      [&](const auto& x, const auto& y) { return x.second.sum[key] > y.second.sum[key]; });
+    // Outside modes TASK and FLOW a stay has no beginning and no end, but EONCE modes show how many there were.
+    const bool stays = a.costs().knows_stays();
     for (const auto& [who, task] : rows) {
+        const bool is_task = who.is_context();
+        const bool known = task.known && (!is_task || stays || a.costs().readings() != 0);
         std::vector<Value> row{Value(a.owner_text(who)),
-                               who.is_context() ? Value(task.stays.times) : Value("-", nullptr),
-                               Value::ratio(task.sum[key], a.costs().total()[key])};
-        a.counter_values(row, task.sum);
-        row.push_back(Value::mean(task.stays.sum[key], task.stays.times));
-        row.push_back(task.stays.times == 0 ? Value() : Value(task.stays.least[key]));
-        row.push_back(task.stays.times == 0 ? Value() : Value(task.stays.most[key]));
-        row.push_back(a.count(task.sampled, key));
-        row.push_back(a.count(task.tail, key));
+                               is_task && stays               ? Value(task.stays.times)
+                               : is_task && task.entered != 0 ? Value(task.entered)
+                                                              : Value("-", nullptr),
+                               a.share(task.sum, known)};
+        a.counter_values(row, task.sum, known);
+        const bool spread = stays && task.stays.times != 0;
+        row.push_back(spread ? Value::mean(task.stays.sum[key], task.stays.times) : Value("-", nullptr));
+        row.push_back(spread ? Value(task.stays.least[key]) : Value("-", nullptr));
+        row.push_back(spread ? Value(task.stays.most[key]) : Value("-", nullptr));
+        row.push_back(a.count(task.sampled, key, known));
+        row.push_back(a.count(task.tail, key, known));
         for (const unsigned c : a.counters())
-            if (a.setup().cycles && c != *a.setup().cycles) row.push_back(rate(a, task.sum, c));
+            if (a.setup().cycles && c != *a.setup().cycles) row.push_back(known ? rate(a, task.sum, c) : Value());
         table.add(std::move(row));
     }
     return table;
@@ -356,9 +445,14 @@ Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) 
     const std::string name = a.input().event_name(key);
     std::vector<Table::Column> columns{
         {"function", "function", true}, {"address", ""}, {"calls", "calls"}, {"share", "share"}};
+    // Inclusive costs are those of outermost calls: where no function calls itself, these are all of them.
+    const bool recursion = std::any_of(
+        a.costs().functions().begin(), a.costs().functions().end(),
+        [](const auto& each) { return each.first.address != 0 && each.second.activations.times < each.second.calls; });
     a.counter_columns(columns);
     columns.insert(columns.end(), {{name + " inclusive", "with callees"},
-                                   {"mean " + name, "mean call"},
+                                   {"outermost calls", recursion ? "outermost" : ""},
+                                   {"mean " + name, recursion ? "mean of these" : "mean call"},
                                    {"least " + name, "least"},
                                    {"most " + name, "most"},
                                    {name + " crossed", ""}});
@@ -373,12 +467,13 @@ Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) 
     rows.resize(rows.size() - left_out);
     for (const auto& [f, cost] : rows) {
         const bool none = f.address == 0;
-        std::vector<Value> row{
-            Value(DpuAnswer::function_text(f)), none ? Value() : Value(fmt::format("{:#010x}", f.address), f.address),
-            none ? Value("-", nullptr) : Value(cost.calls), Value::ratio(cost.self[key], a.costs().total()[key])};
-        a.counter_values(row, cost.self);
+        std::vector<Value> row{Value(DpuAnswer::function_text(f)),
+                               none ? Value() : Value(fmt::format("{:#010x}", f.address), f.address),
+                               none ? Value("-", nullptr) : Value(cost.calls), a.share(cost.self, cost.known)};
+        a.counter_values(row, cost.self, cost.known);
         const auto& calls = cost.activations;
         row.push_back(none ? Value() : a.count(cost.inclusive, key));
+        row.push_back(none ? Value() : Value(calls.times));
         row.push_back(Value::mean(calls.sum[key], calls.times));
         row.push_back(calls.times == 0 ? Value() : Value(calls.least[key]));
         row.push_back(calls.times == 0 ? Value() : Value(calls.most[key]));
@@ -419,8 +514,8 @@ Table paths(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
     for (const std::size_t i : order) {
         const analysis::DpuPath& p = a.costs().paths()[i];
         const std::string text = path_text(a, i);
-        std::vector<Value> row{Value(text), Value(p.calls), Value::ratio(p.self[key], a.costs().total()[key])};
-        a.counter_values(row, p.self);
+        std::vector<Value> row{Value(text), Value(p.calls), a.share(p.self, p.known)};
+        a.counter_values(row, p.self, p.known);
         row.push_back(Value(text, nullptr));
         table.add(std::move(row));
     }
@@ -545,12 +640,18 @@ Table loops(const DpuAnswer& a) {
     return table;
 }
 
-Table data(const DpuAnswer& a) {
+Table data(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
     Table table({{"offset", "offset", true}, {"time", "time"}, {"task", "task", true}, {"value", "value", true}});
-    for (const analysis::DpuDatum& d : a.costs().data())
-        table.add({Value(fmt::format("{:#x}", d.offset.value), d.offset.value), Value(d.time),
+    const auto& all = a.costs().data();
+    const std::size_t shown = limit == 0 ? all.size() : std::min<std::size_t>(all.size(), limit);
+    left_out = all.size() - shown;
+    for (std::size_t i = 0; i < shown; ++i) {
+        const analysis::DpuDatum& d = all[i];
+        table.add({Value(fmt::format("{:#x}", d.offset.value), d.offset.value),
+                   a.costs().readings() != 0 ? Value(d.time) : Value("-", nullptr),
                    d.context ? Value(a.task_text(*d.context)) : Value("-", nullptr),
                    Value(fmt::format("{:#010x}", d.value), d.value)});
+    }
     return table;
 }
 
@@ -568,7 +669,8 @@ Table health(const DpuAnswer& a) {
                        Value(t.gap_bytes[r])});
     table.add({Value(std::string("entries lost for want of room")), Value(t.lost), Value("-", nullptr)});
     table.add({Value(std::string("doubtful, next to damage")), Value(t.doubtful), Value("-", nullptr)});
-    table.add({Value(std::string("intervals that may have wrapped")), Value(t.wide), Value("-", nullptr)});
+    table.add({Value(std::string("intervals with a difference above 2^30")), Value(a.costs().wide().intervals),
+               Value("-", nullptr)});
     table.add({Value(std::string("all")), Value("-", nullptr), Value(t.bytes)});
     return table;
 }
@@ -580,118 +682,208 @@ struct View {
     bool rows;  ///< sorted by a counter, and limited
 };
 
+/// A table of a view.
+struct Part {
+    std::string title;
+    Table table;
+    std::size_t left_out = 0;
+    std::optional<DpuCounts> sum{};  ///< of all its rows, where they should hold everything
+    std::string empty{};             ///< instead of a table without rows, for reading
+};
+
+template <class Rows, class Counts>
+DpuCounts sum_of(const Rows& rows, const Counts& counts) {
+    DpuCounts sum{};
+    for (const auto& row : rows) add(sum, counts(row));
+    return sum;
+}
+
 /// Why a view that needs another mode is empty.
 std::string needs(const DpuAnswer& a, const char* mode, const char* option) {
     return fmt::format("mode {} does not tell: record with --mode {} ({})", a.input().mode_text(), option, mode);
 }
 
+/// Adds up all rows of the table of ranges; nothing where ranges overlap and count twice.
+std::optional<DpuCounts> sum_of_ranges(const DpuAnswer& a) {
+    auto borders = a.setup().ranges;
+    std::sort(borders.begin(), borders.end());
+    for (std::size_t i = 1; i < borders.size(); ++i)
+        if (borders[i].first < borders[i - 1].second) return std::nullopt;
+    DpuCounts sum = sum_of(a.costs().ranges(), [](const analysis::DpuRange& r) {
+        DpuCounts both = r.inside;
+        add(both, r.crossing);
+        return both;
+    });
+    add(sum, a.costs().outside_ranges());
+    return sum;
+}
+
+/// Of stays: nothing where some are left out, or not all counts are of a stay.
+std::optional<DpuCounts> sum_of_stays(const DpuAnswer& a) {
+    const DpuCosts& costs = a.costs();
+    const bool all = costs.knows_stays() && costs.stays_left_out() == 0 &&
+                     std::all_of(costs.tasks().begin(), costs.tasks().end(),
+                                 [](const auto& each) { return each.first.is_context(); });
+    if (!all) return std::nullopt;
+    return sum_of(costs.stays(), [](const analysis::DpuStay& stay) { return stay.counts; });
+}
+
+/// The tables of a view, `limit` rows of each for reading; 0: all.
+std::vector<Part> parts_of(const DpuAnswer& a, const std::string& view, std::uint64_t limit,
+                           std::vector<std::string>& notes) {
+    const DpuCosts& costs = a.costs();
+    const bool report = view == "report", flow = a.input().mode() == dpu::TraceMode::flow;
+    std::vector<Part> out;
+    std::size_t left_out = 0;
+    const auto add = [&](const char* title, Table table, std::optional<DpuCounts> sum, std::string empty) -> Part& {
+        return out.emplace_back(Part{title, std::move(table), std::exchange(left_out, 0), sum, std::move(empty)});
+    };
+    const auto shorten = [&](Part& part) {
+        if (limit != 0) part.left_out = part.table.keep(static_cast<std::size_t>(limit));
+    };
+    if (report || view == "tasks")
+        shorten(add(costs.knows_stays() ? "per task: what each had of the counters, and how long it stayed"
+                                        : "per task: what each had of the counters",
+                    tasks(a), sum_of(costs.tasks(), [](const auto& each) { return each.second.sum; }), ""));
+    if (report || view == "functions") {
+        Table table = functions(a, limit, left_out);
+        add("per function: its own cost, and with what it called", std::move(table),
+            flow ? std::optional(sum_of(costs.functions(), [](const auto& each) { return each.second.self; }))
+                 : std::nullopt,
+            flow ? "" : needs(a, "FLOW", "flow"));
+        if (flow && !report && costs.returns_without_call() != 0)
+            notes.push_back(
+                fmt::format("{} led to where no call is open", counted(costs.returns_without_call(), "return")));
+    }
+    if (view == "paths") {
+        Table table = paths(a, limit, left_out);
+        add("per call path: what was spent at its end", std::move(table),
+            flow ? std::optional(sum_of(costs.paths(), [](const analysis::DpuPath& p) { return p.self; }))
+                 : std::nullopt,
+            flow ? "" : needs(a, "FLOW", "flow"));
+    }
+    if (report || view == "interrupts")
+        shorten(add("per interrupt and system call: from entry to return", interrupts(a), std::nullopt,
+                    costs.knows_stays() ? "no interrupt, exception or system call is in the trace"
+                                        : needs(a, "TASK or FLOW", "task or flow")));
+    if (view == "ranges") {
+        const auto sum = sum_of_ranges(a);
+        add("per range of code; an interval that crosses a border is not split", ranges(a), sum, "");
+        if (a.range_names().empty()) notes.emplace_back("no range given: --range 0x8000-0x9000 or --range FUNCTION");
+        if (!sum) notes.emplace_back("ranges overlap, and what lies in two is in both rows");
+        if (!costs.knows_stays()) notes.push_back(needs(a, "FLOW", "flow"));
+    }
+    if (view == "timeline") {
+        Table table = timeline(a, limit, left_out);
+        const auto sum = sum_of_stays(a);
+        std::string title = costs.knows_stays() ? "stays" : "stretches between samples that show one task";
+        title += costs.knows_time() ? ", in cycles from the first" : ", by number of the reading";
+        add(title.c_str(), std::move(table), sum,
+            costs.readings() == 0 ? "there is no reading in the trace" : "no task stayed from one reading to the next");
+        if (!sum && costs.knows_stays())
+            notes.emplace_back("the rows do not hold all counts: 'waymark dpu tasks' shows the rest in angle brackets");
+    }
+    if (report || view == "loops")
+        shorten(add("loops: iterations (jumps back + 1 for each run); instructions are iterations times the body",
+                    loops(a), std::nullopt,
+                    a.input().mode() == dpu::TraceMode::eonce_comp ? "no loop is in the trace"
+                                                                   : needs(a, "EONCE_COMP", "compressed")));
+    if (report || view == "data") {
+        Table table = data(a, limit, left_out);
+        add("user data: what the program wrote to DP_TD", std::move(table), std::nullopt,
+            "the program wrote nothing to DP_TD (waymark_dpu.h), or neither UDEN nor mode user was on");
+    }
+    if (view == "health") add("what the buffer held", health(a), std::nullopt, "");
+    return out;
+}
+
+void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const std::vector<Part>& parts,
+                 const std::vector<std::string>& notes) {
+    a.print_head(out);
+    if (!a.tells()) {
+        out.print("\nnothing was decoded: {}\n", a.input().why_nothing());
+        return;
+    }
+    const bool report = view == "report";
+    for (const Part& part : parts) {
+        if (part.table.empty()) {
+            // What this mode cannot tell a report does not speak of.
+            if (!report) out.print("\n{}\n", part.empty);
+            continue;
+        }
+        out.print("\n{}\n", part.title);
+        if (view == "timeline") print_lanes(a, out);
+        part.table.print_text(out, "  ");
+        if (part.left_out != 0) out.print("  … and {} more; --limit 0 shows all\n", grouped(part.left_out));
+    }
+    for (const std::string& note : notes) out.print("\n{}\n", note);
+    for (const Part& part : parts)
+        if (part.sum) {
+            a.print_reconciliation(out, *part.sum);
+            break;  // of a report the tasks; its functions add up to the same, or finish() says so
+        }
+}
+
 Status run_view(const DpuOptions& options, const std::string& view) {
-    const auto made = DpuAnswer::make(options);
+    const auto made = DpuAnswer::make(options, view);
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
     auto out = Output::open(options.output, options.capture);
     if (!out) return fail(out.error());
-    const bool text = options.format == "text";
-    const std::uint64_t limit = text ? options.limit : 0;
-    std::size_t left_out = 0;
-    const bool flow = a.input().mode() == dpu::TraceMode::flow;
-    struct Titled {
-        std::string title;
-        Table table;
-        std::size_t left_out;
-    };
-    std::vector<Titled> tables;
+    const bool text = options.format == "text", report = view == "report";
+    constexpr std::uint64_t of_report = 15, of_view = 50;
+    // Views without the option show all.
+    const std::uint64_t usual = report ? of_report : view == "loops" || view == "data" ? 0 : of_view;
     std::vector<std::string> notes;
-    const auto add = [&](const char* title, Table table) {
-        tables.push_back({title, std::move(table), std::exchange(left_out, 0)});
-    };
-    const bool report = view == "report";
-    if (report || view == "tasks") add("per task: what each had of the counters, and how long it stayed", tasks(a));
-    if (report || view == "functions") {
-        if (flow)
-            add("per function: its own cost, and with what it called",
-                functions(a, report && limit != 0 ? 15 : limit, left_out));
-        else if (!report)
-            notes.push_back(needs(a, "FLOW", "flow"));
-        if (flow && !report && a.costs().returns_without_call() != 0)
-            notes.push_back(
-                fmt::format("{} led to where no call is open", counted(a.costs().returns_without_call(), "return")));
-    }
-    if (view == "paths") {
-        if (flow)
-            add("per call path: what was spent at its end", paths(a, limit, left_out));
-        else
-            notes.push_back(needs(a, "FLOW", "flow"));
-    }
-    if (report || view == "interrupts") {
-        Table table = interrupts(a);
-        if (!table.empty())
-            add("per interrupt and system call: from entry to return", std::move(table));
-        else if (!report)
-            notes.emplace_back("no interrupt, exception or system call is in the trace; modes task and flow show them");
-    }
-    if (view == "ranges") {
-        add("per range of code; an interval that crosses a border is not split", ranges(a));
-        if (options.ranges.empty()) notes.emplace_back("no range given: --range 0x8000-0x9000 or --range FUNCTION");
-    }
-    if (view == "timeline")
-        add(a.costs().knows_time() ? "stays, in cycles from the first" : "stays, by number of the reading",
-            timeline(a, limit, left_out));
-    if (report || view == "loops") {
-        Table table = loops(a);
-        if (!table.empty())
-            add("loops: iterations (jumps back + 1 for each run); instructions are iterations times the body",
-                std::move(table));
-        else if (!report)
-            notes.push_back(needs(a, "EONCE_COMP", "compressed"));
-    }
-    if (report || view == "data") {
-        Table table = data(a);
-        if (!table.empty())
-            add("user data: what the program wrote to DP_TD", std::move(table));
-        else if (!report)
-            notes.emplace_back(
-                "the program wrote nothing to DP_TD (waymark_dpu.h), or neither UDEN nor mode user was on");
-    }
-    if (view == "health") add("what the buffer held", health(a));
-
+    const std::vector<Part> parts = parts_of(a, view, text ? options.limit.value_or(usual) : 0, notes);
     if (options.format == "json") {
         ordered_json json = a.json_head();
-        for (const auto& [title, table, more] : tables) {
-            const std::string key = report ? title.substr(0, title.find(':')) : "rows";
-            json[key] = table.json();
+        json["reconciled"] = ordered_json::array();
+        for (const Part& part : parts) {
+            const std::string key = report ? part.title.substr(0, part.title.find(':')) : "rows";
+            json[key] = a.tells() ? part.table.json() : ordered_json::array();
+            if (a.tells() && part.sum && json["reconciled"].empty())
+                json["reconciled"] = a.reconciliation(*part.sum).json();
         }
-        if (!notes.empty()) json["notes"] = notes;
+        json["notes"] = notes;
+        for (const Part& part : parts)
+            if (a.tells() && part.table.empty()) json["notes"].push_back(part.empty);
         out->write(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     } else if (options.format == "tsv") {
         say("note", dpu::layout_note);
-        if (!tables.empty()) tables.front().table.print_tsv(*out);
+        if (report)
+            say("note", "tsv holds the tasks alone; 'waymark dpu functions' and the other views have their own");
+        Part first = parts.front();
+        if (!a.tells()) static_cast<void>(first.table.keep(0));
+        first.table.print_tsv(*out);
+        if (a.tells() && first.table.empty()) say("note", first.empty);
     } else {
-        a.print_head(*out);
-        for (const auto& [title, table, more] : tables) {
-            out->print("\n{}\n", title);
-            if (view == "timeline") print_lanes(a, *out);
-            table.print_text(*out, "  ");
-            if (more != 0) out->print("  … and {} more; --limit 0 shows all\n", grouped(more));
-        }
-        for (const std::string& note : notes) out->print("\n{}\n", note);
-        a.print_reconciliation(*out);
+        print_parts(a, *out, view, parts, notes);
     }
-    return a.finish(*out);
+    return a.finish(*out, std::all_of(parts.begin(), parts.end(),
+                                      [&](const Part& part) { return !part.sum || a.reconciles(*part.sum); }));
 }
 
 /// One line for each path: names from the root, and the count.
 Status run_folded(const DpuOptions& options) {
-    const auto made = DpuAnswer::make(options);
+    if (options.format_option->count() != 0)
+        return fail({Errc::usage, "--folded is a format of its own; leave out --format"});
+    if (options.limit) return fail({Errc::usage, "--folded has every path; leave out --limit"});
+    const auto made = DpuAnswer::make(options, "paths");
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
+    if (a.tells() && a.input().mode() != dpu::TraceMode::flow) {
+        say("error", "there are no paths: " + needs(a, "FLOW", "flow"));
+        return nothing;
+    }
     auto out = Output::open(options.output, options.capture);
     if (!out) return fail(out.error());
     say("note", dpu::layout_note);
-    for (std::size_t i = 1; i < a.costs().paths().size(); ++i)
-        if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
-            out->print("{} {}\n", path_text(a, i), n);
-    return a.finish(*out);
+    if (a.tells())
+        for (std::size_t i = 1; i < a.costs().paths().size(); ++i)
+            if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
+                out->print("{} {}\n", path_text(a, i), n);
+    return a.finish(*out, a.reconciles(sum_of(a.costs().paths(), [](const analysis::DpuPath& p) { return p.self; })));
 }
 
 }  // namespace
@@ -702,15 +894,17 @@ Run add_dpu(CLI::App& app) {
     CLI::App& dpu = *app.add_subcommand("dpu", "Counters and trace of a Debug and Profiling Unit (DPU)");
     dpu.require_subcommand(1);
     dpu.footer(
-        "Captures are folders with a dpu.ini. Every view adds up to what the counters say, and shows that it does.\n"
+        "Captures are folders with a dpu.ini. Every view says which of its figures are exact, which estimated and "
+        "which\n"
+        "the trace mode cannot tell; where its rows hold all that was counted, it shows that they add up.\n"
         "Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, for the "
         "published\n"
         "description of the unit omits them.\n");
     auto commands = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
     constexpr const char* status =
         "\nExit status: 0 there is an answer; 1 there is no entry, the rows do not add up, or something was lost "
-        "under\n"
-        "--strict; 2 usage; 3 the capture cannot be read to its end, or the output not be written.\n";
+        "or is\n"
+        "doubtful under --strict; 2 usage; 3 the capture cannot be read to its end, or the output not be written.\n";
     const std::array<View, 9> views{{
         {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
          true},
@@ -723,7 +917,8 @@ Run add_dpu(CLI::App& app) {
          "Readings come with each call, return and interrupt; what lies between two of them is the cost of the "
          "function\n"
          "the first led to. Code that jumps elsewhere without a call is counted there all the same (column crossed of\n"
-         "tsv). With recursion the outermost activation counts.\n\n  waymark dpu functions DIR --limit 0\n",
+         "tsv). Of a function that calls itself, outermost calls alone have a cost with callees.\n\n  waymark dpu "
+         "functions DIR --limit 0\n",
          true},
         {"paths", "What each call path cost (mode flow)", "",
          "--folded writes lines for flame graphs, of the counter --counter names.\n\n"

@@ -67,11 +67,69 @@ Result<DpuInput> DpuInput::open(const std::string& path) {
 }
 
 std::uint64_t DpuInput::missing_bytes() const {
-    constexpr std::uint64_t line_bytes = 32;
-    const auto first = value("DP_TSA"), last = value("DP_TEA");
-    if (!capture_.lines_written || capture_.buffer.empty() || !first || !last || *last < *first) return 0;
-    const std::uint64_t lines = std::min((*last - *first) / line_bytes + 1, *capture_.lines_written);
-    return lines * line_bytes - std::min<std::uint64_t>(lines * line_bytes, dump().size());
+    if (!capture_.lines_written || capture_.buffer.empty()) return 0;
+    std::uint64_t lines = *capture_.lines_written;
+    if (!trace_.vtb.single_address) {
+        if (!trace_.ring_known || trace_.vtb.tea < trace_.vtb.tsa) return 0;
+        lines = std::min((std::uint64_t{trace_.vtb.tea} - trace_.vtb.tsa) / dpu::line_bytes + 1, lines);
+    }
+    // More than a file can be: the number is damaged.
+    if (lines > std::uint64_t{1} << 58) return 0;
+    return lines * dpu::line_bytes - std::min<std::uint64_t>(lines * dpu::line_bytes, dump().size());
+}
+
+bool DpuInput::tells(const dpu::Totals& totals) {
+    std::uint64_t entries = 0;
+    for (const std::uint64_t n : totals.entries) entries += n;
+    return entries != totals.count<dpu::Pad>() + totals.count<dpu::Closed>();
+}
+
+std::string DpuInput::why_nothing() const {
+    const std::string folder = capture_.path.parent_path().string();
+    const auto messages = [&](std::string_view before) {
+        return fmt::format("{}; 'waymark packets {}' lists its messages, and --nexus mirror records both", before,
+                           folder);
+    };
+    if (capture_.buffer.empty()) return messages("the capture has no buffer, only what the Nexus interface sent");
+    const std::string file = capture_.buffer.filename().string();
+    const auto tc = dpu::from_value<dpu::DpTc>(value("DP_TC").value_or(0));
+    if (value("DP_TC") && tc.nxmode == static_cast<std::uint8_t>(dpu::NexusMode::only))
+        return messages("DP_TC.NXMODE sends everything to the Nexus interface and nothing to the buffer");
+    if (const std::uint64_t missing = missing_bytes(); missing != 0)
+        return fmt::format("{} has {} and lacks {} that were written; copy the whole of it", file,
+                           counted(dump().size(), "byte"), counted(missing, "byte"));
+    if (capture_.lines_written.value_or(1) != 0) {
+        if (dump().empty()) return fmt::format("{} is empty; copy the whole of the buffer into it", file);
+        const Bytes bytes = dump();
+        if (std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; }))
+            return fmt::format(
+                "the words in {} are no entries of mode {}; check DP_TC, dpu_base and byte_order in "
+                "dpu.ini, and that the buffer is of this capture",
+                file, mode() ? mode_text() : "any");
+    }
+    if (!capture_.initial && capture_.lines_written == std::uint64_t{0})
+        return "tracing was never turned on: nothing wrote 1 to EN of DP_TC";
+    const std::string none = "nothing was written to the buffer";
+    if (!mode()) return none + ", and without DP_TC it is not known what would have been";
+    using enum dpu::TraceMode;
+    switch (*mode()) {
+        case sw_sample:
+            return none + ": mode SWSAMPLE writes when SAMPLE is asked for; record with --sample-every CYCLES";
+        case edca5:
+            return none +
+                   ": mode EDCA5 writes when EDCA5 hits; let it watch what the program executes or accesses, "
+                   "with --edca 5=SYMBOL";
+        case user:
+        case user_raw:
+            return none +
+                   ": modes USER and USERRAW hold what the program writes to DP_TD, with waymark_dp_td() of "
+                   "waymark_dpu.h";
+        case task:
+        case flow:
+        case eonce_raw:
+        case eonce_comp: return none + ": nothing that this mode traces happened while tracing was on";
+    }
+    return none;
 }
 
 std::optional<std::uint32_t> DpuInput::value(std::string_view name) const {
@@ -149,7 +207,10 @@ std::vector<std::string> DpuInput::name_code(analysis::DpuCode& code) const {
     std::vector<std::string> out;
     for (const capture::DpuImage& image : capture_.images)
         if (std::string problem = code.add_image(image.path.string(), image.load_bias); !problem.empty())
-            out.push_back(std::move(problem));
+            out.push_back(
+                fmt::format("{}; its functions are shown by their addresses, and returns are told from calls "
+                            "by where they lead. Give a whole copy of the program with --image FILE{}",
+                            problem, image.load_bias == 0 ? std::string() : fmt::format("@{:#x}", image.load_bias)));
     for (const capture::DpuSymbol& symbol : capture_.symbols) code.add_name(symbol.address, symbol.name);
     return out;
 }

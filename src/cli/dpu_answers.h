@@ -45,6 +45,10 @@ public:
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
     /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file has not.
     [[nodiscard]] std::uint64_t missing_bytes() const;
+    /// Entries tell something: more than padding is there.
+    [[nodiscard]] static bool tells(const dpu::Totals& totals);
+    /// Why there is nothing of the kind, and what to do.
+    [[nodiscard]] std::string why_nothing() const;
     [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
     /// The mode whose answers hold for the whole trace.
     [[nodiscard]] std::optional<dpu::TraceMode> mode() const;

@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <set>
 
 #include "dpu_answers.h"
 #include "json_fields.h"
+#include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/dpu/text.h"
@@ -33,15 +36,6 @@ Status close(Output& out) {
     if (out.close(why) == decoded) return decoded;
     say("error", why);
     return unreadable;
-}
-
-/// Why there is not one entry.
-std::string why_nothing(const DpuInput& input) {
-    if (input.capture().buffer.empty()) return "the capture has no buffer, only Nexus messages";
-    const Bytes dump = input.dump();
-    if (std::all_of(dump.begin(), dump.end(), [](std::uint8_t b) { return b == 0; }))
-        return "nothing was written to the buffer";
-    return "its words are no entries of the mode that DP_TC says; check dpu_base, byte_order and DP_TC in dpu.ini";
 }
 
 /// Entries of a buffer in reading order.
@@ -120,12 +114,12 @@ public:
             line.erase(line.find_last_not_of(' ') + 1);
             out_.print("{}\n", line);
         } else if (form_ == "tsv") {
-            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", file_offset(at.first), at.bytes, P::info.id, P::info.name,
-                       fields, meaning, words(at.first, at.bytes), doubt);
+            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\tbuffer\n", file_offset(at.first), at.bytes, P::info.id,
+                       P::info.name, fields, meaning, words(at.first, at.bytes), doubt);
         } else {
             out_.print(
                 "{{\"offset\":{},\"words\":{},\"id\":\"{}\",\"entry\":\"{}\",\"fields\":{{{}}},\"meaning\":{},"
-                "\"doubtful\":{}}}\n",
+                "\"doubtful\":{},\"stream\":\"buffer\"}}\n",
                 file_offset(at.first), json_string(words(at.first, at.bytes)), P::info.id, P::info.name,
                 json_fields(entry, format), json_string(meaning), at.doubtful);
         }
@@ -136,11 +130,11 @@ public:
             out_.print("{:>#10x}  {:<44} {:<3} {:<16} {}: {}\n", file_offset(gap.first), words(gap.first, gap.bytes()),
                        "", "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
         else if (form_ == "tsv")
-            out_.print("{:#x}\t{}\t\t(gap)\t\t{}\t{}\t\n", file_offset(gap.first), gap.bytes(), name(gap.reason),
-                       words(gap.first, gap.bytes()));
+            out_.print("{:#x}\t{}\t\t(gap)\t\t{}\t{}\t\tbuffer\n", file_offset(gap.first), gap.bytes(),
+                       name(gap.reason), words(gap.first, gap.bytes()));
         else
-            out_.print("{{\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n", file_offset(gap.first), name(gap.reason),
-                       gap.bytes());
+            out_.print("{{\"offset\":{},\"gap\":\"{}\",\"length\":{},\"stream\":\"buffer\"}}\n", file_offset(gap.first),
+                       name(gap.reason), gap.bytes());
     }
 
     dpu::Format format;
@@ -175,6 +169,152 @@ private:
     std::size_t place_ = 0;
 };
 
+/// The fields of a Nexus message as the inside of a JSON object.
+class MessageFields {
+public:
+    void fixed(std::string_view name, const auto& value, unsigned) { add(name, static_cast<std::uint64_t>(value)); }
+    void variable(std::string_view name, const auto& value) { add(name, value); }
+    void list(std::string_view name, unsigned count, const auto& values) {
+        json[std::string(name)] = ordered_json::array();
+        for (unsigned i = 0; i < count; ++i) json[std::string(name)].push_back(values[i]);
+    }
+    ordered_json json = ordered_json::object();
+
+private:
+    void add(std::string_view name, std::uint64_t value) {
+        ordered_json& field = json[std::string(name)];
+        if (field.is_null())
+            field = value;
+        else  // CDATA, as often as CDF says
+            field = ordered_json::array({field, value});
+    }
+};
+
+/// What a message tells, for people.
+std::string told_text(const dpu::nexus::Told& t) {
+    using Kind = dpu::nexus::Told::Kind;
+    const auto process = dpu::nexus::Process::of(t.value);
+    switch (t.kind) {
+        case Kind::owner:
+            return fmt::format("{} PID {} DID {} runs", process.supervisor ? "supervisor" : "user", process.pid,
+                               process.did);
+        case Kind::branch:
+            return (t.from_known ? fmt::format("{:#010x} → {:#010x}", t.from, t.to) : fmt::format("→ {:#010x}", t.to)) +
+                   (t.type == dpu::nexus::BranchType::exception       ? ", exception"
+                    : t.type == dpu::nexus::BranchType::hardware_loop ? ", hardware loop"
+                                                                      : "");
+        case Kind::pc: return fmt::format("at {:#010x}", t.to);
+        case Kind::counters: {
+            std::string out = t.tag == dpu::nexus::Tag::first_counters ? "counters are" : "counters went down by";
+            for (unsigned c = 0; c < dpu::counter_count; ++c)
+                out += fmt::format("{} {} {}", c == 0 ? "" : ",", dpu::counter_name(c), t.data[c]);
+            return out;
+        }
+        case Kind::loop: return fmt::format("loop up to {:#010x}, jumped back {}", t.from, times(t.value));
+        case Kind::repeat: return fmt::format("the branch before, {} more", times(t.value));
+        case Kind::user_data: return fmt::format("user data {:#010x}", t.value);
+        case Kind::watchpoint: return fmt::format("EDCA channels {:#x} hit", t.value);
+        case Kind::lost: return "messages were lost";
+        case Kind::disabled: return "tracing was turned off";
+        case Kind::unknown: return {};
+    }
+    return {};
+}
+
+class MessagePrinter {
+public:
+    MessagePrinter(Bytes bytes, Output& out, const std::string& form, const std::vector<std::string>& types)
+        : bytes_(bytes), out_(out), form_(form), types_(types.begin(), types.end()) {}
+
+    void operator()(const dpu::nexus::Message& message, dpu::nexus::Extent at) {
+        ++messages;
+        const auto told = reader_.read(message);
+        const auto& about = std::visit([](const auto& m) -> const dpu::nexus::MessageInfo& { return m.info; }, message);
+        if (!types_.empty() && !types_.contains(std::string(about.name))) return;
+        const std::string whole = to_text(message), meaning = told ? told_text(*told) : std::string();
+        const std::string fields = whole.substr(std::min(whole.size(), about.name.size() + 1));
+        const std::string id = fmt::format("N{}", about.tcode);
+        if (form_ == "text") {
+            std::string line =
+                fmt::format("{:>#10x}  {:<44} {:<3} {:<16} {}{}{}", at.first.value, hex(at.first, at.bytes), id,
+                            about.name, meaning, meaning.empty() || fields.empty() ? "" : "; ", fields);
+            line.erase(line.find_last_not_of(' ') + 1);
+            out_.print("{}\n", line);
+        } else if (form_ == "tsv") {
+            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\t\tnexus\n", at.first.value, at.bytes, id, about.name, fields,
+                       meaning, hex(at.first, at.bytes));
+        } else {
+            MessageFields walker;
+            std::visit([&](const auto& m) { m.fields(walker, m); }, message);
+            out_.print(
+                "{{\"offset\":{},\"words\":{},\"id\":\"{}\",\"entry\":\"{}\",\"fields\":{},\"meaning\":{},"
+                "\"doubtful\":false,\"stream\":\"nexus\"}}\n",
+                at.first.value, json_string(hex(at.first, at.bytes)), id, about.name, walker.json.dump(),
+                json_string(meaning));
+        }
+    }
+    void operator()(const Gap& gap) {
+        if (!types_.empty()) return;
+        if (form_ == "text")
+            out_.print("{:>#10x}  {:<44} {:<3} {:<16} {}: {}\n", gap.first.value, hex(gap.first, gap.bytes()), "",
+                       "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
+        else if (form_ == "tsv")
+            out_.print("{:#x}\t{}\t\t(gap)\t\t{}\t{}\t\tnexus\n", gap.first.value, gap.bytes(), name(gap.reason),
+                       hex(gap.first, gap.bytes()));
+        else
+            out_.print("{{\"offset\":{},\"gap\":\"{}\",\"length\":{},\"stream\":\"nexus\"}}\n", gap.first.value,
+                       name(gap.reason), gap.bytes());
+    }
+    std::uint64_t messages = 0;
+
+private:
+    [[nodiscard]] std::string hex(Offset at, std::uint64_t bytes) const {
+        constexpr std::uint64_t most = 14;
+        std::string out;
+        for (std::uint64_t i = 0; i < std::min(bytes, most) && at.value + i < bytes_.size(); ++i)
+            out += fmt::format("{}{:02x}", i == 0 ? "" : " ", bytes_[static_cast<std::size_t>(at.value + i)]);
+        return out + (bytes > most ? " …" : "");
+    }
+
+    Bytes bytes_;
+    Output& out_;
+    const std::string& form_;
+    std::set<std::string> types_;
+    dpu::nexus::Reader reader_;
+};
+
+/// How many messages there are of each kind.
+struct MessageCounts {
+    void operator()(const dpu::nexus::Message& message, dpu::nexus::Extent) {
+        ++messages[std::visit([](const auto& m) { return std::string(m.info.name); }, message)];
+    }
+    void operator()(const Gap& gap) {
+        auto& [times, bytes] = gaps[std::string(name(gap.reason))];
+        ++times;
+        bytes += gap.bytes();
+    }
+    std::map<std::string, std::uint64_t> messages;
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> gaps;
+};
+
+Result<FileBytes> nexus_bytes(const DpuInput& input) {
+    if (input.capture().nexus.empty()) return FileBytes();
+    return FileBytes::open(input.capture().nexus.string());
+}
+
+std::string differences_too_wide(const dpu::Totals& totals) {
+    return fmt::format("{} in which a counter went down by more than 2^30: a damaged word, or it wrapped unseen",
+                       counted(totals.wide, "interval"));
+}
+
+MessageCounts count_messages(Bytes bytes) {
+    MessageCounts out;
+    dpu::nexus::Parser<MessageCounts> parser(out);
+    parser.feed(bytes);
+    parser.finish();
+    return out;
+}
+
 /// Elements as lines.
 class ElementPrinter final : public dpu::ElementSink {
 public:
@@ -185,7 +325,6 @@ public:
 
     void consume(const dpu::Batch& batch) override {
         for (const dpu::Element& e : batch.elements) {
-            ++elements;
             const dpu::Reading* reading = e.has_reading() ? &batch.readings[e.value] : nullptr;
             if (form_ == "summary") continue;
             if (form_ == "text")
@@ -194,7 +333,6 @@ public:
                 table(e, reading);
         }
     }
-    std::uint64_t elements = 0;
 
 private:
     [[nodiscard]] std::string place(std::uint32_t address) const {
@@ -279,7 +417,7 @@ class NoElements final : public dpu::ElementSink {
     void consume(const dpu::Batch&) override {}
 };
 
-ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d) {
+ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, const MessageCounts& messages) {
     const capture::DpuCapture& c = input.capture();
     ordered_json info{{"capture", c.path.string()},
                       {"unit", "DPU"},
@@ -295,7 +433,16 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d) {
                       {"cut", d.cut},
                       {"complete", input.trace().complete}};
     if (c.lines_written) info["buffer"]["lines_written"] = *c.lines_written;
-    if (!c.nexus.empty()) info["nexus"] = c.nexus.string();
+    if (!c.nexus.empty()) {
+        ordered_json kinds = ordered_json::object(), gaps = ordered_json::object();
+        for (const auto& [kind, n] : messages.messages) kinds[kind] = n;
+        for (const auto& [reason, n] : messages.gaps) gaps[reason] = {{"times", n.first}, {"bytes", n.second}};
+        std::error_code none;
+        info["nexus"] = {{"file", c.nexus.string()},
+                         {"bytes", std::filesystem::file_size(c.nexus, none)},
+                         {"messages", kinds},
+                         {"gaps", gaps}};
+    }
     info["registers"] = ordered_json::array();
     for (const capture::Register& r : c.registers) {
         ordered_json fields = ordered_json::object();
@@ -334,7 +481,7 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d) {
         if (const std::uint64_t n = d.totals.entries[at++]; n != 0) entries[std::string(P::info.name)] = n;
     });
     for (unsigned r = 0; r < gap_reasons; ++r)
-        if (d.totals.gaps[r] != 0)
+        if (d.totals.gap_bytes[r] != 0)
             gaps[std::string(name(static_cast<GapReason>(r)))] = {{"times", d.totals.gaps[r]},
                                                                   {"bytes", d.totals.gap_bytes[r]}};
     info["entries"] = entries;
@@ -342,10 +489,14 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d) {
     info["entries_lost"] = d.totals.lost;
     info["problems"] = ordered_json::array();
     for (const capture::Problem& problem : c.problems) info["problems"].push_back(capture::to_string(problem));
+    analysis::DpuCode code;
+    for (const std::string& problem : input.name_code(code)) info["problems"].push_back(problem);
     if (d.totals.lost != 0)
         info["problems"].push_back(
             fmt::format("{} found no room in the trace write buffer", counted(d.totals.lost, "entry", "entries")));
-    if (d.cut) info["problems"].push_back("the file of the buffer is cut; give the whole one to see the rest");
+    if (d.totals.wide != 0) info["problems"].push_back(differences_too_wide(d.totals));
+    if (d.cut || input.missing_bytes() != 0)
+        info["problems"].push_back("the file of the buffer is cut; give the whole one to see the rest");
     return info;
 }
 
@@ -357,15 +508,25 @@ void print_info(Output& out, const ordered_json& info) {
               text(info["capture"]), text(info["mode"]), text(info["dpu_base"]), text(info["byte_order"]),
               text(info["layout_note"]));
     const ordered_json& b = info["buffer"];
-    out.print("\nbuffer {}\n  {}, {} of them trace{}{}{}\n", text(b["file"]),
-              counted(b["bytes"].get<std::uint64_t>(), "byte"), grouped(b["bytes_of_trace"].get<std::uint64_t>()),
-              b["overwritten"].get<bool>() ? ", older trace was overwritten" : "", b["cut"].get<bool>() ? ", cut" : "",
-              b["complete"].get<bool>() ? "" : ", the unit still held some");
+    if (!b["file"].get<std::string>().empty())
+        out.print("\nbuffer {}\n  {}, {} of them trace{}{}{}\n", text(b["file"]),
+                  counted(b["bytes"].get<std::uint64_t>(), "byte"), grouped(b["bytes_of_trace"].get<std::uint64_t>()),
+                  b["overwritten"].get<bool>() ? ", older trace was overwritten" : "",
+                  b["cut"].get<bool>() ? ", cut" : "", b["complete"].get<bool>() ? "" : ", the unit still held some");
     for (const auto& [name, count] : info["entries"].items())
         out.print("  {:>12}  {}\n", grouped(count.get<std::uint64_t>()), name);
     for (const auto& [name, gap] : info["gaps"].items())
         out.print("  {:>12}  gap: {}, {}\n", grouped(gap["times"].get<std::uint64_t>()), name,
                   counted(gap["bytes"].get<std::uint64_t>(), "byte"));
+    if (info.contains("nexus")) {
+        const ordered_json& n = info["nexus"];
+        out.print("\nNexus messages {}\n  {}\n", text(n["file"]), counted(n["bytes"].get<std::uint64_t>(), "byte"));
+        for (const auto& [name, count] : n["messages"].items())
+            out.print("  {:>12}  {}\n", grouped(count.get<std::uint64_t>()), name);
+        for (const auto& [name, gap] : n["gaps"].items())
+            out.print("  {:>12}  gap: {}, {}\n", grouped(gap["times"].get<std::uint64_t>()), name,
+                      counted(gap["bytes"].get<std::uint64_t>(), "byte"));
+    }
     out.write("\ncounters\n");
     for (const auto& c : info["counters"])
         out.print("  {}  {:<16} {} → {}{}\n", text(c["name"]), text(c["event"]), text(c["initial"]), text(c["final"]),
@@ -418,6 +579,9 @@ std::string not_for_dpu(const InputOptions& input) {
 std::vector<std::string> dpu_entry_names() {
     std::vector<std::string> out;
     dpu::Entries::for_each([&]<class P>() { out.emplace_back(P::info.name); });
+    dpu::nexus::Messages::for_each([&]<class M>() {
+        if (std::find(out.begin(), out.end(), M::info.name) == out.end()) out.emplace_back(M::info.name);
+    });
     return out;
 }
 
@@ -430,7 +594,10 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     if (!done) return fail(done.error());
     auto out = Output::open(input.output, input.capture);
     if (!out) return fail(out.error());
-    const ordered_json info = describe(*opened, *done);
+    const auto nexus = nexus_bytes(*opened);
+    if (!nexus) return fail(nexus.error());
+    const MessageCounts messages = count_messages(nexus->bytes());
+    const ordered_json info = describe(*opened, *done, messages);
     if (format == "json")
         out->write(info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     else if (format == "tsv") {
@@ -439,10 +606,9 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     } else
         print_info(*out, info);
     if (const Status status = close(*out); status != decoded) return status;
-    std::uint64_t entries = 0;
-    for (const std::uint64_t n : done->totals.entries) entries += n;
-    if (entries == 0) say("error", "nothing decoded: " + why_nothing(*opened));
-    return entries == 0 ? nothing : decoded;
+    const bool any = DpuInput::tells(done->totals) || !messages.messages.empty();
+    if (!any) say("error", "nothing decoded: " + opened->why_nothing());
+    return any ? decoded : nothing;
 }
 
 Status run_dpu_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
@@ -453,18 +619,32 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     auto out = Output::open(input.output, input.capture);
     if (!out) return fail(out.error());
     say_layout(format);
-    if (format == "text")
-        out->print("# {}\n# {}\n# {:>8}  {:<44} {:<3} {:<16} meaning; fields\n", opened->capture().buffer.string(),
-                   dpu::layout_note, "offset", "words", "", "entry");
-    if (format == "tsv") out->write("offset\tlength\tid\tentry\tfields\tmeaning\twords\tdoubt\n");
+    if (format == "text") out->print("# {}\n", dpu::layout_note);
+    if (format == "text" && !opened->capture().buffer.empty())
+        out->print("# {}\n# {:>8}  {:<44} {:<3} {:<16} meaning; fields\n", opened->capture().buffer.string(), "offset",
+                   "words", "", "entry");
+    if (format == "tsv") out->write("offset\tlength\tid\tentry\tfields\tmeaning\twords\tdoubt\tstream\n");
     EntryPrinter printer(*opened, *out, format, types);
     EntryReader<EntryPrinter> reader(*opened, printer);
     if (const auto status = reader.read(); !status) return fail(status.error());
+    const auto nexus = nexus_bytes(*opened);
+    if (!nexus) return fail(nexus.error());
+    MessagePrinter messages(nexus->bytes(), *out, format, types);
+    if (!opened->capture().nexus.empty()) {
+        if (format == "text")
+            out->print("# {}\n# {:>8}  {:<44} {:<3} {:<16} meaning; fields\n", opened->capture().nexus.string(),
+                       "offset", "bytes", "", "message");
+        dpu::nexus::Parser<MessagePrinter> parser(messages);
+        parser.feed(nexus->bytes());
+        parser.finish();
+    }
     if (const Status status = close(*out); status != decoded) return status;
-    if (reader.cut)
+    const bool cut = !opened->capture().buffer.empty() && (reader.cut || opened->missing_bytes() != 0);
+    if (cut)
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
-    if (printer.entries == 0) say("error", "nothing decoded: " + why_nothing(*opened));
-    return reader.cut ? unreadable : printer.entries == 0 ? nothing : decoded;
+    const bool any = printer.entries + messages.messages != 0;
+    if (!any) say("error", "nothing decoded: " + opened->why_nothing());
+    return cut ? unreadable : any ? decoded : nothing;
 }
 
 Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
@@ -493,13 +673,21 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     ElementPrinter printer(*opened, code, *out, format);
     const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), printer);
     if (!done) return fail(done.error());
-    if (format == "summary") print_info(*out, describe(*opened, *done));
+    if (format == "summary") {
+        const auto nexus = nexus_bytes(*opened);
+        if (!nexus) return fail(nexus.error());
+        print_info(*out, describe(*opened, *done, count_messages(nexus->bytes())));
+    }
     if (const Status status = close(*out); status != decoded) return status;
-    if (done->cut)
+    const bool cut = !opened->capture().buffer.empty() && (done->cut || opened->missing_bytes() != 0);
+    if (cut)
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
-    if (printer.elements == 0) say("error", "nothing decoded: " + why_nothing(*opened));
-    if (done->cut) return unreadable;
-    return printer.elements == 0 || (strict && (done->totals.lost != 0 || done->overwritten)) ? nothing : decoded;
+    const dpu::Totals& t = done->totals;
+    if (!DpuInput::tells(t)) say("error", "nothing decoded: " + opened->why_nothing());
+    if (t.wide != 0) say("warning", differences_too_wide(t));
+    if (cut) return unreadable;
+    const bool lost = t.lost != 0 || done->overwritten || t.lost_bytes() != 0 || t.doubtful != 0 || t.wide != 0;
+    return !DpuInput::tells(t) || (strict && lost) ? nothing : decoded;
 }
 
 }  // namespace waymark::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -32,10 +33,11 @@ struct ProgramOptions {
 /// What the unit counts, as sentences.
 std::vector<std::string> counting(const dpu::Registers& r) {
     std::vector<std::string> out;
-    const auto say_set = [&](const std::string& who, unsigned ceg, unsigned mode, unsigned place) {
+    const auto say_set = [&](const std::string& who, unsigned ceg, unsigned mode, unsigned place, bool enabled) {
         if (ceg >= dpu::event_sets) return;
         const dpu::EventSet& set = dpu::event_set(ceg);
-        const std::string how = mode == 1 ? "and wraps" : "until zero, once";
+        std::string how = mode == 1 ? "and wraps" : "until zero, once";
+        if (!enabled) how += "; but nothing enables it (TENM)";
         if (place == 3)
             out.push_back(fmt::format("{} counts {}, {}, {} ({}) {}", who, name(set[0]), name(set[1]), name(set[2]),
                                       dpu::event_set_purpose(ceg), how));
@@ -45,15 +47,17 @@ std::vector<std::string> counting(const dpu::Registers& r) {
     const auto triad = [&](const char* who, const auto& control, const auto& a, const auto& b, const auto& c,
                            unsigned first) {
         if (control.tcen) {
-            if (control.ceg != 0) say_set(fmt::format("triad {}", who), control.ceg, control.cmode, 3);
+            if (control.ceg != 0)
+                say_set(fmt::format("triad {}", who), control.ceg, control.cmode, 3, control.tenm != 0);
             return;
         }
-        say_set(fmt::format("counter {}", dpu::counter_name(first)), a.ceg, a.cmode, 0);
-        say_set(fmt::format("counter {}", dpu::counter_name(first + 1)), b.ceg, b.cmode, 1);
-        say_set(fmt::format("counter {}", dpu::counter_name(first + 2)), c.ceg, c.cmode, 2);
+        say_set(fmt::format("counter {}", dpu::counter_name(first)), a.ceg, a.cmode, 0, a.tenm != 0);
+        say_set(fmt::format("counter {}", dpu::counter_name(first + 1)), b.ceg, b.cmode, 1, b.tenm != 0);
+        say_set(fmt::format("counter {}", dpu::counter_name(first + 2)), c.ceg, c.cmode, 2, c.tenm != 0);
     };
     triad("A", r.tac, r.ca0c, r.ca1c, r.ca2c, 0);
     triad("B", r.tbc, r.cb0c, r.cb1c, r.cb2c, 3);
+    if (out.empty()) out.emplace_back("no counter has an event set");
     return out;
 }
 
@@ -65,7 +69,8 @@ std::vector<std::string> tracing(const dpu::Registers& r) {
         return out;
     }
     if (r.tc.tmode < dpu::trace_modes) out.push_back(fmt::format("trace mode {}", name(r.tc.mode())));
-    const std::uint32_t first = to_value(r.tsa), last = to_value(r.tea);
+    // Bits 4 to 0 are ignored.
+    const std::uint32_t first = to_value(r.tsa) & ~31U, last = to_value(r.tea) & ~31U;
     if (r.tc.vtb_mode() == dpu::VtbMode::single_address)
         out.push_back(fmt::format("every line goes to {:#010x}", to_value(r.tw)));
     else if (last >= first)
@@ -82,6 +87,11 @@ std::vector<std::string> tracing(const dpu::Registers& r) {
 
 Result<std::string> read(const std::string& path) {
     if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
+    if (std::error_code error; std::filesystem::is_directory(path, error))
+        return Error{Errc::unreadable,
+                     fmt::format("{} is a folder; name a file of register writes. What a capture's registers held "
+                                 "'waymark info {}' shows",
+                                 path, path)};
     std::ifstream in(path, std::ios::binary);
     if (!in) return Error{Errc::unreadable, fmt::format("cannot read {}; is it a file?", path)};
     return std::string{std::istreambuf_iterator<char>(in), {}};
@@ -138,8 +148,10 @@ Status run_program(const ProgramOptions& options) {
         json["does"] = counting(registers);
         for (const std::string& sentence : tracing(registers)) json["does"].push_back(sentence);
         json["wrong"] = ordered_json::array();
+        json["doubtful"] = ordered_json::array();
         for (const dpu::Diagnosis& d : wrong)
-            json["wrong"].push_back({{"line", d.line}, {"cycle", d.cycle}, {"message", d.message}});
+            json[d.doubtful ? "doubtful" : "wrong"].push_back(
+                {{"line", d.line}, {"cycle", d.cycle}, {"message", d.message}});
         out->write(json.dump(2) + "\n");
     } else {
         out->print("# {}\n", dpu::layout_note);
@@ -147,16 +159,22 @@ Status run_program(const ProgramOptions& options) {
         out->write("\nwhat it does\n");
         for (const std::string& sentence : counting(registers)) out->print("  - {}\n", sentence);
         for (const std::string& sentence : tracing(registers)) out->print("  - {}\n", sentence);
-        out->write(wrong.empty() ? "\nNothing wrong was found.\n" : "\nwhat is wrong\n");
-        for (const dpu::Diagnosis& d : wrong)
-            out->print("  - {}{}\n", d.line == 0 ? std::string() : fmt::format("line {}: ", d.line), d.message);
+        if (wrong.empty()) out->write("\nNothing wrong was found.\n");
+        for (const bool doubtful : {false, true}) {
+            if (std::none_of(wrong.begin(), wrong.end(), [&](const auto& d) { return d.doubtful == doubtful; }))
+                continue;
+            out->write(doubtful ? "\nwhat is doubtful\n" : "\nwhat is wrong\n");
+            for (const dpu::Diagnosis& d : wrong)
+                if (d.doubtful == doubtful)
+                    out->print("  - {}{}\n", d.line == 0 ? std::string() : fmt::format("line {}: ", d.line), d.message);
+        }
     }
     std::string why;
     if (out->close(why) != decoded) {
         say("error", why);
         return unreadable;
     }
-    return wrong.empty() ? decoded : nothing;
+    return std::all_of(wrong.begin(), wrong.end(), [](const auto& d) { return d.doubtful; }) ? decoded : nothing;
 }
 
 }  // namespace
@@ -167,14 +185,14 @@ Run add_dpu_program(CLI::App& dpu) {
     command.add_option("FILE", options->file, "Lines of register writes; - is standard input")->required();
     command.add_option("--format", options->format, "text: for reading; json: for programs")
         ->type_name("FORMAT")
-        ->check(one_of({"text", "json"}))
+        ->transform(one_of({"text", "json"}))
         ->capture_default_str();
     command
         .add_option("--eonce", options->eonce,
                     "What the EOnCE traces: TCHOF, TINT, TEXEC, TMARK, TLOOP, TSUB, TRTE. Default: what the mode needs")
         ->type_name("CLASSES")
         ->delimiter(',')
-        ->check(one_of({"TCHOF", "TINT", "TEXEC", "TMARK", "TLOOP", "TSUB", "TRTE"}));
+        ->transform(one_of({"TCHOF", "TINT", "TEXEC", "TMARK", "TLOOP", "TSUB", "TRTE"}));
     command.add_option("-o,--output", options->output, "Write to this file")->type_name("FILE");
     command.footer(
         "A write on each line; fields that are not named are 0, a cycle may stand before the register:\n"
@@ -189,7 +207,8 @@ Run add_dpu_program(CLI::App& dpu) {
         "dpu\n"
         "--registers FILE' records with it.\n"
         "\n"
-        "Exit status: 0 nothing is wrong; 1 something is; 2 usage; 3 the file cannot be read.\n");
+        "Exit status: 0 nothing is wrong, though it may be doubtful; 1 something is; 2 usage; 3 the file cannot be "
+        "read.\n");
     return [options] { return run_program(*options); };
 }
 

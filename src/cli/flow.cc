@@ -392,7 +392,7 @@ Run add_flow(CLI::App& app) {
                     "of the ranges; calls: who "
                     "called whom")
         ->type_name("FORMAT")
-        ->check(one_of({"text", "tsv", "json", "summary", "calls"}))
+        ->transform(one_of({"text", "tsv", "json", "summary", "calls"}))
         ->capture_default_str();
     command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
     command.add_option("--jobs", options->jobs, "Decode with so many threads; 0: as many as there are cores")

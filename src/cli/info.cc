@@ -526,7 +526,7 @@ Run add_info(CLI::App& app) {
     options->input.add_to(command);
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->type_name("FORMAT")
-        ->check(one_of({"text", "tsv", "json"}))
+        ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
     command.footer(
         "Example:\n"

@@ -184,7 +184,7 @@ Run add_packets(CLI::App& app) {
     command
         .add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
         ->type_name("FORMAT")
-        ->check(one_of({"text", "tsv", "json"}))
+        ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
     std::vector<std::string> types;
     pft::Packets::for_each([&]<class P>() { types.emplace_back(P::info.name); });
@@ -197,7 +197,7 @@ Run add_packets(CLI::App& app) {
                                 fmt::join(dpu_entry_names(), ", ")))
         ->type_name("TYPE")
         ->take_all()
-        ->check(one_of(types));
+        ->transform(one_of(types));
     command.footer(
         "Examples:\n"
         "  waymark packets CAPTURE --source 0x13 | less\n"

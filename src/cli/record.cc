@@ -333,10 +333,10 @@ Run add_record(CLI::App& app) {
         options->ptm_only.push_back(option);
         return option;
     };
-    ptm(command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
-            ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
-            ->capture_default_str());
     const auto unit = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: how the unit is programmed"); };
+    unit(command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
+             ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
+             ->capture_default_str());
     unit(command.add_flag("--cycle-accurate", options->ptm.cycle_accurate,
                           "Cycle counts: one cycle an instruction, since QEMU knows no others"));
     unit(command.add_flag("--timestamps", options->ptm.timestamps, "Timestamps; they count these cycles"));
@@ -368,12 +368,13 @@ Run add_record(CLI::App& app) {
                 "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
                 "of 16, of 32 with --unit dpu; 0: endless. Not with --unit spe")
             ->type_name("BYTES")
+            ->check(not_negative())
             ->capture_default_str();
-    ptm(command.add_flag(
+    unit(command.add_flag(
         "--truth", options->truth,
         "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
         "a hash are always written"));
-    ptm(command.add_flag(
+    unit(command.add_flag(
         "--blocks", options->blocks,
         "One callback a block instead of exact ones: less work for QEMU, though the recorder usually sets the "
         "pace. Given up: a block that a fault ends early is recorded as if it had run to its end, and the fault "
@@ -381,26 +382,27 @@ Run add_record(CLI::App& app) {
     command
         .add_option("--limit", options->limit,
                     "Stop recording after so many instructions; the program runs on, with --system it ends")
-        ->type_name("N");
-    ptm(command
-            .add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
-            ->type_name("SYMBOL"));
-    ptm(command
-            .add_option(
-                "--stop-at", options->stop_at,
-                "Stop when execution reaches this symbol or address; the program runs on, with --system it ends")
-            ->type_name("SYMBOL"));
+        ->type_name("N")
+        ->check(not_negative());
+    unit(command
+             .add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
+             ->type_name("SYMBOL"));
+    unit(command
+             .add_option(
+                 "--stop-at", options->stop_at,
+                 "Stop when execution reaches this symbol or address; the program runs on, with --system it ends")
+             ->type_name("SYMBOL"));
     command
         .add_option("--sysroot", options->sysroot,
                     "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
                     "/usr/arm-linux-gnueabihf or /usr/aarch64-linux-gnu if there, else QEMU's own")
         ->type_name("DIR");
-    ptm(command
-            .add_option(
-                "--max-changes", options->changes,
-                "Stop when code that executed changes more often; each change begins a buffer with its own memory")
-            ->type_name("N")
-            ->capture_default_str());
+    unit(command
+             .add_option(
+                 "--max-changes", options->changes,
+                 "Stop when code that executed changes more often; each change begins a buffer with its own memory")
+             ->type_name("N")
+             ->capture_default_str());
     const auto system = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: a whole system"); };
     system(
         command.add_flag("--system", options->system,

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "commands.h"
+#include "dpu_answers.h"
 #include "options.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
@@ -97,7 +98,12 @@ waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_by
     to.limit_instructions = common.limit;
     if (!options.registers.empty()) {
         std::ifstream in(options.registers, std::ios::binary);
-        if (!in) return Error{Errc::not_found, fmt::format("cannot read {}", options.registers)};
+        std::error_code error;
+        if (!in || fs::is_directory(options.registers, error))
+            return Error{Errc::not_found,
+                         fmt::format("cannot read {}; name a file of register writes, as 'waymark dpu program --help' "
+                                     "shows",
+                                     options.registers)};
         const std::string text{std::istreambuf_iterator<char>(in), {}};
         auto program = dpu::read_program(text);
         if (!program)
@@ -141,6 +147,48 @@ std::string events_help() {
     return out;
 }
 
+/// How the recording ended, for those who read it.
+std::string ended(const record::Ending& ending, bool limited) {
+    if (limited) return "by --limit, and the program ran on";
+    if (ending.interrupt)
+        return fmt::format("by {} to the recorder, and everything up to there is recorded",
+                           signal_name(*ending.interrupt));
+    if (ending.kind == record::Ending::Kind::signalled)
+        return fmt::format("by {}, of which the program died, and everything up to there is recorded",
+                           signal_name(ending.code));
+    if (ending.killed) return "by force, and what the program did last may be missing";
+    return std::string(record::whole_run);
+}
+
+std::string nothing_ran(const record::Ending& ending) {
+    std::string out = "nothing recorded: the program executed nothing";
+    if (ending.kind == record::Ending::Kind::signalled)
+        return out + fmt::format("; it was ended by {}", signal_name(ending.code));
+    if (ending.code != 0)
+        out += fmt::format(
+            ", and QEMU exited with {}; it says above why. A program with libraries needs --sysroot, and "
+            "arguments of --qemu have to be QEMU's own",
+            ending.code);
+    return out;
+}
+
+void say_what_is_missing(const RecordCommon& common, const record::DpuRecorded& r) {
+    for (const dpu::ProgrammingError& error : r.errors)
+        say("warning", fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
+    if (r.lost != 0)
+        say("warning", fmt::format("{} lost: the trace write buffer was full; the trace says where",
+                                   counted(r.lost, "entry is", "entries are")));
+    if (r.shared_id)
+        say("warning", "more than 254 threads at a time: the later ones share task ID 255, and their costs");
+    if (r.buffer && r.lines > *r.buffer)
+        say("warning",
+            fmt::format("the buffer wrapped: of {} of trace it holds the last {}; what the program did before "
+                        "is gone. A larger --buffer, or none, keeps more",
+                        counted(r.lines * 32, "byte"), counted(*r.buffer * 32, "byte")));
+    const auto input = DpuInput::open(common.output);
+    if (r.entries == 0 && r.nexus_bytes == 0 && input) say("warning", "the trace is empty: " + input->why_nothing());
+}
+
 }  // namespace
 
 void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
@@ -162,7 +210,7 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                             "all six counters); raw, compressed: each change of flow, loops; user, user-raw: what the "
                             "program writes to DP_TD")
                 ->type_name("MODE")
-                ->check(one_of(modes))
+                ->transform(one_of(modes))
                 ->capture_default_str());
     program(command
                 .add_option("--events", events,
@@ -172,20 +220,21 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                 ->delimiter(','));
     program(command.add_option("--initial", initial, "Value of all six counters at first; they count down from it")
                 ->type_name("N")
+                ->check(not_negative())
                 ->capture_default_str());
     program(command
                 .add_option("--buffer-mode", buffer_mode,
                             "With --buffer, what happens at its end. overwrite: it wraps; request: the same, and the "
                             "trace event asks for its readout")
                 ->type_name("MODE")
-                ->check(one_of({"overwrite", "request"}))
+                ->transform(one_of({"overwrite", "request"}))
                 ->capture_default_str());
     program(command
                 .add_option("--nexus", nexus,
                             "What goes to the Nexus interface: off, mirror (what goes to the buffer), raw (EOnCE "
                             "information), only (and nothing to the buffer)")
                 ->type_name("WHAT")
-                ->check(one_of({"off", "mirror", "raw", "only"}))
+                ->transform(one_of({"off", "mirror", "raw", "only"}))
                 ->capture_default_str());
     program(command.add_flag("--no-user-data", no_user_data,
                              "Writes to DP_TD make entries in modes user and user-raw alone"));
@@ -194,12 +243,13 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                         "A register program instead of these options; 'waymark dpu program FILE' checks it")
             ->type_name("FILE"));
     add(command.add_option("--sample-every", sample_every, "The program writes SAMPLE each so many cycles")
-            ->type_name("CYCLES"));
+            ->type_name("CYCLES")
+            ->check(not_negative()));
     add(command
             .add_option("--loops", loops,
                         "hardware: a backward branch over a straight body is a hardware loop; none: a change of flow")
             ->type_name("KIND")
-            ->check(one_of({"hardware", "none"}))
+            ->transform(one_of({"hardware", "none"}))
             ->capture_default_str());
     add(command
             .add_option("--mark", marks,
@@ -267,6 +317,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
+    for (const std::string& warning : to.warnings) say("warning", warning);
     auto recorder = record::DpuRecorder::create(to);
     if (!recorder) return fail(recorder.error());
     // A write beyond a limit of the file size then fails and is told as any other.
@@ -279,30 +330,27 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
                                                                        grouped(r.instructions), grouped(r.lines)));
                                          })
                                                            : nullptr);
-    const auto finished = (*recorder)->finish(ending && !ending->killed);
+    if (!ending || (*recorder)->recorded().instructions == 0) {
+        (*recorder)->discard();
+        if (!ending) return fail(ending.error());
+        say("error", nothing_ran(*ending));
+        return nothing;
+    }
+    const auto finished = (*recorder)->finish(ended(*ending, (*recorder)->recorded().limited));
     const record::DpuRecorded r = (*recorder)->recorded();
-    if (!ending) return fail(ending.error());
     if (!common.quiet)
         say("note",
-            fmt::format("{}: {} instructions of {} in {} modelled cycles, {} of trace; cycles, stalls and caches "
+            fmt::format("{}: {} instructions of {} in {} modelled cycles, {} of trace{}; cycles, stalls and caches "
                         "are those of the modelled core",
                         common.output, grouped(r.instructions), counted(r.threads, "thread"), grouped(r.cycles),
-                        counted(r.lines * 32, "byte")));
+                        counted(r.lines * 32, "byte"),
+                        r.nexus_bytes == 0 ? std::string()
+                                           : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
     if (!finished) {
         say("error", finished.error().message + "; the program was ended");
         return static_cast<Status>(cut_off);
     }
-    if (r.instructions == 0) {
-        say("error", "nothing recorded: the program executed nothing");
-        return nothing;
-    }
-    for (const dpu::ProgrammingError& error : r.errors)
-        say("warning", fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
-    if (r.lost != 0)
-        say("warning", fmt::format("{} lost: the trace write buffer was full; the trace says where",
-                                   counted(r.lost, "entry is", "entries are")));
-    if (r.shared_id)
-        say("warning", "more than 254 threads at a time: the later ones share task ID 255, and their costs");
+    say_what_is_missing(common, r);
     if (ending->interrupt) {
         say("note",
             fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
@@ -313,6 +361,8 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
             fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
         return static_cast<Status>(program_died);
     }
+    if (r.limited && !common.quiet)
+        say("note", fmt::format("recording stopped at --limit {}; the program ran on", grouped(common.limit)));
     if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
     return decoded;
 }

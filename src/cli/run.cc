@@ -140,6 +140,14 @@ CLI::Validator one_of(std::vector<std::string> words) {
         "", "one of");
 }
 
+CLI::Validator not_negative() {
+    return CLI::Validator(
+        [](std::string& value) -> std::string {
+            return value.starts_with('-') ? fmt::format("'{}' is below 0", value) : std::string();
+        },
+        "", "from 0 up");
+}
+
 int run(int argc, char** argv) {
     CLI::App app{
         "Waymark reads what processors write down about their own execution: which code ran, when, and what was lost.",

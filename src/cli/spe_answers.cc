@@ -64,7 +64,7 @@ void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) 
         list += "; " + extra;
         all.push_back(extra.substr(0, extra.find(':')));
     }
-    command.add_option("--format", format, list)->type_name("FORMAT")->check(one_of(all))->capture_default_str();
+    command.add_option("--format", format, list)->type_name("FORMAT")->transform(one_of(all))->capture_default_str();
     const auto filter = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
         command.add_option(name, into, help)
             ->type_name(type)

@@ -289,11 +289,11 @@ Run add_spe_branches(CLI::App& spe) {
                     {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});
     command.add_option("--by", options->by, "What makes a row: branch (with all its targets) or pair (from, to)")
         ->type_name("NAME")
-        ->check(one_of({"branch", "pair"}))
+        ->transform(one_of({"branch", "pair"}))
         ->capture_default_str();
     command.add_option("--sort", options->sort, "mispredicts or samples: most of those first")
         ->type_name("NAME")
-        ->check(one_of({"mispredicts", "samples"}))
+        ->transform(one_of({"mispredicts", "samples"}))
         ->capture_default_str();
     command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
     command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")

@@ -481,33 +481,33 @@ Run add_spe_explain(CLI::App& spe) {
         ->take_all();
     command.add_option("--spe", options->version, "Version of the extension: v1.0 to v1.5, or none")
         ->type_name("VERSION")
-        ->check(one_of({"none", "v1.0", "v1.1", "v1.2", "v1.3", "v1.4", "v1.5"}))
+        ->transform(one_of({"none", "v1.0", "v1.1", "v1.2", "v1.3", "v1.4", "v1.5"}))
         ->transform([](std::string text) { return text.starts_with("1.") ? "v" + text : text; })
         ->capture_default_str();
     command
         .add_option("--revision", options->revision,
                     "Text of the functions to follow: first (Armv8.2) or modern; that of the version if not given")
         ->type_name("NAME")
-        ->check(one_of({"first", "modern"}));
+        ->transform(one_of({"first", "modern"}));
     command.add_flag("--as-printed", options->as_printed,
                      "Read CollectContextIDR2 of the first revision as printed, with its test inverted");
     std::vector<std::string> names;
     for (const Feature& feature : features) names.emplace_back(feature.name);
     command.add_option("--with", options->with, "Implemented: " + feature_names() + ". May be repeated")
         ->type_name("FEATURE")
-        ->check(one_of(names))
+        ->transform(one_of(names))
         ->allow_extra_args(false)
         ->take_all();
     command
         .add_option("--without", options->without,
                     "Not implemented. EL2, EL3 and what --spe and PMSIDR_EL1 name are implemented unless left out here")
         ->type_name("FEATURE")
-        ->check(one_of(names))
+        ->transform(one_of(names))
         ->allow_extra_args(false)
         ->take_all();
     command.add_option("--format", options->format, "text or json")
         ->type_name("NAME")
-        ->check(one_of({"text", "json"}))
+        ->transform(one_of({"text", "json"}))
         ->capture_default_str();
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     const spe::Registers registers;

@@ -629,11 +629,11 @@ Run add_spe_records(CLI::App& app) {
     command
         .add_option("--format", options->format, "text: for reading; tsv, json (a JSON object per line): for programs")
         ->type_name("FORMAT")
-        ->check(one_of({"text", "tsv", "json"}))
+        ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
     command.add_option("--kind", options->kind, "Only loads and stores (ldst), branches (br) or others (other)")
         ->type_name("KIND")
-        ->check(one_of({"all", "ldst", "br", "other"}))
+        ->transform(one_of({"all", "ldst", "br", "other"}))
         ->capture_default_str();
     command
         .add_option("--midr", options->midr,

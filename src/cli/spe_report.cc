@@ -492,7 +492,7 @@ Run add_spe_report(CLI::App& spe) {
                     "What makes a row: function, line, pc, file, thread, or source (loads by where their data came "
                     "from, and function)")
         ->type_name("NAME")
-        ->check(one_of({"function", "line", "pc", "file", "thread", "source"}))
+        ->transform(one_of({"function", "line", "pc", "file", "thread", "source"}))
         ->capture_default_str();
     std::vector<std::string> keys;
     std::string list;
@@ -502,7 +502,7 @@ Run add_spe_report(CLI::App& spe) {
     }
     command.add_option("--sort", options->sort, "What rows are sorted by, and bars show: " + list)
         ->type_name("NAME")
-        ->check(one_of(keys))
+        ->transform(one_of(keys))
         ->capture_default_str();
     command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
     command.footer(

@@ -285,7 +285,7 @@ Run add_spe_sharing(CLI::App& spe) {
         .add_option("--sort", options->sort,
                     "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first")
         ->type_name("NAME")
-        ->check(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
+        ->transform(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
         ->capture_default_str();
     command.add_option("--limit", options->limit, "Show so many lines; 0: all")->type_name("N")->capture_default_str();
     command.footer(

@@ -1,6 +1,7 @@
 /// A table that is printed for reading, as tab-separated values, or as JSON.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,6 +37,12 @@ public:
     /// As many values as there are columns.
     void add(std::vector<Value> row) { rows_.push_back(std::move(row)); }
     [[nodiscard]] bool empty() const { return rows_.empty(); }
+    /// Keeps the first `most` rows; gives back how many went.
+    [[nodiscard]] std::size_t keep(std::size_t most) {
+        const std::size_t left_out = rows_.size() - std::min(rows_.size(), most);
+        rows_.resize(rows_.size() - left_out);
+        return left_out;
+    }
 
     void print_text(Output& out, std::string_view indent = "") const;
     void print_tsv(Output& out) const;

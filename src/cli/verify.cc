@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "dpu_verify.h"
 #include "options.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
@@ -190,10 +191,13 @@ public:
     Status run() {
         std::filesystem::path folder = options_.capture;
         if (folder.filename() == "snapshot.ini") folder = folder.parent_path();
-        if (std::error_code none; std::filesystem::exists(folder / capture::dpu_ini, none))
-            return fail({Errc::usage, fmt::format("{} is a recording of a DPU; waymark dpu report {} shows that its "
-                                                  "sums agree, truth.txt in it what truly happened",
-                                                  options_.capture, options_.capture)});
+        if (std::error_code none; std::filesystem::exists(folder / capture::dpu_ini, none)) {
+            if (!options_.sources.empty() || !options_.symbols.empty())
+                return fail(
+                    {Errc::usage, fmt::format("{} is a recording of a DPU, one unit; leave out {}", options_.capture,
+                                              options_.sources.empty() ? "--symbols" : "--source")});
+            return verify_dpu(options_.capture, options_.output);
+        }
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) return fail(truth.error());
         auto opened = open_session(options_);
@@ -396,7 +400,9 @@ Run add_verify(CLI::App& app) {
         ->take_all();
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     command.footer(
-        "Compares ranges, instructions and the ordered hash of each source. Where they differ, and the recording was\n"
+        "Compares ranges, instructions and the ordered hash of each source. Of a DPU: counts of each task, and from "
+        "each\n"
+        "place that a call led to, changes of flow, user data. Where they differ, and the recording was\n"
         "made with --truth, it shows the first difference with the packets around it.\n"
         "\n"
         "Exit status: 0 equal, or different only where it is declared that something was lost (overflow, a buffer "

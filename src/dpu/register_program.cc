@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "waymark/dpu/events.h"
 #include "waymark/dpu/model.h"
+#include "waymark/dpu/vtb.h"
 
 namespace waymark::dpu {
 
@@ -240,6 +243,28 @@ Status read_json(std::string_view text, Collector& out) {
     return Nothing{};
 }
 
+/// Entries of this mode hold the values of the counters.
+bool has_readings(TraceMode mode) {
+    return mode == TraceMode::task || mode == TraceMode::flow || mode == TraceMode::sw_sample ||
+           mode == TraceMode::edca5;
+}
+
+/// A counter has an event and something that enables it.
+bool any_counts(const Registers& r) {
+    const auto does = [](const DpTac& c, unsigned place) {
+        return c.tenm != 0 && c.ceg < event_sets && event_set(c.ceg)[place] != EventWire::none;
+    };
+    const auto triad = [&](std::uint32_t all, std::initializer_list<std::uint32_t> own) {
+        const auto control = from_value<DpTac>(all);
+        unsigned place = 0;
+        bool any = false;
+        for (const std::uint32_t each : own) any |= does(control.tcen ? control : from_value<DpTac>(each), place++);
+        return any;
+    };
+    return triad(to_value(r.tac), {to_value(r.ca0c), to_value(r.ca1c), to_value(r.ca2c)}) ||
+           triad(to_value(r.tbc), {to_value(r.cb0c), to_value(r.cb1c), to_value(r.cb2c)});
+}
+
 }  // namespace
 
 Result<RegisterProgram> read_program(std::string_view text) {
@@ -272,7 +297,8 @@ std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfi
     if (const Status possible = config.check(); !possible) return {{0, 0, possible.error().message}};
     Model model(config);
     CycleInput in;
-    bool counts = false;
+    bool counts = false, enabled = false, reads = false;
+    bool has_end = false, has_place = false;  // DP_TEA and DP_TW were written
     for (std::size_t i = 0; i != program.size();) {
         const std::uint64_t cycle = program[i].cycle, before = i == 0 ? 0 : program[i - 1].cycle;
         if (cycle > before) {
@@ -281,16 +307,47 @@ std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfi
                 for (std::uint64_t k = 0; k < pause; ++k) model.step(in);
         }
         std::map<std::uint32_t, unsigned> lines;  // the last write to each register
+        std::vector<Diagnosis> early;             // EN before what it needs
         for (; i != program.size() && program[i].cycle == cycle; ++i) {
-            model.write(program[i].offset, program[i].value);
-            lines[program[i].offset] = program[i].line;
+            const RegisterWrite& w = program[i];
+            model.write(w.offset, w.value);
+            lines[w.offset] = w.line;
+            has_end |= w.offset == DpTea::offset;
+            has_place |= w.offset == DpTw::offset;
+            const auto tc = from_value<DpTc>(w.value);
+            if (w.offset != DpTc::offset || !tc.en) continue;
+            enabled = true;
+            reads |= tc.tmode < trace_modes && has_readings(tc.mode());
+            const bool single = tc.vtb_mode() == VtbMode::single_address;
+            if (tc.nexus_mode() != NexusMode::only && !(single ? has_place : has_end && has_place))
+                early.push_back(
+                    {cycle, w.line,
+                     single ? "EN is written 1 before DP_TW, so every line goes to address 0; write DP_TW above"
+                            : "EN is written 1 before DP_TEA and DP_TW, so the trace buffer is not set yet; "
+                              "write DP_TSA, DP_TEA and DP_TW above"});
         }
-        for (const ProgrammingError& error : model.step(in).errors)
+        const std::size_t periods = model.periods().size();
+        const std::vector<ProgrammingError> errors = model.step(in).errors;
+        // Where the unit refuses, it says why itself.
+        if (model.periods().size() != periods) out.insert(out.end(), early.begin(), early.end());
+        for (const ProgrammingError& error : errors)
             out.push_back({cycle, lines.contains(error.offset) ? lines[error.offset] : 0, error.message});
-        for (const std::uint32_t offset : {DpTac::offset, DpTbc::offset, DpCa0c::offset, DpCa1c::offset, DpCa2c::offset,
-                                           DpCb0c::offset, DpCb1c::offset, DpCb2c::offset})
-            counts = counts || from_value<DpTac>(model.read(offset)).tenm != 0;
+        counts = counts || any_counts(model.registers());
+        const Registers now = model.registers();
+        if (now.tc.en && now.tc.vtb_mode() == VtbMode::trace_event_request && lines.contains(DpTc::offset) &&
+            (to_value(now.ter) < to_value(now.tsa) || to_value(now.ter) > to_value(now.tea) + (line_bytes - 1)))
+            out.push_back(
+                {cycle, lines[DpTc::offset],
+                 fmt::format("DP_TER {:#x} lies outside the trace buffer of {:#x} to {:#x}, so its readout is "
+                             "never asked for; write an address in it",
+                             to_value(now.ter), to_value(now.tsa), to_value(now.tea)),
+                 true});
     }
+    if (!counts && enabled && reads)
+        out.push_back({program.back().cycle, 0,
+                       "no counter is enabled, so every reading in the trace shows the same values; give DP_TAC or "
+                       "DP_TBC an event set and TENM, such as 'DP_TAC CEG=2 CMODE=trace TENM=immediate TCEN=1'",
+                       true});
     if (!counts && model.periods().empty())
         out.push_back(
             {program.empty() ? 0 : program.back().cycle, 0,

@@ -14,6 +14,7 @@
 
 #include "system_calls.h"
 #include "waymark/image/symbols.h"
+#include "waymark/record/dpu_truth.h"
 
 namespace waymark::record {
 
@@ -32,7 +33,7 @@ constexpr std::uint32_t os_base = dpu::default_dpu_base + dpu::flag_page_bytes, 
 constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019;
 constexpr std::uint8_t first_id = 2, last_id = 255;
 constexpr std::string_view image_prefix = "image";
-constexpr const char *buffer_file = "vtb.bin", *nexus_file = "nexus.bin", *truth_file = "truth.txt";
+constexpr const char *buffer_file = "vtb.bin", *nexus_file = "nexus.bin";
 
 constexpr std::size_t index_of(EventWire wire) {
     std::size_t at = 0;
@@ -48,6 +49,28 @@ constexpr std::size_t cycles = index_of(EventWire::cycles), vles = index_of(Even
                       dc_wback = index_of(EventWire::dc_wback), interrupts = index_of(EventWire::interrupts),
                       exceptions = index_of(EventWire::exceptions), task_switches = index_of(EventWire::task_switches),
                       mark = index_of(EventWire::mark), edca0 = index_of(EventWire::edca0);
+
+std::string_view kind_name(ItemKind kind) {
+    switch (kind) {
+        case ItemKind::call: return "call";
+        case ItemKind::ret: return "return";
+        case ItemKind::rte: return "interrupt-return";
+        case ItemKind::interrupt: return "interrupt";
+        case ItemKind::cof: return "jump";
+        case ItemKind::loop_short: return "short-loop";
+        case ItemKind::loop_long: return "long-loop";
+        case ItemKind::mark: return "mark";
+        default: return "other";
+    }
+}
+
+/// The register that rules a counter: its own, or that of its triad.
+dpu::DpTac control_of(const dpu::Registers& r, unsigned counter) {
+    const std::array own{to_value(r.ca0c), to_value(r.ca1c), to_value(r.ca2c),
+                         to_value(r.cb0c), to_value(r.cb1c), to_value(r.cb2c)};
+    const auto all = dpu::from_value<dpu::DpTac>(counter < dpu::counters_per_triad ? to_value(r.tac) : to_value(r.tbc));
+    return all.tcen ? all : dpu::from_value<dpu::DpTac>(own[counter]);
+}
 
 std::string context_text(const dpu::CoreContext& c) {
     return fmt::format("{}:{}", c.supervisor ? "supervisor" : "user", c.pid);
@@ -106,6 +129,16 @@ std::optional<std::uint32_t> load_bias(const fs::path& path, const MapPart& map)
         return static_cast<std::uint32_t>(guest - (segment.address + (first - segment.offset)));
     }
     return std::nullopt;
+}
+
+/// What a recorder wrote before.
+void remove_recording(const fs::path& folder) {
+    std::error_code error;
+    for (const auto& name : {std::string(capture::dpu_ini), std::string(buffer_file), std::string(nexus_file),
+                             std::string(dpu_truth_file)})
+        fs::remove(folder / name, error);
+    for (unsigned i = 0; fs::remove(folder / fmt::format("{}{}.elf", image_prefix, i), error); ++i) {
+    }
 }
 
 Error wrong(std::string message) { return {Errc::usage, std::move(message)}; }
@@ -221,6 +254,74 @@ dpu::RegisterProgram program_of(const DpuOptions& o) {
     return program;
 }
 
+/// Whether what the program waits for can come: samples, and what its EDCA channels and MARK watch.
+Status check_sources(DpuOptions& o) {
+    dpu::Registers r;
+    bool samples = o.sample_every != 0, size_told = false;
+    std::set<EventWire> waited;
+    const auto watched = [&](unsigned channel) {
+        return std::any_of(o.watchpoints.begin(), o.watchpoints.end(),
+                           [&](const Watchpoint& w) { return w.channel == channel; });
+    };
+    for (const dpu::RegisterWrite& w : *o.program) {
+        r.set(w.offset, w.value);
+        const std::uint64_t bytes = std::uint64_t{to_value(r.tea)} - to_value(r.tsa) + line_bytes;
+        if (w.offset != dpu::DpTc::offset || !r.tc.en) continue;
+        samples |= r.tc.sample;
+        size_told |= r.tc.vtb_mode() != dpu::VtbMode::single_address && to_value(r.tea) >= to_value(r.tsa) &&
+                     bytes > most_buffer;
+    }
+    if (size_told)
+        return wrong(
+            fmt::format("the trace buffer of the register program is larger than {} bytes; a recording holds "
+                        "no more: give DP_TEA a smaller address",
+                        most_buffer));
+    for (const dpu::RegisterWrite& w : *o.program) {
+        const auto tc = dpu::from_value<dpu::DpTc>(w.value);
+        if (w.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
+        if (tc.mode() == dpu::TraceMode::sw_sample && !samples)
+            return wrong(
+                "the register program traces in TMODE SWSAMPLE, but nothing asks for a sample, so the trace "
+                "would be empty: add --sample-every CYCLES, or lines such as "
+                "'@5000 DP_TC TMODE=SWSAMPLE SAMPLE=1 EN=1'");
+        if (tc.mode() == dpu::TraceMode::edca5 && !watched(5))
+            return wrong(
+                "the register program traces in TMODE EDCA5, but EDCA5 watches nothing, so the trace would be "
+                "empty: add --edca 5=SYMBOL");
+    }
+    // Events that counters count, or begin and end with.
+    const auto control = [&](const auto& c, unsigned first, unsigned count) {
+        if (c.ceg < dpu::event_sets && c.tenm != 0)
+            for (unsigned i = first; i < first + count; ++i) waited.insert(dpu::event_set(c.ceg)[i]);
+        for (const unsigned selector : {unsigned{c.tenm}, unsigned{c.tdm}}) {
+            if (selector >= 1 && selector <= 6)
+                waited.insert(static_cast<EventWire>(static_cast<unsigned>(EventWire::edca0) + selector - 1));
+            if (selector == static_cast<unsigned>(dpu::Selector::mark)) waited.insert(EventWire::mark);
+            if (selector == static_cast<unsigned>(dpu::Selector::edcd) ||
+                selector == static_cast<unsigned>(dpu::Selector::debugev))
+                o.warnings.push_back("a counter waits for EDCD or DEBUGEV, which no recorded program has");
+        }
+    };
+    const auto triad = [&](const auto& all, const auto& a, const auto& b, const auto& c) {
+        if (all.tcen) return control(all, 0, dpu::counters_per_triad);
+        unsigned place = 0;
+        for (const std::uint32_t value : {to_value(a), to_value(b), to_value(c)})
+            control(dpu::from_value<dpu::DpTac>(value), place++, 1);
+    };
+    triad(r.tac, r.ca0c, r.ca1c, r.ca2c);
+    triad(r.tbc, r.cb0c, r.cb1c, r.cb2c);
+    for (unsigned channel = 0; channel < 6; ++channel)
+        if (waited.contains(static_cast<EventWire>(static_cast<unsigned>(EventWire::edca0) + channel)) &&
+            !watched(channel))
+            o.warnings.push_back(
+                fmt::format("counters wait for EDCA{0}, which watches nothing and never happens: add "
+                            "--edca {0}=SYMBOL",
+                            channel));
+    if (waited.contains(EventWire::mark) && o.marks.empty())
+        o.warnings.emplace_back("counters wait for MARK, which nothing executes: add --mark SYMBOL");
+    return Nothing{};
+}
+
 }  // namespace
 
 Status resolve(DpuOptions& o) {
@@ -272,9 +373,16 @@ Status resolve(DpuOptions& o) {
     config.choices = o.choices;
     WM_RETURN_IF_ERROR(config.check());
     std::string mistakes;
-    for (const dpu::Diagnosis& d : diagnose(*o.program, config))
-        mistakes += fmt::format("\n  {}{}", d.line == 0 ? std::string() : fmt::format("line {}: ", d.line), d.message);
+    for (const dpu::Diagnosis& d : diagnose(*o.program, config)) {
+        const std::string text =
+            fmt::format("{}{}", d.line == 0 ? std::string() : fmt::format("line {}: ", d.line), d.message);
+        if (d.doubtful)
+            o.warnings.push_back(text);
+        else
+            mistakes += "\n  " + text;
+    }
     if (!mistakes.empty()) return wrong("the register program is wrong:" + mistakes);
+    WM_RETURN_IF_ERROR(check_sources(o));
     return Nothing{};
 }
 
@@ -338,6 +446,7 @@ DpuRecorder::DpuRecorder(DpuOptions options)
     dpu::CycleInput in;
     in.ctx = now_;
     give(model_->step(in));
+    programmed_ = model_->registers();
     if (registers.tc.vtb_mode() != dpu::VtbMode::single_address)
         ring_ = std::make_unique<dpu::VirtualTraceBuffer>(to_value(registers.tsa), to_value(registers.tea));
 }
@@ -356,15 +465,13 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
                 fmt::format("{} exists and is no recording of a DPU; give a folder that is new or empty, or one "
                             "that 'waymark record --unit dpu' made before",
                             folder.string()));
-        for (const auto& name : {std::string(capture::dpu_ini), std::string(buffer_file), std::string(nexus_file),
-                                 std::string(truth_file)})
-            fs::remove(folder / name, error);
-        for (unsigned i = 0; fs::remove(folder / fmt::format("{}{}.elf", image_prefix, i), error); ++i) {
-        }
+        remove_recording(folder);
     }
+    const bool made = !fs::exists(folder, error);
     fs::create_directories(folder, error);
     if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
     std::unique_ptr<DpuRecorder> recorder(new DpuRecorder(std::move(options)));
+    recorder->made_folder_ = made;
     const auto create = [&](const char* name) {
         return open((folder / name).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
     };
@@ -539,7 +646,8 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     }
     block.happened += total_ - before;
     due_writes();
-    if (options_.limit_instructions != 0 && sums_.instructions >= options_.limit_instructions) stopped_ = true;
+    if (options_.limit_instructions != 0 && sums_.instructions >= options_.limit_instructions)
+        stopped_ = sums_.limited = true;
 }
 
 /// The thread executes at `place` next, whatever the core did before.
@@ -549,6 +657,10 @@ void DpuRecorder::arrive(Thread& t, std::uint32_t place) {
         id_before_ = t.id;
         interval_context_ = now_;
         interval_start_ = place;
+        if (!first_) {
+            first_ = Key{now_.supervisor, now_.pid, place};
+            ++stays_[{now_.supervisor, now_.pid}];
+        }
     } else if (current_ != &t && !in_os_) {
         enter_os(current_->last_pc, os_timer, dpu::InterruptCause::interrupt, "[timer]");
     } else if (!in_os_ && t.stands && *t.stands != place) {
@@ -732,6 +844,11 @@ void DpuRecorder::item(EonceItem what) {
         }
         default: break;
     }
+    if (options_.eonce.passes(what.kind)) {
+        auto& [times, destinations] = changes_[std::uint64_t{what.src} << 8 | static_cast<std::uint64_t>(what.kind)];
+        ++times;
+        destinations += what.dst;
+    }
     const bool own = what.kind == ItemKind::interrupt || what.kind == ItemKind::mark || what.kind == ItemKind::edca;
     // An item that only changes the context has to be told all the same.
     if (own || what.kind == ItemKind::rte || options_.eonce.passes(what.kind)) items_.push_back(what);
@@ -852,6 +969,7 @@ void DpuRecorder::give(const dpu::CycleOutput& out) {
             for (unsigned shift = 32; shift != 0;) written_.push_back(static_cast<std::uint8_t>(word >> (shift -= 8)));
     }
     nexus_.insert(nexus_.end(), out.nexus.begin(), out.nexus.end());
+    sums_.nexus_bytes += out.nexus.size();
     sums_.errors.insert(sums_.errors.end(), out.errors.begin(), out.errors.end());
 }
 
@@ -957,6 +1075,7 @@ Status DpuRecorder::describe() {
         c.symbols.push_back({address + os_exit, name + " exit"});
     }
     c.parameters.emplace_back("program", ini_text(fmt::format("{}", fmt::join(options_.command, " "))));
+    c.parameters.emplace_back("ended", ini_text(ended_));
     c.parameters.emplace_back("cycles", "modelled, as are caches and stalls");
     for (const auto& [id, numbers] : threads_of_id_)
         c.parameters.emplace_back(fmt::format("task{}", id), fmt::format("thread {}", fmt::join(numbers, " and ")));
@@ -966,27 +1085,65 @@ Status DpuRecorder::describe() {
     return capture::write_dpu_folder(c, options_.folder);
 }
 
-std::string DpuRecorder::truth_text(bool complete) const {
+/// Tracing was on in one mode from the first instruction to the last.
+bool DpuRecorder::traces_all() const {
+    dpu::DpTc first = programmed_.tc;
+    if (model_->periods().size() != 1 || !first.en || first.tmpdis || first.idflt) return false;
+    return std::all_of(options_.program->begin(), options_.program->end(), [&](const dpu::RegisterWrite& w) {
+        if (w.offset != dpu::DpTc::offset || w.cycle == 0) return true;
+        auto tc = dpu::from_value<dpu::DpTc>(w.value);
+        tc.sample = first.sample;
+        return tc == first;
+    });
+}
+
+/// The counter counted its event from the first instruction to the last, whoever ran.
+bool DpuRecorder::counts_all(unsigned counter) const {
+    const dpu::DpTac control = control_of(programmed_, counter);
+    const bool always = control.tenm == static_cast<std::uint8_t>(dpu::Selector::immediate) && control.tdm == 0 &&
+                        control.cegp == 0 && control.cmode == static_cast<std::uint8_t>(dpu::CounterMode::trace);
+    return always && std::all_of(options_.program->begin(), options_.program->end(), [](const dpu::RegisterWrite& w) {
+               return w.cycle == 0 || w.offset < dpu::DpTac::offset || w.offset > dpu::DpCb2v::offset;
+           });
+}
+
+std::string DpuRecorder::truth_text() const {
     std::string out = "# What truly happened, counted beside the unit. Cycles, stalls and caches are modelled.\n";
-    out += fmt::format("complete {}\n", complete ? "yes" : "no");
-    out += "wires";
+    out += fmt::format("complete {}\nended {}\n", ended_ == whole_run ? "yes" : "no", ini_text(ended_));
+    out +=
+        "# whether the unit traced from the first instruction to the last; counters that counted so long, and what\n";
+    out += fmt::format("traced {}\ncounters", traces_all() ? "whole" : "part");
+    for (unsigned i = 0; i < dpu::counter_count; ++i) {
+        const dpu::DpTac control = control_of(programmed_, i);
+        const EventWire wire =
+            control.ceg < dpu::event_sets ? dpu::event_set(control.ceg)[i % dpu::counters_per_triad] : EventWire::none;
+        out += counts_all(i) && wire != EventWire::none ? fmt::format(" {}", dpu::name(wire)) : " -";
+    }
+    out += "\nwires";
     for (const EventWire wire : truth_wires) out += fmt::format(" {}", dpu::name(wire));
     const auto counts = [](const Happened& h) { return fmt::format("{}", fmt::join(h.count, " ")); };
     out += fmt::format("\ntotal {}\n", counts(total_));
     std::map<std::pair<bool, std::uint8_t>, Happened> contexts;
     for (const auto& [key, value] : intervals_) contexts[{key.supervisor, key.id}] += value.second;
-    out += "# context, times it was entered\n";
+    out += "# context, its stays: uninterrupted, the first included\n";
     for (const auto& [key, sum] : contexts) {
         const auto stays = stays_.find(key);
         out += fmt::format("context {} {} {}\n", context_text({key.first, key.second, 0}),
                            stays == stays_.end() ? 0 : stays->second, counts(sum));
     }
+    if (first_)
+        out += fmt::format("first {} {:#010x}\n", context_text({first_->supervisor, first_->id, 0}), first_->start);
     out +=
         "# from where a call, return, interrupt or return from one led to the next such change: context, address, "
         "times\n";
     for (const auto& [key, value] : intervals_)
         out += fmt::format("interval {} {:#010x} {} {}\n", context_text({key.supervisor, key.id, 0}), key.start,
                            value.first, counts(value.second));
+    out += "# what the EOnCE traced: kind, source, times, sum of the destinations\n";
+    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> changes(changes_.begin(), changes_.end());
+    for (const auto& [key, value] : changes)
+        out += fmt::format("change {} {:#010x} {} {:#x}\n", kind_name(static_cast<ItemKind>(key & 0xff)), key >> 8,
+                           value.first, value.second);
     image::Symbols symbols;
     for (const capture::DpuImage& image : images_) (void)symbols.add_elf(image.path, image.load_bias);
     std::map<std::pair<std::uint64_t, std::string>, Happened> functions;
@@ -1005,18 +1162,27 @@ std::string DpuRecorder::truth_text(bool complete) const {
     return out;
 }
 
-Status DpuRecorder::finish(bool complete) {
+Status DpuRecorder::finish(std::string_view ended) {
     if (finished_) return Nothing{};
     finished_ = true;
+    ended_ = ended;
     if (!failure_) {
         stop_unit();
         WM_RETURN_IF_ERROR(flush());
     }
     if (failure_) return *failure_;
-    std::ofstream truth(options_.folder / truth_file);
-    truth << truth_text(complete);
-    if (!truth.flush()) return cannot("write", options_.folder / truth_file);
+    const fs::path path = options_.folder / dpu_truth_file;
+    std::ofstream truth(path);
+    truth << truth_text();
+    if (!truth.flush()) return cannot("write", path);
     return Nothing{};
+}
+
+void DpuRecorder::discard() {
+    finished_ = true;
+    remove_recording(options_.folder);
+    std::error_code error;
+    if (made_folder_ && fs::is_empty(options_.folder, error)) fs::remove(options_.folder, error);
 }
 
 DpuRecorded DpuRecorder::recorded() const {
@@ -1024,6 +1190,8 @@ DpuRecorded DpuRecorder::recorded() const {
     out.cycles = total_.count[cycles];
     out.lines = model_->counts().lines_written;
     out.lost = model_->counts().lost;
+    out.entries = model_->counts().entries;
+    if (ring_) out.buffer = ring_->bytes().size() / line_bytes;
     return out;
 }
 

@@ -173,15 +173,16 @@ std::vector<std::string> diagnosed(std::string_view text, TraceMode eonce_for = 
     std::vector<std::string> out;
     if (program)
         for (const Diagnosis& d : diagnose(*program, config))
-            out.push_back(std::to_string(d.line) + ": " + d.message.substr(0, 50));
+            out.push_back((d.doubtful ? "doubtful " : "") + std::to_string(d.line) + ": " + d.message.substr(0, 50));
     return out;
 }
 
 TEST(DpuRegisterProgram, ProgramsThatCannotWorkAreDiagnosed) {
     const std::string buffer = "DP_TSA 0x1000\nDP_TEA 0x1fe0\nDP_TW 0x1000\n";
-    EXPECT_TRUE(diagnosed(buffer + "DP_TC TMODE=FLOW EN=1").empty());
-    EXPECT_EQ(diagnosed(buffer + "DP_TC TMODE=FLOW EN=1", TraceMode::task),
-              std::vector<std::string>{"4: TMODE FLOW traces interrupts, calls and returns; t"});
+    const std::string counters = "DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1\n";
+    EXPECT_TRUE(diagnosed(buffer + counters + "DP_TC TMODE=FLOW EN=1").empty());
+    EXPECT_EQ(diagnosed(buffer + counters + "DP_TC TMODE=FLOW EN=1", TraceMode::task),
+              std::vector<std::string>{"5: TMODE FLOW traces interrupts, calls and returns; t"});
     EXPECT_EQ(diagnosed("DP_TSA 0x2000\nDP_TEA 0x1fe0\nDP_TC TMODE=FLOW EN=1").at(0),
               "3: EN stays 0: the trace buffer ends at DP_TEA 0x1fe0");
     EXPECT_EQ(diagnosed("DP_TSA 0x1000\nDP_TEA 0x1fe0\nDP_TC TMODE=FLOW EN=1").at(0),
@@ -196,6 +197,30 @@ TEST(DpuRegisterProgram, ProgramsThatCannotWorkAreDiagnosed) {
               "7: counter A0 is counting and traced; differences acr");
     EXPECT_EQ(diagnosed("DP_TAC CEG=1").at(0), "0: the program turns on neither counters nor tracing;");
     EXPECT_EQ(diagnosed("").at(0), "0: the program turns on neither counters nor tracing;");
+}
+
+TEST(DpuRegisterProgram, ProgramsThatHardlyMeanItAreDiagnosed) {
+    const std::string buffer = "DP_TSA 0x1000\nDP_TEA 0x1fe0\nDP_TW 0x1000\n";
+    const std::string counters = "DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1\n";
+    const std::vector<std::string> none{"doubtful 0: no counter is enabled, so every reading in the tra"};
+    EXPECT_EQ(diagnosed(buffer + "DP_TC TMODE=FLOW EN=1"), none);
+    EXPECT_EQ(diagnosed(buffer + "DP_TAC CEG=2 CMODE=trace TCEN=1\nDP_TC TMODE=FLOW EN=1"), none) << "no TENM";
+    EXPECT_EQ(diagnosed(buffer + "DP_TAC TENM=immediate TCEN=1\nDP_TC TMODE=FLOW EN=1"), none) << "no event set";
+    EXPECT_EQ(diagnosed(buffer + "DP_TAC TENM=immediate CEG=2\nDP_TC TMODE=FLOW EN=1"), none)
+        << "without TCEN each counter has its own register";
+    EXPECT_TRUE(diagnosed(buffer + "DP_CA0C ENM=immediate CEG=2\nDP_TC TMODE=FLOW EN=1").empty());
+    EXPECT_TRUE(diagnosed(buffer + "DP_TC TMODE=USER EN=1").empty()) << "entries without counters";
+    EXPECT_EQ(diagnosed(counters + "DP_TC TMODE=FLOW EN=1").at(0),
+              "2: EN is written 1 before DP_TEA and DP_TW, so the tr");
+    EXPECT_EQ(diagnosed(counters + "DP_TC TMODE=FLOW EN=1\n" + buffer).at(0),
+              "2: EN is written 1 before DP_TEA and DP_TW, so the tr");
+    EXPECT_EQ(diagnosed(counters + "DP_TC TMODE=FLOW VTBWM=single-address EN=1").at(0),
+              "2: EN is written 1 before DP_TW, so every line goes t");
+    EXPECT_TRUE(diagnosed(counters + "DP_TC TMODE=FLOW NXMODE=only EN=1").empty()) << "nothing goes to the buffer";
+    EXPECT_EQ(diagnosed(buffer + counters + "DP_TER 0x3000\nDP_TC TMODE=FLOW VTBWM=trace-event-request EN=1").at(0),
+              "doubtful 6: DP_TER 0x3000 lies outside the trace buffer of 0x1");
+    EXPECT_EQ(diagnosed("DP_TSA 0x1000\nDP_TEA 0x1fff\nDP_TW 0x1000\n" + counters + "DP_TC TMODE=FLOW EN=1").at(0),
+              "2: DP_TEA is the address of a line of 32 bytes; bits ");
 }
 
 }  // namespace

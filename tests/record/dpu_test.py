@@ -35,7 +35,9 @@ class Truth:
             if kind == "wires":
                 self.wires = rest
             elif kind == "complete":
-                assert rest == ["yes"], line
+                self.complete = rest == ["yes"]
+            elif kind == "ended":
+                self.ended = " ".join(rest)
             elif kind == "total":
                 self.total = self.sums(rest)
             elif kind == "context":
@@ -90,20 +92,34 @@ class Dpu(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def record(self, program, arguments, *options):
+    def record(self, program, arguments, *options, status=0, complete=True):
         out = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "out"
         done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, *options, "--", self.folder / program, *arguments)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return out, done.stdout, Truth(out)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        truth = Truth(out)
+        self.assertEqual(truth.complete, complete)
+        return out, done.stdout, truth
+
+    def verify(self, folder, verdict="equal:", status=0):
+        """Nothing of what is decoded differs from what happened."""
+        done = run(WAYMARK, "verify", folder)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertIn(f"\n{verdict}", done.stdout)
+        return done.stdout
 
     def view(self, folder, name, *options):
         done = run(WAYMARK, "dpu", name, folder, "--format", "json", *options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stderr, "")
         answer = json.loads(done.stdout)
+        self.assertIn("rows", answer)
         for counter in answer["reconciled"]:
             self.assertEqual(counter["residual"], 0, counter)
             self.assertEqual(counter["counted"], counter["sum"] % 2**31)
+            if not counter["event"].startswith("–"):
+                shown = sum(row[counter["event"]] or 0 for row in answer["rows"])
+                self.assertEqual(counter["sum"] if any(row[counter["event"]] is not None for row in answer["rows"]) else 0,
+                                 shown, "the sum is that of the rows")
         return answer
 
     def counted(self, row):
@@ -116,7 +132,8 @@ class Dpu(unittest.TestCase):
         answer = self.view(folder, "tasks")
         rows = {re.sub(r" \(.*", "", row["task"]): row for row in answer["rows"]}
         self.assertEqual(set(rows), set(truth.contexts))
-        for task, (_, sums) in truth.contexts.items():
+        for task, (stays, sums) in truth.contexts.items():
+            self.assertEqual(rows[task]["stays"], stays, task)
             counted = self.counted(rows[task])
             self.assertTrue(counted)
             for event, value in counted.items():
@@ -160,6 +177,7 @@ class Dpu(unittest.TestCase):
                 self.assertIn("3 workers did 20 jobs", printed)
                 self.check_tasks(folder, truth)
                 self.check_functions(folder, truth, "threads-static", ("collatz", "getenv"))
+                self.verify(folder)
 
     def test_tasks_example(self):
         """The example of its own: user data, and what it prints."""
@@ -167,6 +185,7 @@ class Dpu(unittest.TestCase):
             with self.subTest(mode=mode):
                 folder, printed, truth = self.record("tasks", ["6"], "--mode", mode)
                 self.check_tasks(folder, truth)
+                self.verify(folder)
                 if mode == "flow":
                     self.check_functions(folder, truth, "tasks", ("filter", "checksum"))
                     rows = self.view(folder, "functions", "--limit", "0")["rows"]
@@ -189,12 +208,15 @@ class Dpu(unittest.TestCase):
         rows = self.view(folder, "tasks")["rows"]
         self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
         self.assertTrue(any(row["task"].startswith("<between") for row in rows))
+        self.assertTrue(all(row["stays"] is None for row in rows), "samples do not tell stays")
+        self.verify(folder)
 
     def test_ring(self):
         """A buffer that wrapped: the rows add up to what is left."""
         folder, _, _ = self.record("threads-static", ["200"], "--buffer", "4096")
-        rows = self.view(folder, "tasks")["rows"]
-        self.assertIn("<before>", [row["task"] for row in rows])
+        rows = {row["task"]: row for row in self.view(folder, "tasks")["rows"]}
+        self.assertIsNone(rows["<before>"]["CYCLES"], "nobody knows how much there was")
+        self.verify(folder, "equal as far as the trace goes:")
 
     def test_loss(self):
         """Where the bus is slow entries are lost, and what lies around is nobody's."""
@@ -202,9 +224,84 @@ class Dpu(unittest.TestCase):
         rows = self.view(folder, "tasks")["rows"]
         self.assertIn("<unattributed>", [row["task"] for row in rows])
         self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
+        self.verify(folder, "equal as far as the trace goes:")
+
+    def test_flow_without_readings(self):
+        """Modes raw and compressed show who ran when, but not at what cost."""
+        for mode in (("raw",), ("compressed",), ("compressed", "--loops", "none"), ("raw", "--nexus", "mirror")):
+            with self.subTest(mode=mode):
+                folder, _, truth = self.record("threads-static", ["20"], "--mode", *mode)
+                answer = self.view(folder, "tasks")
+                rows = {re.sub(r" \(.*", "", row["task"]): row for row in answer["rows"]}
+                for task, (stays, _) in truth.contexts.items():
+                    self.assertEqual(rows[task]["stays"], stays)
+                    self.assertIsNone(rows[task]["CYCLES"])
+                self.assertEqual(rows["<tail>"]["CYCLES"], truth.total["CYCLES"])
+                self.assertIn("what each task had", answer["trust"]["not_known"])
+                self.verify(folder)
+
+    def test_a_part_of_the_run(self):
+        """Where the recording ended before the program, truth and trace end in one place, and both say so."""
+        folder, _, truth = self.record("interpreter", [], "--limit", "50000", complete=False)
+        self.assertIn("--limit", truth.ended)
+        self.assertIn("a part of the program's run", self.verify(folder))
+        self.assertIn("--limit", self.view(folder, "tasks")["ended"])
+        source = self.folder / "crash.c"
+        source.write_text("int main(void) { *(volatile int *)8 = 1; return 0; }\n")
+        built = run("arm-linux-gnueabihf-gcc", "-static", "-o", self.folder / "crash", source)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        folder, _, truth = self.record("crash", [], status=4, complete=False)
+        self.assertIn("SIGSEGV", truth.ended)
+        self.assertIn("SIGSEGV", self.verify(folder))
+
+    def test_damage(self):
+        """A flipped bit of a counter is seen, on top of the answer, by --strict and by verify."""
+        folder, _, _ = self.record("threads-static", ["20"])
+        buffer = folder / "vtb.bin"
+        words = bytearray(buffer.read_bytes())
+        words[36 * 100 + 4] ^= 0x10
+        buffer.write_bytes(words)
+        done = run(WAYMARK, "dpu", "report", folder)
+        self.assertIn("\ndoubtful  1 interval in which a counter (A0) went down by more than 2^30", done.stdout)
+        self.assertEqual(run(WAYMARK, "dpu", "tasks", folder, "--strict").returncode, 1)
+        self.verify(folder, "DIFFERENT:", 1)
+        buffer.write_bytes(b"")
+        for view in ("report", "tasks", "functions", "timeline", "health"):
+            done = run(WAYMARK, "dpu", view, folder)
+            self.assertEqual(done.returncode, 1, view)
+            self.assertIn("nothing was decoded: vtb.bin has 0 bytes", done.stdout)
+            self.assertNotIn("lost      nothing", done.stdout)
+
+    def test_nexus(self):
+        """Messages are listed, and the buffer, which has nothing, is not spoken of as if it had."""
+        folder, _, _ = self.record("tasks", ["3"], "--nexus", "only")
+        done = run(WAYMARK, "packets", folder, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        messages = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual({m["stream"] for m in messages}, {"nexus"})
+        info = json.loads(run(WAYMARK, "info", folder, "--format", "json").stdout)
+        self.assertEqual(sum(info["nexus"]["messages"].values()), len(messages))
+        done = run(WAYMARK, "dpu", "report", folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("waymark packets", done.stderr)
+
+    def test_nothing_ran(self):
+        """QEMU that does not start leaves no folder behind."""
+        out = self.folder / "never"
+        done = run(WAYMARK, "record", "--unit", "dpu", "--qemu=-no-such-option", "-o", out, "--",
+                   self.folder / "tasks", "1")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("ended with status 1 before it took the plugin", done.stderr)
+        self.assertFalse(out.exists())
+        done = run(WAYMARK, "record", "--unit", "dpu", "--sysroot", "/nowhere", "-o", out, "--",
+                   self.folder / "threads", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothing recorded", done.stderr)
+        self.assertFalse(out.exists())
 
     def test_loops(self):
         folder, _, _ = self.record("interpreter", [], "--mode", "compressed")
+        self.verify(folder)
         rows = self.view(folder, "loops")["rows"]
         self.assertGreater(len(rows), 3)
         for row in rows:

@@ -101,10 +101,12 @@ struct DpuSpread {
 
 struct DpuTask {
     DpuCounts sum{}, sampled{}, tail{};  ///< all; of it from samples alone, and behind the last reading
-    DpuSpread stays;                     ///< uninterrupted
+    DpuSpread stays;                     ///< uninterrupted; outside modes TASK and FLOW stretches between samples
+    std::uint64_t entered = 0;           ///< modes EONCE_RAW and EONCE_COMP: times the trace shows its stay to begin
+    bool known = true;                   ///< not: what came before the first value there is; `sum` lacks it
 };
 
-/// One uninterrupted stay of a context.
+/// One uninterrupted stay of a context. Outside modes TASK and FLOW: a stretch between samples that show no other.
 struct DpuStay {
     dpu::Context context;
     std::uint64_t begin{}, end{};  ///< cycles, or numbers of readings where none counts cycles
@@ -115,6 +117,7 @@ struct DpuFunctionCost {
     std::uint64_t calls = 0;
     DpuCounts self{}, inclusive{}, crossed{};  ///< crossed: of self, intervals that end in another function
     DpuSpread activations;                     ///< outermost, from its call to its return
+    bool known = true;                         ///< as DpuTask::known
 };
 
 /// A node of the call tree; the first is the root of all.
@@ -125,6 +128,7 @@ struct DpuPath {
     bool service = false;              ///< an interrupt or a system call
     std::uint64_t calls = 0;
     DpuCounts self{};
+    bool known = true;  ///< as DpuTask::known
 };
 
 struct DpuService {
@@ -147,6 +151,14 @@ struct DpuDatum {
     std::optional<dpu::Context> context;
     std::uint32_t value{};
     std::uint64_t time{};  ///< at the reading before
+};
+
+/// Differences above 2^30: the counter wrapped unseen, or a word of the trace is damaged. A damaged value makes one of
+/// the two differences around it negative, which is such a difference, unless the true one is larger than the damage.
+struct DpuWide {
+    std::uint64_t intervals = 0;
+    std::uint8_t counters = 0;    ///< a bit for each that had one
+    std::optional<Offset> first;  ///< the reading at whose end the first was seen; none: the final values
 };
 
 /// One counter, from what its buckets hold to what it said itself.
@@ -185,9 +197,12 @@ public:
     [[nodiscard]] const DpuCounts& outside_ranges() const { return outside_; }
     [[nodiscard]] const std::map<std::uint32_t, DpuLoop>& loops() const { return loops_; }
     [[nodiscard]] const std::vector<DpuDatum>& data() const { return data_; }
-    [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled() const;
+    /// Whether the rows of a view, which add up to `rows`, hold all that was counted.
+    [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled(const DpuCounts& rows) const;
     [[nodiscard]] std::uint64_t readings() const { return readings_; }
-    [[nodiscard]] std::uint64_t wide() const { return wide_; }
+    [[nodiscard]] const DpuWide& wide() const { return wide_; }
+    /// All intervals are of tasks that changes of flow show (modes TASK and FLOW).
+    [[nodiscard]] bool knows_stays() const { return changes_; }
     [[nodiscard]] bool knows_time() const { return setup_.cycles.has_value(); }
     [[nodiscard]] std::uint64_t time() const { return time_; }
 
@@ -204,7 +219,8 @@ private:
 
     void reading(const dpu::Element& element, const dpu::Reading& reading);
     [[nodiscard]] DpuOwner owner(const dpu::Element& element, const dpu::Reading& reading) const;
-    void book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc);
+    void book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc, bool known);
+    void show(const dpu::Context& context);
     void stay(const std::optional<dpu::Context>& context);
     void flow(const dpu::Element& element);
     void lose_stacks();
@@ -219,13 +235,17 @@ private:
     const DpuCode& code_;
     bool changes_ = false;  ///< mode TASK or FLOW: readings come with changes of flow
 
+    bool eonce_ = false;  ///< mode EONCE_RAW or EONCE_COMP: every change of context is shown
+
+    std::optional<dpu::Context> shown_;    ///< by whatever element
     std::optional<dpu::Context> context_;  ///< shown by the reading before
     std::optional<std::uint32_t> run_;     ///< where the run behind that reading began
     std::optional<dpu::Counters> values_, first_values_;
     bool lossy_ = false;  ///< something was lost since
     bool mixed_ = false;
     DpuCounts total_{}, intervals_{};
-    std::uint64_t readings_ = 0, wide_ = 0, time_ = 0;
+    std::uint64_t readings_ = 0, time_ = 0;
+    DpuWide wide_;
 
     std::map<DpuOwner, DpuTask> tasks_;
     std::optional<DpuStay> stay_;

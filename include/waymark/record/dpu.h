@@ -74,7 +74,8 @@ struct DpuOptions {
     std::optional<dpu::RegisterProgram> program{};  ///< instead of mode, events, initial, buffer, user_data, nexus
     std::vector<Address> marks{};                   ///< executing them is a MARK
     std::vector<Watchpoint> watchpoints{};
-    dpu::EonceSetup eonce{};  ///< set by resolve()
+    dpu::EonceSetup eonce{};              ///< set by resolve()
+    std::vector<std::string> warnings{};  ///< set by resolve(): what will hardly be as it was meant
     dpu::ModelChoices choices{};
     CoreModel core{};
     std::uint64_t limit_instructions = 0;
@@ -110,11 +111,18 @@ struct Happened {
     bool operator==(const Happened&) const = default;
 };
 
+/// How a recording ended, for DpuRecorder::finish(): the program came to its own end, so that all of its run is there.
+inline constexpr std::string_view whole_run = "exit";
+
 /// Sums of a recording.
 struct DpuRecorded {
     std::uint64_t instructions{}, cycles{}, lines{}, lost{}, user_data{}, switches{};
+    std::uint64_t entries{};                ///< accepted by the unit
+    std::uint64_t nexus_bytes{};            ///< of messages
+    std::optional<std::uint64_t> buffer{};  ///< lines the buffer holds; none: everything is kept
     std::uint32_t threads{};
     bool shared_id{};  ///< more than 254 threads at a time: some shared a task ID
+    bool limited{};    ///< DpuOptions::limit_instructions was reached
     std::vector<dpu::ProgrammingError> errors{};
 };
 
@@ -129,9 +137,12 @@ public:
     [[nodiscard]] Status flush() override;
     [[nodiscard]] bool stopped() const override { return stopped_; }
     [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
-    /// The end: the unit is stopped and drained; buffer, description and truth are written.
-    [[nodiscard]] Status finish(bool complete);
+    /// The end: the unit is stopped and drained; buffer, description and truth are written. `ended`: `whole_run`, or a
+    /// sentence on what ended the recording before the program was at its end.
+    [[nodiscard]] Status finish(std::string_view ended);
     [[nodiscard]] DpuRecorded recorded() const;
+    /// Nothing was recorded: what this recorder wrote is removed, and the folder if it made it.
+    void discard();
 
 private:
     struct Access {
@@ -191,7 +202,9 @@ private:
     [[nodiscard]] std::optional<dpu::EonceItem> branch(const Thread& t, const Block& block, const CodeWaypoint& w,
                                                        std::uint32_t next) const;
     void fail(Error error);
-    [[nodiscard]] std::string truth_text(bool complete) const;
+    [[nodiscard]] std::string truth_text() const;
+    [[nodiscard]] bool traces_all() const;
+    [[nodiscard]] bool counts_all(unsigned counter) const;
     [[nodiscard]] Status describe();
 
     DpuOptions options_;
@@ -231,11 +244,16 @@ private:
         auto operator<=>(const Key&) const = default;
     };
     std::map<Key, std::pair<std::uint64_t, Happened>> intervals_;  ///< times, sum
+    std::optional<Key> first_;                                     ///< of them
+    /// What the EOnCE traced: by kind and source, how often and the sum of the destinations.
+    std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> changes_;
     std::map<std::pair<bool, std::uint8_t>, std::uint64_t> stays_;
     std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data_;
     DpuRecorded sums_;
     std::optional<dpu::Counters> final_;
-    bool stopped_ = false, finished_ = false;
+    dpu::Registers programmed_;  ///< behind the writes of cycle 0
+    std::string ended_ = "not yet, for it is still being recorded, or the recorder was killed";
+    bool stopped_ = false, finished_ = false, made_folder_ = false;
     std::optional<Error> failure_;
 };
 

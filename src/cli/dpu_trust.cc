@@ -1,0 +1,157 @@
+#include "dpu_trust.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace waymark::cli {
+
+namespace {
+
+/// What modes tell of whose the counts are.
+enum class Tells : std::uint8_t {
+    changes,  ///< TASK, FLOW: a reading at each change
+    samples,  ///< SWSAMPLE, EDCA5
+    flow,     ///< EONCE_RAW, EONCE_COMP: changes without readings
+    little    ///< USER, USERRAW, or not known
+};
+
+Tells tells(std::optional<dpu::TraceMode> mode) {
+    using enum dpu::TraceMode;
+    if (!mode) return Tells::little;
+    switch (*mode) {
+        case task:
+        case flow: return Tells::changes;
+        case sw_sample:
+        case edca5: return Tells::samples;
+        case eonce_raw:
+        case eonce_comp: return Tells::flow;
+        case user:
+        case user_raw: return Tells::little;
+    }
+    return Tells::little;
+}
+
+std::string mode_only(const DpuInput& input, std::string_view what, std::string_view modes) {
+    return fmt::format("{}: mode {} does not tell; {}", what, input.mode_text(), modes);
+}
+
+constexpr std::string_view flow_only = "record with --mode flow", changes_only = "record with --mode task or flow";
+
+/// Tasks, and their stays one by one.
+DpuTrust in_tasks(const DpuInput& input, const analysis::DpuCosts& costs, bool all_there, bool stays) {
+    DpuTrust out;
+    const auto sums = costs.reconciled(costs.total());
+    const bool known =
+        std::any_of(sums.begin(), sums.end(), [](const auto& counter) { return counter.from && counter.to; });
+    switch (tells(input.mode())) {
+        case Tells::changes:
+            out.exact = all_there ? "every figure" : "the sum of all rows; each row but those in < > is a lower bound";
+            return out;
+        case Tells::samples:
+        case Tells::flow:
+            if (known) out.exact = "the sum of all rows";
+            if (tells(input.mode()) == Tells::flow && !stays)
+                out.exact +=
+                    fmt::format("{}how often tasks stayed{}", known ? "; " : "", all_there ? "" : ", as a lower bound");
+            if (costs.readings() != 0)
+                out.estimated =
+                    stays ? "begin, end and counts: from the first sample that shows a task to the last before another"
+                          : "what each task had: what lies between two samples of one task is taken to be all its own";
+            else
+                out.unknown =
+                    "what each task had: there is no sample in the trace, only the counters' first and last "
+                    "values; record with --mode task, or with --sample-every for an estimate";
+            if (tells(input.mode()) == Tells::samples || stays)
+                out.unknown += fmt::format("{}how often and how long tasks stayed: {}", out.unknown.empty() ? "" : "; ",
+                                           changes_only);
+            return out;
+        case Tells::little:
+            if (known) out.exact = "the sum of all rows";
+            out.unknown = mode_only(input, "what each task had", changes_only);
+            return out;
+    }
+    return out;
+}
+
+DpuTrust in_functions(const DpuInput& input, const analysis::DpuCosts& costs, bool all_there) {
+    DpuTrust out;
+    if (input.mode() != dpu::TraceMode::flow) {
+        out.unknown = mode_only(input, "what functions cost", flow_only);
+        return out;
+    }
+    out.exact = all_there ? "calls, and what lies between one call, return or interrupt and the next; it counts for "
+                            "the function where it begins"
+                          : "the sum of all rows; each row but those in < > is a lower bound";
+    out.estimated = "where code goes on in another function without a call, as tail calls do, the first has its cost";
+    if (costs.returns_without_call() != 0)
+        out.estimated += fmt::format("; costs with callees: {} led to where no call is open",
+                                     counted(costs.returns_without_call(), "return"));
+    return out;
+}
+
+}  // namespace
+
+void DpuTrust::print(Output& out) const {
+    if (!exact.empty()) out.print("exact     {}\n", exact);
+    if (!estimated.empty()) out.print("estimated {}\n", estimated);
+    if (!unknown.empty()) out.print("not known {}\n", unknown);
+}
+
+nlohmann::ordered_json DpuTrust::json() const {
+    return {{"exact", exact}, {"estimated", estimated}, {"not_known", unknown}};
+}
+
+DpuTrust trust_in(std::string_view view, const DpuInput& input, const analysis::DpuCosts& costs,
+                  const pipeline::DpuDecoded& decoded) {
+    const dpu::Totals& t = decoded.totals;
+    const bool all_there = t.lost == 0 && !decoded.overwritten && !decoded.cut && t.lost_bytes() == 0 &&
+                           t.doubtful == 0 && costs.wide().intervals == 0;
+    DpuTrust out;
+    if (costs.wide().intervals != 0 && view != "loops" && view != "data" && view != "health") {
+        out.exact = "only the sum of all rows, modulo 2^31";
+        return out;
+    }
+    if (view == "report" || view == "tasks") out = in_tasks(input, costs, all_there, false);
+    if (view == "timeline") out = in_tasks(input, costs, all_there, true);
+    if (view == "functions" || view == "paths") out = in_functions(input, costs, all_there);
+    if (view == "interrupts") {
+        if (tells(input.mode()) == Tells::changes) {
+            out.exact = all_there ? "those taken in user state; what interrupts them is part of them"
+                                  : "those that are shown; others may be in what is missing";
+        } else {
+            out.unknown = mode_only(input, "what interrupts and system calls cost", changes_only);
+        }
+    }
+    if (view == "ranges") {
+        if (input.mode() == dpu::TraceMode::flow)
+            out.exact =
+                "which calls, returns and interrupts lie in a range; what runs between two in it counts as "
+                "inside";
+        else if (input.mode() == dpu::TraceMode::task)
+            out.estimated =
+                "inside: calls between two switches of tasks may have led elsewhere; record with --mode flow";
+        else
+            out.unknown = mode_only(input, "which code ran", flow_only);
+    }
+    if (view == "loops") {
+        if (input.mode() == dpu::TraceMode::eonce_comp) {
+            out.exact = "iterations in all; an interrupt cuts a run in two";
+            out.estimated = "instructions: iterations times the body, where nothing in it branches";
+        } else {
+            out.unknown = mode_only(input, "loops", "record with --mode compressed");
+        }
+    }
+    if (view == "data") {
+        out.exact = all_there ? "what was written, and in which order"
+                              : "what is shown, and its order; there may have been more";
+        if (costs.readings() != 0)
+            out.estimated = "time: that of the reading before";
+        else
+            out.unknown = "time: there is no reading in the trace";
+    }
+    if (view == "health") out.exact = "every figure";
+    return out;
+}
+
+}  // namespace waymark::cli
