@@ -169,7 +169,7 @@ private:
         Position at = nowhere;
     };
     static constexpr std::size_t hubs = 4;
-    static constexpr std::size_t much_learned = 256;  // the others need not wait for more
+    static constexpr std::size_t much_learned = 64;  // the others need not wait for more
 
     [[nodiscard]] static bool is_other(Isa isa) { return isa != Isa::a32 && isa != Isa::t32; }
     /// As `peek`, in any instruction set.
