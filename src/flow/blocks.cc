@@ -18,13 +18,14 @@ std::uint64_t hash(const Block& b) {
 BlockTable::Rows::Rows(std::size_t most)
     : shift(64 - static_cast<unsigned>(std::countr_zero(2 * most))), slots(2 * most) {
     blocks.reserve(most);
+    first = blocks.data();
     for (auto& slot : slots) slot.store(none, std::memory_order_relaxed);
 }
 
 BlockTable::Rows::Found BlockTable::Rows::find(const Block& block) const {
     for (auto i = static_cast<std::size_t>(hash(block) >> shift);; i = (i + 1) & (slots.size() - 1)) {
         const std::uint32_t id = slots[i].load(std::memory_order_acquire);
-        if (id == none || blocks.data()[id] == block) return {id, i};
+        if (id == none || first[id] == block) return {id, i};
     }
 }
 
@@ -39,7 +40,7 @@ BlockTable::BlockTable() { rows_.store(all_.emplace_back(std::make_unique<Rows>(
 std::span<const Block> BlockTable::blocks() const {
     // In this order: what is in use after a row was counted has it.
     const std::size_t size = size_.load(std::memory_order_acquire);
-    return {rows_.load(std::memory_order_acquire)->blocks.data(), size};
+    return {rows_.load(std::memory_order_acquire)->first, size};
 }
 
 std::uint32_t BlockTable::intern(const Block& block) {
@@ -49,7 +50,7 @@ std::uint32_t BlockTable::intern(const Block& block) {
 
     // Another core may have these lines; they come while the lock does.
     __builtin_prefetch(&rows->slots[found.slot], 1);
-    __builtin_prefetch(rows->blocks.data() + size_.load(std::memory_order_relaxed), 1);
+    __builtin_prefetch(rows->first + size_.load(std::memory_order_relaxed), 1);
     const std::scoped_lock lock(mutex_);
     const std::size_t size = size_.load(std::memory_order_relaxed);
     rows = rows_.load(std::memory_order_relaxed);

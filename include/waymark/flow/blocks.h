@@ -36,9 +36,10 @@ private:
         };
         [[nodiscard]] Found find(const Block& block) const;
         void add(const Block& block, std::size_t slot);
-        std::vector<Block> blocks;  // a row is written before its id
+        const Block* first;  // of `blocks`
         unsigned shift;
-        std::vector<std::atomic<std::uint32_t>> slots;  // ids; open addressing, at most half full
+        std::vector<std::atomic<std::uint32_t>> slots;        // ids; open addressing, at most half full
+        alignas(cache_line_bytes) std::vector<Block> blocks;  // a row is written before its id
     };
 
     std::atomic<Rows*> rows_;
