@@ -6,23 +6,30 @@ set -euo pipefail
 case ${1:-} in
     --help | -h)
         cat <<'HELP'
-usage: bench/decode.sh [--instructions] [repetitions]
+usage: bench/decode.sh [--instructions | --program] [repetitions]
 
-Needs the bench preset built (build/bench/bin/pft_rates) and python3; the best of so many repetitions counts, 3 if not
-given. On a busy machine, as root: chrt -r 50 bench/decode.sh
+Needs the bench preset built (build/bench/bin/pft_rates and waymark) and python3; the best of so many repetitions counts,
+3 if not given. On a busy machine, as root: chrt -r 50 bench/decode.sh. Fails if a decoder gives anything but what the
+streams were made of. Three tables: decoders; what two threads gain; and the whole program, `waymark flow --format
+summary`, on stream b again and again, beside the library doing the same.
+    --program       the last of them only
     --instructions  machine instructions per range on stream b instead, by callgrind (valgrind), of 2 million waypoints
                     (OpenCSD: 100 000)
-WAYMARK_CORPUS names the folder of the real captures (stream a), WAYMARK_BENCH_WAYPOINTS the length of the others.
+WAYMARK_CORPUS names the folder of the real captures (stream a), WAYMARK_BENCH_WAYPOINTS the length of the others,
+WAYMARK_BENCH_MEGABYTES (300) the size of the capture for the whole program, which is made in TMPDIR.
 HELP
         exit 0
         ;;
 esac
 cd "$(dirname "$0")/.."
 program=build/bench/bin/pft_rates
-[ -x "$program" ] || {
-    printf 'decode.sh: no %s; run: cmake --preset bench && cmake --build --preset bench\n' "$program" >&2
-    exit 2
-}
+waymark=build/bench/bin/waymark
+for needed in "$program" "$waymark"; do
+    [ -x "$needed" ] || {
+        printf 'decode.sh: no %s; run: cmake --preset bench && cmake --build --preset bench\n' "$needed" >&2
+        exit 2
+    }
+done
 
 if [ "${1:-}" = --instructions ]; then
     folder=$(mktemp -d)
@@ -39,16 +46,31 @@ if [ "${1:-}" = --instructions ]; then
     exit 0
 fi
 
-"$program" --benchmark_repetitions="${1:-3}" --benchmark_format=json 2>/dev/null | python3 -c '
+only_program=false
+if [ "${1:-}" = --program ]; then
+    only_program=true
+    shift
+fi
+repetitions=${1:-3}
+[[ "$repetitions" =~ ^[1-9][0-9]*$ ]] || {
+    printf 'decode.sh: %s is no number of repetitions; see bench/decode.sh --help\n' "$repetitions" >&2
+    exit 2
+}
+
+decoders() {
+    "$program" --benchmark_repetitions="$repetitions" --benchmark_format=json | python3 -c '
 import json, sys
-best = {}
+best, wrong = {}, []
 for run in json.load(sys.stdin)["benchmarks"]:
-    if run.get("run_type") != "iteration" or "rate" not in run: continue
     decoder, stream = run["name"].split("/")[:2]
+    if run.get("error_message") == "wrong": wrong.append(decoder + "/" + stream)
+    if run.get("run_type") != "iteration" or "rate" not in run: continue
     best[decoder, stream] = max(best.get((decoder, stream), 0), run["rate"] / 1e6)
+if wrong: sys.exit("decode.sh: not what the stream was made of: " + ", ".join(sorted(set(wrong))))
 decoders = list(dict.fromkeys(d for d, _ in best))
+streams = sorted({s for _, s in best})
 print("stream " + "".join(f"{d:>14}" for d in decoders))
-for stream in sorted({s for _, s in best}):
+for stream in streams:
     row = f"{stream:<7}"
     for d in decoders:
         rate = best.get((d, stream))
@@ -57,4 +79,54 @@ for stream in sorted({s for _, s in best}):
         if rate and peer and d != "opencsd": text += f" ({rate / peer:.0f})"
         row += f"{text:>14}"
     print(row)
+print("\ntwo threads, times one")
+for d in ("fast", "counts"):
+    two = d + "-2"
+    gains = [f"{s} {best[two, s] / best[d, s]:.2f}" for s in streams if (two, s) in best]
+    print(f"{d:<7}" + "".join(f"{g:>9}" for g in gains))
 '
+}
+
+# The whole program and the library beside it: seconds from opening the file to the end, the least of all repetitions.
+whole_program() {
+    local times i code jobs seconds hash began took library program_took
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    "$program" --write b "$folder"
+    mv "$folder/trace.bin" "$folder/once.bin"
+    times=$((${WAYMARK_BENCH_MEGABYTES:-300} * 1000000 / $(stat -c %s "$folder/once.bin") + 1))
+    for ((i = 0; i < times; ++i)); do cat "$folder/once.bin"; done >"$folder/trace.bin"
+    # The registers of tests/support/measured_streams.h.
+    local given=(--protocol ptm --buffer-format source_data --etmcr 0 --etmccer 0x34c01ac2 --etmidr 0x411cf312)
+    for code in "$folder"/code-*.bin; do
+        i=${code##*/code-}
+        given+=(--image "$code@${i%.bin}")
+    done
+    printf '\nwaymark flow --format summary, %d MB\n' $(($(stat -c %s "$folder/trace.bin") / 1000000))
+    for jobs in 1 2; do
+        library='' program_took=''
+        for ((i = 0; i < repetitions; ++i)); do
+            seconds=$("$program" --summary "$jobs" "$folder") || {
+                printf 'decode.sh: the library gave %s, which is not what the stream was made of\n' "$seconds" >&2
+                return 1
+            }
+            hash=${seconds##* }
+            # shellcheck disable=SC2086
+            library=$(printf '%s\n' $library "${seconds%% *}" | sort -n | head -1)
+            began=$(date +%s%N)
+            "$waymark" flow "${given[@]}" --jobs "$jobs" --format summary "$folder/trace.bin" >"$folder/summary"
+            took=$(($(date +%s%N) - began))
+            # shellcheck disable=SC2086
+            program_took=$(printf '%s\n' $program_took "$took" | sort -n | head -1)
+            grep -q "hash *$hash\$" "$folder/summary" || {
+                printf 'decode.sh: waymark flow does not give the hash of the library, %s\n' "$hash" >&2
+                return 1
+            }
+        done
+        awk -v j="$jobs" -v p="$program_took" -v l="$library" \
+            'BEGIN { printf "--jobs %d %10.2f s   library %7.2f s   %.2f\n", j, p / 1e9, l, p / 1e9 / l }'
+    done
+}
+
+$only_program || decoders
+whole_program

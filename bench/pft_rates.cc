@@ -1,31 +1,32 @@
 /// How many ranges a second the decoders of Program Flow Trace give: reference, fast, fast on two cores, counts of
 /// edges, and OpenCSD beside them in the same run on the same streams. bench/decode.sh makes one table of it.
 ///
-///     a  the real captures in WAYMARK_CORPUS, if there are any
-///     b  random execution of random programs (tests/support/synthetic.h) in mixed A32 and T32: about 1 500 blocks
-///     c  about 50 000 blocks
-///     d  b with return stack
-///     e  b cycle-accurate with timestamps
-///     f  two sources like b through the formatter
+///     a        the real captures in WAYMARK_CORPUS, if there are any
+///     b to f   tests/support/measured_streams.h
+///
+/// Before a decoder is timed, all it gives of a stream is compared with what the stream was made of.
 ///
 /// WAYMARK_BENCH_WAYPOINTS: waypoints in each stream, 20 million if not given.
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "support/synthetic.h"
-#include "support/trace_writer.h"
+#include "support/measured_streams.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/coresight/deformatter.h"
-#include "waymark/coresight/formatter.h"
 #include "waymark/flow/blocks.h"
+#include "waymark/flow/summary.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/parser.h"
@@ -45,82 +46,8 @@ std::uint64_t waypoints() {
     return text != nullptr ? std::strtoull(text, nullptr, 10) : 20'000'000;
 }
 
-/// What one source sent.
-struct Part {
-    struct Section {
-        std::uint64_t address{};
-        std::vector<std::uint8_t> bytes;
-    };
-    pft::Config config;
-    std::uint32_t etmcr = 0, etmccer = 0x34c01ac2, etmidr = 0x411cf312;
-    coresight::TraceId id{0x10};
-    std::shared_ptr<const isa::CodeReader> code;
-    std::vector<Section> sections;  // the same code, for OpenCSD
-    std::vector<std::uint8_t> bytes;
-};
-struct Stream {
-    std::vector<Part> parts;
-    std::vector<std::uint8_t> frames;  // f: all parts together; else empty
-    [[nodiscard]] std::size_t bytes() const {
-        std::size_t sum = frames.size();
-        if (frames.empty())
-            for (const Part& part : parts) sum += part.bytes.size();
-        return sum;
-    }
-};
-
-void configure(Part& part) {
-    part.config = pft::Config::from_registers(pft::from_value<pft::Etmcr>(part.etmcr),
-                                              pft::from_value<pft::Etmccer>(part.etmccer),
-                                              pft::from_value<pft::Etmidr>(part.etmidr));
-}
-
-Part make_part(unsigned blocks, bool return_stack, bool cycle_accurate, std::uint64_t steps, std::uint64_t seed = 1) {
-    Part part;
-    part.etmcr = (return_stack ? 1U << 29 : 0U) | (cycle_accurate ? 1U << 28 | 1U << 12 : 0U);
-    configure(part);
-    const synthetic::Program program = synthetic::make_program(
-        {.seed = 1, .blocks = blocks, .a32_eret = false, .blx_may_fail = false, .large_block_chance = 0});
-    // Plain execution: what OpenCSD reads otherwise (docs/spec/pft.md, 4.10) would compare different work.
-    synthetic::Walk walk(program, {.seed = seed + 1,
-                                   .exceptions = 20,
-                                   .debug = 0,
-                                   .context_changes = 0,
-                                   .vmid_changes = 0,
-                                   .filter_changes = 0,
-                                   .overflows = 0,
-                                   .jazelle = 0,
-                                   .security_changes = 0,
-                                   .odd_exceptions = 0,
-                                   .trustzone = false});
-    synthetic::TraceWriter writer(part.config, {.seed = seed + 2, .keep_truth = false});
-    walk.run(writer, steps);
-    writer.finish();
-    part.bytes = writer.bytes();
-    part.code = std::make_shared<synthetic::Memory>(program.memory);
-    for (const auto& section : program.memory.sections) part.sections.push_back({section.address, section.bytes});
-    return part;
-}
-
-Stream two_sources() {
-    Stream s;
-    for (const std::uint64_t i : {0U, 1U}) {
-        s.parts.push_back(make_part(1500, false, false, waypoints() / 2, 1 + 10 * i));
-        s.parts.back().id = {static_cast<std::uint8_t>(0x10 + i)};
-    }
-    coresight::Formatter formatter(s.frames);
-    // In turns of some bytes, as a funnel lets them pass.
-    std::array<Bytes, 2> left{s.parts[0].bytes, s.parts[1].bytes};
-    synthetic::Random random(5);
-    while (!left[0].empty() || !left[1].empty())
-        for (const std::size_t i : {0U, 1U}) {
-            const std::size_t now = std::min<std::size_t>(left[i].size(), 1 + random.below(24));
-            formatter.add(s.parts[i].id, left[i].first(now));
-            left[i] = left[i].subspan(now);
-        }
-    formatter.flush();
-    return s;
-}
+using Part = synthetic::MeasuredPart;
+using Stream = synthetic::MeasuredStream;
 
 /// The bytes of one source of a capture.
 class Keep final : public pipeline::Consumer {
@@ -183,20 +110,13 @@ const Stream& stream(char which) {
     static std::array<std::unique_ptr<Stream>, 6> streams;
     auto& s = streams[static_cast<std::size_t>(which - 'a')];
     if (s) return *s;
-    s = std::make_unique<Stream>();
-    switch (which) {
-        case 'a': *s = captures(); break;
-        case 'b': s->parts.push_back(make_part(1500, false, false, waypoints())); break;
-        case 'c': s->parts.push_back(make_part(50000, false, false, waypoints())); break;
-        case 'd': s->parts.push_back(make_part(1500, true, false, waypoints())); break;
-        case 'e': s->parts.push_back(make_part(1500, false, true, waypoints())); break;
-        default: *s = two_sources(); break;
-    }
+    s = std::make_unique<Stream>(which == 'a' ? captures() : synthetic::measured_stream(which, waypoints()));
     return *s;
 }
 
 struct Counts {
     std::uint64_t ranges = 0, instructions = 0;
+    synthetic::ExecutedHash hashes;  // one for each source, if the sink makes any
 };
 
 /// Resolves every block in order, as a real consumer does.
@@ -209,9 +129,26 @@ public:
         for (const flow::Range& range : batch.ranges) instructions += batch.blocks[range.block()].instructions;
         counts_.instructions += instructions;
     }
+    void finish() {}
 
 private:
     Counts& counts_;
+};
+
+/// Hashes every range in order.
+class HashingSink final : public flow::Sink {
+public:
+    explicit HashingSink(Counts& counts) : counts_(counts) {}
+    void consume(const flow::Batch& batch) override { summary_.consume(batch); }
+    void finish() {
+        counts_.ranges += summary_.totals().ranges;
+        counts_.instructions += summary_.totals().instructions;
+        counts_.hashes.add(summary_.totals().hash);
+    }
+
+private:
+    Counts& counts_;
+    flow::Summary summary_;
 };
 
 void add(Counts& counts, std::span<const std::uint64_t> edges, std::span<const flow::Block> blocks) {
@@ -222,12 +159,15 @@ void add(Counts& counts, std::span<const std::uint64_t> edges, std::span<const f
 }
 
 // One decoder each, with all it needs.
-template <class D>
+template <class D, class To = CountingSink>
 struct Told {
     Told(const Part& part, Counts& counts) : sink(counts), out(blocks, sink), decoder(part.config, *part.code, out) {}
     void feed(Bytes bytes) { decoder.feed(bytes); }
-    void finish() { decoder.finish(); }
-    CountingSink sink;
+    void finish() {
+        decoder.finish();
+        sink.finish();
+    }
+    To sink;
     flow::BlockTable blocks;
     flow::BatchWriter out;
     D decoder;
@@ -246,17 +186,18 @@ struct Counted {
     flow::CountWriter out;
     pft::Decoder decoder;
 };
-template <pft::ParallelDecoder::Ranges ranges, unsigned workers = 2>
+template <pft::ParallelDecoder::Ranges ranges, class To = CountingSink>
 struct Parallel {
     Parallel(const Part& part, Counts& c)
-        : counts(c), sink(c), decoder(part.config, *part.code, blocks, sink, {.workers = workers, .ranges = ranges}) {}
+        : counts(c), sink(c), decoder(part.config, *part.code, blocks, sink, {.workers = 2, .ranges = ranges}) {}
     void feed(Bytes bytes) { decoder.feed(bytes); }
     void finish() {
         decoder.finish();
+        sink.finish();
         if (ranges == pft::ParallelDecoder::Ranges::counted) add(counts, decoder.counts(), blocks.blocks());
     }
     Counts& counts;
-    CountingSink sink;
+    To sink;
     flow::BlockTable blocks;
     pft::ParallelDecoder decoder;
 };
@@ -377,10 +318,58 @@ Counts decode_all<OpenCsd>(const Stream& s) {
 }
 #endif
 
-template <class D>
-void rate(benchmark::State& state, char which) {
+/// Bench and decoder cannot both be right.
+bool wrong = false;
+
+/// What a stream holds: as it was made, or, of real captures, as the reference decoder says.
+const Counts& truth(char which) {
+    static std::array<std::unique_ptr<Counts>, 6> truths;
+    auto& t = truths[static_cast<std::size_t>(which - 'a')];
+    if (t) return *t;
+    const Stream& s = stream(which);
+    t = std::make_unique<Counts>();
+    if (which == 'a') {
+        *t = decode_all<Told<pft::ReferenceDecoder, HashingSink>>(s);
+    } else {
+        for (const Part& part : s.parts) {
+            t->ranges += part.truth.ranges;
+            t->instructions += part.truth.instructions;
+            t->hashes.add(part.truth.hash.value());
+        }
+    }
+    return *t;
+}
+
+/// Whether D gives the truth; of decoders that tell ranges, `Checked` is D with a sink that hashes them. OpenCSD reads
+/// a few things otherwise (docs/spec/pft.md, 4.10).
+template <class D, class Checked>
+bool gives_truth(const char* name, char which) {
+#ifdef WAYMARK_OPENCSD
+    if (std::is_same_v<D, OpenCsd>) return true;
+#endif
+    const Counts& expected = truth(which);
+    const Counts found = decode_all<Checked>(stream(which));
+    const bool hashed = !std::is_same_v<D, Checked>;
+    if (found.ranges == expected.ranges && found.instructions == expected.instructions &&
+        (!hashed || found.hashes.value() == expected.hashes.value()))
+        return true;
+    const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+    std::fprintf(stderr,
+                 "pft_rates: %s/%c gives %llu ranges, %llu instructions, hash %llx\n"
+                 "           but there are %llu ranges, %llu instructions, hash %llx\n",
+                 name, which, number(found.ranges), number(found.instructions), number(found.hashes.value()),
+                 number(expected.ranges), number(expected.instructions), number(expected.hashes.value()));
+    wrong = true;
+    return false;
+}
+
+template <class D, class Checked>
+void rate(benchmark::State& state, const char* name, char which) {
     const Stream& s = stream(which);
     if (s.parts.empty()) return state.SkipWithError("no captures: set WAYMARK_CORPUS");
+    static std::map<char, bool> checked;
+    if (!checked.contains(which)) checked[which] = gives_truth<D, Checked>(name, which);
+    if (!checked[which]) return state.SkipWithError("wrong");
     Counts counts;
     for (auto _ : state) counts = decode_all<D>(s);
     if (counts.ranges == 0) return state.SkipWithError("the decoder gave up");
@@ -394,10 +383,11 @@ void rate(benchmark::State& state, char which) {
 using Ranges = pft::ParallelDecoder::Ranges;
 constexpr const char* all_streams = "abcdef";
 
-template <class D>
+template <class D, class Checked>
 void add_rows(const char* name, bool real_time) {
     for (const char* which = all_streams; *which != 0; ++which) {
-        auto* b = benchmark::RegisterBenchmark((std::string(name) + "/" + *which).c_str(), rate<D>, *which);
+        auto* b =
+            benchmark::RegisterBenchmark((std::string(name) + "/" + *which).c_str(), rate<D, Checked>, name, *which);
         b->Unit(benchmark::kMillisecond);
         if (real_time) b->UseRealTime();
     }
@@ -433,15 +423,49 @@ int write(char which, const std::filesystem::path& folder) {
     return 0;
 }
 
+/// `--summary JOBS FOLDER`: what `waymark flow --format summary --jobs JOBS` does with FOLDER/trace.bin, which is
+/// stream b so many times, without the program around it.
+int summary(unsigned jobs, const std::filesystem::path& folder) {
+    const Part& part = stream('b').parts.front();
+    std::FILE* file = std::fopen((folder / "trace.bin").c_str(), "rb");
+    if (file == nullptr || jobs == 0) return 2;
+    const auto began = std::chrono::steady_clock::now();
+    flow::Summary sink;
+    flow::BlockTable blocks;
+    flow::BatchWriter out(blocks, sink);
+    pft::Decoder one(part.config, *part.code, out);
+    pft::ParallelDecoder several(part.config, *part.code, blocks, sink, {.workers = jobs});
+    std::vector<std::uint8_t> piece(std::size_t{1} << 22);
+    std::uint64_t bytes = 0;
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), file)) {
+        bytes += count;
+        if (jobs == 1)
+            one.feed(Bytes(piece).first(count));
+        else
+            several.feed(Bytes(piece).first(count));
+    }
+    std::fclose(file);
+    if (jobs == 1)
+        one.finish();
+    else
+        several.finish();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
+    const flow::Totals& t = sink.totals();
+    std::printf("%.3f seconds, %llu ranges, hash %#018llx\n", seconds.count(),
+                static_cast<unsigned long long>(t.ranges), static_cast<unsigned long long>(t.hash));
+    return t.ranges == part.truth.ranges * (bytes / part.bytes.size()) ? 0 : 1;
+}
+
 template <class F>
 void for_each_decoder(F&& f) {
-    f.template operator()<Told<pft::ReferenceDecoder>>("reference", false);
-    f.template operator()<Told<pft::Decoder>>("fast", false);
-    f.template operator()<Counted>("counts", false);
-    f.template operator()<Parallel<Ranges::told>>("fast-2", true);
-    f.template operator()<Parallel<Ranges::counted>>("counts-2", true);
+    using Reference = pft::ReferenceDecoder;
+    f.template operator()<Told<Reference>, Told<Reference, HashingSink>>("reference", false);
+    f.template operator()<Told<pft::Decoder>, Told<pft::Decoder, HashingSink>>("fast", false);
+    f.template operator()<Counted, Counted>("counts", false);
+    f.template operator()<Parallel<Ranges::told>, Parallel<Ranges::told, HashingSink>>("fast-2", true);
+    f.template operator()<Parallel<Ranges::counted>, Parallel<Ranges::counted>>("counts-2", true);
 #ifdef WAYMARK_OPENCSD
-    f.template operator()<OpenCsd>("opencsd", false);
+    f.template operator()<OpenCsd, OpenCsd>("opencsd", false);
 #endif
 }
 
@@ -450,13 +474,16 @@ void for_each_decoder(F&& f) {
 int main(int argc, char** argv) {
     if (argc == 3 && std::strcmp(argv[1], "--once") == 0) {
         bool done = false;
-        for_each_decoder([&]<class D>(const char* name, bool) { done |= once<D>(name, argv[2]); });
+        for_each_decoder([&]<class D, class>(const char* name, bool) { done |= once<D>(name, argv[2]); });
         return done ? 0 : 2;
     }
     if (argc == 4 && std::strcmp(argv[1], "--write") == 0) return write(*argv[2], argv[3]);
-    for_each_decoder([]<class D>(const char* name, bool real_time) { add_rows<D>(name, real_time); });
+    if (argc == 4 && std::strcmp(argv[1], "--summary") == 0)
+        return summary(static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)), argv[3]);
+    for_each_decoder(
+        []<class D, class Checked>(const char* name, bool real_time) { add_rows<D, Checked>(name, real_time); });
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();
-    return 0;
+    return wrong ? 1 : 0;
 }

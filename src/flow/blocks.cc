@@ -1,6 +1,8 @@
 #include "waymark/flow/blocks.h"
 
 #include <algorithm>
+#include <bit>
+#include <mutex>
 
 namespace waymark::flow {
 
@@ -13,39 +15,58 @@ std::uint64_t hash(const Block& b) {
 }
 }  // namespace
 
+BlockTable::Rows::Rows(std::size_t most)
+    : shift(64 - static_cast<unsigned>(std::countr_zero(2 * most))), slots(2 * most) {
+    blocks.reserve(most);
+    first = blocks.data();
+    for (auto& slot : slots) slot.store(none, std::memory_order_relaxed);
+}
+
+BlockTable::Rows::Found BlockTable::Rows::find(const Block& block) const {
+    for (auto i = static_cast<std::size_t>(hash(block) >> shift);; i = (i + 1) & (slots.size() - 1)) {
+        const std::uint32_t id = slots[i].load(std::memory_order_acquire);
+        if (id == none || first[id] == block) return {id, i};
+    }
+}
+
+void BlockTable::Rows::add(const Block& block, std::size_t slot) {
+    const auto id = static_cast<std::uint32_t>(blocks.size());
+    blocks.push_back(block);
+    slots[slot].store(id, std::memory_order_release);
+}
+
+BlockTable::BlockTable() { rows_.store(all_.emplace_back(std::make_unique<Rows>(1024)).get()); }
+
 std::span<const Block> BlockTable::blocks() const {
-    const std::scoped_lock lock(mutex_);
-    return {current_.get(), size_};
+    // In this order: what is in use after a row was counted has it.
+    const std::size_t size = size_.load(std::memory_order_acquire);
+    return {rows_.load(std::memory_order_acquire)->first, size};
 }
 
 std::uint32_t BlockTable::intern(const Block& block) {
-    const std::uint64_t h = hash(block);
-    const std::scoped_lock lock(mutex_);
-    std::size_t slot = slot_of(h);
-    for (; slots_[slot] != none; slot = (slot + 1) & (slots_.size() - 1))
-        if (current_[static_cast<std::ptrdiff_t>(slots_[slot])] == block) return slots_[slot];
-    const auto id = static_cast<std::uint32_t>(size_);
-    if (size_ == capacity_) {
-        capacity_ = std::max<std::size_t>(1024, capacity_ * 2);
-        std::shared_ptr<Block[]> bigger(new Block[capacity_]);
-        std::copy_n(current_.get(), size_, bigger.get());
-        if (current_) outgrown_.push_back(std::move(current_));
-        current_ = std::move(bigger);
-    }
-    current_[static_cast<std::ptrdiff_t>(size_++)] = block;
-    slots_[slot] = id;
-    if (2 * size_ > slots_.size()) grow();
-    return id;
-}
+    Rows* rows = rows_.load(std::memory_order_acquire);
+    auto found = rows->find(block);
+    if (found.id != none) return found.id;
 
-void BlockTable::grow() {
-    slots_.assign(2 * slots_.size(), none);
-    --shift_;
-    for (std::uint32_t id = 0; id < size_; ++id) {
-        std::size_t slot = slot_of(hash(current_[static_cast<std::ptrdiff_t>(id)]));
-        while (slots_[slot] != none) slot = (slot + 1) & (slots_.size() - 1);
-        slots_[slot] = id;
+    // Another core may have these lines; they come while the lock does.
+    __builtin_prefetch(&rows->slots[found.slot], 1);
+    __builtin_prefetch(rows->first + size_.load(std::memory_order_relaxed), 1);
+    const std::scoped_lock lock(mutex_);
+    const std::size_t size = size_.load(std::memory_order_relaxed);
+    rows = rows_.load(std::memory_order_relaxed);
+    // Another thread may have been quicker.
+    found = rows->find(block);
+    if (found.id != none) return found.id;
+    if (size == rows->blocks.capacity()) {
+        const Rows& full = *rows;
+        rows = all_.emplace_back(std::make_unique<Rows>(2 * size)).get();
+        for (const Block& b : full.blocks) rows->add(b, rows->find(b).slot);
+        found = rows->find(block);
+        rows_.store(rows, std::memory_order_release);
     }
+    rows->add(block, found.slot);
+    size_.store(size + 1, std::memory_order_release);
+    return static_cast<std::uint32_t>(size);
 }
 
 void BatchWriter::flush() {

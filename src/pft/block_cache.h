@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "elements.h"
+#include "waymark/core/spinning_mutex.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/config.h"
@@ -43,18 +46,83 @@ struct Node {
     std::uint32_t last{};          ///< address of the last instruction
 };
 
+/// What decoders of one stream have learned of one memory space, each for the others.
+class BlockLog {
+public:
+    struct Link {
+        std::uint32_t edge{};
+        Position to{};
+    };
+    struct Part {
+        std::vector<Node> nodes;
+        std::vector<Link> links;
+
+        [[nodiscard]] std::size_t size() const { return nodes.size() + links.size(); }
+        void clear() {
+            nodes.clear();
+            links.clear();
+        }
+    };
+    /// How much of the log a decoder has.
+    struct Place {
+        std::size_t nodes{}, links{};
+    };
+
+    /// Puts in what one has learned and takes out what others have put in since. Nodes that a link connects come
+    /// before it or with it.
+    void exchange(Part& mine, Part& theirs, Place& place) {
+        const std::scoped_lock lock(mutex_);
+        theirs.nodes.assign(all_.nodes.begin() + static_cast<std::ptrdiff_t>(place.nodes), all_.nodes.end());
+        theirs.links.assign(all_.links.begin() + static_cast<std::ptrdiff_t>(place.links), all_.links.end());
+        all_.nodes.insert(all_.nodes.end(), mine.nodes.begin(), mine.nodes.end());
+        all_.links.insert(all_.links.end(), mine.links.begin(), mine.links.end());
+        mine.clear();
+        place = {all_.nodes.size(), all_.links.size()};
+    }
+
+private:
+    SpinningMutex mutex_;
+    Part all_;
+};
+
+/// The logs of one stream's memory spaces.
+class BlockLogs {
+public:
+    [[nodiscard]] std::shared_ptr<BlockLog> of(const isa::Space& space) {
+        const std::scoped_lock lock(mutex_);
+        for (const auto& [of, log] : logs_)
+            if (of == space) return log;
+        return logs_.emplace_back(space, std::make_shared<BlockLog>()).second;
+    }
+    /// For those who forget what they knew: else they would learn it all again at once.
+    void clear() {
+        const std::scoped_lock lock(mutex_);
+        logs_.clear();
+    }
+
+private:
+    SpinningMutex mutex_;
+    std::vector<std::pair<isa::Space, std::shared_ptr<BlockLog>>> logs_;
+};
+
 /// The blocks met in one memory space, found by where they start, and chained by outcome: the hot path follows links
 /// and looks nothing up. A block's links are 8 bytes, so that those of some 100 000 blocks fit a second-level cache.
 class BlockCache {
 public:
-    BlockCache(const Config& config, const isa::CodeReader& code, const isa::Space& space)
-        : config_(config), code_(code), space_(space) {}
+    /// `log`: if there are others to learn from.
+    BlockCache(const Config& config, const isa::CodeReader& code, const isa::Space& space,
+               std::shared_ptr<BlockLog> log = {})
+        : config_(config), code_(code), space_(space), log_(std::move(log)) {}
 
     [[nodiscard]] const isa::Space& space() const { return space_; }
     /// By position + taken: where execution goes on. `nowhere` and `indirect` are rows too, which lead to themselves.
     [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
     [[nodiscard]] const Node& node(Position at) const { return nodes_[index_[static_cast<std::size_t>(at) / 2]]; }
-    void link(Position at, bool e, Position to) { links_[hubs + static_cast<std::size_t>(at) + (e ? 1U : 0U)] = to; }
+    void link(Position at, bool e, Position to) {
+        const std::uint32_t edge = static_cast<std::uint32_t>(at) | (e ? 1U : 0U);
+        links_[hubs + edge] = to;
+        if (log_) learned_.links.push_back({edge, to});
+    }
     [[nodiscard]] std::size_t rows() const { return index_.size() + nodes_.size(); }
 
     /// A start as the table of starts knows it: of A32 and T32 blocks only.
@@ -71,18 +139,28 @@ public:
     template <class Out>
     const Node& find(Place place, Out& out, Position& at) {
         const auto address = static_cast<std::uint32_t>(place.address.value);
-        const bool others = place.isa != Isa::a32 && place.isa != Isa::t32;
-        const auto other = others ? others_.find(address) : others_.end();
-        Position found = others ? (other == others_.end() ? nowhere : other->second) : peek(key(address, place.isa));
+        Position found = known(address, place.isa);
+        if (found == nowhere && learned_.size() >= much_learned) {
+            exchange(out);
+            found = known(address, place.isa);
+        }
         if (found == nowhere) {
-            found = add(build(place.address, place.isa, out.table()), out);
-            if (others)
-                others_.emplace(address, found);
-            else
-                insert(key(address, place.isa), found);
+            const Node node = build(place.address, place.isa, out.table());
+            found = add(node, out);
+            if (log_ && found >= 0) learned_.nodes.push_back(node);
         }
         at = found >= 0 ? found : nowhere;
         return found >= 0 ? node(found) : nodes_[static_cast<std::size_t>(first_dead - found)];
+    }
+
+    /// Tells others what was learned here, and learns what they have.
+    template <class Out>
+    void exchange(Out& out) {
+        if (!log_) return;
+        log_->exchange(learned_, theirs_, place_);
+        for (const Node& node : theirs_.nodes)
+            if (known(node.start, node.isa) == nowhere) add(node, out);
+        for (const BlockLog::Link& link : theirs_.links) links_[hubs + link.edge] = link.to;
     }
 
 private:
@@ -91,7 +169,15 @@ private:
         Position at = nowhere;
     };
     static constexpr std::size_t hubs = 4;
+    static constexpr std::size_t much_learned = 64;  // the others need not wait for more
 
+    [[nodiscard]] static bool is_other(Isa isa) { return isa != Isa::a32 && isa != Isa::t32; }
+    /// As `peek`, in any instruction set.
+    [[nodiscard]] Position known(std::uint32_t address, Isa isa) const {
+        if (!is_other(isa)) return peek(key(address, isa));
+        const auto other = others_.find(address);
+        return other == others_.end() ? nowhere : other->second;
+    }
     [[nodiscard]] WM_INLINE std::uint32_t slot(std::uint32_t key) const {
         return static_cast<std::uint32_t>(key * 0x9e3779b1U) >> shift_;
     }
@@ -114,17 +200,24 @@ private:
     template <class Out>
     Position add(const Node& node, Out& out) {
         const auto index = static_cast<std::uint32_t>(nodes_.size());
+        Position at = first_dead - static_cast<Position>(index);
         nodes_.push_back(node);
         out.reserve(node.edge | 1U);
-        if (node.dead != Dead::no) return first_dead - static_cast<Position>(index);
-        const std::size_t id = node.edge / 2;
-        if (id >= index_.size()) {
-            index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}));
-            links_.resize(hubs + 2 * index_.size(), nowhere);
+        if (node.dead == Dead::no) {
+            at = static_cast<Position>(node.edge);
+            const std::size_t id = node.edge / 2;
+            if (id >= index_.size()) {
+                index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}));
+                links_.resize(hubs + 2 * index_.size(), nowhere);
+            }
+            index_[id] = index;
+            if (node.end == flow::End::indirect && !(node.link && config_.return_stack))
+                links_[hubs + node.edge + 1] = indirect;
         }
-        index_[id] = index;
-        const auto at = static_cast<Position>(node.edge);
-        if (node.end == flow::End::indirect && !(node.link && config_.return_stack)) link(at, true, indirect);
+        if (is_other(node.isa))
+            others_.emplace(node.start, at);
+        else
+            insert(key(node.start, node.isa), at);
         return at;
     }
 
@@ -181,6 +274,9 @@ private:
     std::unordered_map<std::uint32_t, Position> others_;  // starts in ThumbEE
     std::vector<std::uint32_t> index_;                    // by block id: index in nodes_
     std::vector<Node> nodes_;
+    const std::shared_ptr<BlockLog> log_;
+    BlockLog::Part learned_, theirs_;  // since the last exchange; by it
+    BlockLog::Place place_;
 };
 
 }  // namespace waymark::pft

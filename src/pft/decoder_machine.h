@@ -51,8 +51,14 @@ struct MachineState {
 template <class Out>
 class Machine : private MachineState {
 public:
-    Machine(const Config& config, const isa::CodeReader& code, Out& out)
-        : config_(config), code_(code), out_(out), elements_(config_, out), parser_(config_, *this) {}
+    /// `logs`: of several machines that decode the same stream.
+    Machine(const Config& config, const isa::CodeReader& code, Out& out, std::shared_ptr<BlockLogs> logs = {})
+        : config_(config),
+          code_(code),
+          out_(out),
+          elements_(config_, out),
+          parser_(config_, *this),
+          logs_(std::move(logs)) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
     void reset() { parser_.reset(); }
@@ -497,6 +503,10 @@ private:
     }
 
     void enter_space() {
+        find_cache();
+        cache_->exchange(out_);
+    }
+    void find_cache() {
         const isa::Space space = code_.view(state_.space());
         for (const auto& cache : caches_)
             if (cache->space() == space) {
@@ -506,8 +516,11 @@ private:
         // A stream of nothing but new contexts must not fill the memory.
         std::size_t rows = 0;
         for (const auto& cache : caches_) rows += cache->rows();
-        if (caches_.size() == most_caches || rows > most_rows) caches_.clear();
-        caches_.push_back(std::make_unique<BlockCache>(config_, code_, space));
+        if (caches_.size() == most_caches || rows > most_rows) {
+            caches_.clear();
+            if (logs_) logs_->clear();
+        }
+        caches_.push_back(std::make_unique<BlockCache>(config_, code_, space, logs_ ? logs_->of(space) : nullptr));
         cache_ = caches_.back().get();
     }
 
@@ -524,6 +537,7 @@ private:
     Parser<Machine> parser_;
 
     static constexpr std::size_t most_caches = 64, most_rows = std::size_t{1} << 21;
+    const std::shared_ptr<BlockLogs> logs_;
     std::vector<std::unique_ptr<BlockCache>> caches_;
     BlockCache* cache_ = nullptr;  // of state_'s space
     Position at_ = nowhere;        // where execution has come to, or, if below 0, place_

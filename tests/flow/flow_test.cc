@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "waymark/flow/blocks.h"
@@ -33,6 +35,28 @@ TEST(BlockTable, SpansStayValidWhileItGrows) {
     EXPECT_EQ(before.size(), 1U);
     EXPECT_EQ(before[0], block(0));
     for (std::uint32_t i = 0; i < 10000; ++i) EXPECT_EQ(table.blocks()[i], block(i * 16));
+}
+
+TEST(BlockTable, ThreadsGetOneIdForOneBlock) {
+    constexpr std::uint32_t blocks = 5000;
+    constexpr unsigned threads = 4;
+    BlockTable table;
+    std::array<std::vector<std::uint32_t>, threads> ids;
+    std::vector<std::thread> running;
+    for (unsigned t = 0; t < threads; ++t)
+        running.emplace_back([&, t] {
+            ids[t].resize(blocks);
+            // Each meets them in another order, and twice.
+            for (std::uint32_t i = 0; i < 2 * blocks; ++i) {
+                const std::uint32_t which = (i * 7 + t * 1234) % blocks;
+                ids[t][which] = table.intern(block(which * 16));
+                EXPECT_EQ(table.blocks()[ids[t][which]], block(which * 16));
+            }
+        });
+    for (std::thread& thread : running) thread.join();
+    EXPECT_EQ(table.blocks().size(), blocks);
+    for (unsigned t = 0; t < threads; ++t) EXPECT_EQ(ids[t], ids[0]);
+    for (std::uint32_t i = 0; i < blocks; ++i) EXPECT_EQ(table.blocks()[ids[0][i]], block(i * 16));
 }
 
 class Recorder final : public Sink {

@@ -254,6 +254,29 @@ TEST(GroundTruth, AnyNumberOfWorkersGivesTheSame) {
     }
 }
 
+/// More memory spaces than a decoder keeps, and more code than one piece shows: workers learn from each other, forget
+/// and learn again.
+TEST(GroundTruth, WorkersThatLearnFromEachOtherGiveTheSame) {
+    for (const std::uint64_t seed : seeds(8001, 6)) {
+        synthetic::Random random(seed);
+        Config config = random_config(random);
+        config.context_id_bytes = 4;
+        const bool many_spaces = seed % 2 == 0;
+        synthetic::Program program =
+            synthetic::make_program({.seed = seed, .blocks = many_spaces ? 60U : 8000U, .tee = random.half()});
+        program.memory.one_view = !many_spaces;
+        synthetic::TraceWriter writer(config, {.seed = seed, .sync_bytes = 200});
+        synthetic::Walk(program, {.seed = seed, .context_changes = many_spaces ? 1500U : 20U}).run(writer, 20'000);
+        writer.finish();
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        for (const unsigned workers : {2U, 3U, 7U})
+            for (const std::size_t piece : {300U, 3000U})
+                ASSERT_EQ(difference(decode_parallel(config, program.memory, writer.bytes(), workers, piece),
+                                     writer.truth(), "parallel", "truth"),
+                          "");
+    }
+}
+
 TEST(GroundTruth, HoldsForAnyCutOfTheInput) {
     for (const std::uint64_t seed : seeds(1001, 60)) {
         const Case c = make_case(seed, {.steps = 400});

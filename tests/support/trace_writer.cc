@@ -31,7 +31,7 @@ void TraceWriter::waypoint(const Executed& w) {
             before.last_bytes = w.before_last_bytes;
             before.end = End::not_a_waypoint;
             before.target = before.flags = 0;
-            tell(range_element(update(before), before, false));
+            tell_range(update(before), before, false);
             block.start = last;
             block.bytes = block.last_bytes;
             block.instructions = 1;
@@ -57,7 +57,7 @@ void TraceWriter::waypoint(const Executed& w) {
             if (indirect) stack_.pop_back();
         } else {
             flush_atoms();
-            tell(range_element(here(), block, true, told(cycles)));
+            tell_range(here(), block, true, told(cycles));
             tell_context(branch(w.to, 0, w.ns, w.hyp, cycles));
         }
         if (w.passed && config_.return_stack && (block.flags & Block::link) != 0) {
@@ -92,7 +92,7 @@ void TraceWriter::exception(const Interrupted& e) {
             Block block = e.block;
             block.end = End::not_a_waypoint;
             block.target = block.flags = 0;
-            tell(range_element(update(block), block, false));
+            tell_range(update(block), block, false);
             told_exception.preferred_return = Address{block.start + block.bytes};
         }
         const std::uint32_t cycles = count(e.cycle);
@@ -280,7 +280,7 @@ void TraceWriter::timestamp(bool whole) {
 
 void TraceWriter::atom(bool e, const Block& block, std::uint32_t cycles) {
     if (config_.cycle_accurate) {
-        tell(range_element(here(), block, e, cycles));
+        tell_range(here(), block, e, cycles);
         send(pft::Atom{{{1, static_cast<std::uint8_t>(e ? 0 : 1)}, cycles}});
         return;
     }
@@ -293,7 +293,7 @@ void TraceWriter::flush_atoms() {
     const std::uint64_t at = here();
     pft::Atom p{{{static_cast<std::uint8_t>(atom_count_), 0}, 0}};
     for (unsigned i = 0; i < atom_count_; ++i) {
-        tell(range_element(at, atoms_[i].block, atoms_[i].e));
+        tell_range(at, atoms_[i].block, atoms_[i].e);
         p.outcome.atoms.n = static_cast<std::uint8_t>(p.outcome.atoms.n << 1 | (atoms_[i].e ? 0 : 1));
     }
     atom_count_ = 0;

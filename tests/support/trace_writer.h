@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/elements.h"
+#include "support/executed_hash.h"
 #include "support/random.h"
 #include "waymark/flow/flow.h"
 #include "waymark/pft/config.h"
@@ -72,7 +73,13 @@ struct TraceWriterOptions {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
     bool exclude = false;     ///< the ranges are excluded, not included
     bool delay_isync = true;  ///< a periodic I-sync may follow its A-sync some packets later
-    bool keep_truth = true;   ///< false: bytes only, for benchmarks
+    bool keep_truth = true;   ///< false: bytes and `range_truth` only, for benchmarks
+};
+
+/// The ranges of an execution in three numbers, as flow::Summary counts them; known without keeping the ranges.
+struct RangeTruth {
+    std::uint64_t ranges = 0, instructions = 0;
+    ExecutedHash hash;
 };
 
 /// An I-sync, and the last A-sync before it.
@@ -97,6 +104,7 @@ public:
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
     [[nodiscard]] const std::vector<Element>& truth() const { return truth_; }
     [[nodiscard]] const std::vector<SyncPoint>& syncs() const { return syncs_; }
+    [[nodiscard]] const RangeTruth& range_truth() const { return range_truth_; }
     /// Waypoints and exceptions that were traced.
     [[nodiscard]] std::uint64_t traced() const { return traced_count_; }
 
@@ -112,8 +120,13 @@ private:
     void send(const P& packet) {
         pft::encode(bytes_, packet, config_);
     }
-    void tell(const Element& element) {
-        if (options_.keep_truth) truth_.push_back(element);
+    void tell_range(std::uint64_t offset, const flow::Block& block, bool taken,
+                    std::uint32_t cycles = flow::no_cycles) {
+        ++range_truth_.ranges;
+        range_truth_.instructions += block.instructions;
+        range_truth_.hash.add(block.start);
+        range_truth_.hash.add(block.start + block.bytes);
+        if (options_.keep_truth) truth_.push_back(range_element(offset, block, taken, cycles));
     }
     void tell_event(std::uint64_t offset, const flow::What& what) {
         if (options_.keep_truth) truth_.push_back(event_element(offset, what));
@@ -146,6 +159,7 @@ private:
     Random random_;
     std::vector<std::uint8_t> bytes_;
     std::vector<Element> truth_;
+    RangeTruth range_truth_;
     std::vector<SyncPoint> syncs_;
     std::uint64_t traced_count_ = 0;
 

@@ -2,21 +2,23 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "waymark/core/spinning_mutex.h"
 #include "waymark/flow/flow.h"
 
 namespace waymark::flow {
 
 /// All distinct blocks of a run; ids are indices, given at first sight. Ids depend on the order in which code was met:
-/// never print them or sort by them. Safe for several threads.
+/// never print them or sort by them. Safe for several threads; who asks for a block that is known takes no lock.
 class BlockTable {
 public:
+    BlockTable();
     /// The id of this block; the same block always has the same id.
     std::uint32_t intern(const Block& block);
     /// Stays valid, and stays as it was, while the table grows.
@@ -24,15 +26,27 @@ public:
 
 private:
     static constexpr std::uint32_t none = 0xffffffff;
-    void grow();
-    [[nodiscard]] std::size_t slot_of(std::uint64_t hash) const { return static_cast<std::size_t>(hash >> shift_); }
+    /// Room for so many rows, and never moved: a larger one takes its place, and who still reads the old one finds
+    /// there what it knew.
+    struct Rows {
+        explicit Rows(std::size_t most);
+        struct Found {
+            std::uint32_t id;  ///< or `none`
+            std::size_t slot;  ///< where it stands or belongs
+        };
+        [[nodiscard]] Found find(const Block& block) const;
+        void add(const Block& block, std::size_t slot);
+        const Block* first;  // of `blocks`
+        unsigned shift;
+        std::vector<std::atomic<std::uint32_t>> slots;        // ids; open addressing, at most half full
+        alignas(cache_line_bytes) std::vector<Block> blocks;  // a row is written before its id
+    };
 
-    mutable std::mutex mutex_;
-    std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(2048, none);  // open addressing, at most half full
-    unsigned shift_ = 64 - 11;
-    std::shared_ptr<Block[]> current_;
-    std::size_t size_ = 0, capacity_ = 0;
-    std::vector<std::shared_ptr<Block[]>> outgrown_;  // spans handed out may still point there
+    std::atomic<Rows*> rows_;
+    // What changes with each new row lies apart from what everyone reads.
+    alignas(cache_line_bytes) SpinningMutex mutex_;
+    std::atomic<std::size_t> size_ = 0;
+    alignas(cache_line_bytes) std::vector<std::unique_ptr<Rows>> all_;  // the last is in use
 };
 
 /// Collects elements and hands them to a sink, about a thousand at a time.

@@ -1,0 +1,47 @@
+/// The streams that bench/pft_rates decodes, of any length, and what a decoder must make of them.
+///
+///     b  random execution of random programs (support/synthetic.h) in mixed A32 and T32: about 1 500 blocks
+///     c  about 50 000 blocks
+///     d  b with return stack
+///     e  b cycle-accurate with timestamps
+///     f  two sources like b through the formatter
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "support/trace_writer.h"
+#include "waymark/core/types.h"
+#include "waymark/coresight/trace_id.h"
+#include "waymark/isa/isa.h"
+#include "waymark/pft/config.h"
+
+namespace waymark::synthetic {
+
+/// What one source sent.
+struct MeasuredPart {
+    struct Section {
+        std::uint64_t address{};
+        std::vector<std::uint8_t> bytes;
+    };
+    std::uint32_t etmcr = 0, etmccer = 0x34c01ac2, etmidr = 0x411cf312;
+    pft::Config config;  ///< as these registers say
+    coresight::TraceId id{0x10};
+    std::shared_ptr<const isa::CodeReader> code;
+    std::vector<Section> sections;  ///< the same code
+    std::vector<std::uint8_t> bytes;
+    RangeTruth truth;
+};
+
+struct MeasuredStream {
+    std::vector<MeasuredPart> parts;
+    std::vector<std::uint8_t> frames;  ///< f: all parts together; else empty
+
+    [[nodiscard]] std::size_t bytes() const;
+};
+
+inline constexpr const char* measured_streams = "bcdef";
+[[nodiscard]] MeasuredStream measured_stream(char which, std::uint64_t waypoints);
+
+}  // namespace waymark::synthetic
