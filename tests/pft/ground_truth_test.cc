@@ -262,8 +262,10 @@ TEST(GroundTruth, WorkersThatLearnFromEachOtherGiveTheSame) {
         Config config = random_config(random);
         config.context_id_bytes = 4;
         const bool many_spaces = seed % 2 == 0;
-        synthetic::Program program =
-            synthetic::make_program({.seed = seed, .blocks = many_spaces ? 60U : 8000U, .tee = random.half()});
+        synthetic::Program program = synthetic::make_program({.seed = seed,
+                                                              .blocks = many_spaces ? 60U : 8000U,
+                                                              .tee = random.half(),
+                                                              .barrier_waypoints = config.barrier_waypoints});
         program.memory.one_view = !many_spaces;
         synthetic::TraceWriter writer(config, {.seed = seed, .sync_bytes = 200});
         synthetic::Walk(program, {.seed = seed, .context_changes = many_spaces ? 1500U : 20U}).run(writer, 20'000);
