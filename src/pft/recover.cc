@@ -154,7 +154,9 @@ private:
 /// Follows places of the program through packets.
 class Search {
 public:
-    Search(const Config& config, Program& program) : config_(config), program_(program) {}
+    /// `returns`: functions return to where they were called from, and a path on which one does not is given up.
+    Search(const Config& config, Program& program, bool returns)
+        : config_(config), program_(program), functions_return_(returns) {}
 
     /// All packets up to the sync, which is the last.
     void run(std::span<const HeadPacket> packets) {
@@ -443,7 +445,7 @@ private:
                 ++to.checks;
                 if (w.instruction.waypoint != Waypoint::indirect) {
                     only = Place{w.instruction.target, w.instruction.target_isa};
-                } else if (w.instruction.function_return && to.calls != none) {
+                } else if (functions_return_ && w.instruction.function_return && to.calls != none) {
                     // Functions return to where they were called from; a program that jumps out of them is not
                     // followed.
                     only = entries_[to.calls].place;
@@ -598,6 +600,7 @@ private:
 
     const Config& config_;
     Program& program_;
+    const bool functions_return_;
 
     std::vector<Path> paths_;
     bool everywhere_ = true;  // no path is followed: execution may stand anywhere
@@ -742,50 +745,58 @@ HeadRecovery recover_head(const Config& config, const isa::CodeReader& code, std
             at += chains.length(at);
         }
         packets.insert(packets.end(), sync->packets.begin(), sync->packets.end());
-        Search search(config, program);
-        search.run(packets);
-        if (search.exhausted()) {
-            why = HeadOutcome::too_much;
-            break;
+        // Most programs keep to that rule, and with it less is ambiguous; of others more is found without it.
+        constexpr std::uint64_t near_bytes = 32;
+        for (const bool returns : {true, false}) {
+            if (!returns && any && out.first.value <= base + begin + near_bytes) break;
+            Search search(config, program, returns);
+            search.run(packets);
+            if (search.exhausted()) {
+                why = HeadOutcome::too_much;
+                break;
+            }
+            const auto& path = search.chosen();
+            if (!path) {
+                if (search.left() > 1 && why == HeadOutcome::no_path) why = HeadOutcome::ambiguous;
+                out.paths = std::max(out.paths, search.left());
+                continue;
+            }
+            if (search.confidence() < least_confidence) {
+                why = HeadOutcome::unconfirmed;
+                continue;
+            }
+            const Offset first = packets[path->start].at.first;
+            // Two chains that are both explained: from where they are one, the longer story holds; else only the
+            // shorter.
+            if (any) {
+                const auto begins_packet = [&](std::size_t chain, Offset wanted) {
+                    std::size_t from = chain;
+                    while (from < sync->zeros - base && base + from < wanted.value) from += chains.length(from);
+                    return base + from >= wanted.value &&
+                           (base + from == wanted.value || wanted >= Offset{sync->zeros});
+                };
+                const bool longer = first < out.first;
+                const bool agree = longer ? begins_packet(begin, out.first) : begins_packet(best, first);
+                if (longer != agree) continue;
+            }
+            best = begin;
+            any = true;
+            out.outcome = HeadOutcome::recovered;
+            out.first = first;
+            out.standing = {{{path->start_current}, path->start_isa},
+                            {{path->start_last}, path->start_last_isa},
+                            isync.ns,
+                            isync.hyp,
+                            search.returns(*path)};
+            out.packets = packets.size() - 1 - path->start;
+            out.checks = search.checks();
+            out.places = search.places();
+            out.paths = search.left();
+            out.chance = search.chance();
+            out.confirmed = search.confirmed();
+            out.confidence = search.confidence();
         }
-        const auto& path = search.chosen();
-        if (!path) {
-            if (search.left() > 1 && why == HeadOutcome::no_path) why = HeadOutcome::ambiguous;
-            out.paths = std::max(out.paths, search.left());
-            continue;
-        }
-        if (search.confidence() < least_confidence) {
-            why = HeadOutcome::unconfirmed;
-            continue;
-        }
-        const Offset first = packets[path->start].at.first;
-        // Two chains that are both explained: from where they are one, the longer story holds; else only the shorter.
-        if (any) {
-            const auto begins_packet = [&](std::size_t chain, Offset wanted) {
-                std::size_t from = chain;
-                while (from < sync->zeros - base && base + from < wanted.value) from += chains.length(from);
-                return base + from >= wanted.value && (base + from == wanted.value || wanted >= Offset{sync->zeros});
-            };
-            const bool longer = first < out.first;
-            const bool agree = longer ? begins_packet(begin, out.first) : begins_packet(best, first);
-            if (longer != agree) continue;
-        }
-        best = begin;
-        any = true;
-        out.outcome = HeadOutcome::recovered;
-        out.first = first;
-        out.standing = {{{path->start_current}, path->start_isa},
-                        {{path->start_last}, path->start_last_isa},
-                        isync.ns,
-                        isync.hyp,
-                        search.returns(*path)};
-        out.packets = packets.size() - 1 - path->start;
-        out.checks = search.checks();
-        out.places = search.places();
-        out.paths = search.left();
-        out.chance = search.chance();
-        out.confirmed = search.confirmed();
-        out.confidence = search.confidence();
+        if (why == HeadOutcome::too_much) break;
     }
     return any && out.first < out.sync ? out : without(why);
 }
