@@ -11,6 +11,7 @@
 #include "trouble.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pipeline/recover.h"
 
 namespace waymark::cli {
 
@@ -19,7 +20,7 @@ namespace {
 struct FlowOptions {
     InputOptions input;
     std::string format = "text";
-    bool strict = false, disassemble = false, reference = false;
+    bool strict = false, disassemble = false, reference = false, recover = false;
     unsigned jobs = 0;  // 0: all cores
 };
 
@@ -326,9 +327,10 @@ private:
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
             tee = std::make_unique<Tee>(stream.offsets, std::move(next));
-            return pipeline::flow_consumer(
-                stream, *tee, options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast,
-                workers(options_.jobs));
+            const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
+            if (options_.recover)
+                return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
+            return pipeline::flow_consumer(stream, *tee, kind, workers(options_.jobs));
         };
         ProgressLine progress;
         const pipeline::Report report = pipeline::run(
@@ -340,8 +342,11 @@ private:
         for (const pipeline::StreamReport& stream : report.streams) {
             const capture::Buffer* buffer = session.capture.find_buffer(stream.buffer);
             const Tee& tee = *tees.at({stream.source, buffer});
-            all.push_back({stream.source, stream.buffer, stream.bytes, stream.padding,
-                           pipeline::packets(*stream.consumer), tee.totals(), &tee});
+            all.push_back(
+                {stream.source, stream.buffer, stream.bytes, stream.padding,
+                 options_.recover ? pipeline::recovered_packets(*stream.consumer) : pipeline::packets(*stream.consumer),
+                 tee.totals(), &tee});
+            if (options_.recover) report_head(*stream.source, stream.buffer, heads_.at({stream.source, buffer}));
         }
         if (options_.format == "summary") print_summary(out, report, all);
         for (const auto& [source, tree] : calls) {
@@ -376,7 +381,21 @@ private:
         return decoded;
     }
 
+    /// What could be told of the time before the first A-sync.
+    static void report_head(const pipeline::Source& source, const std::string& buffer, const pft::HeadRecovery& head) {
+        if (head.outcome == pft::HeadOutcome::no_head) return;
+        const std::string bytes = counted(head.sync.value, "byte");
+        if (head.outcome != pft::HeadOutcome::recovered)
+            return say("note", fmt::format("source {}: nothing is recovered before its first sync in buffer {}{}: {}",
+                                           source.label(), buffer, head.sync == Offset{} ? "" : " (" + bytes + ")",
+                                           name(head.outcome)));
+        say("note", fmt::format("source {}: {} of the {} before its first sync in buffer {} are recovered, with a "
+                                "confidence of {:.4f}; they are marked 'recovered'",
+                                source.label(), grouped(head.bytes()), bytes, buffer, head.confidence));
+    }
+
     const FlowOptions& options_;
+    std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, pft::HeadRecovery> heads_;
 };
 
 }  // namespace
@@ -400,6 +419,9 @@ Run add_flow(CLI::App& app) {
         ->check(CLI::Range(0U, 256U))
         ->capture_default_str();
     command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");
+    command.add_flag("--recover", options->recover,
+                     "Show what ran before the first A-sync too, where only one path through the program explains its "
+                     "packets (on one thread)");
     command.add_flag("--reference-decoder", options->reference,
                      "Decode with the step-by-step reference decoder (slower, same result)");
     command.footer(

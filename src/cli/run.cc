@@ -105,6 +105,8 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
                 "--unit spe -o FILE",
                 command, command);
+        if (name == "doctor")
+            return fmt::format("which capture? {} needs a folder, a perf.data file, or bare trace files", command);
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
     }
@@ -166,6 +168,7 @@ int run(int argc, char** argv) {
     add(add_flow(app));
     add(add_record(app));
     add(add_verify(app));
+    add(add_doctor(app));
     add(add_spe(app));
     add(add_dpu(app));
     try {

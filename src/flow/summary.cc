@@ -10,7 +10,7 @@ constexpr std::uint64_t hash_prime = 1099511628211U;
 
 std::string_view name(TraceOnReason reason) {
     constexpr std::array<std::string_view, trace_on_reasons> names{"begin", "trace enabled", "overflow",
-                                                                   "debug restart"};
+                                                                   "debug restart", "recovered"};
     return names[static_cast<unsigned>(reason)];
 }
 

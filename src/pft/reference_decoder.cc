@@ -17,6 +17,22 @@ public:
         : config_(config), code_(code), out_(out), elements_(config_, out), parser_(config_, *this) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
+    void begin_at(Offset at, const Standing& standing) {
+        parser_.resume_at(at);
+        at_ = at;
+        elements_.event(at, flow::TraceOn{flow::TraceOnReason::recovered, flow::no_cycles});
+        CoreState state;
+        state.ns = standing.ns;
+        state.hyp = standing.hyp;
+        state.address = standing.current.address;
+        state.isa = standing.current.isa;
+        state.alt_isa = state.isa == Isa::tee;
+        synced_ = true;
+        set_both_states(state);
+        last_state_.address = standing.last.address;
+        last_state_.isa = standing.last.isa;
+        for (const Place& place : standing.returns) stack_.push({place.address, place.isa, standing.ns});
+    }
     void reset() { parser_.reset(); }
     void finish() {
         parser_.finish();
@@ -334,6 +350,7 @@ ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& 
     : machine_(std::make_unique<Machine>(config, code, out)) {}
 ReferenceDecoder::~ReferenceDecoder() = default;
 void ReferenceDecoder::feed(Bytes bytes) { machine_->feed(bytes); }
+void ReferenceDecoder::begin_at(Offset at, const Standing& standing) { machine_->begin_at(at, standing); }
 void ReferenceDecoder::reset() { machine_->reset(); }
 void ReferenceDecoder::finish() { machine_->finish(); }
 std::uint64_t ReferenceDecoder::packets() const { return machine_->packets(); }

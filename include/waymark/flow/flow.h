@@ -56,10 +56,11 @@ struct Range {
 };
 
 enum class TraceOnReason : std::uint8_t {
-    begin,         ///< synchronised at a periodic point, at first or after a gap: tracing was on already
-    enabled,       ///< tracing was off by the unit's own choice: a filter, a prohibited region
-    overflow,      ///< the unit's FIFO overflowed: an unknown stretch of execution is missing
-    debug_restart  ///< the core left Debug state
+    begin,          ///< synchronised at a periodic point, at first or after a gap: tracing was on already
+    enabled,        ///< tracing was off by the unit's own choice: a filter, a prohibited region
+    overflow,       ///< the unit's FIFO overflowed: an unknown stretch of execution is missing
+    debug_restart,  ///< the core left Debug state
+    recovered       ///< inferred without a synchronisation point, as what follows is until the next TraceOn or gap
 };
 
 /// Tracing begins, or begins again; execution since the last element before it is unknown.

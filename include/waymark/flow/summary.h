@@ -11,7 +11,7 @@
 
 namespace waymark::flow {
 
-inline constexpr unsigned trace_on_reasons = 4;
+inline constexpr unsigned trace_on_reasons = 5;
 inline constexpr unsigned conflicts = 6;
 
 /// What a reason or conflict is called in reports.

@@ -5,13 +5,24 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "waymark/core/types.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/config.h"
+#include "waymark/pft/state.h"
 
 namespace waymark::pft {
+
+/// What is known of a core between two packets.
+struct Standing {
+    Place current;  ///< where execution stands
+    Place last;     ///< what the next address is compressed against
+    bool ns{}, hyp{};
+    std::vector<Place> returns{};  ///< the return stack, the latest entry last
+    friend bool operator==(const Standing&, const Standing&) = default;
+};
 
 /// Decodes one PTM's byte stream, in chunks of any size.
 class ReferenceDecoder {
@@ -22,6 +33,9 @@ public:
 
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes);
+    /// Goes on as if all before `at` were read, a packet began there, and the core stood so: tells a `TraceOn` of the
+    /// reason `recovered`. For who knows without an I-sync (recover.h); before anything is fed.
+    void begin_at(Offset at, const Standing& standing);
     /// What comes next does not follow what came before (docs/spec/pft.md, 6.4 and 6.5).
     void reset();
     /// The stream ends here: reports what is left over and delivers everything to the sink. Bytes fed after it are

@@ -1,0 +1,88 @@
+/// Looks at a capture from frames to program flow, and says what it is, what is wrong with it and what to do. Labelled
+/// captures are held against their own description; of unlabelled ones everything is inferred.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/coresight/deformatter.h"
+#include "waymark/coresight/guess.h"
+#include "waymark/doctor/finding.h"
+#include "waymark/doctor/identify.h"
+#include "waymark/doctor/images.h"
+#include "waymark/doctor/sample.h"
+#include "waymark/pft/recover.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::doctor {
+
+struct ExamineOptions {
+    std::vector<std::string> images;          ///< `FILE[@ADDRESS]`, each judged alone; a raw dump may lack its address
+    std::uint64_t most_bytes = sample_bytes;  ///< of each buffer
+};
+
+struct BufferReport {
+    std::string name;
+    std::vector<std::filesystem::path> files;
+    capture::Buffer::Format format{};  ///< as inferred
+    coresight::FramingGuess guess{};
+    std::uint64_t skipped{};  ///< bytes before the first frame, of a dump that begins inside one
+    std::uint64_t looked_at{};
+    std::optional<std::uint64_t> bytes{};
+    unsigned pieces{};
+    coresight::Totals frames;  ///< of what was looked at
+};
+
+/// An image held against a source.
+struct ImageVerdict {
+    enum class Kind : std::uint8_t { matches, contradicts, not_reached, shifted, unreadable };
+    std::string image;  ///< as given; `the capture's memory` for what its description names
+    std::string source;
+    Kind kind{};
+    Trial trial;                 ///< where it says it lies
+    std::optional<Shift> shift;  ///< where it would match
+    std::string argument{};      ///< matches, shifted: what to give as --image
+    std::string why{};           ///< unreadable
+};
+[[nodiscard]] std::string_view name(ImageVerdict::Kind kind);
+
+struct SourceReport {
+    std::string name, buffer;
+    std::optional<coresight::TraceId> trace_id;
+    bool described = false;         ///< the capture's description has it
+    bool described_as_pft = false;  ///< as Program Flow Trace
+    Identity identity;
+    pft::Config config;                ///< pft: inferred, with what only an image proves
+    std::optional<std::size_t> image;  ///< pft: that of `Report::images` which explains it best
+    std::optional<pft::HeadRecovery> head;
+    std::uint64_t bytes{};
+};
+
+struct Report {
+    std::vector<BufferReport> buffers;
+    std::vector<SourceReport> sources;
+    std::vector<ImageVerdict> images;
+    std::vector<Finding> findings;  ///< most severe first, then by place
+    std::string verdict;            ///< one sentence
+    bool labelled = false;
+    [[nodiscard]] std::size_t count(Severity severity) const;
+};
+
+/// `labelled`: the session came from a description; else it has buffers only, whose formats are not looked at. Time and
+/// memory are bounded by `most_bytes`, whatever the size of the capture. What cannot be read is a finding.
+[[nodiscard]] Report examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options = {});
+
+/// A folder of a Debug and Profiling Unit, a perf.data file. Errors: it cannot be opened.
+[[nodiscard]] Result<Report> examine_dpu(const std::filesystem::path& folder);
+[[nodiscard]] Result<Report> examine_perf(const std::filesystem::path& file);
+
+/// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace and the images
+/// that match. Trace of more than 64 MiB is linked, not copied. `folder` must not exist, or be empty. Errors: `usage`:
+/// there is no source of Program Flow Trace, or the folder holds something; `unreadable`: something cannot be written.
+[[nodiscard]] Status write_inferred(const Report& report, const std::filesystem::path& folder);
+
+}  // namespace waymark::doctor

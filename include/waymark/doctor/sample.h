@@ -1,0 +1,40 @@
+/// Pieces of a buffer to look at: all of a small one, and of a large one some from its beginning to its end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/core/types.h"
+
+namespace waymark::doctor {
+
+/// Bytes that stood side by side.
+struct Piece {
+    Offset first;
+    std::vector<std::uint8_t> bytes;
+};
+
+struct Sample {
+    std::vector<Piece> pieces;                ///< in order; whole frames, if the buffer begins with one
+    std::optional<std::uint64_t> size_bytes;  ///< of the buffer; absent: a stream or compressed file that was not read
+                                              ///< to its end
+    std::optional<Error> damage;              ///< what ended reading early
+    [[nodiscard]] std::uint64_t bytes() const;
+    /// Nothing was left out.
+    [[nodiscard]] bool whole() const { return size_bytes == bytes(); }
+};
+
+/// So many pieces are taken of a buffer larger than `most_bytes`: its beginning, its end, and the rest between them at
+/// equal distances.
+inline constexpr unsigned sample_pieces = 16;
+inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
+
+/// Reads at most `most_bytes` of the files, one after another as one stream. Of what cannot be read at any place
+/// (standard input, compressed files) the first `most_bytes`. Errors: those of `capture::open_bytes`.
+[[nodiscard]] Result<Sample> take_sample(const std::vector<std::filesystem::path>& files,
+                                         std::uint64_t most_bytes = sample_bytes);
+
+}  // namespace waymark::doctor

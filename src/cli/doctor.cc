@@ -1,0 +1,336 @@
+/// `waymark doctor`: what a capture is, what is wrong with it, and what to do.
+#include "waymark/doctor/examine.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "options.h"
+#include "table.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/perf_data.h"
+#include "waymark/capture/snapshot.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using doctor::Finding;
+using doctor::ImageVerdict;
+using doctor::Protocol;
+using doctor::Severity;
+using nlohmann::ordered_json;
+
+struct DoctorOptions {
+    std::vector<std::string> captures, images;
+    std::string format = "text", output, snapshot;
+    bool strict = false;
+    std::uint64_t sample_mib = doctor::sample_bytes >> 20;
+};
+
+// ---- what was given
+
+Result<pipeline::Session> snapshot_session(const fs::path& path) {
+    WM_ASSIGN_OR_RETURN(capture::Capture capture, capture::read_snapshot(path));
+    return pipeline::make_session(std::move(capture), {});
+}
+
+Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
+    capture::Capture capture;
+    capture.path = files.front();
+    for (const std::string& file : files) {
+        capture::Buffer buffer;
+        buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
+        const auto taken = std::count_if(capture.buffers.begin(), capture.buffers.end(),
+                                         [&](const capture::Buffer& b) { return b.name == buffer.name; });
+        if (taken != 0) buffer.name = file;
+        buffer.format = capture::Buffer::Format::unknown;
+        buffer.files = {file};
+        capture.buffers.push_back(std::move(buffer));
+    }
+    return pipeline::make_session(std::move(capture), {});
+}
+
+bool is_perf_data(const std::string& file) {
+    std::array<char, 8> head{};
+    return file != "-" && std::ifstream(file, std::ios::binary).read(head.data(), head.size()) &&
+           capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()});
+}
+
+Result<doctor::Report> diagnose(const DoctorOptions& options) {
+    const std::string& first = options.captures.front();
+    std::error_code error;
+    const bool folder = fs::is_directory(first, error) || fs::path(first).extension() == ".ini";
+    if (options.captures.size() > 1 &&
+        std::any_of(options.captures.begin(), options.captures.end(),
+                    [&](const std::string& c) { return fs::is_directory(c, error) || is_perf_data(c); }))
+        return Error{Errc::usage, "several captures can be diagnosed together only if all are bare trace files"};
+    if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
+    if (!folder && is_perf_data(first)) return doctor::examine_perf(first);
+    const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
+    WM_ASSIGN_OR_RETURN(const pipeline::Session session,
+                        folder ? snapshot_session(first) : bare_session(options.captures));
+    return doctor::examine(session, folder, examine);
+}
+
+// ---- text
+
+void line(Output& out, std::string_view head, std::string_view text) {
+    constexpr std::size_t width = 100, indent = 12;
+    std::string row = fmt::format("  {:<10}", head);
+    std::size_t at = 0, column = indent;
+    while (at < text.size()) {
+        const std::size_t end = std::min(text.find(' ', at), text.size());
+        const std::string_view word = text.substr(at, end - at);
+        if (column != indent && column + 1 + word.size() > width) {
+            row += "\n" + std::string(indent, ' ');
+            column = indent;
+        } else if (column != indent) {
+            row += ' ';
+            ++column;
+        }
+        row += word;
+        column += word.size();
+        at = end + 1;
+    }
+    out.print("{}\n", row);
+}
+
+std::string looked_at(const doctor::BufferReport& b) {
+    if (!b.bytes)
+        return fmt::format("its first {} looked at: a compressed file or a stream", counted(b.looked_at, "byte"));
+    if (*b.bytes == b.looked_at) return counted(*b.bytes, "byte") + ", all looked at";
+    return fmt::format("{} of {} looked at, in {} pieces from its beginning to its end", grouped(b.looked_at),
+                       counted(*b.bytes, "byte"), b.pieces);
+}
+
+std::string_view framing_text(capture::Buffer::Format format) {
+    switch (format) {
+        case capture::Buffer::Format::coresight: return "16-byte CoreSight frames";
+        case capture::Buffer::Format::dstream_coresight: return "CoreSight frames with syncs";
+        case capture::Buffer::Format::source_data: return "the bytes of one source";
+        case capture::Buffer::Format::unknown: return "framed in a way that is not known";
+    }
+    return "";
+}
+
+std::string head_text(const pft::HeadRecovery& head) {
+    if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
+    if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync behind an A-sync in the first MiB";
+    const std::string all = counted(head.sync.value, "byte");
+    if (head.outcome != pft::HeadOutcome::recovered)
+        return fmt::format("{}, none recovered: {}", all, name(head.outcome));
+    return fmt::format(
+        "{} of {} recovered from {:#x} of the stream on, {}, confidence {:.4f}{}; "
+        "waymark flow --recover shows them",
+        grouped(head.bytes()), all, head.first.value, counted(head.packets, "packet"), head.confidence,
+        head.confirmed ? ", the I-sync agrees" : "");
+}
+
+std::string image_text(const ImageVerdict& v) {
+    const auto& t = v.trial;
+    std::string text = fmt::format("{} with {}: {} ranges, {}{} contradictions", name(v.kind), v.image,
+                                   grouped(t.totals.ranges), t.ended ? "over " : "", grouped(t.contradictions));
+    if (v.shift)
+        text += fmt::format("; as {}: {} ranges, {} contradictions", v.argument, grouped(v.shift->trial.totals.ranges),
+                            grouped(v.shift->trial.contradictions));
+    return text;
+}
+
+void print_source(Output& out, const doctor::Report& report, const doctor::SourceReport& s) {
+    out.print("\nsource {}{}  {}, {}\n", s.trace_id ? fmt::format("{:#04x} ", s.trace_id->value) : "", s.name,
+              name(s.identity.protocol), counted(s.bytes, "byte"));
+    if (s.identity.protocol == Protocol::unknown)
+        for (const doctor::Tried& tried : s.identity.tried) line(out, "tried", tried.what + ": " + tried.result);
+    for (const doctor::Fact& fact : s.identity.facts)
+        line(out, fact.proven ? "proven" : "assumed", fmt::format("{}: {} ({})", fact.what, fact.value, fact.proof));
+    if (s.identity.protocol != Protocol::pft) return;
+    const doctor::PftParse& p = s.identity.parse;
+    if (!report.labelled && s.image && s.config.return_stack)
+        line(out, "proven", "return stack: in use (the image agrees only so)");
+    if (p.spacings != 0)
+        line(out, "syncs",
+             fmt::format("{} A-syncs, {} to {} bytes apart, {} in the mean", grouped(p.asyncs),
+                         grouped(p.least_spacing), grouped(p.most_spacing), grouped(p.spacing_sum / p.spacings)));
+    else
+        line(out, "syncs", counted(p.asyncs, "A-sync"));
+    for (const ImageVerdict& v : report.images)
+        if (v.source == s.name) line(out, "image", image_text(v));
+    if (s.head) line(out, "head", head_text(*s.head));
+}
+
+void print_text(Output& out, const doctor::Report& report) {
+    out.print("{}\n", report.verdict);
+    for (const Finding& f : report.findings) {
+        const std::string where =
+            f.buffer.empty() ? std::string("the description") : fmt::format("{:#x} of {}", f.offset.value, f.buffer);
+        out.print("\n{:<8} {}{}{}  {}\n", name(f.severity), where, f.source.empty() ? "" : ", source ", f.source,
+                  f.kind);
+        line(out, "found", f.found);
+        line(out, "expected", f.expected);
+        line(out, "because", f.cause);
+        line(out, "do", f.advice);
+    }
+    for (const doctor::BufferReport& b : report.buffers)
+        out.print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
+    for (const doctor::SourceReport& s : report.sources) print_source(out, report, s);
+}
+
+// ---- for programs
+
+Table findings_table(const doctor::Report& report) {
+    Table table({{"severity", "severity", true},
+                 {"kind", "kind", true},
+                 {"buffer", "buffer", true},
+                 {"source", "source", true},
+                 {"offset", "offset"},
+                 {"found", "found", true},
+                 {"expected", "expected", true},
+                 {"cause", "cause", true},
+                 {"do", "do", true}});
+    for (const Finding& f : report.findings)
+        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source, f.offset.value, f.found, f.expected,
+                   f.cause, f.advice});
+    return table;
+}
+
+ordered_json trial_json(const doctor::Trial& trial) {
+    return {{"ranges", trial.totals.ranges},
+            {"contradictions", trial.contradictions},
+            {"ended_early", trial.ended},
+            {"no_memory", trial.totals.no_memory},
+            {"first_contradiction", trial.first ? ordered_json(trial.first->offset.value) : ordered_json()}};
+}
+
+ordered_json source_json(const doctor::SourceReport& s) {
+    ordered_json out{{"name", s.name},
+                     {"trace_id", s.trace_id ? ordered_json(s.trace_id->value) : ordered_json()},
+                     {"buffer", s.buffer},
+                     {"protocol", name(s.identity.protocol)},
+                     {"bytes", s.bytes}};
+    out["tried"] = ordered_json::array();
+    for (const doctor::Tried& t : s.identity.tried) out["tried"].push_back({{"what", t.what}, {"result", t.result}});
+    out["facts"] = ordered_json::array();
+    for (const doctor::Fact& f : s.identity.facts)
+        out["facts"].push_back({{"what", f.what}, {"value", f.value}, {"proven", f.proven}, {"proof", f.proof}});
+    if (s.head && s.head->outcome == pft::HeadOutcome::recovered)
+        out["head"] = {{"bytes", s.head->sync.value},      {"recovered_bytes", s.head->bytes()},
+                       {"first", s.head->first.value},     {"packets", s.head->packets},
+                       {"confidence", s.head->confidence}, {"confirmed", s.head->confirmed}};
+    else if (s.head)
+        out["head"] = {{"bytes", s.head->sync.value}, {"recovered_bytes", 0}, {"why", name(s.head->outcome)}};
+    return out;
+}
+
+ordered_json report_json(const doctor::Report& report) {
+    ordered_json out{{"verdict", report.verdict}, {"findings", findings_table(report).json()}};
+    out["buffers"] = ordered_json::array();
+    for (const doctor::BufferReport& b : report.buffers)
+        out["buffers"].push_back({{"name", b.name},
+                                  {"format", capture::name(b.format)},
+                                  {"bytes", b.bytes ? ordered_json(*b.bytes) : ordered_json()},
+                                  {"looked_at", b.looked_at},
+                                  {"pieces", b.pieces},
+                                  {"skipped", b.skipped}});
+    out["sources"] = ordered_json::array();
+    for (const doctor::SourceReport& s : report.sources) out["sources"].push_back(source_json(s));
+    out["images"] = ordered_json::array();
+    for (const ImageVerdict& v : report.images) {
+        ordered_json image{
+            {"image", v.image}, {"source", v.source}, {"verdict", name(v.kind)}, {"argument", v.argument}};
+        image["trial"] = trial_json(v.trial);
+        if (v.shift) {
+            image["shift"] = v.shift->bytes;
+            image["shifted_trial"] = trial_json(v.shift->trial);
+        }
+        out["images"].push_back(std::move(image));
+    }
+    return out;
+}
+
+Status run_doctor(const DoctorOptions& options) {
+    auto diagnosed = diagnose(options);
+    if (!diagnosed) return fail(diagnosed.error());
+    const doctor::Report report = std::move(*diagnosed);
+    auto out = Output::open(options.output, options.captures.front());
+    if (!out) return fail(out.error());
+    if (options.format == "json")
+        out->write(report_json(report).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+    else if (options.format == "tsv")
+        findings_table(report).print_tsv(*out);
+    else
+        print_text(*out, report);
+    std::string why;
+    if (out->close(why) != decoded) {
+        say("error", why);
+        return unreadable;
+    }
+    if (!options.snapshot.empty()) {
+        const auto written = doctor::write_inferred(report, options.snapshot);
+        if (!written) return fail(written.error());
+        say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
+    }
+    const bool read_error = std::any_of(report.findings.begin(), report.findings.end(),
+                                        [](const Finding& f) { return f.kind == "unreadable"; });
+    if (read_error) return unreadable;
+    const bool anything = report.sources.empty()
+                              ? report.labelled && !report.buffers.empty()
+                              : std::any_of(report.sources.begin(), report.sources.end(),
+                                            [](const auto& s) { return s.identity.protocol != Protocol::unknown; });
+    if (!anything) {
+        say("error", "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
+        return nothing;
+    }
+    const bool found = report.count(Severity::error) + report.count(Severity::warning) != 0;
+    return options.strict && found ? unreadable : decoded;
+}
+
+}  // namespace
+
+Run add_doctor(CLI::App& app) {
+    auto options = std::make_shared<DoctorOptions>();
+    CLI::App& command =
+        *app.add_subcommand("doctor", "What an unlabelled dump is, what is wrong with a capture, and what to do");
+    command
+        .add_option("CAPTURE", options->captures,
+                    "A snapshot folder, a DPU folder, a perf.data file; or bare trace files nothing is known of (.gz "
+                    "and .zst too; - is standard input)")
+        ->required();
+    command
+        .add_option("--image", options->images,
+                    "What may be the program: an ELF file or a raw dump, with or without the address. May be repeated; "
+                    "each is judged alone")
+        ->type_name("FILE[@ADDRESS]")
+        ->take_all();
+    command
+        .add_option("--write-snapshot", options->snapshot,
+                    "Write what was inferred as a snapshot folder, with trace and images, for waymark flow")
+        ->type_name("DIR");
+    command.add_option("--sample", options->sample_mib, "Look at no more than so many MiB of each buffer")
+        ->type_name("MIB")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
+        ->capture_default_str();
+    command.add_flag("--strict", options->strict, "Exit with 3 if there is an error or warning");
+    command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
+        ->type_name("FORMAT")
+        ->check(one_of({"text", "tsv", "json"}))
+        ->capture_default_str();
+    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.footer(
+        "Of a buffer larger than --sample, 16 pieces are looked at, from its beginning to its end.\n"
+        "\n"
+        "  waymark doctor etb.bin --image vmlinux --image old/vmlinux\n"
+        "  waymark doctor etb.bin --image kernel.bin --write-snapshot snapshot\n"
+        "  waymark doctor CAPTURE --strict\n"
+        "\n"
+        "Exit status: 0 diagnosed; 1 nothing to diagnose; 2 usage; 3 something cannot be read or written, or under\n"
+        "--strict an error or warning was found.\n");
+    return [options] { return run_doctor(*options); };
+}
+
+}  // namespace waymark::cli

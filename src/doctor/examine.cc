@@ -1,0 +1,851 @@
+#include "waymark/doctor/examine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "waymark/coresight/bypass.h"
+#include "waymark/flow/summary.h"
+
+namespace waymark::doctor {
+
+namespace {
+
+using capture::Buffer;
+using coresight::TraceId;
+
+std::string bytes_text(std::uint64_t n) { return fmt::format("{} byte{}", n, n == 1 ? "" : "s"); }
+
+/// Takes the frames of one piece apart.
+class Split {
+public:
+    Split(std::array<std::vector<Stretch>, coresight::trace_ids>& out, Offset base, bool first_piece)
+        : out_(out), base_(base), first_piece_(first_piece) {}
+    void data(TraceId id, Bytes bytes, Offset first) {
+        Stretch*& stretch = current_[id.value];
+        if (stretch == nullptr) {
+            std::vector<Stretch>& all = out_[id.value];
+            all.emplace_back();
+            stretch = &all.back();
+            stretch->head = first_piece_ && all.size() == 1;
+        }
+        stretch->offsets.add({stretch->bytes.size()}, base_ + first.value);
+        stretch->bytes.insert(stretch->bytes.end(), bytes.begin(), bytes.end());
+    }
+    void trigger(TraceId, Offset, std::uint8_t) {}
+    void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
+    void reset(Offset) { current_.fill(nullptr); }
+
+    std::vector<Gap> gaps;
+
+private:
+    std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
+    const Offset base_;
+    const bool first_piece_;
+    std::array<Stretch*, coresight::trace_ids> current_{};
+};
+
+/// A buffer, taken apart as one framing has it.
+struct Taken {
+    std::array<std::vector<Stretch>, coresight::trace_ids> by_id;
+    std::vector<Stretch> bare;
+    coresight::Totals frames;
+    std::vector<Gap> gaps;
+};
+
+void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
+    to.bytes_read += t.bytes_read;
+    to.id_bytes += t.id_bytes;
+    to.aux_bytes += t.aux_bytes;
+    to.fsyncs += t.fsyncs;
+    to.hsyncs += t.hsyncs;
+    for (std::size_t i = 0; i < t.data.size(); ++i) to.data[i] += t.data[i];
+    for (std::size_t i = 0; i < t.lost.size(); ++i) to.lost[i] += t.lost[i];
+    to.unassociated += t.unassociated;
+    to.frames += t.frames;
+    to.barriers += t.barriers;
+    to.damaged_frames += t.damaged_frames;
+    to.sync_losses += t.sync_losses;
+    if (!to.first_forbidden && t.first_forbidden) to.first_forbidden = base + t.first_forbidden->value;
+    if (!to.first_id && t.first_id) to.first_id = base + t.first_id->value;
+    if (!to.first_fsync && t.first_fsync) to.first_fsync = base + t.first_fsync->value;
+}
+
+Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip) {
+    Taken out;
+    const bool framed = format != Buffer::Format::source_data;
+    for (const Piece& piece : sample.pieces) {
+        const bool first = &piece == &sample.pieces.front();
+        const std::uint64_t drop = framed ? std::min<std::uint64_t>(skip, piece.bytes.size()) : 0;
+        Bytes bytes = Bytes(piece.bytes).subspan(drop);
+        const Offset base = piece.first + drop;
+        if (!framed) {
+            if (&piece == &sample.pieces.back()) bytes = coresight::strip_bypass_padding(bytes);
+            Stretch stretch;
+            stretch.bytes.assign(bytes.begin(), bytes.end());
+            stretch.offsets.add({0}, base);
+            stretch.head = first;
+            out.bare.push_back(std::move(stretch));
+            continue;
+        }
+        Split split(out.by_id, base, first);
+        coresight::Deformatter deformatter({.framing = format == Buffer::Format::dstream_coresight
+                                                           ? coresight::Framing::tpiu
+                                                           : coresight::Framing::aligned});
+        deformatter.feed(bytes, split);
+        deformatter.finish(split);
+        add(out.frames, deformatter.totals(), base);
+        out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
+    }
+    return out;
+}
+
+Buffer::Format format_of(coresight::BufferKind kind) {
+    return kind == coresight::BufferKind::aligned ? Buffer::Format::coresight
+           : kind == coresight::BufferKind::tpiu  ? Buffer::Format::dstream_coresight
+                                                  : Buffer::Format::source_data;
+}
+
+std::string sentence(const flow::Inconsistency& what) {
+    using flow::Conflict;
+    const auto hex = [](Address a) { return fmt::format("{:#010x}", a.value); };
+    switch (what.conflict) {
+        case Conflict::sync_disagrees:
+            return what.found == what.expected
+                       ? fmt::format("the I-sync confirms {}, but not the instruction set or context reached",
+                                     hex(what.found))
+                       : fmt::format("the I-sync names {}, the walk through the image has reached {}",
+                                     hex(what.expected), hex(what.found));
+        case Conflict::branch_disagrees:
+            return fmt::format("the branch packet goes to {}, the image's direct branch to {}", hex(what.expected),
+                               hex(what.found));
+        case Conflict::update_behind:
+            return fmt::format("the waypoint update names {}, which the walk has passed ({} is next)",
+                               hex(what.expected), hex(what.found));
+        case Conflict::no_return_address:
+            return fmt::format("an E atom for the indirect branch the image has at {}, which needs an address",
+                               hex(what.found));
+        case Conflict::undefined_reached:
+            return fmt::format("an atom leads over the undefined instruction the image has at {}", hex(what.found));
+        case Conflict::runaway_walk:
+            return fmt::format("an atom, but the image has no branch up to {}", hex(what.found));
+    }
+    return {};
+}
+
+class Examiner {
+public:
+    Examiner(const pipeline::Session& session, bool labelled, const ExamineOptions& options)
+        : session_(session), options_(options) {
+        report_.labelled = labelled;
+    }
+
+    Report run() {
+        for (const capture::Problem& problem : session_.problems)
+            add_finding({Severity::warning,
+                         "description",
+                         {},
+                         {},
+                         {},
+                         capture::to_string(problem),
+                         "a description without contradictions",
+                         "the ini files, or what was given for them",
+                         "put the description right; where it is silent, what is inferred below holds"});
+        if (session_.capture.buffers.empty())
+            add_finding({Severity::error,
+                         "no-buffer",
+                         {},
+                         {},
+                         {},
+                         "the capture names no trace buffer",
+                         "at least one",
+                         "[trace_buffers] is missing from its trace.ini",
+                         "name the file of the trace"});
+        for (const Buffer& buffer : session_.capture.buffers) look_at(buffer);
+        for (std::size_t i = 0; i < report_.sources.size(); ++i)
+            if (report_.sources[i].identity.protocol == Protocol::pft) judge(report_.sources[i], stretches_[i]);
+        check_images();
+        conclude();
+        return std::move(report_);
+    }
+
+private:
+    void add_finding(Finding finding) { report_.findings.push_back(std::move(finding)); }
+    void add_finding(const SourceReport& source, Severity severity, std::string kind, std::optional<Offset> at,
+                     std::string found, std::string expected, std::string cause, std::string advice) {
+        add_finding({severity, std::move(kind), source.buffer, source.name, at.value_or(Offset{}), std::move(found),
+                     std::move(expected), std::move(cause), std::move(advice)});
+    }
+
+    // ---- buffers
+
+    void look_at(const Buffer& buffer) {
+        auto sample = take_sample(buffer.files, options_.most_bytes);
+        if (!sample) {
+            add_finding({Severity::error,
+                         "unreadable",
+                         buffer.name,
+                         {},
+                         {},
+                         sample.error().message,
+                         "a readable file",
+                         "the file is missing, empty or not permitted",
+                         "name the right file, or make it readable"});
+            return;
+        }
+        if (sample->damage)
+            add_finding({Severity::error,
+                         "unreadable",
+                         buffer.name,
+                         {},
+                         sample->damage->offset.value_or(Offset{}),
+                         sample->damage->message,
+                         "a file that can be read to its end",
+                         "a damaged disk or compressed file",
+                         "get the file anew; what came before was looked at"});
+        BufferReport out;
+        out.name = buffer.name;
+        out.files = buffer.files;
+        out.looked_at = sample->bytes();
+        out.bytes = sample->size_bytes;
+        out.pieces = static_cast<unsigned>(sample->pieces.size());
+        if (out.looked_at == 0) {
+            add_finding({Severity::error,
+                         "empty",
+                         buffer.name,
+                         {},
+                         {},
+                         "the buffer holds no byte",
+                         "trace",
+                         "nothing was recorded, or the file was not written",
+                         "record again"});
+            report_.buffers.push_back(std::move(out));
+            return;
+        }
+        const Taken taken = choose_framing(buffer, *sample, out);
+        report_frames(buffer, out, taken);
+        find_sources(buffer, out, taken);
+        report_.buffers.push_back(std::move(out));
+    }
+
+    /// Bytes of sources whose protocol is recognised, taken apart so.
+    static std::uint64_t recognised(const Taken& taken) {
+        std::uint64_t sum = 0;
+        const auto add_bytes = [&](const std::vector<Stretch>& stretches) {
+            if (stretches.empty()) return;
+            // A part will do to choose by, and there is much to choose from.
+            constexpr std::size_t enough_bytes = 1 << 18;
+            std::vector<Stretch> part(1, stretches.front());
+            part.front().bytes.resize(std::min(part.front().bytes.size(), enough_bytes));
+            if (identify(part).protocol == Protocol::unknown) return;
+            for (const Stretch& s : stretches) sum += s.bytes.size();
+        };
+        for (const auto& stretches : taken.by_id) add_bytes(stretches);
+        add_bytes(taken.bare);
+        return sum;
+    }
+
+    Taken choose_framing(const Buffer& buffer, const Sample& sample, BufferReport& out) {
+        constexpr std::size_t head_bytes = 1 << 16;
+        const Bytes all = sample.pieces.front().bytes;
+        const Bytes head = all.first(std::min(all.size(), head_bytes));
+        out.guess = coresight::guess_framing(head);
+        out.format = format_of(out.guess.kind);
+        if (report_.labelled && buffer.format != Buffer::Format::unknown) return hold_against(buffer, sample, out);
+        Taken taken = take_apart(sample, out.format, 0);
+        const std::uint64_t as_guessed = recognised(taken);
+        if (as_guessed * 2 >= out.looked_at) return taken;
+        // A short or odd dump may be taken for the wrong thing; whichever framing explains most bytes is right.
+        std::uint64_t most = as_guessed;
+        const auto consider = [&](Buffer::Format format, std::uint64_t skip) {
+            Taken other = take_apart(sample, format, skip);
+            const std::uint64_t bytes = recognised(other);
+            if (bytes <= most) return;
+            most = bytes;
+            taken = std::move(other);
+            out.format = format;
+            out.skipped = skip;
+        };
+        for (const Buffer::Format format :
+             {Buffer::Format::coresight, Buffer::Format::dstream_coresight, Buffer::Format::source_data})
+            if (format != out.format) consider(format, 0);
+        if (most * 4 < out.looked_at)
+            for (std::uint64_t skip = 1; skip < 16 && skip < head.size(); ++skip)
+                if (coresight::guess_framing(head.subspan(skip)).kind == coresight::BufferKind::aligned)
+                    consider(Buffer::Format::coresight, skip);
+        if (out.skipped != 0)
+            add_finding({Severity::warning,
+                         "frame-offset",
+                         buffer.name,
+                         {},
+                         Offset{out.skipped},
+                         fmt::format("frames begin {} into the file", bytes_text(out.skipped)),
+                         "a frame at the first byte",
+                         "the dump begins inside a frame, or behind a header",
+                         fmt::format("drop the first {} (--write-snapshot does)", bytes_text(out.skipped))});
+        return taken;
+    }
+
+    /// The description says how the buffer is framed. Is it?
+    Taken hold_against(const Buffer& buffer, const Sample& sample, BufferReport& out) {
+        Taken declared = take_apart(sample, buffer.format, 0);
+        const Buffer::Format guessed = out.format;
+        out.format = buffer.format;
+        if (guessed == buffer.format) return declared;
+        const std::uint64_t as_declared = recognised(declared);
+        Taken other = take_apart(sample, guessed, 0);
+        const std::uint64_t as_guessed = recognised(other);
+        if (as_guessed <= as_declared) return declared;
+        const Offset at = declared.frames.first_forbidden.value_or(Offset{});
+        add_finding({Severity::error,
+                     "framing",
+                     buffer.name,
+                     {},
+                     at,
+                     fmt::format("read as {}, {} of {} looked at belong to a source of a known protocol; as {}, {} do",
+                                 capture::name(buffer.format), as_declared, bytes_text(out.looked_at),
+                                 capture::name(guessed), as_guessed),
+                     fmt::format("format={}", capture::name(guessed)),
+                     guessed == Buffer::Format::source_data
+                         ? "the formatter was in bypass, or something took the frames apart already"
+                         : "the formatter was on",
+                     fmt::format("write format={} into the buffer's section of trace.ini", capture::name(guessed))});
+        out.format = guessed;
+        return other;
+    }
+
+    void report_frames(const Buffer& buffer, BufferReport& out, const Taken& taken) {
+        out.frames = taken.frames;
+        const coresight::Totals& t = taken.frames;
+        if (out.format == Buffer::Format::source_data) return;
+        const auto first = [&](GapReason reason) {
+            const auto found = std::find_if(taken.gaps.begin(), taken.gaps.end(),
+                                            [&](const Gap& gap) { return gap.reason == reason; });
+            return found == taken.gaps.end() ? Offset{} : found->first;
+        };
+        const auto lost = [&](GapReason reason) { return t.lost[static_cast<unsigned>(reason)]; };
+        if (const auto n = lost(GapReason::framing); n != 0)
+            add_finding({Severity::warning,
+                         "damaged-frames",
+                         buffer.name,
+                         {},
+                         first(GapReason::framing),
+                         fmt::format("{} in frames that cannot be ({} with the forbidden ID 0x7f)", bytes_text(n),
+                                     t.damaged_frames),
+                         "frames with IDs of sources",
+                         "bytes were damaged or lost on the way, or the file was patched",
+                         "get the buffer anew; trace goes on at the next synchronisation behind each damage"});
+        if (const auto n = lost(GapReason::incomplete_packet); n != 0)
+            add_finding({Severity::note,
+                         "cut-frame",
+                         buffer.name,
+                         {},
+                         first(GapReason::incomplete_packet),
+                         fmt::format("the last {} are no whole frame", bytes_text(n)),
+                         "a multiple of 16 bytes",
+                         "the file was cut",
+                         "read the whole buffer out, if it is still there"});
+        const std::uint64_t reserved = t.data_bytes(coresight::TraceIdClass::reserved);
+        if (reserved != 0)
+            add_finding({Severity::warning,
+                         "reserved-id",
+                         buffer.name,
+                         {},
+                         t.first_id.value_or(Offset{}),
+                         fmt::format("{} under reserved trace IDs", bytes_text(reserved)),
+                         "IDs 0x01 to 0x6f",
+                         "damaged frames, or no frames at all",
+                         "see the other findings about this buffer's frames"});
+        if (t.unassociated != 0 && out.pieces == 1)
+            add_finding({Severity::note,
+                         "no-id-yet",
+                         buffer.name,
+                         {},
+                         {},
+                         fmt::format("{} before the first trace ID", bytes_text(t.unassociated)),
+                         "an ID first",
+                         "the buffer wrapped: the ID they belong to was overwritten",
+                         "nothing; a larger buffer loses less"});
+        if (const auto idle = t.padding_bytes(); idle * 2 > t.bytes_read)
+            add_finding({Severity::note,
+                         "idle",
+                         buffer.name,
+                         {},
+                         {},
+                         fmt::format("{} of {} are padding (null ID)", idle, bytes_text(t.bytes_read)),
+                         "mostly trace",
+                         "the sources had little to send while the formatter was flushed, or the buffer is not full",
+                         "nothing, unless trace is missing"});
+    }
+
+    void find_sources(const Buffer& buffer, const BufferReport& out, const Taken& taken) {
+        const auto described = [&](std::optional<TraceId> id) -> const pipeline::Source* {
+            for (const std::string& name : buffer.sources)
+                for (const pipeline::Source& source : session_.sources)
+                    if (source.name == name && (!id || source.trace_id == id)) return &source;
+            return nullptr;
+        };
+        const auto take = [&](const std::vector<Stretch>& stretches, std::optional<TraceId> id) {
+            SourceReport source;
+            const pipeline::Source* known = described(id);
+            source.described = known != nullptr;
+            source.described_as_pft = known != nullptr && known->protocol == pipeline::Protocol::pft;
+            source.name = known != nullptr ? known->name : id ? fmt::format("id_{:02x}", id->value) : "source";
+            source.buffer = buffer.name;
+            source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
+            for (const Stretch& s : stretches) source.bytes += s.bytes.size();
+            source.identity = identify(stretches);
+            source.config = source.identity.config;
+            report_.sources.push_back(std::move(source));
+            stretches_.push_back(stretches);
+            known_.push_back(known);
+        };
+        if (out.format == Buffer::Format::source_data) return take(taken.bare, std::nullopt);
+        for (unsigned id = 0; id < coresight::trace_ids; ++id)
+            if (coresight::is_source({static_cast<std::uint8_t>(id)}) && !taken.by_id[id].empty())
+                take(taken.by_id[id], TraceId{static_cast<std::uint8_t>(id)});
+        if (!report_.labelled) return;
+        for (const std::string& name : buffer.sources)
+            for (const pipeline::Source& source : session_.sources)
+                if (source.name == name && source.trace_id && taken.by_id[source.trace_id->value].empty())
+                    report_absent(buffer, source);
+        for (const SourceReport& source : report_.sources)
+            if (source.buffer == buffer.name && !source.described)
+                add_finding(source, Severity::warning, "unknown-id", first_offset(source),
+                            fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
+                                        name_of(source)),
+                            "IDs of described sources only",
+                            "a source was left out of the description, or has another ID",
+                            fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value));
+    }
+    [[nodiscard]] std::string name_of(const SourceReport& source) const {
+        return std::string(name(source.identity.protocol));
+    }
+    [[nodiscard]] std::optional<Offset> first_offset(const SourceReport& source) const {
+        const auto& stretches = stretches_[static_cast<std::size_t>(&source - report_.sources.data())];
+        return stretches.empty() ? std::optional<Offset>() : stretches.front().offsets.capture({0});
+    }
+
+    void report_absent(const Buffer& buffer, const pipeline::Source& source) {
+        // A stranger that speaks the same protocol is likely to be it.
+        const SourceReport* likely = nullptr;
+        for (const SourceReport& other : report_.sources)
+            if (other.buffer == buffer.name && !other.described && other.identity.protocol == Protocol::pft &&
+                source.protocol == pipeline::Protocol::pft)
+                likely = &other;
+        if (likely != nullptr)
+            add_finding({Severity::error, "trace-id", buffer.name, source.name,
+                         first_offset(*likely).value_or(Offset{}),
+                         fmt::format("no byte of trace ID {:#04x}, but {} of Program Flow Trace under {:#04x}, which "
+                                     "no source has",
+                                     source.trace_id->value, bytes_text(likely->bytes), likely->trace_id->value),
+                         fmt::format("ETMTRACEIDR={:#04x}", likely->trace_id->value),
+                         "the ID was programmed anew, or the register was read from another unit",
+                         fmt::format("write ETMTRACEIDR={:#04x} for {}", likely->trace_id->value, source.name)});
+        else
+            add_finding({Severity::note,
+                         "no-bytes",
+                         buffer.name,
+                         source.name,
+                         {},
+                         fmt::format("no byte of trace ID {:#04x}", source.trace_id->value),
+                         "some trace of it",
+                         "the core was off or idle, its unit not enabled, or its trace overwritten",
+                         "nothing, if the core did not run"});
+    }
+
+    // ---- sources
+
+    void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+        const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
+        if (known_[index] != nullptr && source.described_as_pft) check_configuration(source, *known_[index], stretches);
+        report_health(source, stretches);
+        judge_images(source, stretches, known_[index]);
+        recover(source, stretches, known_[index]);
+    }
+
+    void check_configuration(SourceReport& source, const pipeline::Source& known,
+                             const std::vector<Stretch>& stretches) {
+        const pft::Config& ini = known.config;
+        const Identity& identity = source.identity;
+        const PftParse as_described = parse_pft(stretches, ini);
+        const auto wrong = [&](std::string kind, std::string says, std::string bytes, std::string reg) {
+            add_finding(
+                source, Severity::error, std::move(kind),
+                as_described.first_error ? as_described.first_error : as_described.first_context_change,
+                fmt::format("{}; parsed so, {} stretches ({}) are no packets and {} Context IDs change unsaid", says,
+                            as_described.errors, bytes_text(as_described.lost_bytes), as_described.context_changes),
+                fmt::format("{}: so {} stretches are no packets", bytes, identity.parse.errors),
+                "the registers were read before or after another setting was in force, or from another unit",
+                fmt::format("correct {} of {}", reg, source.name));
+        };
+        const bool worse = as_described.against() > identity.parse.against();
+        if (worse && ini.cycle_accurate != identity.config.cycle_accurate && identity.cycle_accurate_proven)
+            wrong("cycle-accurate", ini.cycle_accurate ? "ETMCR says cycle-accurate" : "ETMCR says no cycle counts",
+                  identity.config.cycle_accurate ? "cycle counts in the bytes" : "no cycle counts in the bytes",
+                  "ETMCR bit 12");
+        if (worse && ini.context_id_bytes != identity.config.context_id_bytes && identity.context_id_proven)
+            wrong("context-id-size", fmt::format("ETMCR says Context IDs of {} bytes", ini.context_id_bytes),
+                  fmt::format("Context IDs of {} bytes", identity.config.context_id_bytes), "ETMCR bits 15:14");
+        if (worse && ini.timestamp_bytes != identity.config.timestamp_bytes && identity.timestamp_size_proven)
+            wrong(
+                "timestamp-size", fmt::format("ETMCCER says timestamps of {} bits", ini.timestamp_bytes == 9 ? 64 : 48),
+                fmt::format("timestamps of {} bits", identity.config.timestamp_bytes == 9 ? 64 : 48), "ETMCCER bit 29");
+        if (identity.encoding_proven && ini.gray_timestamps != identity.config.gray_timestamps &&
+            ini.timestamp_bytes == identity.config.timestamp_bytes)
+            add_finding(
+                source, Severity::warning, "timestamp-encoding",
+                ini.gray_timestamps ? identity.parse.first_backwards_gray : identity.parse.first_backwards_binary,
+                fmt::format("as ETMCCER has it, {} of {} timestamps go backwards",
+                            ini.gray_timestamps ? identity.parse.backwards_gray : identity.parse.backwards_binary,
+                            identity.parse.timestamps),
+                ini.gray_timestamps ? "natural binary" : "Gray code", "ETMCCER or ETMIDR is of another unit",
+                fmt::format("correct ETMCCER bit 28 of {}", source.name));
+        if (!ini.timestamps && identity.parse.timestamps != 0)
+            add_finding(source, Severity::warning, "timestamps-on", identity.parse.first_timestamp,
+                        fmt::format("{} timestamps, but ETMCR bit 28 is 0", identity.parse.timestamps),
+                        "ETMCR bit 28 set", "ETMCR is not the value in force while tracing",
+                        fmt::format("correct ETMCR of {}", source.name));
+        // What the bytes do not contradict is believed.
+        if (!worse) {
+            source.config = ini;
+            return;
+        }
+        const pft::Config inferred = source.config;
+        source.config = ini;
+        source.config.cycle_accurate = inferred.cycle_accurate;
+        source.config.context_id_bytes = inferred.context_id_bytes;
+        source.config.timestamp_bytes = inferred.timestamp_bytes;
+        if (identity.encoding_proven) source.config.gray_timestamps = inferred.gray_timestamps;
+    }
+
+    void report_health(const SourceReport& source, const std::vector<Stretch>& stretches) {
+        const PftParse p = parse_pft(stretches, source.config);
+        if (p.errors != 0)
+            add_finding(source, Severity::warning, "damaged-packets", p.first_error,
+                        fmt::format("{} stretches ({}) are no packets, under any configuration", p.errors,
+                                    bytes_text(p.lost_bytes)),
+                        "packets up to the next A-sync", "bytes were damaged or lost on their way",
+                        "trace goes on at the A-sync behind each; get the buffer anew if it matters");
+        if (p.overflows != 0)
+            add_finding(source, Severity::warning, "overflow", p.first_overflow,
+                        fmt::format("the unit's FIFO overflowed {} time{}", p.overflows, p.overflows == 1 ? "" : "s"),
+                        "none", "the sources send more than the trace bus takes",
+                        "trace less (address ranges, no cycle counts, no branch broadcast), or widen the trace port");
+        if (p.unsynchronised_bytes != 0)
+            add_finding(source, Severity::note, "unsynchronised", stretches.front().offsets.capture({0}),
+                        fmt::format("{} before an A-sync", bytes_text(p.unsynchronised_bytes)), "an A-sync first",
+                        stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
+                                             : "the head of a buffer that wrapped",
+                        "waymark flow --recover gives what can be told of it; a smaller ETMSYNCFR loses less");
+        if (p.spacings != 0 && p.most_spacing > 16 * 1024)
+            add_finding(source, Severity::warning, "sync-spacing", p.first_async,
+                        fmt::format("up to {} between A-syncs (least {}, mean {})", bytes_text(p.most_spacing),
+                                    p.least_spacing, p.spacing_sum / p.spacings),
+                        "about 1024 bytes", "ETMSYNCFR is large or 0",
+                        "a smaller ETMSYNCFR: less is lost with each damage, and at the head of the buffer");
+        const std::uint64_t backwards = source.config.gray_timestamps ? p.backwards_gray : p.backwards_binary;
+        if (backwards != 0)
+            add_finding(source, Severity::warning, "time-backwards",
+                        source.config.gray_timestamps ? p.first_backwards_gray : p.first_backwards_binary,
+                        fmt::format("{} of {} timestamps are below the one before", backwards, p.timestamps),
+                        "timestamps that grow", "the time source was set anew, damage, or another encoding",
+                        "do not compare times across these places");
+        if (p.padding_bytes > 64)
+            add_finding(source, Severity::note, "trailing-zeros", p.first_padding,
+                        fmt::format("{} of zeros at the end", bytes_text(p.padding_bytes)), "trace",
+                        "the buffer was not full", "nothing");
+    }
+
+    // ---- images
+
+    /// Which of return stack and barriers the image needs, beside what was inferred.
+    static Trial best_trial(const std::vector<Stretch>& stretches, pft::Config& config, const isa::CodeReader& code,
+                            bool free) {
+        Trial best = try_image(stretches, config, code);
+        if (!free || best.contradictions == 0) return best;
+        const pft::Config start = config;
+        for (const bool stack : {false, true})
+            for (const bool barriers : {false, true}) {
+                pft::Config c = start;
+                c.return_stack = stack;
+                c.barrier_waypoints = barriers;
+                if (c == start) continue;
+                Trial trial = try_image(stretches, c, code);
+                if (!better(trial, best)) continue;
+                best = std::move(trial);
+                config = c;
+            }
+        return best;
+    }
+    static bool better(const Trial& a, const Trial& b) {
+        if (a.agrees() != b.agrees()) return a.agrees();
+        return a.contradictions * std::max<std::uint64_t>(b.totals.ranges, 1) <
+               b.contradictions * std::max<std::uint64_t>(a.totals.ranges, 1);
+    }
+
+    void judge_images(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+        if (known != nullptr && !known->memory->empty()) {
+            ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
+            judge_memory(source, stretches, *known, verdict);
+            report_.images.push_back(std::move(verdict));
+        }
+        for (const std::string& argument : options_.images) {
+            ImageVerdict verdict{argument, source.name, {}, {}, {}};
+            judge_image(source, stretches, argument, verdict);
+            report_.images.push_back(std::move(verdict));
+        }
+        for (std::size_t i = 0; i < report_.images.size(); ++i) {
+            const ImageVerdict& v = report_.images[i];
+            if (v.source != source.name ||
+                (v.kind != ImageVerdict::Kind::matches && v.kind != ImageVerdict::Kind::shifted))
+                continue;
+            const auto ranges = [&](std::size_t k) {
+                const ImageVerdict& w = report_.images[k];
+                return w.shift ? w.shift->trial.totals.ranges : w.trial.totals.ranges;
+            };
+            if (!source.image || ranges(i) > ranges(*source.image)) source.image = i;
+        }
+    }
+
+    void judge_memory(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
+                      ImageVerdict& verdict) {
+        const pft::Config before = source.config;
+        verdict.trial = best_trial(stretches, source.config, *known.memory, true);
+        if (verdict.trial.agrees() && source.config.return_stack != before.return_stack)
+            add_finding(source, Severity::error, "return-stack", first_contradiction(stretches, before, *known.memory),
+                        fmt::format("ETMCR says return stack {}; decoded so, the image is contradicted",
+                                    before.return_stack ? "on" : "off"),
+                        fmt::format("return stack {}", source.config.return_stack ? "on" : "off"),
+                        "ETMCR is not the value in force while tracing",
+                        fmt::format("correct ETMCR bit 29 of {}", source.name));
+        if (verdict.trial.agrees() && source.config.barrier_waypoints != before.barrier_waypoints)
+            add_finding(source, Severity::error, "barrier-waypoints",
+                        first_contradiction(stretches, before, *known.memory),
+                        fmt::format("ETMCCER says DMB and DSB are {}waypoints", before.barrier_waypoints ? "" : "no "),
+                        source.config.barrier_waypoints ? "waypoints" : "no waypoints", "ETMCCER is of another unit",
+                        fmt::format("correct ETMCCER bit 24 of {}", source.name));
+        classify(verdict);
+        if (verdict.kind == ImageVerdict::Kind::matches) return;
+        const auto& dumps = session_.capture.dumps;
+        const bool one = std::count_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
+                             return d.core.empty() || d.core == known.core;
+                         }) == 1;
+        if (one) {
+            const auto dump = std::find_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
+                return d.core.empty() || d.core == known.core;
+            });
+            verdict.shift = find_shift(
+                stretches, source.config, [&](std::uint64_t shift) -> Result<std::shared_ptr<image::MemoryMap>> {
+                    auto map = std::make_shared<image::MemoryMap>();
+                    auto added = map->add_file(dump->file, {(dump->address.value + shift) & 0xffffffffU}, dump->offset,
+                                               dump->length);
+                    if (!added) return std::move(added.error());
+                    return map;
+                });
+            if (verdict.shift) {
+                verdict.kind = ImageVerdict::Kind::shifted;
+                verdict.argument = fmt::format("{}@{:#x}", dump->file.string(),
+                                               (dump->address.value + verdict.shift->bytes) & 0xffffffffU);
+            }
+        }
+    }
+    static std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches, const pft::Config& config,
+                                                     const isa::CodeReader& code) {
+        const Trial trial = try_image(stretches, config, code);
+        return trial.first ? std::optional(trial.first->offset) : std::nullopt;
+    }
+    static void classify(ImageVerdict& verdict) {
+        verdict.kind = verdict.trial.agrees()              ? ImageVerdict::Kind::matches
+                       : verdict.trial.contradictions != 0 ? ImageVerdict::Kind::contradicts
+                                                           : ImageVerdict::Kind::not_reached;
+        // A few ranges and nothing against them: too short to be sure of, and no reason to search.
+        if (verdict.trial.totals.ranges != 0 && verdict.trial.contradictions == 0 &&
+            verdict.trial.totals.no_memory == 0)
+            verdict.kind = ImageVerdict::Kind::matches;
+    }
+
+    void judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
+                     ImageVerdict& verdict) {
+        const LoadImage load = load_argument(argument);
+        const auto map = load(0);
+        if (!map) {
+            verdict.kind = ImageVerdict::Kind::unreadable;
+            verdict.why = map.error().message;
+            return;
+        }
+        pft::Config config = source.config;
+        verdict.trial = best_trial(stretches, config, **map, !source.described_as_pft);
+        classify(verdict);
+        if (verdict.kind == ImageVerdict::Kind::matches) {
+            verdict.argument = argument;
+            if (!source.described_as_pft) source.config = config;
+            return;
+        }
+        verdict.shift = find_shift(stretches, source.config, load);
+        if (!verdict.shift && !source.described_as_pft) {
+            pft::Config stack = source.config;
+            stack.return_stack = true;
+            verdict.shift = find_shift(stretches, stack, load);
+            if (verdict.shift) source.config = stack;
+        }
+        if (!verdict.shift) return;
+        verdict.kind = ImageVerdict::Kind::shifted;
+        const auto parsed = image::parse_image_argument(argument);
+        verdict.argument =
+            fmt::format("{}@{:#x}", parsed->path.string(),
+                        (parsed->address.value_or(Address{}).value + verdict.shift->bytes) & 0xffffffffU);
+    }
+
+    void check_images() {
+        for (const SourceReport& source : report_.sources) {
+            if (source.identity.protocol != Protocol::pft) continue;
+            std::string right;
+            if (source.image) {
+                const ImageVerdict& v = report_.images[*source.image];
+                right = v.argument.empty() ? v.image : v.argument;
+            }
+            bool any = false;
+            for (const ImageVerdict& v : report_.images) {
+                if (v.source != source.name) continue;
+                any = true;
+                report_image(source, v, right);
+            }
+            if (!any)
+                add_finding(
+                    source, Severity::note, "no-image", source.identity.parse.first_async, "no program image was given",
+                    "the program that ran", "the capture has no memory of its own, and there is no --image",
+                    "give it with --image FILE[@ADDRESS]: flow needs it, and it proves what the bytes alone do not");
+        }
+    }
+    void report_image(const SourceReport& source, const ImageVerdict& v, const std::string& right) {
+        using Kind = ImageVerdict::Kind;
+        const std::string other = right.empty() || v.image == right
+                                      ? std::string("give the program that ran with --image FILE[@ADDRESS]")
+                                      : fmt::format("use {}, which agrees with the trace", right);
+        const std::uint64_t ranges = v.trial.totals.ranges;
+        if (v.kind == Kind::contradicts)
+            add_finding(source, Severity::error, "image", v.trial.first->offset,
+                        fmt::format("{}: {} ({}{} contradictions in {} ranges)", v.image, sentence(v.trial.first->what),
+                                    v.trial.ended ? "over " : "", v.trial.contradictions, ranges),
+                        "no contradiction: trace and code of one program agree everywhere",
+                        "another program or version, another load address, or code that was modified in memory", other);
+        if (v.kind == Kind::shifted) {
+            const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
+            const bool raw = v.trial.first == std::nullopt && ranges == 0;
+            add_finding(source, Severity::error, "image-shift",
+                        v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
+                        v.trial.first ? fmt::format("{}: {}", v.image, sentence(v.trial.first->what))
+                        : raw         ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image,
+                                                    v.trial.no_memory.value)
+                                      : fmt::format("{} holds too little of what ran", v.image),
+                        fmt::format("the same image {} {:#x} bytes {}: there {} ranges agree, {} contradict", "loaded",
+                                    signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
+                                    signed_shift < 0 ? "lower" : "higher", v.shift->trial.totals.ranges,
+                                    v.shift->trial.contradictions),
+                        fmt::format("wrong load address; shift found by {} agreeing addresses, and proven by decoding",
+                                    v.shift->votes),
+                        fmt::format("--image {}", v.argument));
+        }
+        if (v.kind == Kind::not_reached)
+            add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
+                        v.trial.first_no_memory.value_or(Offset{}),
+                        ranges == 0
+                            ? fmt::format("{} holds no address the trace names (first {:#010x})", v.image,
+                                          v.trial.no_memory.value)
+                            : fmt::format("{} holds {} ranges of what ran, too few to judge it", v.image, ranges),
+                        "the program that ran", "another program, or a load address that is far off", other);
+        if (v.kind == Kind::unreadable)
+            add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
+                        "the file cannot be used", "name another file");
+        if (v.kind == Kind::matches && v.trial.contradictions != 0)
+            add_finding(source, Severity::warning, "image-here-and-there", v.trial.first->offset,
+                        fmt::format("{}: {} contradictions in {} ranges, first: {}", v.image, v.trial.contradictions,
+                                    ranges, sentence(v.trial.first->what)),
+                        "none", "code that was modified in memory, or damaged trace",
+                        "give the code as it was with a further --image");
+        if (v.kind == Kind::matches && v.trial.totals.no_memory != 0)
+            add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
+                        fmt::format("{}: execution went {} times where it holds nothing, first to {:#010x}", v.image,
+                                    v.trial.totals.no_memory, v.trial.no_memory.value),
+                        "all code that ran", "the image is a part of memory", "give the rest with a further --image");
+    }
+
+    // ---- the head
+
+    void recover(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+        if (stretches.empty() || !stretches.front().head) return;
+        std::shared_ptr<const image::MemoryMap> map;
+        if (source.image) {
+            const ImageVerdict& v = report_.images[*source.image];
+            if (v.argument.empty()) {
+                if (known != nullptr) map = known->memory;
+            } else if (auto loaded = load_argument(v.argument)(0); loaded) {
+                map = *loaded;
+            }
+        }
+        if (!map) return;
+        const Bytes bytes = stretches.front().bytes;
+        constexpr std::size_t most = std::size_t{1} << 20;
+        source.head =
+            pft::recover_head(source.config, *map, extents_of(*map, true), bytes.first(std::min(bytes.size(), most)));
+    }
+
+    // ---- the sum
+
+    void conclude() {
+        std::stable_sort(report_.findings.begin(), report_.findings.end(), [](const Finding& a, const Finding& b) {
+            return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
+        });
+        const auto known = std::count_if(report_.sources.begin(), report_.sources.end(), [](const SourceReport& s) {
+            return s.identity.protocol != Protocol::unknown;
+        });
+        const std::size_t errors = report_.count(Severity::error), warnings = report_.count(Severity::warning);
+        if (known == 0)
+            report_.verdict =
+                report_.sources.empty()
+                    ? "There are no bytes of a trace source to diagnose."
+                    : "Nothing here is trace of a protocol that Waymark knows; what was tried stands below.";
+        else if (errors != 0)
+            report_.verdict = fmt::format("This capture needs {} correction{} before it can be trusted.", errors,
+                                          errors == 1 ? "" : "s");
+        else if (warnings != 0)
+            report_.verdict = fmt::format("This capture decodes; {} thing{} in it should be known.", warnings,
+                                          warnings == 1 ? "" : "s");
+        else
+            report_.verdict = "Nothing is wrong with this capture.";
+    }
+
+    const pipeline::Session& session_;
+    const ExamineOptions& options_;
+    Report report_;
+    std::vector<std::vector<Stretch>> stretches_;  // of report_.sources
+    std::vector<const pipeline::Source*> known_;   // of report_.sources; null: not described
+};
+
+}  // namespace
+
+std::string_view name(ImageVerdict::Kind kind) {
+    switch (kind) {
+        case ImageVerdict::Kind::matches: return "agrees";
+        case ImageVerdict::Kind::contradicts: return "contradicts";
+        case ImageVerdict::Kind::not_reached: return "not reached";
+        case ImageVerdict::Kind::shifted: return "agrees elsewhere";
+        case ImageVerdict::Kind::unreadable: return "unreadable";
+    }
+    return "?";
+}
+
+std::size_t Report::count(Severity severity) const {
+    return static_cast<std::size_t>(
+        std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.severity == severity; }));
+}
+
+Report examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options) {
+    return Examiner(session, labelled, options).run();
+}
+
+}  // namespace waymark::doctor

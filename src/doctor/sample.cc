@@ -1,0 +1,89 @@
+#include "waymark/doctor/sample.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "waymark/capture/byte_stream.h"
+
+namespace waymark::doctor {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file that can be read at any place; nothing for all others.
+std::optional<std::uint64_t> plain_size(const fs::path& path) {
+    std::error_code error;
+    if (path == "-" || !fs::is_regular_file(path, error)) return {};
+    std::array<char, 4> head{};
+    std::ifstream in(path, std::ios::binary);
+    in.read(head.data(), head.size());
+    const bool gzip = head[0] == '\x1f' && head[1] == '\x8b';
+    const bool zstd = head[0] == '\x28' && head[1] == '\xb5' && head[2] == '\x2f' && head[3] == '\xfd';
+    if (!in.eof() && !in) return {};
+    if (gzip || zstd) return {};
+    const std::uintmax_t size = fs::file_size(path, error);
+    return error ? std::nullopt : std::optional<std::uint64_t>(size);
+}
+
+Result<Sample> from_the_beginning(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
+    WM_ASSIGN_OR_RETURN(const auto stream, capture::concatenate(files));
+    Sample out;
+    Piece piece{{}, {}};
+    std::vector<std::uint8_t> chunk(std::size_t{1} << 20);
+    while (piece.bytes.size() < most_bytes) {
+        const std::size_t want = std::min<std::uint64_t>(chunk.size(), most_bytes - piece.bytes.size());
+        const auto count = stream->read(std::span(chunk).first(want));
+        if (!count) {
+            out.damage = count.error();
+            out.size_bytes = piece.bytes.size();
+            break;
+        }
+        if (*count == 0) {
+            out.size_bytes = piece.bytes.size();
+            break;
+        }
+        piece.bytes.insert(piece.bytes.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(*count));
+    }
+    out.pieces.push_back(std::move(piece));
+    return out;
+}
+
+}  // namespace
+
+std::uint64_t Sample::bytes() const {
+    std::uint64_t sum = 0;
+    for (const Piece& piece : pieces) sum += piece.bytes.size();
+    return sum;
+}
+
+Result<Sample> take_sample(const std::vector<fs::path>& files, std::uint64_t most_bytes) {
+    std::optional<std::uint64_t> size = files.size() == 1 ? plain_size(files.front()) : std::nullopt;
+    if (!size || *size <= most_bytes) return from_the_beginning(files, most_bytes);
+
+    Sample out;
+    out.size_bytes = *size;
+    std::ifstream in(files.front(), std::ios::binary);
+    constexpr std::uint64_t frame = 16;
+    const std::uint64_t bytes = std::max<std::uint64_t>(most_bytes / sample_pieces & ~(frame - 1), frame);
+    for (std::uint64_t i = 0; i < sample_pieces; ++i) {
+        const bool last = i + 1 == sample_pieces;
+        const std::uint64_t wanted = last ? *size - bytes + frame - 1 : (*size - bytes) / (sample_pieces - 1) * i;
+        const std::uint64_t first = wanted & ~(frame - 1);
+        const std::uint64_t end = last ? *size : first + bytes;
+        Piece piece{{first}, std::vector<std::uint8_t>(end - first)};
+        in.seekg(static_cast<std::streamoff>(first));
+        in.read(reinterpret_cast<char*>(piece.bytes.data()), static_cast<std::streamsize>(piece.bytes.size()));
+        if (!in) {
+            piece.bytes.resize(static_cast<std::size_t>(in.gcount()));
+            out.damage = Error{Errc::unreadable, files.front().string() + ": cannot be read to its end", Offset{first}};
+            out.pieces.push_back(std::move(piece));
+            break;
+        }
+        out.pieces.push_back(std::move(piece));
+    }
+    return out;
+}
+
+}  // namespace waymark::doctor

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "waymark/capture/byte_stream.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/doctor/examine.h"
+#include "waymark/pft/registers.h"
+
+namespace waymark::doctor {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t most_copied_bytes = std::uint64_t{64} << 20;
+
+Error cannot_write(const fs::path& path, std::string_view why) {
+    return {Errc::unreadable, fmt::format("cannot write {}: {}", path.string(), why)};
+}
+
+Status write_bytes(const fs::path& path, Bytes bytes) {
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) return cannot_write(path, "the disk may be full");
+    return Nothing{};
+}
+
+/// The trace itself, without what stands before its first frame.
+Status bring(const BufferReport& buffer, const fs::path& to) {
+    std::error_code error;
+    if (buffer.skipped == 0 && buffer.files.size() == 1 && buffer.bytes && *buffer.bytes > most_copied_bytes) {
+        fs::create_symlink(fs::absolute(buffer.files.front()), to, error);
+        return error ? Status(cannot_write(to, error.message())) : Status(Nothing{});
+    }
+    WM_ASSIGN_OR_RETURN(const auto in, capture::concatenate(buffer.files));
+    std::ofstream out(to, std::ios::binary);
+    std::vector<std::uint8_t> piece(std::size_t{1} << 20);
+    std::uint64_t skip = buffer.skipped;
+    for (;;) {
+        const auto count = in->read(piece);
+        if (!count || *count == 0) break;  // what can be read is kept; the report told of the rest
+        const std::uint64_t drop = std::min<std::uint64_t>(skip, *count);
+        skip -= drop;
+        out.write(reinterpret_cast<const char*>(piece.data() + drop), static_cast<std::streamsize>(*count - drop));
+        if (!out) break;
+    }
+    if (!out.flush()) return cannot_write(to, "the disk may be full");
+    return Nothing{};
+}
+
+std::vector<capture::Register> registers_of(const SourceReport& source) {
+    const pft::Config& c = source.config;
+    pft::Etmcr cr = pft::from_value<pft::Etmcr>(0);
+    cr.cycle_accurate = c.cycle_accurate;
+    cr.return_stack = c.return_stack;
+    cr.branch_broadcast = c.branch_broadcast;
+    cr.vmid_trace = c.vmid_trace;
+    cr.timestamps = c.timestamps;
+    constexpr std::array<std::uint8_t, 5> sizes{0, 1, 2, 0, 3};
+    cr.context_id_size = sizes[std::min<std::size_t>(c.context_id_bytes, 4)];
+    pft::Etmccer ccer = pft::from_value<pft::Etmccer>(0);
+    ccer.timestamp_64 = c.timestamp_bytes == 9;
+    ccer.timestamp_binary = !c.gray_timestamps;
+    ccer.timestamps = c.timestamps;
+    ccer.return_stack = c.return_stack;
+    ccer.barrier_waypoints = c.barrier_waypoints;
+    pft::Etmidr idr = pft::from_value<pft::Etmidr>(0x411cf300);
+    idr.minor = c.minor_version;
+    std::vector<capture::Register> out{{"ETMCR", pft::to_value(cr), 0x000},
+                                       {"ETMIDR", pft::to_value(idr), 0x079},
+                                       {"ETMCCER", pft::to_value(ccer), 0x07a}};
+    if (source.trace_id) out.push_back({"ETMTRACEIDR", source.trace_id->value, 0x080});
+    return out;
+}
+
+/// The pieces of memory an image fills, each in a file of its own.
+Status add_memory(capture::Capture& capture, const std::string& argument, const std::string& core,
+                  const fs::path& folder, std::map<std::string, std::vector<capture::MemoryDump>>& written) {
+    if (!written.contains(argument)) {
+        WM_ASSIGN_OR_RETURN(const auto map, load_argument(argument)(0));
+        std::vector<capture::MemoryDump> dumps;
+        for (const pft::CodeExtent& extent : extents_of(*map, true)) {
+            const fs::path file = folder / fmt::format("memory_{}_{:08x}.bin", written.size(), extent.first.value);
+            const Bytes bytes = map->at(extent.first, {.ns = true}).bytes;
+            WM_RETURN_IF_ERROR(write_bytes(file, bytes.first(std::min<std::uint64_t>(bytes.size(), extent.bytes))));
+            dumps.push_back({{}, file, extent.first, 0, std::nullopt, {}});
+        }
+        written[argument] = std::move(dumps);
+    }
+    for (capture::MemoryDump dump : written[argument]) {
+        dump.core = core;
+        capture.dumps.push_back(std::move(dump));
+    }
+    return Nothing{};
+}
+
+}  // namespace
+
+Status write_inferred(const Report& report, const fs::path& folder) {
+    if (std::none_of(report.sources.begin(), report.sources.end(),
+                     [](const SourceReport& s) { return s.identity.protocol == Protocol::pft; }))
+        return Error{Errc::usage,
+                     "there is no source of Program Flow Trace, so there is no snapshot to write; samples of a profile "
+                     "are read as they stand (waymark spe records FILE)"};
+    std::error_code error;
+    if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
+        return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
+    fs::create_directories(folder, error);
+    if (error) return cannot_write(folder, error.message());
+
+    capture::Capture capture;
+    capture.description = "inferred by waymark doctor";
+    std::map<std::string, std::vector<capture::MemoryDump>> written;
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < report.buffers.size(); ++i) {
+        const BufferReport& from = report.buffers[i];
+        capture::Buffer buffer;
+        buffer.name = fmt::format("buffer_{}", i);
+        buffer.format = from.format;
+        buffer.format_name = std::string(capture::name(from.format));
+        buffer.files = {folder / fmt::format("trace_{}.bin", i)};
+        for (const SourceReport& source : report.sources) {
+            if (source.buffer != from.name || source.identity.protocol != Protocol::pft) continue;
+            const std::string name =
+                source.trace_id ? fmt::format("PTM_{:02x}", source.trace_id->value) : fmt::format("PTM_{}", i);
+            buffer.sources.push_back(name);
+            if (!names.insert(name).second) continue;  // the same source in another buffer
+            const std::string core = "cpu" + name.substr(3);
+            capture.cores.push_back({core, "ARMv7-A"});
+            capture::Source described;
+            described.name = name;
+            described.type = fmt::format("PTM1.{}", source.config.minor_version);
+            described.core = core;
+            described.core_type = "ARMv7-A";
+            described.registers = registers_of(source);
+            capture.sources.push_back(std::move(described));
+            if (source.image && !report.images[*source.image].argument.empty())
+                WM_RETURN_IF_ERROR(add_memory(capture, report.images[*source.image].argument, core, folder, written));
+        }
+        if (buffer.sources.empty()) continue;
+        WM_RETURN_IF_ERROR(bring(from, buffer.files.front()));
+        capture.buffers.push_back(std::move(buffer));
+    }
+    return capture::write_snapshot(capture, folder);
+}
+
+}  // namespace waymark::doctor

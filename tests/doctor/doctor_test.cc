@@ -1,0 +1,259 @@
+// What is inferred of captures stripped of their descriptions, what of wrong ones is found, and that nothing breaks on
+// damage.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/corpus.h"
+#include "support/temporary_folder.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/doctor/examine.h"
+#include "waymark/flow/summary.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path sort_folder = fs::path(WAYMARK_SOURCE_DIR) / "examples" / "sort";
+
+Report examine_bare(const fs::path& file, std::vector<std::string> images = {}, std::uint64_t most = sample_bytes) {
+    capture::Capture capture;
+    capture.path = file;
+    capture.buffers.push_back({.name = file.filename().string(), .format = capture::Buffer::Format::unknown});
+    capture.buffers.front().files = {file};
+    auto session = pipeline::make_session(std::move(capture), {});
+    EXPECT_TRUE(session.has_value());
+    return examine(*session, false, {std::move(images), most});
+}
+
+Report examine_folder(const fs::path& folder, std::vector<std::string> images = {}) {
+    auto capture = capture::read_snapshot(folder);
+    EXPECT_TRUE(capture.has_value()) << capture.error().message;
+    auto session = pipeline::make_session(std::move(*capture), {});
+    EXPECT_TRUE(session.has_value());
+    return examine(*session, true, {std::move(images)});
+}
+
+const Finding* find(const Report& report, std::string_view kind) {
+    const auto found =
+        std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return f.kind == kind; });
+    return found == report.findings.end() ? nullptr : &*found;
+}
+
+const SourceReport* source(const Report& report, std::uint8_t id) {
+    const auto found = std::find_if(report.sources.begin(), report.sources.end(),
+                                    [&](const SourceReport& s) { return s.trace_id == coresight::TraceId{id}; });
+    return found == report.sources.end() ? nullptr : &*found;
+}
+
+/// Everything a folder's macrocells tell, by source.
+std::map<std::string, flow::Totals> decode(const fs::path& folder) {
+    auto capture = capture::read_snapshot(folder);
+    EXPECT_TRUE(capture.has_value());
+    const auto session = pipeline::make_session(std::move(*capture), {});
+    EXPECT_TRUE(session.has_value());
+    std::vector<const pipeline::Source*> selected;
+    for (const pipeline::Source& s : session->sources)
+        if (s.protocol == pipeline::Protocol::pft) selected.push_back(&s);
+    std::map<std::string, flow::Summary> sums;
+    const pipeline::Report report = pipeline::run(*session, selected, [&](const pipeline::StreamInfo& stream) {
+        return pipeline::flow_consumer(stream, sums[stream.source.id_text()], pipeline::DecoderKind::fast);
+    });
+    std::map<std::string, flow::Totals> out;
+    for (const auto& [name, sum] : sums) out[name] = sum.totals();
+    return out;
+}
+
+void expect_sound(const Report& report) {
+    EXPECT_FALSE(report.verdict.empty());
+    for (const Finding& f : report.findings) {
+        EXPECT_FALSE(f.kind.empty());
+        EXPECT_FALSE(f.found.empty()) << f.kind;
+        EXPECT_FALSE(f.expected.empty()) << f.kind;
+        EXPECT_FALSE(f.cause.empty()) << f.kind;
+        EXPECT_FALSE(f.advice.empty()) << f.kind;
+    }
+}
+
+TEST(Doctor, InfersAStrippedCaptureAndWritesASnapshotThatDecodesTheSame) {
+    const TemporaryFolder folder;
+    const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {(sort_folder / "sort.elf").string()});
+    expect_sound(report);
+    ASSERT_EQ(report.sources.size(), 1U);
+    EXPECT_EQ(report.sources.front().identity.protocol, Protocol::pft);
+    ASSERT_TRUE(report.sources.front().image.has_value());
+    EXPECT_EQ(report.images.front().kind, ImageVerdict::Kind::matches);
+    const fs::path out = folder.path() / "snapshot";
+    const Status written = write_inferred(report, out);
+    ASSERT_TRUE(written.has_value()) << written.error().message;
+    const auto was = decode(sort_folder / "capture"), is = decode(out);
+    ASSERT_EQ(was.size(), 1U);
+    ASSERT_EQ(is.size(), 1U);
+    EXPECT_GT(was.begin()->second.ranges, 0U);
+    EXPECT_EQ(is.begin()->second.ranges, was.begin()->second.ranges);
+    EXPECT_EQ(is.begin()->second.hash, was.begin()->second.hash);
+    EXPECT_FALSE(write_inferred(report, out).has_value());  // a folder that holds something is spared
+}
+
+TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
+    const std::string elf = (sort_folder / "sort.elf").string();
+    const std::string other = (sort_folder / "capture" / "trace.bin").string() + "@0x8000";
+    const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {other, elf + "@0x1000", elf});
+    expect_sound(report);
+    ASSERT_EQ(report.images.size(), 3U);
+    EXPECT_NE(report.images[0].kind, ImageVerdict::Kind::matches);
+    ASSERT_EQ(report.images[1].kind, ImageVerdict::Kind::shifted);
+    EXPECT_EQ(report.images[1].shift->bytes, 0xfffff000U);
+    EXPECT_EQ(report.images[1].argument, elf + "@0x0");
+    EXPECT_EQ(report.images[2].kind, ImageVerdict::Kind::matches);
+    const Finding* shift = find(report, "image-shift");
+    ASSERT_NE(shift, nullptr);
+    EXPECT_NE(shift->advice.find(elf), std::string::npos);
+}
+
+TEST(Doctor, FindsARawImageWithoutAnAddress) {
+    // Without its first bytes, which are those of an ELF file.
+    constexpr std::uint64_t head_bytes = 0x54;
+    const TemporaryFolder folder;
+    const std::vector<std::uint8_t> memory = support::read_file(sort_folder / "capture" / "memory0.bin");
+    const std::string raw = folder.write("raw.bin", std::string(memory.begin() + head_bytes, memory.end())).string();
+    const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {raw});
+    ASSERT_EQ(report.images.size(), 1U);
+    ASSERT_EQ(report.images[0].kind, ImageVerdict::Kind::shifted);
+    const auto capture = capture::read_snapshot(sort_folder / "capture");
+    ASSERT_TRUE(capture.has_value());
+    EXPECT_EQ(report.images[0].shift->bytes, capture->dumps.front().address.value + head_bytes);
+}
+
+/// The sort capture with one place of a description changed.
+Report with_ini(const TemporaryFolder& folder, const std::string& file, const std::string& old,
+                const std::string& now) {
+    const fs::path to = folder.path() / "changed";
+    fs::copy(sort_folder / "capture", to);
+    fs::permissions(to / file, fs::perms::owner_write, fs::perm_options::add);
+    std::ifstream in(to / file);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    in.close();
+    const std::size_t at = text.find(old);
+    EXPECT_NE(at, std::string::npos) << text;
+    if (at != std::string::npos) text.replace(at, old.size(), now);
+    std::ofstream(to / file) << text;
+    return examine_folder(to);
+}
+
+TEST(Doctor, FindsNothingWrongWithARightDescription) {
+    const Report report = examine_folder(sort_folder / "capture");
+    expect_sound(report);
+    EXPECT_EQ(report.count(Severity::error), 0U) << report.findings.front().found;
+}
+
+TEST(Doctor, FindsWrongFraming) {
+    const TemporaryFolder folder;
+    const Report report = with_ini(folder, "trace.ini", "format=coresight", "format=source_data");
+    expect_sound(report);
+    ASSERT_NE(find(report, "framing"), nullptr);
+    EXPECT_EQ(find(report, "framing")->expected, "format=coresight");
+}
+
+TEST(Doctor, FindsAWrongTraceId) {
+    const TemporaryFolder folder;
+    const Report report =
+        with_ini(folder, "source_0.ini", "ETMTRACEIDR(id:0x80)=0x00000010", "ETMTRACEIDR(id:0x80)=0x00000022");
+    expect_sound(report);
+    ASSERT_NE(find(report, "trace-id"), nullptr);
+    EXPECT_EQ(find(report, "trace-id")->expected, "ETMTRACEIDR=0x10");
+}
+
+TEST(Doctor, IdentifiesBothBoardsWithoutTheirDescriptions) {
+    for (const std::string board : {"snowball", "tc2"}) {
+        WM_NEEDS_CORPUS("ptm/" + board);
+        const TemporaryFolder folder;
+        const fs::path from = support::corpus_path("ptm/" + board);
+        const fs::path bare = folder.path() / "dump.bin";
+        fs::copy_file(from / "cstrace.bin", bare);
+        const Report report = examine_bare(bare, {(from / "kernel_dump.bin").string() + "@0xC0008000"});
+        expect_sound(report);
+        ASSERT_EQ(report.buffers.size(), 1U);
+        EXPECT_EQ(report.buffers.front().format, capture::Buffer::Format::coresight);
+        auto described = capture::read_snapshot(from);
+        ASSERT_TRUE(described.has_value());
+        const auto session = pipeline::make_session(std::move(*described), {});
+        ASSERT_TRUE(session.has_value());
+        unsigned checked = 0;
+        for (const pipeline::Source& s : session->sources) {
+            const SourceReport* found = s.trace_id ? source(report, s.trace_id->value) : nullptr;
+            if (found == nullptr) continue;
+            const bool pft = s.protocol == pipeline::Protocol::pft;
+            EXPECT_EQ(found->identity.protocol == Protocol::pft, pft) << board << " " << s.label();
+            if (!pft || found->identity.protocol != Protocol::pft) continue;
+            ++checked;
+            EXPECT_EQ(found->config.cycle_accurate, s.config.cycle_accurate) << s.label();
+            EXPECT_EQ(found->config.context_id_bytes, s.config.context_id_bytes) << s.label();
+            EXPECT_EQ(found->config.timestamp_bytes, s.config.timestamp_bytes) << s.label();
+            EXPECT_EQ(found->config.gray_timestamps, s.config.gray_timestamps) << s.label();
+            if (found->head)
+                std::printf("%s %s: head of %llu bytes, %llu recovered, confidence %.4f: %s\n", board.c_str(),
+                            s.label().c_str(), static_cast<unsigned long long>(found->head->sync.value),
+                            static_cast<unsigned long long>(found->head->bytes()), found->head->confidence,
+                            std::string(name(found->head->outcome)).c_str());
+        }
+        EXPECT_GE(checked, 1U) << board;
+        const fs::path out = folder.path() / "snapshot";
+        ASSERT_TRUE(write_inferred(report, out).has_value());
+        const auto was = decode(from), is = decode(out);
+        for (const auto& [id, totals] : is) {
+            ASSERT_TRUE(was.contains(id)) << id;
+            EXPECT_EQ(totals.hash, was.at(id).hash) << board << " " << id;
+        }
+    }
+}
+
+TEST(Doctor, EndsOnAnythingAndSaysSo) {
+    const TemporaryFolder folder;
+    const std::vector<std::uint8_t> sound = support::read_file(sort_folder / "capture" / "trace.bin");
+    const std::string elf = (sort_folder / "sort.elf").string();
+    std::mt19937_64 random(7);
+    for (unsigned i = 0; i < 24; ++i) {
+        std::vector<std::uint8_t> bytes = sound;
+        if (i % 3 == 0) {
+            bytes.resize(1 + random() % 6000);
+            for (std::uint8_t& b : bytes) b = static_cast<std::uint8_t>(random());
+        } else {
+            for (unsigned k = 0; k < 1 + i; ++k)
+                bytes[random() % bytes.size()] ^= static_cast<std::uint8_t>(1U << random() % 8);
+            if (i % 3 == 2)
+                bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(random() % bytes.size()));
+        }
+        const fs::path file = folder.path() / ("damaged" + std::to_string(i));
+        std::ofstream(file, std::ios::binary)
+            .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        expect_sound(examine_bare(file, {elf}));
+    }
+}
+
+TEST(Doctor, LooksAtABoundedPartOfALargeDump) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "large.bin";
+    { std::ofstream(file, std::ios::binary).put(0); }
+    fs::resize_file(file, std::uint64_t{5} << 30);  // sparse
+    const auto sample = take_sample({file}, std::uint64_t{1} << 20);
+    ASSERT_TRUE(sample.has_value());
+    EXPECT_LE(sample->bytes(), std::uint64_t{1} << 20);
+    EXPECT_EQ(sample->size_bytes, std::uint64_t{5} << 30);
+    EXPECT_EQ(sample->pieces.size(), sample_pieces);
+    EXPECT_EQ(sample->pieces.back().first.value + sample->pieces.back().bytes.size(), std::uint64_t{5} << 30);
+    EXPECT_FALSE(sample->whole());
+}
+
+}  // namespace
+}  // namespace waymark::doctor
