@@ -43,7 +43,10 @@ void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t t
         const FlowCode::Edge edge = edges[range.edge];
         times[range.edge] += range.times;
         run.instructions += std::uint64_t{edge.instructions} * range.times;
-        run.cycles += range.cycles == flow::no_cycles ? 0 : range.cycles;
+        if (range.cycles != flow::no_cycles) {
+            run.cycles += range.cycles;
+            counts.block_cycles[range.block()] += range.cycles;
+        }
         if (edge.effect != Effect::stays) [[unlikely]] {
             wait_behind(range.edge, edge.effect, counts.known.blocks[range.block()]);
             plain = false;
