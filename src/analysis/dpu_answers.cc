@@ -182,6 +182,7 @@ private:
 
     void health() {
         const dpu::Totals& t = said_.totals;
+        out_.cut = said_.cut || said_.missing_bytes != 0;
         for (const std::string& problem : said_.problems) say(Severity::warning, problem);
         if (said_.missing_bytes != 0)
             say(Severity::bad,

@@ -177,6 +177,7 @@ private:
 
     void health() {
         const Quality& q = quality_;
+        out_.cut = !capture_.damage.empty() || !totals_.errors.empty() || q.container_losses != 0;
         for (const Error& error : capture_.damage) say(Severity::bad, error.message, "Copy the file again");
         for (const Error& error : totals_.errors) say(Severity::bad, error.message, "Copy the file again");
         if (q.container_losses != 0)
@@ -216,7 +217,7 @@ private:
                             times_text(q.lost_events, "record", "records")),
                 "Record with a larger ring (perf record -m)");
         for (const auto& [midr, erratum] : q.errata)
-            say(Severity::warning, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
+            say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
         if (!capture_.bare && q.without_thread != 0)
             say(Severity::note,
                 fmt::format("The thread is not known of {}", times_text(q.without_thread, "sample", "samples")),
