@@ -237,7 +237,7 @@ private:
             say(Severity::note, fmt::format("{} are not on the timeline for want of room",
                                             counted(costs_.stays_left_out(), "stay", "stays")));
         if (t.lost == 0 && !said_.overwritten && !said_.cut && said_.missing_bytes == 0 && said_.complete &&
-            t.lost_bytes() == 0)
+            said_.problems.empty() && t.lost_bytes() == 0)
             say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
     }
 

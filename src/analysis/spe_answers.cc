@@ -189,11 +189,12 @@ private:
             say(Severity::warning, "The recorder was ended before it had finished the file",
                 "End perf record with Ctrl-C, and wait for it");
         if (q.lost_bytes() != 0)
-            say(Severity::bad, fmt::format("{} of trace are in no record", bytes_text(q.lost_bytes())),
+            say(Severity::bad, fmt::format("{} of trace in no record", bytes_text(q.lost_bytes())),
                 "waymark spe quality tells of which CPU");
         if (q.damaged_bytes() != 0)
             say(Severity::warning,
-                fmt::format("{} inside records are no packets; the records were kept", bytes_text(q.damaged_bytes())));
+                fmt::format("{} inside records {}; the records were kept", bytes_text(q.damaged_bytes()),
+                            q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
         if (q.truncated.stretches != 0 || q.partial.stretches != 0)
             say(Severity::warning,
                 fmt::format("The buffer was full in {}: samples are missing behind them",
