@@ -334,6 +334,7 @@ private:
             ExceptionRow row;
             row.name = function_text(code_.function(entry));
             row.times = row.returned = service.stays.times;
+            row.unit = "cycles";
             if (said_.cycles) {
                 row.least = service.stays.least[*said_.cycles];
                 row.most = service.stays.most[*said_.cycles];

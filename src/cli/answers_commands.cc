@@ -88,12 +88,8 @@ Status finish(Output& out, Status shown, std::initializer_list<const analysis::A
         return unreadable;
     }
     if (shown != decoded) return shown;
-    for (const analysis::Answers* answers : all) {
-        if (!answers->cut) continue;
-        for (const analysis::Finding& f : answers->health)
-            if (f.severity == analysis::Finding::Severity::bad) say("error", answers->capture + ": " + f.what);
-        return unreadable;
-    }
+    for (const analysis::Answers* answers : all)
+        if (answers->cut) return unreadable;
     for (const analysis::Answers* answers : all)
         if (strict && anything_lost(*answers)) {
             say("error", fmt::format("{}: {} (--strict)", answers->capture, answers->health.front().what));
@@ -237,7 +233,7 @@ Run add_exceptions(CLI::App& app) {
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<ViewOptions>();
     request->add_to(command, *options);
-    request->answers.timeline = true;
+    request->answers.calls = true;
     add_sort(command, *options, {"times", "time", "name"}, "What rows are sorted by: times, time, name");
     command.footer(
         "From entry to return, what interrupted the handler included. What did not return before the trace ended is\n"

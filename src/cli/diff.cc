@@ -123,10 +123,10 @@ public:
             const double points = growth(r);
             const std::string what = !r.before.there  ? "new"
                                      : !r.after.there ? "gone"
+                                     : points == 0    ? r.before.calls == r.after.calls ? "same" : "other calls"
                                      : !sure          ? "within noise"
                                      : points > 0     ? "more"
-                                     : points < 0     ? "less"
-                                                      : "other calls";
+                                                      : "less";
             Cell relative;
             if (r.before.cost != 0) {
                 const double ratio = static_cast<double>(r.change()) / static_cast<double>(r.before.cost);

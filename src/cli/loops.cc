@@ -106,7 +106,7 @@ Status show_exceptions(const Answers& answers, const ViewOptions& options, Outpu
         return std::tuple(key(b), std::string_view(a->name), a->number) <
                std::tuple(key(a), std::string_view(b->name), b->number);
     });
-    const std::string unit = answers.timeline.axis.unit;
+    const std::string unit = answers.exceptions.front().unit;
     Rows table({{"", "share of exceptions", true},
                 {"times", "times"},
                 {"nested", "nested"},

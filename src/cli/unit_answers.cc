@@ -30,6 +30,16 @@ waymark::Status refuse_flow_options(const InputOptions& input, const char* what)
     return Error{Errc::usage, fmt::format("{} is {}: leave out {}", input.capture, what, given)};
 }
 
+/// What kept a capture from being read to its end is said at once, as of every other.
+analysis::Answers finished(analysis::Answers answers, const AnswersOptions& options) {
+    answers.capture = options.input.capture;
+    answers.version = WAYMARK_VERSION;
+    for (const analysis::Finding& f : answers.health)
+        if (answers.cut && f.severity == analysis::Finding::Severity::bad)
+            say("error", fmt::format("{}: {}", answers.capture, f.what));
+    return answers;
+}
+
 /// Both sums and times of one trace.
 class Both final : public dpu::ElementSink {
 public:
@@ -142,10 +152,7 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     analysis::DpuAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.most_slices = options.most_slices;
-    analysis::Answers out = analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted);
-    out.capture = options.input.capture;
-    out.version = WAYMARK_VERSION;
-    return out;
+    return finished(analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted), options);
 }
 
 }  // namespace waymark::cli
