@@ -99,11 +99,9 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
         sharing.emplace(*gathered.candidates);
         answer.run(*sharing);
     }
-    analysis::Answers out = analysis::answers_of_samples(answer.capture(), totals, gathered,
-                                                         sharing ? &*sharing : nullptr, answer.program(), wanted);
-    out.capture = options.input.capture;
-    out.version = WAYMARK_VERSION;
-    return out;
+    return finished(analysis::answers_of_samples(answer.capture(), totals, gathered, sharing ? &*sharing : nullptr,
+                                                 answer.program(), wanted),
+                    options);
 }
 
 Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
