@@ -284,4 +284,9 @@ struct FunctionCosts {
 /// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
 
+/// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
+/// (its build ID, else its name), name and distance from the function's beginning, and their numbers add up, so that
+/// several captures give the figures of one. Captures have no time in common: the timelines of both are left out.
+void merge(Answers& into, const Answers& other);
+
 }  // namespace waymark::analysis
