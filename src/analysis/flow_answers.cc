@@ -800,7 +800,6 @@ private:
             std::uint64_t taken;
         };
         std::vector<Back> backs;
-        std::map<std::uint32_t, std::uint64_t> again;  // by head
         for (std::uint32_t n = 0; n < list_.size(); ++n) {
             const Code& code = *list_[n];
             if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0 ||
@@ -809,18 +808,22 @@ private:
             const auto head = code_number(code.what.target.value);
             if (!head || list_[*head]->function != code.function) continue;
             backs.push_back({*head, n, code.taken});
-            again[*head] += code.taken;
         }
         std::sort(backs.begin(), backs.end(),
                   [](const Back& x, const Back& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
+        std::uint32_t of = 0;
+        std::uint64_t again = 0;  // times the head was gone back to, from tails up to this one
         for (const Back& back : backs) {
+            if (back.head != of) again = 0;
+            of = back.head;
+            again += back.taken;
             Work work;
             for (std::uint32_t n = back.head; n <= back.tail; ++n)
                 if (list_[n]->function == list_[back.head]->function) work += {list_[n]->times, list_[n]->cycles};
             const std::uint64_t times = list_[back.head]->times;
             const Instruction& head = a_.instructions[back.head];
             a_.loops.push_back({keys_[back.head].first, keys_[back.tail].first, head.function, head.source, head.line,
-                                times - std::min(times, again[back.head]), times, costs(work)});
+                                times - std::min(times, again), times, costs(work)});
         }
     }
 
