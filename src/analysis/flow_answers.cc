@@ -491,6 +491,18 @@ private:
         }
         for (auto& [function, begin] : functions)
             find_rest(function, *begin.stream, begin.space, std::move(begin.from));
+        if (options_.all_functions && !functions.empty()) {
+            const Begin& any = functions.begin()->second;
+            for (const image::Symbol& symbol : symbols().all()) {
+                if (symbol.kind != image::SymbolKind::function || symbol.bytes == 0) continue;
+                const CodeFunction function = function_at(symbol.address.value);
+                if (function != CodeFunction{Kind::symbol, symbol.address.value} || functions.contains(function) ||
+                    !never_entered_.insert(function).second)
+                    continue;
+                const isa::Isa isa = symbol.thumb ? isa::Isa::t32 : isa::Isa::a32;
+                find_rest(function, *any.stream, any.space, {{symbol.address.value, isa}});
+            }
+        }
         number_code();
     }
 
@@ -604,6 +616,13 @@ private:
         const auto mark = [&](const auto& numbers) {
             for (const std::uint32_t n : numbers) list_[n]->unobserved = true;
         };
+        // What was called and left again unseen leaves no sign; only where flow came back elsewhere is a whole function
+        // suspected.
+        const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
+                                   return loss.how != Loss::From::unknown && loss.regained && !loss.inside;
+                               });
+        if (suspected)
+            for (const CodeFunction& function : never_entered_) mark(by_function_[function]);
         for (const Loss& loss : losses) {
             if (everything || work_ > most_work) break;
             if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to) continue;
@@ -754,6 +773,7 @@ private:
     std::vector<Code*> list_;    // code_, by number
     std::vector<CodeKey> keys_;  // of the same
     std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
+    std::set<CodeFunction> never_entered_;
     std::uint64_t work_ = 0;
 };
 

@@ -81,6 +81,7 @@ private:
                 options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
             }
         options.instructions = options_.instructions;
+        options.all_functions = options_.all_functions;
         analysis::fill_flow_answers(out, streams, options);
 
         for (const pipeline::BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;

@@ -161,7 +161,18 @@ Run add_coverage(CLI::App& app) {
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<CoverageOptions>();
     request->add_to(command, *options);
-    request->answers.instructions = true;
+    request->answers.instructions = request->answers.all_functions = true;
+    command
+        .add_flag(
+            "--entered{false}", request->answers.all_functions,
+            "Only functions that were entered; else functions that never ran count too, where their code is known")
+        ->default_str("");
+    command
+        .add_option("--only", options->only,
+                    "Only what has this in the name of its function, source or image. May be repeated")
+        ->type_name("TEXT")
+        ->allow_extra_args(false)
+        ->take_all();
     command.add_option("--by", options->by, "What makes a row: file, function or image")
         ->type_name("NAME")
         ->check(one_of({"file", "function", "image"}))
@@ -181,10 +192,11 @@ Run add_coverage(CLI::App& app) {
     command.footer(
         "Three classes: executed; not executed, where the trace is whole and the code did not run; unknown (not\n"
         "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
-        "Both directions of each conditional branch are told. Lines need debug information.\n"
+        "Both directions of each conditional branch are told. Lines need debug information. Functions that never ran\n"
+        "are known by the symbols of --image and --symbols, and count where their code is in an image.\n"
         "\n"
-        "  waymark coverage out --symbols program\n"
-        "  waymark coverage out --uncovered\n"
+        "  waymark coverage out --image program --only src/\n"
+        "  waymark coverage out --uncovered --entered\n"
         "  waymark coverage out --of branches --fail-under 80\n");
     return view(command, request, options, show_coverage);
 }

@@ -44,6 +44,9 @@ struct ProgramFile {
 struct FlowAnswersOptions {
     std::vector<ProgramFile> files{};
     bool instructions = false;  ///< with blocks, branches, lines and loops
+    /// Instructions also of functions that were never seen to be entered, where their code is known. They are
+    /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
+    bool all_functions = false;
     bool cycles = false;        ///< cycles were traced
 };
 
