@@ -604,6 +604,20 @@ private:
         return seen;
     }
 
+    /// Whoever was seen to call a function, itself or through others.
+    const std::set<Index>& callers_of(Index function) {
+        const auto [at, fresh] = callers_.try_emplace(function);
+        if (fresh)
+            for (const CallNode& node : a_.calls) {
+                if (node.function != function) continue;
+                for (Index up = node.parent; up != none; up = a_.calls[up].parent) {
+                    at->second.insert(a_.calls[up].function);
+                    ++work_;
+                }
+            }
+        return at->second;
+    }
+
     void find_unobserved() {
         constexpr std::uint64_t most_work = 300'000'000;
         std::set<Loss> losses;
@@ -623,6 +637,8 @@ private:
                                });
         if (suspected)
             for (const CodeFunction& function : never_entered_) mark(by_function_[function]);
+        std::map<Index, CodeFunction> by_index;
+        for (const auto& [function, index] : functions_) by_index[index] = function;
         for (const Loss& loss : losses) {
             if (everything || work_ > most_work) break;
             if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to) continue;
@@ -642,6 +658,13 @@ private:
                                                 [&](std::uint32_t n) { return back.contains(n); });
                 if (!itself) back.erase(*to);
             }
+            // Flow that is seen again elsewhere may have passed through whoever called either.
+            if (loss.how != Loss::From::unknown && loss.regained && !loss.inside)
+                for (const auto& end : {from, to})
+                    if (end)
+                        for (const Index caller : callers_of(index_of(list_[*end]->function)))
+                            if (const auto found = by_index.find(caller); found != by_index.end())
+                                mark(by_function_[found->second]);
             const bool one = from && to && list_[*from]->function == list_[*to]->function;
             const bool leads =
                 one && std::any_of(forward.begin(), forward.end(), [&](std::uint32_t n) { return back.contains(n); });
@@ -774,6 +797,7 @@ private:
     std::vector<CodeKey> keys_;  // of the same
     std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
     std::set<CodeFunction> never_entered_;
+    std::map<Index, std::set<Index>> callers_;
     std::uint64_t work_ = 0;
 };
 

@@ -7,7 +7,8 @@
 /// - what can be reached from the first, by the static control flow of its function, without passing the second;
 /// - what of the second's function leads to it, unless only something called was lost (flow came back to where a call
 ///   or an exception returns); if both are in one function and the second can be reached from the first, only what lies
-///   on the way.
+///   on the way;
+/// - all of whoever was seen to call the function of either, for flow may have passed through it.
 ///
 /// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
 /// returns may lead to every instruction of their function. What was called and left within one such stretch leaves no
