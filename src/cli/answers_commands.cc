@@ -137,7 +137,7 @@ Run add_profile(CLI::App& app) {
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<ProfileOptions>();
     request->add_to(command, *options);
-    request->answers.calls = request->answers.instructions = true;
+    request->answers.calls = true;
     command.add_option("--by", options->by, "What makes a row: function, line, block, instruction or image")
         ->type_name("NAME")
         ->check(one_of({"function", "line", "block", "instruction", "image"}))
@@ -153,7 +153,11 @@ Run add_profile(CLI::App& app) {
         "  waymark profile out --symbols program\n"
         "  waymark profile perf.data --by line --metric \"latency cycles\"\n"
         "  waymark profile out --by instruction --format tsv | head\n");
-    return view(command, request, options, show_profile);
+    return [request, options, show = view(command, request, options, show_profile)] {
+        request->answers.instructions = options->by != "function" && options->by != "image";
+        request->answers.disassembly = options->by == "instruction";
+        return show();
+    };
 }
 
 Run add_coverage(CLI::App& app) {
@@ -271,7 +275,7 @@ Run add_diff(CLI::App& app) {
         ->take_all();
     command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
     request->add_shared(command, *options);
-    request->answers.calls = request->answers.instructions = true;
+    request->answers.calls = true;
     add_metric(command, *options);
     command.add_option("--by", options->by, "What is compared: self, a function's own cost, or inclusive")
         ->type_name("NAME")

@@ -10,8 +10,11 @@
 ///   on the way;
 /// - all of whoever was seen to call the function of either, for flow may have passed through it.
 ///
+/// and, where trace was lost rather than turned off, all that the functions of either and those callers may call, which
+/// is everything as soon as they branch through a register.
+///
 /// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
-/// returns may lead to every instruction of their function. What was called and left within one such stretch leaves no
+/// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves no
 /// sign, and is not counted among it.
 #pragma once
 
