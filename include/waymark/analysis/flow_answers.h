@@ -24,6 +24,7 @@
 
 #include "waymark/analysis/answers.h"
 #include "waymark/analysis/flow_sink.h"
+#include "waymark/analysis/flow_timeline.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
@@ -37,6 +38,7 @@ struct FlowStream {
     std::string source;      ///< its name; streams of one source are one
     isa::DecodeOptions decode{};
     std::string buffer{};
+    const FlowTimeline* timeline{};  ///< finished; null: none was asked for
 };
 
 /// An ELF file whose names and lines hold at its addresses plus `load_bias`.
@@ -52,9 +54,10 @@ struct FlowAnswersOptions {
     /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
     bool all_functions = false;
     bool cycles = false;        ///< cycles were traced
+    std::size_t most_slices = 200000;
 };
 
-/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, health, summary and timeline.
+/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, health and summary.
 void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options);
 
 }  // namespace waymark::analysis
