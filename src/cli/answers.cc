@@ -93,6 +93,7 @@ private:
                 options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
             }
         options.instructions = options_.instructions;
+        options.all_functions = options_.all_functions;
         options.most_slices = options_.most_slices;
         analysis::fill_flow_answers(out, streams, options);
         if (options_.disassembly) disassemble(out);
