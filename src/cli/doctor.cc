@@ -318,7 +318,7 @@ Run add_doctor(CLI::App& app) {
     command.add_flag("--strict", options->strict, "Exit with 3 if there is an error or warning");
     command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
         ->type_name("FORMAT")
-        ->check(one_of({"text", "tsv", "json"}))
+        ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     command.footer(

@@ -94,7 +94,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                        ? fmt::format("name a command of {}: {}", command, names_of(own))
                        : fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
         }
-        if (name == "records" || name == "report" || name == "sharing" || name == "branches" || name == "quality")
+        if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
             return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
         if (name == "program") return fmt::format("which register program? {} needs its file, or -", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
@@ -166,6 +166,12 @@ int run(int argc, char** argv) {
     add(add_info(app));
     add(add_packets(app));
     add(add_flow(app));
+    add(add_profile(app));
+    add(add_coverage(app));
+    add(add_branches(app));
+    add(add_loops(app));
+    add(add_exceptions(app));
+    add(add_diff(app));
     add(add_record(app));
     add(add_verify(app));
     add(add_doctor(app));

@@ -125,7 +125,7 @@ struct Loop {
     std::uint64_t head{}, tail{};  ///< target of the branch; the branch
     Index function = none, source = none;
     std::uint32_t line{};
-    std::uint64_t entries{}, iterations{};  ///< times it was begun; times its head ran
+    std::uint64_t entries{}, iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
     Costs costs{};                          ///< of all instructions from head to tail, by metric
 };
 
@@ -206,8 +206,9 @@ struct ExceptionRow {
     std::string name;  ///< `IRQ`, `supervisor call`
     std::uint32_t number{};
     std::uint64_t times{}, nested{};
-    /// From entry to return, in the axis' unit.
+    /// From entry to return, in `unit`, of those that returned.
     std::uint64_t least{}, most{}, sum{}, returned{};
+    std::string unit = "instructions";  ///< or `cycles`
 };
 
 /// A figure of the health or summary: printed in order.
@@ -253,6 +254,7 @@ struct Answers {
     std::string unit;     ///< `PTM`, `SPE`, `DPU`
     std::string version;  ///< of Waymark
     std::uint64_t trace_bytes{};
+    bool cut{};  ///< the capture could not be read to its end: `health` says why
 
     std::vector<Finding> health;  ///< the worst first
     std::vector<Figure> summary;
@@ -281,5 +283,10 @@ struct FunctionCosts {
 };
 /// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
+
+/// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
+/// (its build ID, else its name), name and distance from the function's beginning, and their numbers add up, so that
+/// several captures give the figures of one. Captures have no time in common: the timelines of both are left out.
+void merge(Answers& into, const Answers& other);
 
 }  // namespace waymark::analysis

@@ -1,0 +1,938 @@
+#include "waymark/analysis/flow_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "waymark/analysis/program.h"
+
+namespace waymark::analysis {
+
+namespace {
+
+using Kind = CodeFunction::Kind;
+
+std::string_view exception_name(std::uint32_t number) {
+    constexpr std::array<std::string_view, 16> names{"",
+                                                     "Debug state entry",
+                                                     "SMC",
+                                                     "Hyp mode entry",
+                                                     "asynchronous Data Abort",
+                                                     "ThumbEE check failed",
+                                                     "",
+                                                     "",
+                                                     "processor reset",
+                                                     "Undefined Instruction",
+                                                     "SVC",
+                                                     "Prefetch Abort or breakpoint",
+                                                     "synchronous Data Abort or watchpoint",
+                                                     "generic",
+                                                     "IRQ",
+                                                     "FIQ"};
+    return number < names.size() ? names[number] : "";
+}
+std::string exception_text(std::uint64_t number) {
+    const std::string_view known = exception_name(static_cast<std::uint32_t>(number));
+    return known.empty() ? fmt::format("exception {}", number) : std::string(known);
+}
+
+/// A block that ran, whatever stream it was met in.
+struct BlockKey {
+    std::uint64_t start{};
+    std::uint32_t bytes{}, section{};
+    isa::Isa isa{};
+    friend auto operator<=>(const BlockKey&, const BlockKey&) = default;
+};
+struct BlockSum {
+    flow::Block block;
+    std::array<std::uint64_t, 2> times{};  // not taken, taken
+    std::uint64_t cycles{};
+    const FlowStream* stream{};
+};
+
+std::uint64_t last_address(const flow::Block& b) { return b.start + b.bytes - b.last_bytes; }
+
+Branch::Kind kind_of(const flow::Block& b) {
+    using K = Branch::Kind;
+    const bool link = (b.flags & flow::Block::link) != 0;
+    if (b.end == flow::End::indirect) {
+        if (link) return K::indirect_call;
+        const bool returns = (b.flags & (flow::Block::function_return | flow::Block::exception_return)) != 0;
+        return returns ? K::function_return : K::indirect;
+    }
+    if (link) return K::call;
+    return (b.flags & flow::Block::conditional) != 0 ? K::conditional : K::unconditional;
+}
+
+class Filler {
+public:
+    Filler(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options)
+        : a_(answers), streams_(streams), options_(options) {}
+
+    void run() {
+        a_.metrics.push_back({"instructions", "instructions"});
+        if (options_.cycles) a_.metrics.push_back({"cycles", "cycles"});
+        if (streams_.empty()) return;
+        open_files();
+        sum_blocks();
+        find_entries();
+        gather_functions();
+        fill_calls();
+        fill_edges();
+        fill_exceptions();
+        fill_timeline();
+        if (options_.instructions) {
+            fill_code();
+            find_unobserved();
+            put_code();
+            fill_loops();
+        }
+    }
+
+private:
+    [[nodiscard]] Costs costs(const Work& w) const {
+        return options_.cycles ? Costs{w.instructions, w.cycles} : Costs{w.instructions};
+    }
+    [[nodiscard]] const image::Symbols& symbols() const { return streams_.front().sink->code().symbols(); }
+
+    // ---- places
+
+    struct File {
+        image::DebugInfo info;
+        std::uint64_t bias;
+        Index image;
+    };
+    void open_files() {
+        for (const ProgramFile& f : options_.files) {
+            auto info = image::DebugInfo::open(f.path);
+            if (!info) continue;
+            const Index image = image_of(std::string(Program::short_name(f.path)));
+            a_.images[image].path = f.path;
+            for (const std::uint8_t byte : info->build_id()) a_.images[image].build_id += fmt::format("{:02x}", byte);
+            files_.push_back({std::move(*info), f.load_bias, image});
+        }
+    }
+    Index image_of(const std::string& name) {
+        const auto [at, fresh] = images_.try_emplace(name, static_cast<Index>(a_.images.size()));
+        if (fresh) a_.images.push_back({name});
+        return at->second;
+    }
+    File* file_at(std::uint64_t address) {
+        for (File& f : files_)
+            if (f.info.holds({address - f.bias})) return &f;
+        return nullptr;
+    }
+    /// `kernel.elf` of the section `kernel.elf[LOAD 0]`.
+    Index section_image(const image::MemoryMap& memory, std::uint32_t section) {
+        std::string name = memory.sections()[section].name;
+        if (const std::size_t bracket = name.rfind('['); bracket != std::string::npos && bracket != 0)
+            name.resize(bracket);
+        while (!name.empty() && name.back() == ' ') name.pop_back();
+        return image_of(std::string(Program::short_name(name)));
+    }
+    Index image_at(std::uint64_t address) {
+        if (const File* f = file_at(address)) return f->image;
+        for (const FlowStream& s : streams_) {
+            const image::MemoryMap& memory = s.sink->code().memory();
+            for (const image::Region& r : memory.regions())
+                if (!r.shadowed_by && address >= r.address.value && address - r.address.value < r.bytes)
+                    return section_image(memory, r.section);
+        }
+        return none;
+    }
+
+    // ---- functions
+
+    void sum_blocks() {
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (std::size_t edge = 0; edge < counts->times.size(); ++edge) {
+                    if (counts->times[edge] == 0) continue;
+                    const flow::Block& b = counts->known.blocks[edge / 2];
+                    BlockSum& sum = blocks_[{b.start, b.bytes, b.section, b.isa}];
+                    sum.block = b;
+                    sum.times[edge & 1U] += counts->times[edge];
+                    sum.stream = &s;
+                    if (const std::uint64_t cycles = counts->block_cycles[edge / 2];
+                        (edge & 1U) != 0 || counts->times[edge | 1U] == 0)
+                        sum.cycles += cycles;
+                }
+    }
+
+    /// Places in code without symbols that are called.
+    void find_entries() {
+        const auto add = [&](std::uint64_t to) {
+            if (!symbols().find({to})) entries_.insert(to);
+        };
+        for (const auto& [key, sum] : blocks_)
+            if (sum.times[1] != 0 && sum.block.end == flow::End::direct && (sum.block.flags & flow::Block::link) != 0)
+                add(sum.block.target);
+        for (const FlowStream& s : streams_) {
+            const std::vector<CodeFunction> known = s.sink->code().functions();
+            for (const FlowCalls::Tree& tree : s.sink->calls().trees())
+                for (const CallTree::Node& node : tree.tree.nodes())
+                    if (known[node.function].kind == Kind::entry) entries_.insert(known[node.function].value);
+        }
+    }
+
+    [[nodiscard]] const image::Region* region_at(std::uint64_t address) {
+        if (regions_.empty())
+            for (const FlowStream& s : streams_)
+                for (const image::Region& r : s.sink->code().memory().regions())
+                    if (!r.shadowed_by) regions_.push_back(r);
+        for (const image::Region& r : regions_)
+            if (address >= r.address.value && address - r.address.value < r.bytes) return &r;
+        return nullptr;
+    }
+
+    /// Whose code an address is.
+    CodeFunction function_at(std::uint64_t address) {
+        if (const auto found = symbols().find({address})) return {Kind::symbol, found->symbol.address.value};
+        const image::Region* region = region_at(address);
+        const std::uint64_t begin = region == nullptr ? 0 : region->address.value;
+        if (const auto after = entries_.upper_bound(address); after != entries_.begin()) {
+            const std::uint64_t entry = *std::prev(after);
+            if (entry >= begin && (!symbols_between(entry, address))) return {Kind::entry, entry};
+        }
+        return {Kind::section, begin};
+    }
+    [[nodiscard]] bool symbols_between(std::uint64_t first, std::uint64_t address) {
+        if (starts_.empty() && symbols().size() != 0)
+            for (const image::Symbol& s : symbols().all()) starts_.push_back(s.address.value);
+        const auto at = std::lower_bound(starts_.begin(), starts_.end(), first);
+        return at != starts_.end() && *at <= address;
+    }
+
+    Function describe(const CodeFunction& f) {
+        Function out;
+        out.address = f.value;
+        switch (f.kind) {
+            case Kind::symbol:
+                if (const auto found = symbols().find({f.value})) {
+                    out.name = found->name;
+                    out.linkage_name = found->symbol.linkage_name;
+                    out.bytes = found->symbol.bytes;
+                }
+                break;
+            case Kind::entry: out.name = fmt::format("{:#010x}", f.value); break;
+            case Kind::section: {
+                out.image = image_at(f.value);
+                out.name = out.image == none ? "[unknown]" : "(no symbol) in " + a_.images[out.image].name;
+                return out;
+            }
+            case Kind::exception:
+                out.name = fmt::format("[exception: {}]", exception_text(f.value));
+                out.address = 0;
+                out.synthetic = true;
+                return out;
+            case Kind::unknown:
+                out.name = "[unknown]";
+                out.synthetic = true;
+                return out;
+        }
+        out.image = image_at(f.value);
+        if (File* file = file_at(f.value)) {
+            if (const auto line = file->info.line({f.value - file->bias})) {
+                out.source = source(line->file);
+                out.line = line->line;
+            }
+        }
+        return out;
+    }
+    Index source(const std::string& path) {
+        const auto [at, fresh] = sources_.try_emplace(path, static_cast<Index>(a_.sources.size()));
+        if (fresh) a_.sources.push_back({path});
+        return at->second;
+    }
+
+    /// All that something was found in, by what they are, then address.
+    void gather_functions() {
+        std::set<CodeFunction> used;
+        for (const auto& [key, sum] : blocks_) used.insert(function_at(key.start));
+        for (const FlowStream& s : streams_) {
+            const std::vector<CodeFunction> known = s.sink->code().functions();
+            for (const FlowCalls::Tree& tree : s.sink->calls().trees())
+                for (const CallTree::Node& node : tree.tree.nodes())
+                    if (node.function != no_function) used.insert(known[node.function]);
+        }
+        for (const CodeFunction& f : used) {
+            functions_[f] = static_cast<Index>(a_.functions.size());
+            a_.functions.push_back(describe(f));
+        }
+    }
+    Index index_of(const CodeFunction& f) {
+        const auto [at, fresh] = functions_.try_emplace(f, static_cast<Index>(a_.functions.size()));
+        if (fresh) a_.functions.push_back(describe(f));
+        return at->second;
+    }
+    Index function_index(std::uint64_t address) { return index_of(function_at(address)); }
+
+    // ---- who called whom
+
+    /// A node of the tree as it is put together.
+    struct Node {
+        CallNode::Kind kind{};
+        Index function = none;
+        std::uint64_t calls{};
+        Work self;
+        std::map<std::pair<CallNode::Kind, Index>, std::size_t> children;
+    };
+
+    std::size_t node_below(std::size_t parent, CallNode::Kind kind, Index function) {
+        const auto [at, fresh] = nodes_[parent].children.try_emplace({kind, function}, nodes_.size());
+        const std::size_t index = at->second;
+        if (fresh) nodes_.push_back({kind, function, 0, {}, {}});
+        return index;
+    }
+    Index named(std::string name) {
+        const auto [at, fresh] = named_.try_emplace(name, static_cast<Index>(a_.functions.size()));
+        if (fresh) {
+            Function f;
+            f.name = std::move(name);
+            f.synthetic = true;
+            a_.functions.push_back(std::move(f));
+        }
+        return at->second;
+    }
+
+    void fill_calls() {
+        std::set<std::string> sources;
+        std::map<std::string, std::set<StackKey>> contexts;
+        for (const FlowStream& s : streams_) {
+            if (!s.sink->options().calls) return;
+            sources.insert(s.source);
+            for (const FlowCalls::Tree& tree : s.sink->calls().trees())
+                if (worth(tree.tree)) contexts[s.source].insert(tree.key);
+        }
+        nodes_.push_back({CallNode::Kind::root, none, 0, {}, {}});
+        for (const FlowStream& s : streams_) {
+            const std::size_t top =
+                sources.size() > 1 ? node_below(0, CallNode::Kind::root, named(s.source)) : std::size_t{0};
+            const std::vector<CodeFunction> known = s.sink->code().functions();
+            for (const FlowCalls::Tree& tree : s.sink->calls().trees()) {
+                if (!worth(tree.tree)) continue;
+                add_tree(tree.tree, known,
+                         contexts[s.source].size() > 1
+                             ? node_below(top, CallNode::Kind::root, named(context_text(tree.key)))
+                             : top);
+            }
+        }
+        put_nodes();
+    }
+    [[nodiscard]] static bool worth(const CallTree& tree) {
+        return tree.size() > 1 || tree.nodes().front().self != Work{};
+    }
+    [[nodiscard]] static std::string context_text(const StackKey& key) {
+        std::string out = key.context_id ? fmt::format("context {:#x}", *key.context_id) : "context not known";
+        if (key.vmid) out += fmt::format(", VMID {:#x}", *key.vmid);
+        return out;
+    }
+    void add_tree(const CallTree& tree, const std::vector<CodeFunction>& known, std::size_t top) {
+        std::vector<std::size_t> at(tree.size(), 0);
+        for (std::uint32_t i = 0; i < tree.size(); ++i) {
+            const CallTree::Node& node = tree.nodes()[i];
+            if (i == 0) {
+                at[i] = top;
+            } else {
+                const CodeFunction& f = known[node.function];
+                const CallNode::Kind kind = f.kind == Kind::exception ? CallNode::Kind::interrupt
+                                            : node.parent == 0        ? CallNode::Kind::unsynchronised
+                                                                      : CallNode::Kind::call;
+                at[i] = node_below(at[node.parent], kind, index_of(f));
+            }
+            nodes_[at[i]].calls += node.calls;
+            nodes_[at[i]].self += node.self;
+        }
+    }
+    /// Parents before children, and of those the dearest first.
+    void put_nodes() {
+        std::vector<std::uint64_t> inclusive(nodes_.size());
+        for (std::size_t i = nodes_.size(); i-- > 0;) {
+            inclusive[i] += nodes_[i].self.instructions;
+            for (const auto& [key, child] : nodes_[i].children) inclusive[i] += inclusive[child];
+        }
+        std::vector<std::pair<std::size_t, Index>> waiting{{0, none}};
+        while (!waiting.empty()) {
+            const auto [index, parent] = waiting.back();
+            waiting.pop_back();
+            const Node& node = nodes_[index];
+            const auto put = static_cast<Index>(a_.calls.size());
+            a_.calls.push_back({parent, node.function, node.kind, node.calls, costs(node.self)});
+            std::vector<std::size_t> children;
+            for (const auto& [key, child] : node.children) children.push_back(child);
+            std::stable_sort(children.begin(), children.end(),
+                             [&](std::size_t x, std::size_t y) { return inclusive[x] < inclusive[y]; });
+            for (const std::size_t child : children) waiting.emplace_back(child, put);
+        }
+    }
+
+    // ---- edges
+
+    void fill_edges() {
+        std::map<std::tuple<std::uint64_t, std::uint64_t, Branch::Kind>, std::pair<std::uint64_t, Work>> sums;
+        for (const auto& [key, sum] : blocks_)
+            if (sum.times[1] != 0 && sum.block.end == flow::End::direct)
+                sums[{last_address(sum.block), sum.block.target, kind_of(sum.block)}].first += sum.times[1];
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (std::size_t i = 0; i < counts->ways().size(); ++i) {
+                    const Way& way = counts->ways()[i];
+                    const flow::Block& b = counts->known.blocks[way.edge / 2];
+                    auto& sum = sums[{last_address(b), way.to, kind_of(b)}];
+                    sum.first += counts->way_sums()[i].times;
+                    sum.second += counts->way_sums()[i].inclusive;
+                }
+        for (const auto& [key, sum] : sums) {
+            const auto& [from, to, kind] = key;
+            if (sum.first == 0) continue;
+            const bool call = kind == Branch::Kind::call || kind == Branch::Kind::indirect_call;
+            const bool known = call && streams_.front().sink->options().calls;
+            a_.edges.push_back({from, to, function_index(from), function_index(to), kind, sum.first,
+                                known ? costs(sum.second) : Costs{}});
+        }
+    }
+
+    void fill_exceptions() {
+        std::map<std::uint32_t, ExceptionSum> sums;
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (const auto& [number, e] : counts->exceptions) {
+                    ExceptionSum& sum = sums[number];
+                    sum.times += e.times;
+                    sum.nested += e.nested;
+                    sum.returned += e.returned;
+                    sum.sum += e.sum;
+                    sum.least = {std::min(sum.least.instructions, e.least.instructions),
+                                 std::min(sum.least.cycles, e.least.cycles)};
+                    sum.most = {std::max(sum.most.instructions, e.most.instructions),
+                                std::max(sum.most.cycles, e.most.cycles)};
+                }
+        const auto of = [&](const Work& w) { return options_.cycles ? w.cycles : w.instructions; };
+        for (const auto& [number, e] : sums) {
+            ExceptionRow row{.name = exception_text(number), .number = number, .times = e.times, .nested = e.nested};
+            row.unit = options_.cycles ? "cycles" : "instructions";
+            row.returned = e.returned;
+            if (e.returned != 0) {
+                row.least = of(e.least);
+                row.most = of(e.most);
+                row.sum = of(e.sum);
+            }
+            a_.exceptions.push_back(std::move(row));
+        }
+    }
+
+    // ---- time
+
+    void fill_timeline() {
+        std::vector<const FlowStream*> parts;
+        for (const FlowStream& s : streams_)
+            if (s.timeline != nullptr && s.timeline->end() != 0) parts.push_back(&s);
+        if (parts.empty()) return;
+        Timeline& out = a_.timeline;
+        const auto all = [&](auto&& test) {
+            return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
+        };
+        const bool ticks = all([](const FlowTimeline& t) { return t.anchors().size() > 1; });
+        const bool cycles = all([](const FlowTimeline& t) { return t.cycles(); });
+        out.axis.unit = ticks ? "ticks" : cycles ? "cycles" : "instructions";
+        out.axis.note = ticks ? fmt::format("Timestamps of the trace; between two, time passes with the {} in between.",
+                                            cycles ? "cycles" : "instructions")
+                        : cycles
+                            ? "Cycles of each source since its trace began; sources are not aligned."
+                            : "Instructions of each source since its trace began, which is no time; sources are not "
+                              "aligned.";
+        out.axis.begin = ~std::uint64_t{0};
+        std::uint64_t left_out = 0;
+        std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index> tracks;
+        for (const FlowStream* s : parts) {
+            const FlowTimeline& t = *s->timeline;
+            const TickMap map(ticks ? t.anchors() : std::vector<FlowTimeline::Anchor>{});
+            out.axis.begin = std::min(out.axis.begin, map.ticks(0));
+            out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
+            out.axis.uncertainty = std::max(out.axis.uncertainty, map.uncertainty());
+            std::vector<FlowTimeline::Piece> pieces = t.pieces();
+            std::uint64_t resolution = t.resolution();
+            while (pieces.size() > std::max<std::size_t>(1, options_.most_slices / parts.size()) &&
+                   resolution < t.end()) {
+                resolution = std::max<std::uint64_t>(2 * resolution, 2);
+                merge_pieces(pieces, resolution);
+            }
+            // Where the clock is another than what was merged by, its pace at large.
+            const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(0)) / static_cast<double>(t.end());
+            out.resolution =
+                std::max(out.resolution, static_cast<std::uint64_t>(static_cast<double>(resolution) * pace));
+            std::vector<Index> track_of;
+            for (const auto& context : t.tracks())
+                track_of.push_back(track(s->source, context, t.tracks().size(), tracks));
+            const std::vector<CodeFunction> known = s->sink->code().functions();
+            for (const FlowTimeline::Piece& p : pieces)
+                out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
+                                      index_of(known[p.function]), p.depth, p.merged});
+            for (const FlowTimeline::Note& n : t.notes()) {
+                const std::uint64_t at = map.ticks(n.at);
+                out.marks.push_back({at, at, track_of[n.track], n.kind, mark_text(n)});
+            }
+            left_out += t.notes_left_out();
+        }
+        if (left_out != 0) out.axis.note += fmt::format(" {} marks more than can be shown are left out.", left_out);
+        std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
+            return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);
+        });
+        std::stable_sort(out.marks.begin(), out.marks.end(), [](const Mark& x, const Mark& y) {
+            return std::pair(x.track, x.begin) < std::pair(y.track, y.begin);
+        });
+    }
+    Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of,
+                std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index>& tracks) {
+        std::vector<Track>& all = a_.timeline.tracks;
+        const auto [top, fresh] = tracks.try_emplace({source, std::nullopt}, static_cast<Index>(all.size()));
+        const Index parent = top->second;
+        if (fresh) all.push_back({source});
+        if (of == 1 || !context) return parent;
+        const auto [at, new_one] = tracks.try_emplace({source, context}, static_cast<Index>(all.size()));
+        if (new_one) all.push_back({fmt::format("context {:#x}", *context), parent});
+        return at->second;
+    }
+    [[nodiscard]] static std::string mark_text(const FlowTimeline::Note& n) {
+        switch (n.kind) {
+            case Mark::Kind::gap: return fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
+            case Mark::Kind::exception: return exception_text(n.number);
+            case Mark::Kind::context: return fmt::format("context {:#x}", n.number);
+            case Mark::Kind::overflow: return "the unit's FIFO overflowed";
+            case Mark::Kind::trigger: return "trigger";
+            case Mark::Kind::user_data: break;
+        }
+        return {};
+    }
+
+    // ---- code
+
+    /// An instruction of a function that ran.
+    struct Code {
+        isa::Instruction what;
+        CodeFunction function;
+        std::uint64_t times{}, cycles{}, taken{}, not_taken{};
+        bool unobserved{};                      // it could have run where flow was lost
+        std::vector<std::uint32_t> next, prev;  // by static control flow, in this function
+    };
+    using CodeKey = std::pair<std::uint64_t, isa::Isa>;
+
+    /// The memory as a block saw it.
+    static isa::Space space_of(const image::MemoryMap& memory, const flow::Block& block) {
+        for (const bool ns : {false, true})
+            for (const bool hyp : {false, true}) {
+                const isa::Space space{ns, hyp, {}, {}};
+                if (isa::fetch(memory, space, {block.start}, block.isa).section == block.section) return space;
+            }
+        return {};
+    }
+    Code* code_at(const FlowStream& s, const isa::Space& space, std::uint64_t address, isa::Isa isa) {
+        if (const auto found = code_.find({address, isa}); found != code_.end()) return &found->second;
+        if (isa != isa::Isa::a32 && isa != isa::Isa::t32 && isa != isa::Isa::tee) return nullptr;
+        const isa::Fetched fetched = isa::fetch(s.sink->code().memory(), space, {address}, isa);
+        if (fetched.bytes == 0) return nullptr;
+        Code code;
+        code.what = isa::decode_instr({address}, isa, fetched.opcode, fetched.bytes == 4, s.decode);
+        if (code.what.bytes == 0) return nullptr;
+        code.function = function_at(address);
+        return &(code_[{address, isa}] = std::move(code));
+    }
+
+    void fill_code() {
+        struct Begin {
+            const FlowStream* stream;
+            isa::Space space;
+            std::vector<CodeKey> from;
+        };
+        std::map<CodeFunction, Begin> functions;
+        for (const auto& [key, sum] : blocks_) {
+            const flow::Block& b = sum.block;
+            const isa::Space space = space_of(sum.stream->sink->code().memory(), b);
+            const std::uint64_t times = sum.times[0] + sum.times[1];
+            const std::uint64_t each = b.instructions == 0 ? 0 : sum.cycles / b.instructions;
+            std::uint64_t cycles = sum.cycles;
+            for (std::uint64_t at = b.start; at < b.start + b.bytes;) {
+                Code* code = code_at(*sum.stream, space, at, b.isa);
+                if (code == nullptr) break;
+                code->times += times;
+                const bool last = at + code->what.bytes >= b.start + b.bytes;
+                // Cycles come with a block; its instructions share them.
+                code->cycles += last ? cycles : each;
+                cycles -= each;
+                if (last && b.end != flow::End::not_a_waypoint) {
+                    code->not_taken += sum.times[0];
+                    code->taken += sum.times[1];
+                }
+                Begin& begin = functions.try_emplace(code->function, Begin{sum.stream, space, {}}).first->second;
+                begin.from.emplace_back(at, b.isa);
+                at += code->what.bytes;
+            }
+        }
+        for (auto& [function, begin] : functions)
+            find_rest(function, *begin.stream, begin.space, std::move(begin.from));
+        if (options_.all_functions && !functions.empty()) {
+            const Begin& any = functions.begin()->second;
+            for (const image::Symbol& symbol : symbols().all()) {
+                if (symbol.kind != image::SymbolKind::function || symbol.bytes == 0) continue;
+                const CodeFunction function = function_at(symbol.address.value);
+                if (function != CodeFunction{Kind::symbol, symbol.address.value} || functions.contains(function) ||
+                    !never_entered_.insert(function).second)
+                    continue;
+                const isa::Isa isa = symbol.thumb ? isa::Isa::t32 : isa::Isa::a32;
+                find_rest(function, *any.stream, any.space, {{symbol.address.value, isa}});
+            }
+        }
+        number_code();
+    }
+
+    /// The instructions of a function that did not run: where the file says what is code, all; else those that what ran
+    /// may lead to.
+    void find_rest(const CodeFunction& function, const FlowStream& s, const isa::Space& space,
+                   std::vector<CodeKey> waiting) {
+        if (function.kind == Kind::symbol) {
+            const auto symbol = symbols().find({function.value});
+            const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
+            for (std::uint64_t at = function.value; at < end;) {
+                const auto contents = symbols().contents({at});
+                if (!contents) break;
+                const bool arm = *contents == image::Contents::a32, thumb = *contents == image::Contents::t32;
+                const isa::Isa isa = arm ? isa::Isa::a32 : isa::Isa::t32;
+                const Code* code = arm || thumb ? code_at(s, space, at, isa) : nullptr;
+                at += code != nullptr ? code->what.bytes : arm ? 4U : 2U;
+            }
+        }
+        std::set<CodeKey> seen(waiting.begin(), waiting.end());
+        while (!waiting.empty()) {
+            const CodeKey key = waiting.back();
+            waiting.pop_back();
+            const Code* code = code_at(s, space, key.first, key.second);
+            if (code == nullptr) continue;
+            for (const CodeKey& to : successors(key, *code))
+                if (function_at(to.first) == function && symbols().contents({to.first}) != image::Contents::data &&
+                    seen.insert(to).second)
+                    waiting.push_back(to);
+        }
+    }
+
+    /// Where control may go next, as far as the instruction tells.
+    [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code) {
+        std::vector<CodeKey> out;
+        const isa::Instruction& i = code.what;
+        if (i.undefined) return out;
+        const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
+        // A branch of an IT block shows only when it was not taken.
+        if (!branch || i.link || i.conditional || code.not_taken != 0)
+            out.emplace_back(key.first + i.bytes, key.second);
+        if (i.waypoint == isa::Waypoint::direct && !i.link) out.emplace_back(i.target.value, i.target_isa);
+        return out;
+    }
+    [[nodiscard]] static bool may_lead_anywhere(const Code& code) {
+        const isa::Instruction& i = code.what;
+        return i.waypoint == isa::Waypoint::indirect && !i.link && !i.function_return && !i.exception_return;
+    }
+
+    void number_code() {
+        std::map<CodeKey, std::uint32_t> numbers;
+        for (auto& [key, code] : code_) {
+            numbers[key] = static_cast<std::uint32_t>(list_.size());
+            by_function_[code.function].push_back(static_cast<std::uint32_t>(list_.size()));
+            list_.push_back(&code);
+            keys_.push_back(key);
+        }
+        for (std::uint32_t n = 0; n < list_.size(); ++n)
+            for (const CodeKey& to : successors(keys_[n], *list_[n])) {
+                const auto found = numbers.find(to);
+                if (found == numbers.end() || list_[found->second]->function != list_[n]->function) continue;
+                list_[n]->next.push_back(found->second);
+                list_[found->second]->prev.push_back(n);
+            }
+    }
+    [[nodiscard]] std::optional<std::uint32_t> code_number(std::uint64_t address) const {
+        const auto at = std::lower_bound(keys_.begin(), keys_.end(), CodeKey{address, isa::Isa{}});
+        if (at == keys_.end() || at->first != address) return std::nullopt;
+        return static_cast<std::uint32_t>(at - keys_.begin());
+    }
+
+    // ---- what may have run unseen
+
+    /// All that can be reached from `from`, itself too, without passing `end`; backwards: all that leads there.
+    std::set<std::uint32_t> reach(std::uint32_t from, std::optional<std::uint32_t> end, bool backwards) {
+        std::set<std::uint32_t> seen{from};
+        std::vector<std::uint32_t> waiting{from};
+        const std::vector<std::uint32_t>& all = by_function_[list_[from]->function];
+        std::vector<std::uint32_t> anywhere;
+        if (backwards)
+            for (const std::uint32_t n : all)
+                if (may_lead_anywhere(*list_[n])) anywhere.push_back(n);
+        bool jumps = false;
+        const auto add = [&](const std::vector<std::uint32_t>& numbers) {
+            for (const std::uint32_t n : numbers)
+                if (n != end && seen.insert(n).second) waiting.push_back(n);
+        };
+        if (backwards) add(anywhere);
+        while (!waiting.empty()) {
+            const Code& code = *list_[waiting.back()];
+            waiting.pop_back();
+            add(backwards ? code.prev : code.next);
+            if (!backwards && !jumps && may_lead_anywhere(code)) {
+                jumps = true;
+                add(all);
+            }
+            work_ += 1 + (backwards ? code.prev : code.next).size();
+        }
+        return seen;
+    }
+
+    /// Whoever was seen to call a function, itself or through others.
+    const std::set<Index>& callers_of(Index function) {
+        const auto [at, fresh] = callers_.try_emplace(function);
+        if (fresh)
+            for (const CallNode& node : a_.calls) {
+                if (node.function != function) continue;
+                for (Index up = node.parent; up != none; up = a_.calls[up].parent) {
+                    at->second.insert(a_.calls[up].function);
+                    ++work_;
+                }
+            }
+        return at->second;
+    }
+
+    /// All of these functions, and of those they may go to: none of it was observed. True if that may be anything.
+    bool suspect(std::vector<CodeFunction> waiting) {
+        while (!waiting.empty()) {
+            const CodeFunction function = waiting.back();
+            waiting.pop_back();
+            if (!suspected_.insert(function).second) continue;
+            for (const std::uint32_t n : by_function_[function]) {
+                Code& code = *list_[n];
+                code.unobserved = true;
+                ++work_;
+                const isa::Instruction& i = code.what;
+                if (i.waypoint == isa::Waypoint::direct)
+                    waiting.push_back(function_at(i.target.value));
+                else if (i.waypoint == isa::Waypoint::indirect && !i.function_return && !i.exception_return)
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    void find_unobserved() {
+        constexpr std::uint64_t most_work = 300'000'000;
+        std::set<Loss> losses;
+        bool everything = false;
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts()) {
+                losses.insert(counts->losses().begin(), counts->losses().end());
+                everything |= counts->losses_left_out != 0;
+            }
+        const auto mark = [&](const auto& numbers) {
+            for (const std::uint32_t n : numbers) list_[n]->unobserved = true;
+        };
+        // Trace that was never written is no damage: flow comes back where the unit was programmed to.
+        const bool damaged = std::any_of(streams_.begin(), streams_.end(), [](const FlowStream& s) {
+            const Troubles& t = s.sink->troubles();
+            const auto any = [](const auto& troubles) {
+                return std::any_of(troubles.begin(), troubles.end(), [](const Trouble& one) { return one.times != 0; });
+            };
+            auto gaps = t.gaps;
+            for (const GapReason harmless :
+                 {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
+                gaps[static_cast<std::size_t>(harmless)] = {};
+            return t.overflows.times != 0 || any(gaps) || any(t.conflicts);
+        });
+        // What was called and left again unseen leaves no sign; only where flow came back elsewhere is a whole function
+        // suspected.
+        const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
+                                   return loss.how != Loss::From::unknown && loss.regained && !loss.inside;
+                               });
+        if (suspected)
+            for (const CodeFunction& function : never_entered_) mark(by_function_[function]);
+        std::map<Index, CodeFunction> by_index;
+        for (const auto& [function, index] : functions_) by_index[index] = function;
+        for (const Loss& loss : losses) {
+            if (everything || work_ > most_work) break;
+            if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to && !damaged) continue;
+            const auto from = loss.how == Loss::From::unknown ? std::nullopt : code_number(loss.from);
+            const auto to = loss.regained && (damaged || !loss.inside) ? code_number(loss.to) : std::nullopt;
+            std::set<std::uint32_t> forward, back;
+            if (from && loss.how == Loss::From::function) {
+                const std::vector<std::uint32_t>& all = by_function_[list_[*from]->function];
+                forward.insert(all.begin(), all.end());
+            } else if (from) {
+                forward = reach(*from, to, false);
+            }
+            if (to) {
+                back = reach(*to, {}, true);
+                // Itself it was seen, unless something leads back to it.
+                const bool itself = std::any_of(list_[*to]->next.begin(), list_[*to]->next.end(),
+                                                [&](std::uint32_t n) { return back.contains(n); });
+                if (!itself) back.erase(*to);
+            }
+            // Flow that is seen again elsewhere may have passed through whoever called either; and where trace was
+            // lost, also through all that those may call.
+            if (loss.how != Loss::From::unknown && loss.regained && (damaged || !loss.inside))
+                for (const auto& end : {from, to}) {
+                    if (!end) continue;
+                    std::vector<CodeFunction> functions{list_[*end]->function};
+                    for (const Index caller : callers_of(index_of(functions.front())))
+                        if (const auto found = by_index.find(caller); found != by_index.end())
+                            functions.push_back(found->second);
+                    if (damaged)
+                        everything |= suspect(std::move(functions));
+                    else
+                        for (std::size_t i = 1; i < functions.size(); ++i) mark(by_function_[functions[i]]);
+                }
+            const bool one = from && to && list_[*from]->function == list_[*to]->function;
+            const bool leads =
+                one && std::any_of(forward.begin(), forward.end(), [&](std::uint32_t n) { return back.contains(n); });
+            if (leads) {
+                std::vector<std::uint32_t> between;
+                std::set_intersection(forward.begin(), forward.end(), back.begin(), back.end(),
+                                      std::back_inserter(between));
+                mark(between);
+            } else {
+                mark(forward);
+                mark(back);
+            }
+        }
+        if (everything || work_ > most_work)
+            for (Code* code : list_) code->unobserved = true;
+    }
+
+    // ---- instructions, lines, branches, blocks
+
+    [[nodiscard]] static Seen seen(bool happened, bool unobserved) {
+        return happened ? Seen::executed : unobserved ? Seen::not_observed : Seen::not_executed;
+    }
+
+    void put_code() {
+        struct LineSum {
+            Seen seen = Seen::not_executed;
+            Index function = none;
+            std::uint64_t times{};
+            Work work;
+        };
+        std::map<std::pair<Index, std::uint32_t>, LineSum> lines;
+        for (std::size_t n = 0; n < list_.size(); ++n) {
+            const Code& code = *list_[n];
+            const auto& [address, isa] = keys_[n];
+            Instruction out;
+            out.address = address;
+            out.bytes = code.what.bytes;
+            out.isa = isa;
+            out.seen = seen(code.times != 0, code.unobserved);
+            out.function = index_of(code.function);
+            out.times = code.times;
+            if (options_.cycles) out.costs = {code.times, code.cycles};
+            if (File* file = file_at(address)) {
+                if (const auto line = file->info.line({address - file->bias})) {
+                    out.source = source(line->file);
+                    out.line = line->line;
+                    LineSum& sum = lines[{out.source, out.line}];
+                    if (sum.function == none) sum.function = out.function;
+                    sum.times = std::max(sum.times, code.times);
+                    sum.work += {code.times, code.cycles};
+                    if (out.seen == Seen::executed || sum.seen == Seen::not_executed) sum.seen = out.seen;
+                }
+            }
+            put_branch(code, out);
+            a_.instructions.push_back(std::move(out));
+        }
+        for (const auto& [place, sum] : lines)
+            a_.lines.push_back({place.first, place.second, sum.seen, sum.function, sum.times, costs(sum.work)});
+        for (const auto& [key, sum] : blocks_)
+            a_.blocks.push_back(
+                {key.start, key.bytes, sum.block.instructions, function_index(key.start), sum.times[0] + sum.times[1]});
+    }
+
+    void put_branch(const Code& code, const Instruction& at) {
+        const isa::Instruction& i = code.what;
+        const bool direct = i.waypoint == isa::Waypoint::direct;
+        if (!direct && i.waypoint != isa::Waypoint::indirect) return;
+        using K = Branch::Kind;
+        Branch b;
+        b.address = at.address;
+        b.target = direct ? i.target.value : 0;
+        b.kind = i.link   ? (direct ? K::call : K::indirect_call)
+                 : direct ? (i.conditional || code.not_taken != 0 ? K::conditional : K::unconditional)
+                 : i.function_return || i.exception_return ? K::function_return
+                                                           : K::indirect;
+        b.function = at.function;
+        b.source = at.source;
+        b.line = at.line;
+        b.taken = code.taken;
+        b.not_taken = code.not_taken;
+        b.seen_taken = seen(code.taken != 0, code.unobserved);
+        b.seen_not_taken = seen(code.not_taken != 0, code.unobserved);
+        a_.branches.push_back(b);
+    }
+
+    /// Backward branches, not calls, within a function.
+    void fill_loops() {
+        struct Back {
+            std::uint32_t head, tail;
+            std::uint64_t taken;
+        };
+        std::vector<Back> backs;
+        for (std::uint32_t n = 0; n < list_.size(); ++n) {
+            const Code& code = *list_[n];
+            if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0 ||
+                code.what.target.value > keys_[n].first)
+                continue;
+            const auto head = code_number(code.what.target.value);
+            if (!head || list_[*head]->function != code.function) continue;
+            backs.push_back({*head, n, code.taken});
+        }
+        std::sort(backs.begin(), backs.end(),
+                  [](const Back& x, const Back& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
+        std::uint32_t of = 0;
+        std::uint64_t again = 0;  // times the head was gone back to, from tails up to this one
+        for (const Back& back : backs) {
+            if (back.head != of) again = 0;
+            of = back.head;
+            again += back.taken;
+            Work work;
+            for (std::uint32_t n = back.head; n <= back.tail; ++n)
+                if (list_[n]->function == list_[back.head]->function) work += {list_[n]->times, list_[n]->cycles};
+            const std::uint64_t times = list_[back.head]->times;
+            const Instruction& head = a_.instructions[back.head];
+            a_.loops.push_back({keys_[back.head].first, keys_[back.tail].first, head.function, head.source, head.line,
+                                times - std::min(times, again), times, costs(work)});
+        }
+    }
+
+    Answers& a_;
+    const std::vector<FlowStream>& streams_;
+    const FlowAnswersOptions& options_;
+    std::vector<File> files_;
+    std::map<std::string, Index> images_, sources_, named_;
+    std::map<BlockKey, BlockSum> blocks_;
+    std::set<std::uint64_t> entries_;
+    std::vector<std::uint64_t> starts_;
+    std::vector<image::Region> regions_;
+    std::map<CodeFunction, Index> functions_;
+    std::vector<Node> nodes_;
+    std::map<CodeKey, Code> code_;
+    std::vector<Code*> list_;    // code_, by number
+    std::vector<CodeKey> keys_;  // of the same
+    std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
+    std::set<CodeFunction> never_entered_;
+    std::map<Index, std::set<Index>> callers_;
+    std::set<CodeFunction> suspected_;
+    std::uint64_t work_ = 0;
+};
+
+}  // namespace
+
+void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options) {
+    Filler(answers, streams, options).run();
+}
+
+}  // namespace waymark::analysis
