@@ -7,6 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build_packages=(
     g++ cmake ninja-build pkg-config
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev libcapstone-dev libtbb-dev
+    libsqlite3-dev libprotozero-dev
 )
 # The Arm cross compiler for the examples, and what runs them.
 example_packages=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
