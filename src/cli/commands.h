@@ -19,6 +19,8 @@ Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_spe(CLI::App& app);
 Run add_dpu(CLI::App& app);
+Run add_export(CLI::App& app);
+Run add_query(CLI::App& app);
 
 // Commands of `waymark spe`.
 Run add_spe_report(CLI::App& spe);

@@ -363,17 +363,6 @@ TEST(Pprof, ProtocKnowsEveryField) {
         EXPECT_EQ(ran.output.find("\n" + std::to_string(field) + ": "), std::string::npos) << ran.output;
 }
 
-TEST(Pprof, GoReadsIt) {
-    WM_NEEDS_TOOL("go");
-    const TemporaryFolder folder;
-    const auto answers = small_answers();
-    const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {0}, sink); });
-    const auto file = folder.write("profile.pb.gz", out.text);
-    const support::Ran ran = run("go tool pprof -top " + file.string());
-    EXPECT_EQ(ran.status, 0) << ran.output;
-    EXPECT_NE(ran.output.find("compare"), std::string::npos) << ran.output;
-}
-
 // ---- Callgrind
 
 TEST(Callgrind, CostsCallsAndJumps) {

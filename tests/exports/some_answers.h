@@ -98,7 +98,7 @@ inline analysis::Answers small_answers() {
     a.timeline.axis = {"cycles", 1'000'000, 1000, 1057, 1, "from cycle counts"};
     a.timeline.tracks = {{"core 0", none}, {"interrupts", 0}};
     a.timeline.slices = {{1000, 1057, 0, 0, 0, 1}, {1004, 1028, 0, 1, 1, 1}, {1006, 1012, 0, 2, 2, 2},
-                         {1030, 1054, 0, 1, 1, 1}, {1032, 1040, 0, 2, 2, 3}, {1041, 1048, 1, 0, 3, 1}};
+                         {1030, 1054, 0, 1, 1, 1}, {1032, 1040, 0, 2, 2, 3}, {1041, 1048, 1, 0, 0, 1}};
     a.timeline.marks = {{1028, 1030, 0, Mark::Kind::gap, "bytes lost"}, {1041, 1041, 1, Mark::Kind::exception, "IRQ"}};
     a.timeline.series = {{"cycles per instruction", "cycles", 0, {{1000, 1.25}, {1030, 2}}}};
     a.exceptions = {{"IRQ", 6, 1, 0, 7, 7, 7, 1}};
