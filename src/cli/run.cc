@@ -105,10 +105,13 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
                 "--unit spe -o FILE",
                 command, command);
-        if (name == "query") return fmt::format("which file? {} needs one that 'waymark export --to sqlite' wrote", command);
+        if (name == "query")
+            return fmt::format("which file? {} needs one that 'waymark export --to sqlite' wrote", command);
         if (name == "export")
-            return fmt::format("which capture, and what is to become of it? {} CAPTURE --to FORMAT -o FILE; {} --list "
-                               "shows the formats", command, command);
+            return fmt::format(
+                "which capture, and what is to become of it? {} CAPTURE --to FORMAT -o FILE; {} --list "
+                "shows the formats",
+                command, command);
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
     }
