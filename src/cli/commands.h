@@ -19,6 +19,12 @@ Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_spe(CLI::App& app);
 Run add_dpu(CLI::App& app);
+Run add_profile(CLI::App& app);
+Run add_coverage(CLI::App& app);
+Run add_branches(CLI::App& app);
+Run add_loops(CLI::App& app);
+Run add_exceptions(CLI::App& app);
+Run add_diff(CLI::App& app);
 Run add_export(CLI::App& app);
 Run add_query(CLI::App& app);
 

@@ -94,12 +94,19 @@ public:
         const auto metric = exports::find_metric(*answers, options_.metric);
         if (!metric) return fail_export(metric.error());
         metric_ = *metric;
-        if (format_->name == "sqlite") return write_database(*answers);
-        if (is_table_format() && options_.table.empty()) return write_folder(*answers);
-        return finish(write_file(path_, [&](ByteSink& sink) { return write(*answers, sink); }));
+        const Status status = write_all(*answers);
+        if (status != decoded || !answers->cut) return status;
+        for (const analysis::Finding& f : answers->health)
+            if (f.severity == analysis::Finding::Severity::bad) say("error", f.what);
+        return unreadable;
     }
 
 private:
+    Status write_all(const Answers& a) const {
+        if (format_->name == "sqlite") return write_database(a);
+        if (is_table_format() && options_.table.empty()) return write_folder(a);
+        return finish(write_file(path_, [&](ByteSink& sink) { return write(a, sink); }));
+    }
     [[nodiscard]] bool is_table_format() const {
         return format_->name == "csv" || format_->name == "jsonl" || format_->name == "sqlite";
     }
@@ -253,6 +260,21 @@ Run add_export(CLI::App& app) {
         ->type_name("N")
         ->check(CLI::Range(0U, 256U))
         ->capture_default_str();
+    command
+        .add_option("--symfs", options->answers.symfs,
+                    "Folder with the files of the machine that was recorded, at their paths or by their names alone")
+        ->type_name("DIR")
+        ->group("Profiles (perf.data)");
+    command
+        .add_option("--debug-dir", options->answers.debug_folders,
+                    "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group("Profiles (perf.data)");
+    command.add_option("--kallsyms", options->answers.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+        ->type_name("FILE")
+        ->group("Profiles (perf.data)");
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(
         "Formats:\n" + format_list() +

@@ -84,6 +84,7 @@ constexpr std::array capture_columns{
     Column{"unit", text, "that recorded it: PTM, SPE, DPU"},
     Column{"version", text, "of Waymark"},
     Column{"trace_bytes", integer, "size of the trace"},
+    Column{"cut", integer, "1: it could not be read to its end; health says why"},
     Column{"time_unit", text, "of every time in slices, marks, points and exceptions"},
     Column{"ticks_per_second", integer, "of that unit; null: not known, or it is no clock"},
     Column{"time_begin", integer, "where the timeline begins"},
@@ -94,7 +95,7 @@ constexpr std::array capture_columns{
 };
 void capture_rows(const Answers& a, const RowSink& sink) {
     const analysis::TimeAxis& axis = a.timeline.axis;
-    put(sink, {words(a.capture), words(a.unit), words(a.version), number(a.trace_bytes), words(axis.unit),
+    put(sink, {words(a.capture), words(a.unit), words(a.version), number(a.trace_bytes), flag(a.cut), words(axis.unit),
                known(axis.ticks_per_second), number(axis.begin), number(axis.end), number(axis.uncertainty),
                number(a.timeline.resolution), words(axis.note)});
 }
