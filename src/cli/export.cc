@@ -90,7 +90,11 @@ public:
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
-        if (!answers) return fail_export(answers.error());
+        if (!answers) {
+            std::error_code none;
+            const bool there = wanted.input.capture == "-" || fs::exists(wanted.input.capture, none);
+            return there ? fail_export(answers.error()) : fail(answers.error());
+        }
         const auto metric = exports::find_metric(*answers, options_.metric);
         if (!metric) return fail_export(metric.error());
         metric_ = *metric;
@@ -142,6 +146,8 @@ private:
             if ((name == "perfetto" || name == "pprof") && ::isatty(STDOUT_FILENO) == 1)
                 return wrong(fmt::format("--to {} is no text for a terminal: name a file with -o", name));
             path_ = "-";
+        } else if (const auto error = would_replace(path_, options_.answers.input.capture)) {
+            return fail(*error);
         }
         return decoded;
     }
@@ -183,7 +189,6 @@ private:
     }
 
     Status write_database(const Answers& a) const {
-        if (const auto error = would_replace(path_, options_.answers.input.capture)) return fail(*error);
         std::error_code none;
         if (fs::exists(path_, none) && !fs::is_regular_file(path_, none))
             return fail({Errc::usage, path_ + " is no file that SQLite could write"});

@@ -233,7 +233,7 @@ Status overview(sqlite3* db, Output& out) {
         out.print("This file is none of Waymark's, so its tables are not explained: {}\n", known_tables(db));
         return close(out);
     }
-    out.print("{:>12}  {:<17}  {}\n", "rows", "table", "");
+    out.print("{:>12}  table\n", "rows");
     while (sqlite3_step(raw) == SQLITE_ROW) {
         const std::string name = text_of(raw, 0);
         std::string quoted = name;

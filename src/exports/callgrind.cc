@@ -133,10 +133,12 @@ private:
         out_.write("\n");
     }
 
-    /// `(3) name` the first time, `(3)` later.
+    /// `(3) name` the first time, `(3)` later. Not every reader looks at the lines of jumps: there a name that was not
+    /// told yet stands in full, unless it looks like a number itself.
     std::string compressed(std::vector<bool>& told, std::size_t id, std::string_view name) {
         if (told.size() <= id) told.resize(id + 1);
         if (told[id]) return fmt::format("({})", id + 1);
+        if (in_jump_ && !name.starts_with('(')) return one_line(name);
         told[id] = true;
         return fmt::format("({}) {}", id + 1, one_line(name));
     }
@@ -298,15 +300,17 @@ private:
     void elsewhere(std::uint64_t target) {
         const Instruction* to = instruction_at(answers_, target);
         if (to == nullptr || to->function == function_) return;
+        in_jump_ = true;
         out_.print("jfi={}\n", file(to->source));
         out_.print("jfn={}\n", name(to->function));
+        in_jump_ = false;
     }
 
     const Answers& answers_;
     Writer out_;
     std::vector<std::size_t> order_;  // of metrics, as columns
     Costs totals_;
-    bool by_edge_ = false, without_cost_ = false;
+    bool by_edge_ = false, without_cost_ = false, in_jump_ = false;
     std::map<Pair, Passed> tree_;
     std::vector<bool> files_, objects_, names_;
     std::map<std::pair<Index, std::string>, Index> taken_;

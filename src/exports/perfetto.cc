@@ -44,8 +44,7 @@ namespace interned {
 constexpr unsigned event_names = 2, iid = 1, name = 2;
 }
 namespace event {
-constexpr unsigned annotations = 4, type = 9, name_iid = 10, track_uuid = 11, counter = 30,
-                   double_counter = 44;
+constexpr unsigned annotations = 4, type = 9, name_iid = 10, track_uuid = 11, counter = 30, double_counter = 44;
 constexpr std::int32_t begin = 1, end = 2, instant = 3, count = 4;
 }  // namespace event
 namespace annotation {

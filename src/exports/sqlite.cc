@@ -204,8 +204,11 @@ Result<ExportReport> write_sqlite(const Answers& answers, const std::filesystem:
     if (std::filesystem::exists(path, error))
         return Error{Errc::usage, fmt::format("{} exists already", path.string())};
     Database db(path);
+    // Every table has a page of its own, which is most of a small file.
+    const std::size_t rows = answers.instructions.size() + answers.timeline.slices.size() + answers.calls.size();
+    db.run(fmt::format("PRAGMA page_size = {}", rows < 10'000 ? 1024 : 4096));
     // Until it is complete nobody has the file, so what protects it against crashes would only cost time.
-    db.run("PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
+    db.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
     db.run(sqlite_schema());
     for (const TableInfo& table : tables()) {
         std::string marks;

@@ -141,7 +141,7 @@ class Exports(unittest.TestCase):
         before = database.read_bytes()
         for sql, what in (("drop table edges", b"only reading"), ("attach 'x.db' as x", b"only reading"),
                           ("pragma journal_mode = wal", b"only reading"), ("select 1; select 2", b"one statement"),
-                          ("select nothing from edges", b"from_address"), ("select * from nowhere", b"hot_functions"),
+                          ("select no_such from edges", b"from_address"), ("select * from nowhere", b"hot_functions"),
                           ("selekt", b"syntax error")):
             done = run(WAYMARK, "query", database, sql)
             self.assertEqual(done.returncode, 2, sql)

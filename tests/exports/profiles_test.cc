@@ -2,6 +2,7 @@
 /// that is installed.
 #include <zlib.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -386,6 +387,17 @@ TEST(Callgrind, FunctionsWhereThereAreNoInstructions) {
     EXPECT_NE(out.text.find("totals: 46 57\n"), std::string::npos) << out.text;
     EXPECT_NE(out.text.find("calls=2 0x8010 20\n0x8000 10 40 48\n"), std::string::npos) << out.text;
     EXPECT_NE(out.notes().find("by function"), std::string::npos);
+}
+
+TEST(Callgrind, NamesAreNotToldInJumps) {
+    using namespace analysis;
+    Answers a = small_answers();
+    a.calls.clear();
+    a.edges.push_back({0x800c, 0x8028, 0, 2, Branch::Kind::unconditional, 3, {}});
+    std::sort(a.edges.begin(), a.edges.end(), [](const Edge& x, const Edge& y) { return x.from < y.from; });
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
+    EXPECT_NE(out.text.find("jfi=(1)\njfn=compare\njump=3 0x8028 40\n0x800c 13\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("\nfn=(3) compare\n"), std::string::npos) << out.text;
 }
 
 TEST(Callgrind, RecursionIsCountedOnce) {
