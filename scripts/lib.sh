@@ -7,16 +7,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build_packages=(
     g++ cmake ninja-build pkg-config
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev libcapstone-dev libtbb-dev
+    libsqlite3-dev libprotozero-dev
 )
 # The Arm cross compiler for the examples, and what runs them.
 example_packages=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
 record_packages=(qemu-user)
 # clang and its runtime are for the fuzz targets; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
-# QEMU runs the programs that are recorded.
+# QEMU runs the programs that are recorded; lcov, llvm, protobuf-compiler, sqlite3 and valgrind (callgrind_annotate) read
+# what is exported.
 test_packages=(
     clang libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-perf
+    lcov llvm protobuf-compiler sqlite3 valgrind
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
 

@@ -26,6 +26,8 @@ Run add_branches(CLI::App& app);
 Run add_loops(CLI::App& app);
 Run add_exceptions(CLI::App& app);
 Run add_diff(CLI::App& app);
+Run add_export(CLI::App& app);
+Run add_query(CLI::App& app);
 
 // Commands of `waymark spe`.
 Run add_spe_report(CLI::App& spe);

@@ -30,10 +30,14 @@ bool is_part_of(const std::filesystem::path& file, const std::filesystem::path& 
 
 }  // namespace
 
+std::optional<Error> would_replace(const std::string& path, const std::string& input) {
+    if (!is_part_of(path, input)) return {};
+    return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
+}
+
 Result<Output> Output::open(const std::string& path, const std::string& input) {
     if (path.empty() || path == "-") return Output(stdout, "standard output");
-    if (is_part_of(path, input))
-        return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
+    if (const auto error = would_replace(path, input)) return *error;
     std::FILE* file = std::fopen(path.c_str(), "wb");
     if (file == nullptr)
         return Error{Errc::unreadable, fmt::format("cannot create {}: {}", path, std::strerror(errno))};

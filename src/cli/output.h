@@ -22,6 +22,9 @@ enum Status : int {
     unreadable = 3,  ///< an input cannot be read, or not to its end
 };
 
+/// Whether writing to `path` would lose the capture `input`, or a file of it; then the error that says so.
+[[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::string& input);
+
 /// Buffered text output. Errors stick and are reported once, by `close`.
 class Output {
 public:

@@ -107,6 +107,8 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 command, command);
         if (name == "doctor")
             return fmt::format("which capture? {} needs a folder, a perf.data file, or bare trace files", command);
+        if (name == "query")
+            return fmt::format("which file? {} needs one that 'waymark export --to sqlite' wrote", command);
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
     }
@@ -177,6 +179,8 @@ int run(int argc, char** argv) {
     add(add_doctor(app));
     add(add_spe(app));
     add(add_dpu(app));
+    add(add_export(app));
+    add(add_query(app));
     try {
         app.parse(argc, argv);
         for (const auto& [command, go] : commands)

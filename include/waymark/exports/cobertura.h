@@ -1,0 +1,18 @@
+/// Answers → coverage as Cobertura XML, which GitLab, Jenkins and Azure show.
+#pragma once
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/exports/export.h"
+
+namespace waymark::exports {
+
+struct CoberturaOptions {
+    std::uint64_t time{};  ///< when it was made, in seconds since 1970
+};
+
+/// Packages are folders, classes are files. What was not observed stands in a comment and counts as not executed.
+/// Errors as of `write_lcov`.
+[[nodiscard]] Result<ExportReport> write_cobertura(const analysis::Answers& answers, const CoberturaOptions& options,
+                                                   ByteSink& sink);
+
+}  // namespace waymark::exports

@@ -1,0 +1,17 @@
+/// Answers → a profile of pprof (gzip'd profile.proto): `go tool pprof`, Pyroscope, Parca, Polar Signals.
+#pragma once
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/exports/export.h"
+
+namespace waymark::exports {
+
+struct PprofOptions {
+    std::size_t metric = 0;  ///< shown first; all are in the file
+};
+
+/// Paths of the call tree; where there is none, instructions with their lines. Errors: `not_found`: there are no costs.
+[[nodiscard]] Result<ExportReport> write_pprof(const analysis::Answers& answers, const PprofOptions& options,
+                                               ByteSink& sink);
+
+}  // namespace waymark::exports

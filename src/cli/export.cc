@@ -1,0 +1,298 @@
+/// `waymark export`: answers for other programs.
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "answers.h"
+#include "commands.h"
+#include "file_sink.h"
+#include "options.h"
+#include "waymark/exports/autofdo.h"
+#include "waymark/exports/bolt.h"
+#include "waymark/exports/callgrind.h"
+#include "waymark/exports/cobertura.h"
+#include "waymark/exports/firefox.h"
+#include "waymark/exports/folded.h"
+#include "waymark/exports/lcov.h"
+#include "waymark/exports/perfetto.h"
+#include "waymark/exports/pprof.h"
+#include "waymark/exports/speedscope.h"
+#include "waymark/exports/sqlite.h"
+#include "waymark/exports/tables.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using analysis::Answers;
+using exports::ExportReport;
+
+struct ExportOptions {
+    AnswersOptions answers;
+    std::string format, metric, table, of_image;
+    std::uint64_t max_bytes = 0;  // 0: not given
+    bool list = false;
+};
+
+std::string format_names() {
+    std::string out;
+    for (const exports::Format& f : exports::formats()) out += (out.empty() ? "" : ", ") + std::string(f.name);
+    return out;
+}
+
+/// Every format, what is in it, what opens it and what it needs.
+std::string format_list() {
+    std::string out;
+    for (const exports::Format& f : exports::formats())
+        out += fmt::format("  {:<11} {}\n  {:<11} opens in: {}; needs: {}\n", f.name, f.what, "", f.opens, f.needs);
+    return out;
+}
+
+Status print_list() {
+    auto out = Output::open("-");
+    if (!out) return fail(out.error());
+    out->print("{}", format_list());
+    std::string why;
+    if (out->close(why) == decoded) return decoded;
+    say("error", why);
+    return unreadable;
+}
+
+/// What is not in a capture is no mistake of the command line.
+Status fail_export(const Error& error) {
+    if (error.code != Errc::not_found) return fail(error);
+    say("error", error.message);
+    return nothing;
+}
+
+/// Seconds since 1970; SOURCE_DATE_EPOCH, where it is set, so that the same capture gives the same file.
+std::uint64_t now() {
+    if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH"); fixed != nullptr)
+        return std::strtoull(fixed, nullptr, 10);
+    return static_cast<std::uint64_t>(std::time(nullptr));
+}
+
+class ExportCommand {
+public:
+    explicit ExportCommand(const ExportOptions& options) : options_(options), path_(options.answers.input.output) {}
+
+    Status run() {
+        if (options_.list) return print_list();
+        if (const Status wrong = check(); wrong != decoded) return wrong;
+        AnswersOptions wanted = options_.answers;
+        wanted.calls = format_->calls;
+        wanted.timeline = format_->timeline;
+        wanted.instructions = format_->instructions;
+        // What shows each instruction shows its text too.
+        wanted.disassembly = is_table_format();
+        const auto answers = answers_of(wanted);
+        if (!answers) {
+            std::error_code none;
+            const bool there = wanted.input.capture == "-" || fs::exists(wanted.input.capture, none);
+            return there ? fail_export(answers.error()) : fail(answers.error());
+        }
+        const auto metric = exports::find_metric(*answers, options_.metric);
+        if (!metric) return fail_export(metric.error());
+        metric_ = *metric;
+        const Status status = write_all(*answers);
+        if (status != decoded || !answers->cut) return status;
+        for (const analysis::Finding& f : answers->health)
+            if (f.severity == analysis::Finding::Severity::bad) say("error", f.what);
+        return unreadable;
+    }
+
+private:
+    Status write_all(const Answers& a) const {
+        if (format_->name == "sqlite") return write_database(a);
+        if (is_table_format() && options_.table.empty()) return write_folder(a);
+        return finish(write_file(path_, [&](ByteSink& sink) { return write(a, sink); }));
+    }
+    [[nodiscard]] bool is_table_format() const {
+        return format_->name == "csv" || format_->name == "jsonl" || format_->name == "sqlite";
+    }
+    /// What the command line asks for that cannot be.
+    Status check() {
+        const auto wrong = [](const std::string& text) {
+            say("error", text + ". See waymark export --help");
+            return usage;
+        };
+        if (options_.answers.input.capture.empty())
+            return wrong("which capture? waymark export needs one: waymark export CAPTURE --to FORMAT -o FILE");
+        if (options_.format.empty()) return wrong("into which format? Give it with --to: " + format_names());
+        format_ = exports::find_format(options_.format);
+        const std::string_view name = format_->name;
+        const bool text_table = name == "csv" || name == "jsonl";
+        if (!options_.table.empty()) {
+            if (!text_table) return wrong("--table is for csv and jsonl");
+            if (exports::find_table(options_.table) == nullptr) {
+                std::string names;
+                for (const exports::TableInfo& t : exports::tables())
+                    names += (names.empty() ? "" : ", ") + std::string(t.name);
+                return wrong(fmt::format("there is no table '{}'; there are: {}", options_.table, names));
+            }
+        }
+        if (!options_.of_image.empty() && name != "bolt") return wrong("--of-image is for bolt");
+        if (options_.max_bytes != 0 && name != "perfetto" && name != "firefox" && name != "speedscope")
+            return wrong("--max-size is for formats with a timeline: perfetto, firefox, speedscope");
+        if (path_.empty() || path_ == "-") {
+            if (name == "sqlite") return wrong("--to sqlite needs a file: -o FILE");
+            if (text_table && options_.table.empty())
+                return wrong(
+                    fmt::format("--to {} writes a folder of tables: name it with -o, or one with --table", name));
+            if ((name == "perfetto" || name == "pprof") && ::isatty(STDOUT_FILENO) == 1)
+                return wrong(fmt::format("--to {} is no text for a terminal: name a file with -o", name));
+            path_ = "-";
+        } else if (const auto error = would_replace(path_, options_.answers.input.capture)) {
+            return fail(*error);
+        }
+        return decoded;
+    }
+
+    Result<ExportReport> write(const Answers& a, ByteSink& sink) const {
+        const std::string_view name = format_->name;
+        std::optional<std::uint64_t> limit;
+        if (options_.max_bytes != 0) limit = options_.max_bytes;
+        if (name == "perfetto") return exports::write_perfetto(a, {limit}, sink);
+        if (name == "firefox") return exports::write_firefox(a, {metric_, limit}, sink);
+        if (name == "speedscope") return exports::write_speedscope(a, {metric_, limit}, sink);
+        if (name == "folded") return exports::write_folded(a, {metric_}, sink);
+        if (name == "pprof") return exports::write_pprof(a, {metric_}, sink);
+        if (name == "callgrind") return exports::write_callgrind(a, {metric_}, sink);
+        if (name == "lcov") return exports::write_lcov(a, sink);
+        if (name == "cobertura") return exports::write_cobertura(a, {now()}, sink);
+        if (name == "autofdo") return exports::write_autofdo(a, sink);
+        if (name == "bolt") return exports::write_bolt(a, {options_.of_image}, sink);
+        return write_table(a, *exports::find_table(options_.table), sink);
+    }
+    Result<ExportReport> write_table(const Answers& a, const exports::TableInfo& table, ByteSink& sink) const {
+        return format_->name == "csv" ? exports::write_csv(a, table, sink) : exports::write_jsonl(a, table, sink);
+    }
+
+    template <class Write>
+    Result<ExportReport> write_file(const std::string& path, Write&& write_to) const {
+        WM_ASSIGN_OR_RETURN(const auto sink, FileSink::open(path, options_.answers.input.capture));
+        WM_ASSIGN_OR_RETURN(ExportReport report, write_to(*sink));
+        WM_RETURN_IF_ERROR(sink->commit());
+        return report;
+    }
+    Status finish(const Result<ExportReport>& report) const {
+        if (!report) return fail_export(report.error());
+        for (const std::string& note : report->notes) say("note", note);
+        if (path_ != "-")
+            say("note",
+                fmt::format("wrote {}, {}; opens in {}", path_, counted(report->bytes, "byte"), format_->opens));
+        return decoded;
+    }
+
+    Status write_database(const Answers& a) const {
+        std::error_code none;
+        if (fs::exists(path_, none) && !fs::is_regular_file(path_, none))
+            return fail({Errc::usage, path_ + " is no file that SQLite could write"});
+        const fs::path temporary = temporary_name(path_);
+        auto report = exports::write_sqlite(a, temporary);
+        std::error_code error;
+        if (report) fs::rename(temporary, path_, error);
+        if (!report || error) fs::remove(temporary, none);
+        if (error) return fail({Errc::unreadable, fmt::format("cannot write {}: {}", path_, error.message())});
+        return finish(report);
+    }
+
+    /// A file for each table that has rows.
+    Status write_folder(const Answers& a) const {
+        std::error_code error;
+        if (fs::equivalent(path_, options_.answers.input.capture, error))
+            return fail({Errc::usage, path_ + " is what is to be read; name another folder for the output"});
+        fs::create_directories(path_, error);
+        if (error) return fail({Errc::unreadable, fmt::format("cannot create {}: {}", path_, error.message())});
+        ExportReport all;
+        std::string empty;
+        for (const exports::TableInfo& table : exports::tables()) {
+            bool any = false;
+            table.rows(a, [&](auto) { any = true; });
+            const std::string file = (fs::path(path_) / table.name).string() + std::string(format_->extension);
+            if (!any) {
+                empty += (empty.empty() ? "" : ", ") + std::string(table.name);
+                fs::remove(file, error);  // of an earlier export
+                continue;
+            }
+            const auto report = write_file(file, [&](ByteSink& sink) { return write_table(a, table, sink); });
+            if (!report) return fail_export(report.error());
+            all.bytes += report->bytes;
+        }
+        if (!empty.empty()) all.notes.push_back("nothing for these tables, so they have no file: " + empty);
+        return finish(all);
+    }
+
+    const ExportOptions& options_;
+    std::string path_;
+    const exports::Format* format_ = nullptr;
+    std::size_t metric_ = 0;
+};
+
+}  // namespace
+
+Run add_export(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("export", "Answers for other programs: viewers, compilers, databases");
+    auto options = std::make_shared<ExportOptions>();
+    options->answers.input.add_to(command);
+    command.get_option("CAPTURE")->required(false)->description(
+        "What a unit recorded: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a dpu.ini; "
+        "or a bare trace file (.gz and .zst too), which needs --protocol");
+    std::vector<std::string> names;
+    for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
+    command.add_option("--to", options->format, "The format, see below")->type_name("FORMAT")->transform(one_of(names));
+    command
+        .add_option("--metric", options->metric,
+                    "What is shown, or shown first, where there are several costs; the capture's first if not given")
+        ->type_name("NAME");
+    command
+        .add_option("--max-size", options->max_bytes,
+                    "perfetto, firefox, speedscope: at most so many bytes (K, M and G are understood); shorter slices "
+                    "are merged or left out. perfetto: three times the trace if not given")
+        ->type_name("BYTES")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::PositiveNumber);
+    command.add_option("--table", options->table, "csv, jsonl: this table alone")->type_name("NAME");
+    command
+        .add_option("--of-image", options->of_image,
+                    "bolt: the program or library it is for; that with most branches if not given")
+        ->type_name("NAME");
+    command.add_option("--jobs", options->answers.jobs, "Threads to work with; 0: as many as there are processors")
+        ->type_name("N")
+        ->check(CLI::Range(0U, 256U))
+        ->capture_default_str();
+    command
+        .add_option("--symfs", options->answers.symfs,
+                    "Folder with the files of the machine that was recorded, at their paths or by their names alone")
+        ->type_name("DIR")
+        ->group("Profiles (perf.data)");
+    command
+        .add_option("--debug-dir", options->answers.debug_folders,
+                    "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group("Profiles (perf.data)");
+    command.add_option("--kallsyms", options->answers.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+        ->type_name("FILE")
+        ->group("Profiles (perf.data)");
+    command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
+    command.footer(
+        "Formats:\n" + format_list() +
+        "\nA file is written whole or not at all. What a capture does not tell is said, and where a format "
+        "cannot do\nwithout it, nothing is written.\n"
+        "\nExamples:\n"
+        "  waymark export out --symbols program --to perfetto -o out.pftrace\n"
+        "  waymark export out --symbols program --to lcov -o out.info && genhtml -o html out.info\n"
+        "  waymark export out --to folded | flamegraph.pl > out.svg\n"
+        "  waymark export out --to sqlite -o out.sqlite && waymark query out.sqlite\n"
+        "\nExit status: 0 written; 1 the capture does not tell what the format needs; 2 usage; 3 the capture "
+        "cannot\nbe read, or the output not be written.\n");
+    return [options] { return ExportCommand(*options).run(); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,316 @@
+/// `waymark query`: SQL on what `waymark export --to sqlite` wrote.
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "commands.h"
+#include "options.h"
+#include "waymark/exports/sqlite.h"
+#include "waymark/exports/tables.h"
+
+namespace waymark::cli {
+
+namespace {
+
+struct QueryOptions {
+    std::string file, sql, format = "text", output;
+};
+
+struct Close {
+    void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Database = std::unique_ptr<sqlite3, Close>;
+using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+/// Reading, and nothing else: no other files, no settings.
+int allow(void*, int action, const char* name, const char*, const char*, const char*) {
+    switch (action) {
+        case SQLITE_SELECT:
+        case SQLITE_READ:
+        case SQLITE_FUNCTION:
+        case SQLITE_RECURSIVE: return SQLITE_OK;
+        case SQLITE_PRAGMA:
+            return std::string_view(name) == "table_info" || std::string_view(name) == "table_list" ? SQLITE_OK
+                                                                                                    : SQLITE_DENY;
+        default: return SQLITE_DENY;
+    }
+}
+
+Result<Database> open_database(const std::string& path) {
+    std::error_code none;
+    if (!std::filesystem::exists(path, none))
+        return Error{Errc::not_found, fmt::format("{}: there is no such file", path)};
+    sqlite3* raw = nullptr;
+    const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
+    Database db(raw);
+    // Whether it is a database shows when it is first read.
+    if (code != SQLITE_OK ||
+        sqlite3_exec(raw, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK)
+        return Error{Errc::bad_format, fmt::format("{}: {}; 'waymark export CAPTURE --to sqlite -o FILE' writes files "
+                                                   "that can be queried",
+                                                   path, raw == nullptr ? "no memory" : sqlite3_errmsg(raw))};
+    sqlite3_set_authorizer(raw, allow, nullptr);
+    return db;
+}
+
+/// Names of the tables and views, as text.
+std::string known_tables(sqlite3* db) {
+    std::string out;
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", -1, &raw,
+                       nullptr);
+    for (const Statement s(raw); s && sqlite3_step(raw) == SQLITE_ROW;)
+        out += (out.empty() ? "" : ", ") + std::string(reinterpret_cast<const char*>(sqlite3_column_text(raw, 0)));
+    return out;
+}
+
+/// What SQLite says, with what helps: the tables, or the columns of those that the statement names.
+std::string explained(sqlite3* db, const std::string& sql) {
+    const std::string what = sqlite3_errmsg(db);
+    if (what == "not authorized") return "only reading is allowed: one SELECT statement on the tables of the file";
+    std::string out = what;
+    if (what.find("no such column") != what.npos) {
+        for (const exports::TableInfo& table : exports::tables()) {
+            const auto at = std::search(sql.begin(), sql.end(), table.name.begin(), table.name.end());
+            if (at == sql.end()) continue;
+            const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+            const auto end = at + static_cast<std::ptrdiff_t>(table.name.size());
+            if ((at != sql.begin() && is_word(*(at - 1))) || (end != sql.end() && is_word(*end))) continue;
+            out += fmt::format("\n  {} has:", table.name);
+            for (const exports::Column& c : table.columns) out += fmt::format(" {}", c.name);
+        }
+        return out + "\n  select * from schema says what they mean";
+    }
+    if (what.find("no such table") != what.npos) return out + "; there are: " + known_tables(db);
+    return out;
+}
+
+/// A value as text; nothing for null.
+std::string text_of(sqlite3_stmt* s, int column) {
+    const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(s, column));
+    return text == nullptr ? std::string()
+                           : std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(s, column)));
+}
+bool is_number(sqlite3_stmt* s, int column) {
+    const int type = sqlite3_column_type(s, column);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+/// Characters, not bytes.
+std::size_t width_of(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+std::string without_breaks(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+    return text;
+}
+
+/// Rows in columns as wide as the first thousand rows want them.
+class TextRows {
+public:
+    TextRows(Output& out, sqlite3_stmt* s) : out_(out) {
+        for (int c = 0; c < sqlite3_column_count(s); ++c) heads_.emplace_back(sqlite3_column_name(s, c));
+    }
+    void row(sqlite3_stmt* s) {
+        std::vector<Cell> cells;
+        for (int c = 0; c < sqlite3_column_count(s); ++c)
+            cells.push_back({without_breaks(text_of(s, c)), is_number(s, c)});
+        if (wide_) return print(cells);
+        rows_.push_back(std::move(cells));
+        if (rows_.size() == 1000) settle();
+    }
+    void end() { settle(); }
+
+private:
+    struct Cell {
+        std::string text;
+        bool right;
+    };
+    void settle() {
+        if (wide_) return;
+        wide_ = true;
+        widths_.resize(heads_.size());
+        std::vector<Cell> head;
+        for (std::size_t c = 0; c < heads_.size(); ++c) {
+            widths_[c] = width_of(heads_[c]);
+            bool numbers = !rows_.empty();
+            for (const auto& row : rows_) {
+                widths_[c] = std::max(widths_[c], width_of(row[c].text));
+                numbers &= row[c].right || row[c].text.empty();
+            }
+            head.push_back({heads_[c], numbers});
+        }
+        print(head);
+        for (const auto& row : rows_) print(row);
+        rows_.clear();
+    }
+    void print(const std::vector<Cell>& cells) {
+        for (std::size_t c = 0; c < cells.size(); ++c) {
+            const std::size_t width = width_of(cells[c].text);
+            const std::string pad(width < widths_[c] ? widths_[c] - width : 0, ' ');
+            if (c != 0) out_.write("  ");
+            if (cells[c].right) out_.write(pad);
+            out_.write(cells[c].text);
+            if (!cells[c].right && c + 1 != cells.size()) out_.write(pad);
+        }
+        out_.write("\n");
+    }
+    Output& out_;
+    std::vector<std::string> heads_;
+    std::vector<std::size_t> widths_;
+    std::vector<std::vector<Cell>> rows_;
+    bool wide_ = false;
+};
+
+class TsvRows {
+public:
+    TsvRows(Output& out, sqlite3_stmt* s) : out_(out) {
+        for (int c = 0; c < sqlite3_column_count(s); ++c)
+            out_.print("{}{}", c == 0 ? "" : "\t", sqlite3_column_name(s, c));
+        out_.write("\n");
+    }
+    void row(sqlite3_stmt* s) {
+        for (int c = 0; c < sqlite3_column_count(s); ++c)
+            out_.print("{}{}", c == 0 ? "" : "\t", without_breaks(text_of(s, c)));
+        out_.write("\n");
+    }
+    void end() {}
+
+private:
+    Output& out_;
+};
+
+/// An object for each row.
+class JsonRows {
+public:
+    JsonRows(Output& out, sqlite3_stmt*) : out_(out) { out_.write("["); }
+    void row(sqlite3_stmt* s) {
+        out_.write(first_ ? "\n{" : ",\n{");
+        first_ = false;
+        for (int c = 0; c < sqlite3_column_count(s); ++c) {
+            out_.print("{}{}:", c == 0 ? "" : ",", json_string(sqlite3_column_name(s, c)));
+            if (sqlite3_column_type(s, c) == SQLITE_NULL)
+                out_.write("null");
+            else if (const std::string text = text_of(s, c); is_number(s, c) && text.find("nf") == text.npos)
+                out_.write(text);
+            else
+                out_.write(json_string(text));
+        }
+        out_.write("}");
+    }
+    void end() { out_.write("\n]\n"); }
+
+private:
+    Output& out_;
+    bool first_ = true;
+};
+
+Status close(Output& out) {
+    std::string why;
+    if (out.close(why) == decoded) return decoded;
+    say("error", why);
+    return unreadable;
+}
+
+/// Tables with their rows, and what might be asked.
+Status overview(sqlite3* db, Output& out) {
+    const auto number = [&](const std::string& sql) {
+        sqlite3_stmt* raw = nullptr;
+        sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr);
+        const Statement s(raw);
+        return s && sqlite3_step(raw) == SQLITE_ROW ? sqlite3_column_int64(raw, 0) : -1;
+    };
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(db, "SELECT table_name, what FROM schema WHERE column_name IS NULL ORDER BY rowid", -1, &raw,
+                       nullptr);
+    const Statement tables(raw);
+    if (!tables) {
+        out.print("This file is none of Waymark's, so its tables are not explained: {}\n", known_tables(db));
+        return close(out);
+    }
+    out.print("{:>12}  table\n", "rows");
+    while (sqlite3_step(raw) == SQLITE_ROW) {
+        const std::string name = text_of(raw, 0);
+        std::string quoted = name;
+        for (std::size_t at = 0; (at = quoted.find('"', at)) != quoted.npos; at += 2) quoted.insert(at, "\"");
+        const auto rows = number("SELECT count(*) FROM \"" + quoted + "\"");
+        if (rows != 0)
+            out.print("{:>12}  {:<17}  {}\n", grouped(static_cast<std::uint64_t>(rows)), name, text_of(raw, 1));
+    }
+    out.write("\nQuestions:\n");
+    for (const exports::ExampleQuery& e : exports::example_queries()) out.print("\n  {}\n    {}\n", e.question, e.sql);
+    out.write("\nThe table schema explains each column.\n");
+    return close(out);
+}
+
+template <class Rows>
+Status print_rows(sqlite3* db, sqlite3_stmt* s, const std::string& sql, Output& out) {
+    Rows rows(out, s);
+    int step = SQLITE_ROW;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) rows.row(s);
+    rows.end();
+    const Status closed = close(out);
+    if (step == SQLITE_DONE) return closed;
+    say("error", explained(db, sql));
+    return unreadable;
+}
+
+Status run_query(const QueryOptions& options) {
+    const auto opened = open_database(options.file);
+    if (!opened) return fail(opened.error());
+    sqlite3* const db = opened->get();
+    Statement statement;
+    if (!options.sql.empty()) {
+        sqlite3_stmt* raw = nullptr;
+        const char* rest = nullptr;
+        if (sqlite3_prepare_v2(db, options.sql.c_str(), -1, &raw, &rest) != SQLITE_OK) {
+            say("error", explained(db, options.sql));
+            return usage;
+        }
+        statement.reset(raw);
+        if (!statement) {
+            say("error", "that is no statement; try: waymark query " + options.file + " 'SELECT * FROM hot_functions'");
+            return usage;
+        }
+        if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos) {
+            say("error", fmt::format("one statement at a time; there is more: {}", rest));
+            return usage;
+        }
+    }
+    auto out = Output::open(options.output, options.file);
+    if (!out) return fail(out.error());
+    if (!statement) return overview(db, *out);
+    if (options.format == "tsv") return print_rows<TsvRows>(db, statement.get(), options.sql, *out);
+    if (options.format == "json") return print_rows<JsonRows>(db, statement.get(), options.sql, *out);
+    return print_rows<TextRows>(db, statement.get(), options.sql, *out);
+}
+
+}  // namespace
+
+Run add_query(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("query", "Ask a file that 'export --to sqlite' wrote, in SQL");
+    auto options = std::make_shared<QueryOptions>();
+    command.add_option("FILE", options->file, "A SQLite file; it is read only")->required();
+    command.add_option("SQL", options->sql, "One SELECT; without it: the tables, and questions to begin with");
+    command.add_option("--format", options->format, "text: for reading; tsv, json: for programs")
+        ->type_name("FORMAT")
+        ->transform(one_of({"text", "tsv", "json"}))
+        ->capture_default_str();
+    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.footer(
+        "Addresses are numbers: printf('%x', address) shows them in hexadecimal. The table schema explains each "
+        "column;\nso does docs/sqlite-schema.md.\n"
+        "\nExamples:\n"
+        "  waymark query out.sqlite\n"
+        "  waymark query out.sqlite 'SELECT * FROM hot_functions LIMIT 10'\n"
+        "  waymark query out.sqlite 'SELECT * FROM uncovered_lines' --format tsv\n"
+        "\nExit status: 0 answered; 2 usage, or what SQL does not allow; 3 the file cannot be read.\n");
+    return [options] { return run_query(*options); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,111 @@
+#include "waymark/exports/bolt.h"
+
+#include <algorithm>
+
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::Block;
+using analysis::Branch;
+using analysis::Edge;
+using analysis::Index;
+using analysis::Instruction;
+
+Index image_of(const Answers& a, Index function) {
+    const analysis::Function* f = function_at(a, function);
+    return f == nullptr ? analysis::none : f->image;
+}
+
+/// The image with most executed or sampled branches.
+Index main_image(const Answers& a) {
+    std::vector<std::uint64_t> weight(a.images.size());
+    for (const Edge& e : a.edges)
+        if (const Index image = image_of(a, e.from_function); image < weight.size()) weight[image] += e.times;
+    return weight.empty() ? analysis::none
+                          : static_cast<Index>(std::max_element(weight.begin(), weight.end()) - weight.begin());
+}
+
+/// The last instruction of a block.
+const Instruction* last_of(const Answers& a, const Block& block) {
+    const auto end = std::lower_bound(a.instructions.begin(), a.instructions.end(), block.address + block.bytes,
+                                      [](const Instruction& i, std::uint64_t sought) { return i.address < sought; });
+    if (end == a.instructions.begin()) return nullptr;
+    const Instruction& last = *std::prev(end);
+    return last.address >= block.address ? &last : nullptr;
+}
+
+}  // namespace
+
+Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& options, ByteSink& sink) {
+    Index image = main_image(answers);
+    if (!options.image.empty()) {
+        const auto named = std::find_if(answers.images.begin(), answers.images.end(),
+                                        [&](const analysis::Image& i) { return i.name == options.image; });
+        if (named == answers.images.end()) {
+            std::string names;
+            for (const analysis::Image& i : answers.images) names += (names.empty() ? "" : ", ") + i.name;
+            return Error{Errc::not_found, fmt::format("no image is called '{}'; there are: {}", options.image, names)};
+        }
+        image = static_cast<Index>(named - answers.images.begin());
+    }
+    Writer out(sink);
+    std::uint64_t lines = 0, elsewhere = 0;
+    bool arm32 = false;
+    for (const Edge& e : answers.edges) {
+        if (e.times == 0) continue;
+        const bool from = image_of(answers, e.from_function) == image, to = image_of(answers, e.to_function) == image;
+        if (!from && !to) {
+            ++elsewhere;
+            continue;
+        }
+        const Instruction* i = instruction_at(answers, e.from);
+        // A branch that was not taken: control ran on. Otherwise an edge is of a branch that was.
+        if (e.kind == Branch::Kind::conditional && i != nullptr && e.to == e.from + i->bytes) continue;
+        const auto branch = std::lower_bound(answers.branches.begin(), answers.branches.end(), e.from,
+                                             [](const Branch& b, std::uint64_t sought) { return b.address < sought; });
+        const bool known = branch != answers.branches.end() && branch->address == e.from;
+        // Of a branch that goes to several places, which of them was mispredicted is not known: each gets its share.
+        const std::uint64_t all = known ? branch->taken + branch->not_taken : 0;
+        const std::uint64_t mispredicted =
+            all == 0 ? 0
+                     : std::min(e.times,
+                                static_cast<std::uint64_t>(static_cast<double>(branch->mispredicted.value_or(0)) *
+                                                           static_cast<double>(e.times) / static_cast<double>(all)));
+        // 0 stands for what is outside.
+        out.print("B {:x} {:x} {} {}\n", from ? e.from : 0, to ? e.to : 0, e.times, mispredicted);
+        ++lines;
+    }
+    for (const Block& block : answers.blocks) {
+        if (block.times == 0 || image_of(answers, block.function) != image) continue;
+        if (const Instruction* last = last_of(answers, block)) {
+            out.print("F {:x} {:x} {}\n", block.address, last->address, block.times);
+            ++lines;
+        }
+    }
+    for (const Branch& b : answers.branches) {
+        if (b.not_taken == 0 || image_of(answers, b.function) != image) continue;
+        if (const Instruction* i = instruction_at(answers, b.address)) {
+            out.print("F {:x} {:x} {}\n", b.address, b.address + i->bytes, b.not_taken);
+            ++lines;
+        }
+    }
+    for (const Instruction& i : answers.instructions) arm32 |= i.isa != isa::Isa::a64;
+    if (lines == 0) return Error{Errc::not_found, lacks(answers, "branches of the program")};
+    ExportReport report;
+    report.bytes = out.finish();
+    if (image < answers.images.size())
+        report.notes.push_back(
+            fmt::format("the profile is of {}{}", answers.images[image].name,
+                        elsewhere == 0 ? "" : "; " + counted(elsewhere, "edge") + " of other images left out"));
+    if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
+    if (answers.blocks.empty()) report.notes.push_back(lacks(answers, "how often code ran on without a branch"));
+    report.notes.push_back("addresses are as traced: of a position-independent program, as it was loaded");
+    return report;
+}
+
+}  // namespace waymark::exports

@@ -1,0 +1,330 @@
+#include "waymark/exports/callgrind.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <numeric>
+
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::Branch;
+using analysis::Costs;
+using analysis::Edge;
+using analysis::Index;
+using analysis::Instruction;
+
+/// A metric's name as the format has them: a word. Instructions have the one that KCachegrind knows.
+std::string event_name(const analysis::Metric& metric) {
+    if (metric.name == "instructions") return "Ir";
+    std::string out;
+    bool upper = true;
+    for (const char c : metric.name) {
+        const auto u = static_cast<unsigned char>(c);
+        if (std::isalnum(u) == 0) {
+            upper = true;
+            continue;
+        }
+        out += static_cast<char>(upper ? std::toupper(u) : u);
+        upper = false;
+    }
+    return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0 ? "E" + out : out;
+}
+
+/// What passed in the calls from one function to another.
+struct Passed {
+    std::uint64_t calls{};
+    Costs inclusive;
+};
+using Pair = std::pair<Index, Index>;
+
+/// Calls between functions from the call tree. A call within one of the same pair adds to its count but not to what
+/// passed: that is counted there already.
+std::map<Pair, Passed> calls_of_tree(const Answers& a) {
+    const std::size_t metrics = a.metrics.size();
+    std::vector<Costs> sums(a.calls.size(), Costs(metrics));
+    for (Index i = static_cast<Index>(a.calls.size()); i-- > 0;) {
+        for (std::size_t m = 0; m < metrics; ++m) sums[i][m] += cost_of(a.calls[i].self, m);
+        if (const Index up = parent_of(a, i); up != analysis::none)
+            for (std::size_t m = 0; m < metrics; ++m) sums[up][m] += sums[i][m];
+    }
+    std::map<Pair, Passed> out;
+    for (Index i = 0; i < a.calls.size(); ++i) {
+        const Index up = parent_of(a, i);
+        if (up == analysis::none) continue;
+        const Pair pair{a.calls[up].function, a.calls[i].function};
+        if (pair.first >= a.functions.size() || pair.second >= a.functions.size()) continue;
+        Passed& passed = out[pair];
+        passed.calls += a.calls[i].calls;
+        passed.inclusive.resize(metrics);
+        bool outermost = true;
+        for (Index at = up; outermost && parent_of(a, at) != analysis::none; at = parent_of(a, at))
+            outermost = Pair{a.calls[parent_of(a, at)].function, a.calls[at].function} != pair;
+        for (std::size_t m = 0; outermost && m < metrics; ++m) passed.inclusive[m] += sums[i][m];
+    }
+    return out;
+}
+
+bool is_call(Branch::Kind kind) { return kind == Branch::Kind::call || kind == Branch::Kind::indirect_call; }
+
+class ProfileWriter {
+public:
+    ProfileWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
+        : answers_(answers), out_(sink), order_(answers.metrics.size()) {
+        std::iota(order_.begin(), order_.end(), std::size_t{0});
+        if (metric < order_.size())
+            std::rotate(order_.begin(), order_.begin() + static_cast<long>(metric),
+                        order_.begin() + static_cast<long>(metric) + 1);
+        // Calls of instructions say where each came from, if what passed in them is known; those of the tree do not.
+        bool any = false, all = true;
+        for (const Edge& e : answers_.edges)
+            if (is_call(e.kind) && e.times != 0) {
+                any = true;
+                all &= !e.inclusive.empty();
+            }
+        by_edge_ = !answers_.instructions.empty() && any && (all || answers_.calls.empty());
+        without_cost_ = by_edge_ && !all;
+        if (!by_edge_) tree_ = calls_of_tree(answers_);
+    }
+
+    ExportReport write() {
+        head();
+        answers_.instructions.empty() ? by_function() : by_instruction();
+        out_.print("\ntotals:");
+        numbers([&](std::size_t m) { return totals_[m]; });
+        ExportReport report;
+        report.bytes = out_.finish();
+        if (answers_.instructions.empty())
+            report.notes.push_back(lacks(answers_, "cost of single instructions: costs are by function"));
+        if (without_cost_)
+            report.notes.push_back("what passed in calls is not known: they have counts, and no inclusive cost");
+        else if (!by_edge_ && tree_.empty())
+            report.notes.push_back(lacks(answers_, "who called whom: there are no inclusive costs"));
+        else if (!by_edge_ && !answers_.instructions.empty())
+            report.notes.push_back("calls stand at the first line of the function that made them");
+        return report;
+    }
+    [[nodiscard]] bool empty() const {
+        return std::all_of(totals_.begin(), totals_.end(), [](std::uint64_t n) { return n == 0; });
+    }
+
+private:
+    void head() {
+        totals_.assign(answers_.metrics.size(), 0);
+        out_.print("# callgrind format\nversion: 1\ncreator: waymark {}\ncmd: {}\npositions: instr line\n",
+                   one_line(answers_.version), one_line(answers_.capture));
+        std::string names;
+        for (const std::size_t m : order_) {
+            const analysis::Metric& metric = answers_.metrics[m];
+            out_.print("event: {} : {}\n", event_name(metric),
+                       one_line(metric.name + (metric.exact ? "" : " (an estimate from samples)")));
+            names += " " + event_name(metric);
+        }
+        out_.print("events:{}\n", names);
+    }
+    template <class Of>
+    void numbers(Of&& of) {
+        for (const std::size_t m : order_) out_.print(" {}", static_cast<std::uint64_t>(of(m)));
+        out_.write("\n");
+    }
+
+    /// `(3) name` the first time, `(3)` later. Not every reader looks at the lines of jumps: there a name that was not
+    /// told yet stands in full, unless it looks like a number itself.
+    std::string compressed(std::vector<bool>& told, std::size_t id, std::string_view name) {
+        if (told.size() <= id) told.resize(id + 1);
+        if (told[id]) return fmt::format("({})", id + 1);
+        if (in_jump_ && !name.starts_with('(')) return one_line(name);
+        told[id] = true;
+        return fmt::format("({}) {}", id + 1, one_line(name));
+    }
+    // The last number of each kind stands for what is not known.
+    std::string file(Index source) {
+        const std::size_t id = std::min<std::size_t>(source, answers_.sources.size());
+        return compressed(files_, id, id == answers_.sources.size() ? "???" : source_path(answers_, source));
+    }
+    std::string object(Index function) {
+        const analysis::Function* f = function_at(answers_, function);
+        const std::size_t images = answers_.images.size();
+        const std::size_t id = f == nullptr ? images : std::min<std::size_t>(f->image, images);
+        if (id == images) return compressed(objects_, id, "???");
+        const analysis::Image& image = answers_.images[id];
+        return compressed(objects_, id, image.path.empty() ? image.name : image.path);
+    }
+    /// Functions of one name in one object are one to readers of the format: the second and later get their address.
+    std::string name(Index function) {
+        const std::size_t functions = answers_.functions.size();
+        const std::size_t id = std::min<std::size_t>(function, functions);
+        if (id == functions) return compressed(names_, id, "[unknown]");
+        const analysis::Function& f = answers_.functions[id];
+        const auto [at, fresh] = taken_.try_emplace({f.image, f.name}, function);
+        return compressed(names_, id,
+                          fresh || at->second == function ? f.name : fmt::format("{} at {:#x}", f.name, f.address));
+    }
+    void begin_function(Index function) {
+        const analysis::Function* f = function_at(answers_, function);
+        out_.print("\nob={}\nfl={}\n", object(function), file(f == nullptr ? analysis::none : f->source));
+        out_.print("fn={}\n", name(function));
+        file_ = f == nullptr ? analysis::none : f->source;
+        function_ = function;
+    }
+    /// Lines from here on are of another file than the function's: code from elsewhere, inlined.
+    void in_file(Index source) {
+        if (std::min<std::size_t>(source, answers_.sources.size()) ==
+            std::min<std::size_t>(file_, answers_.sources.size()))
+            return;
+        out_.print("fi={}\n", file(source));
+        file_ = source;
+    }
+    void callee(Index function) {
+        const analysis::Function* f = function_at(answers_, function);
+        out_.print("cob={}\ncfi={}\n", object(function), file(f == nullptr ? analysis::none : f->source));
+        out_.print("cfn={}\n", name(function));
+    }
+
+    void by_function() {
+        const auto costs = analysis::function_costs(answers_);
+        for (Index i = 0; i < costs.size(); ++i) {
+            const auto calls = tree_.lower_bound({i, 0});
+            const bool any = std::any_of(costs[i].self.begin(), costs[i].self.end(), [](auto n) { return n != 0; });
+            if (!any && (calls == tree_.end() || calls->first.first != i)) continue;
+            begin_function(i);
+            const analysis::Function& f = answers_.functions[i];
+            if (any) {
+                out_.print("{:#x} {}", f.address, f.line);
+                numbers([&](std::size_t m) {
+                    totals_[m] += cost_of(costs[i].self, m);
+                    return cost_of(costs[i].self, m);
+                });
+            }
+            calls_of(i);
+        }
+    }
+    void calls_of(Index caller) {
+        const analysis::Function& f = answers_.functions[caller];
+        for (auto call = tree_.lower_bound({caller, 0}); call != tree_.end() && call->first.first == caller; ++call) {
+            const analysis::Function& to = answers_.functions[call->first.second];
+            in_file(f.source);
+            callee(call->first.second);
+            out_.print("calls={} {:#x} {}\n{:#x} {}", call->second.calls, to.address, to.line, f.address, f.line);
+            numbers([&](std::size_t m) { return cost_of(call->second.inclusive, m); });
+        }
+    }
+
+    void by_instruction() {
+        // By function, then address: one may lie in pieces.
+        std::vector<std::uint32_t> order(answers_.instructions.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return answers_.instructions[a].function < answers_.instructions[b].function;
+        });
+        std::vector<bool> begun(answers_.functions.size());
+        bool first = true;
+        for (const std::uint32_t at : order) {
+            const Instruction& i = answers_.instructions[at];
+            bool any = i.times != 0;
+            for (std::size_t m = 0; m < order_.size(); ++m) any |= cost_of(i, m) != 0;
+            if (!any) continue;
+            if (first ||
+                std::min<std::size_t>(i.function, begun.size()) != std::min<std::size_t>(function_, begun.size())) {
+                begin_function(i.function);
+                first = false;
+                if (i.function < begun.size()) {
+                    begun[i.function] = true;
+                    if (!by_edge_) calls_of(i.function);
+                }
+            }
+            in_file(i.source);
+            out_.print("{:#x} {}", i.address, i.line);
+            numbers([&](std::size_t m) {
+                totals_[m] += cost_of(i, m);
+                return cost_of(i, m);
+            });
+            leaves(i);
+        }
+        // Tasks, interrupts and the like have costs of their own and no instructions.
+        if (answers_.calls.empty()) return;
+        const auto costs = analysis::function_costs(answers_);
+        for (Index f = 0; f < costs.size(); ++f) {
+            const bool self = std::any_of(costs[f].self.begin(), costs[f].self.end(), [](auto n) { return n != 0; });
+            const auto calls = by_edge_ ? tree_.end() : tree_.lower_bound({f, 0});
+            if (begun[f] || (!self && (calls == tree_.end() || calls->first.first != f))) continue;
+            begin_function(f);
+            out_.print("{:#x} {}", answers_.functions[f].address, answers_.functions[f].line);
+            numbers([&](std::size_t m) {
+                totals_[m] += cost_of(costs[f].self, m);
+                return cost_of(costs[f].self, m);
+            });
+            if (!by_edge_) calls_of(f);
+        }
+    }
+
+    [[nodiscard]] std::uint32_t line_at(std::uint64_t address) const {
+        const Instruction* i = instruction_at(answers_, address);
+        return i == nullptr ? 0 : i->line;
+    }
+    /// The calls and jumps an instruction made.
+    void leaves(const Instruction& i) {
+        const auto here = [&] { out_.print("{:#x} {}\n", i.address, i.line); };
+        const auto branch = std::lower_bound(answers_.branches.begin(), answers_.branches.end(), i.address,
+                                             [](const Branch& b, std::uint64_t sought) { return b.address < sought; });
+        const bool known = branch != answers_.branches.end() && branch->address == i.address;
+        if (known && branch->kind == Branch::Kind::conditional && branch->target != 0 &&
+            branch->taken + branch->not_taken != 0) {
+            elsewhere(branch->target);
+            out_.print("jcnd={}/{} {:#x} {}\n", branch->taken, branch->taken + branch->not_taken, branch->target,
+                       line_at(branch->target));
+            here();
+        }
+        for (auto e = std::lower_bound(answers_.edges.begin(), answers_.edges.end(), i.address,
+                                       [](const Edge&edge, std::uint64_t sought) { return edge.from < sought; });
+             e != answers_.edges.end() && e->from == i.address; ++e) {
+            if (e->times == 0) continue;
+            if (is_call(e->kind)) {
+                if (!by_edge_) continue;
+                callee(e->to_function);
+                out_.print("calls={} {:#x} {}\n{:#x} {}", e->times, e->to, line_at(e->to), i.address, i.line);
+                numbers([&](std::size_t m) { return cost_of(e->inclusive, m); });
+            } else if (e->kind == Branch::Kind::unconditional || e->kind == Branch::Kind::indirect) {
+                elsewhere(e->to);
+                out_.print("jump={} {:#x} {}\n", e->times, e->to, line_at(e->to));
+                here();
+            }
+        }
+    }
+    /// Where a jump leads into another function, that is named.
+    void elsewhere(std::uint64_t target) {
+        const Instruction* to = instruction_at(answers_, target);
+        if (to == nullptr || to->function == function_) return;
+        in_jump_ = true;
+        out_.print("jfi={}\n", file(to->source));
+        out_.print("jfn={}\n", name(to->function));
+        in_jump_ = false;
+    }
+
+    const Answers& answers_;
+    Writer out_;
+    std::vector<std::size_t> order_;  // of metrics, as columns
+    Costs totals_;
+    bool by_edge_ = false, without_cost_ = false, in_jump_ = false;
+    std::map<Pair, Passed> tree_;
+    std::vector<bool> files_, objects_, names_;
+    std::map<std::pair<Index, std::string>, Index> taken_;
+    Index file_ = analysis::none, function_ = analysis::none;
+};
+
+}  // namespace
+
+Result<ExportReport> write_callgrind(const Answers& answers, const CallgrindOptions& options, ByteSink& sink) {
+    WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
+    ProfileWriter writer(answers, options.metric, sink);
+    ExportReport report = writer.write();
+    if (writer.empty()) return Error{Errc::not_found, lacks(answers, "cost of any function or instruction")};
+    return report;
+}
+
+}  // namespace waymark::exports

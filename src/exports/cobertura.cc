@@ -1,0 +1,162 @@
+#include "waymark/exports/cobertura.h"
+
+#include <algorithm>
+#include <map>
+
+#include "coverage.h"
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::Branch;
+using analysis::Line;
+
+struct Sums {
+    std::uint64_t lines{}, lines_hit{}, branches{}, branches_hit{};
+    void add(const CoveredFile& file) {
+        lines += file.lines.size();
+        lines_hit += file.lines_hit();
+        branches += 2 * file.branches.size();
+        branches_hit += file.branches_hit();
+    }
+};
+
+/// Of nothing, nothing is missing.
+double rate(std::uint64_t hit, std::uint64_t all) {
+    return all == 0 ? 1 : static_cast<double>(hit) / static_cast<double>(all);
+}
+
+/// The folder of a path, and the rest.
+std::pair<std::string, std::string> split(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == path.npos) return {".", std::string(path)};
+    return {std::string(slash == 0 ? path.substr(0, 1) : path.substr(0, slash)), std::string(path.substr(slash + 1))};
+}
+
+class FileWriter {
+public:
+    FileWriter(const Answers& answers, const std::vector<CoveredFile>& files, ByteSink& sink)
+        : answers_(answers), files_(files), out_(sink) {}
+
+    std::uint64_t write(std::uint64_t time) {
+        Sums all;
+        std::map<std::string, std::vector<const CoveredFile*>> packages;
+        for (const CoveredFile& file : files_) {
+            all.add(file);
+            packages[split(source_path(answers_, file.source)).first].push_back(&file);
+        }
+        out_.write(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<!DOCTYPE coverage SYSTEM \"http://cobertura.sourceforge.net/xml/coverage-04.dtd\">\n<coverage");
+        rates(all);
+        out_.print(
+            " lines-covered=\"{}\" lines-valid=\"{}\" branches-covered=\"{}\" branches-valid=\"{}\" "
+            "complexity=\"0\" version=\"waymark ",
+            all.lines_hit, all.lines, all.branches_hit, all.branches);
+        out_.xml(answers_.version);
+        // In milliseconds, as readers take it.
+        out_.print("\" timestamp=\"{}\">\n  <sources>\n    <source>.</source>\n  </sources>\n  <packages>\n",
+                   time * 1000);
+        for (const auto& [folder, files] : packages) package(folder, files);
+        out_.write("  </packages>\n</coverage>\n");
+        return out_.finish();
+    }
+
+private:
+    void rates(const Sums& sums) {
+        out_.print(" line-rate=\"{:.6f}\" branch-rate=\"{:.6f}\"", rate(sums.lines_hit, sums.lines),
+                   rate(sums.branches_hit, sums.branches));
+    }
+    void name(std::string_view attribute, std::string_view value) {
+        out_.print(" {}=\"", attribute);
+        out_.xml(value);
+        out_.write("\"");
+    }
+
+    void package(const std::string& folder, const std::vector<const CoveredFile*>& files) {
+        Sums sums;
+        for (const CoveredFile* file : files) sums.add(*file);
+        out_.write("    <package");
+        name("name", folder);
+        rates(sums);
+        out_.write(" complexity=\"0\">\n      <classes>\n");
+        for (const CoveredFile* file : files) one_class(*file);
+        out_.write("      </classes>\n    </package>\n");
+    }
+    void one_class(const CoveredFile& file) {
+        const std::string_view path = source_path(answers_, file.source);
+        Sums sums;
+        sums.add(file);
+        out_.write("        <class");
+        name("name", split(path).second);
+        name("filename", path);
+        rates(sums);
+        out_.write(" complexity=\"0\">\n");
+        if (!file.not_observed.empty())
+            out_.print("          <!-- not observed: {} -->\n", line_list(file.not_observed));
+        out_.write("          <methods>\n");
+        for (std::size_t i = 0; i < file.functions.size(); ++i) method(file, i);
+        out_.write("          </methods>\n          <lines>\n");
+        auto branch = file.branches.begin();
+        for (const Line& l : file.lines) {
+            while (branch != file.branches.end() && (*branch)->line < l.line) ++branch;
+            line(file, l, branch, 12);
+        }
+        out_.write("          </lines>\n        </class>\n");
+    }
+    /// A function's lines are those from where it begins to where the next one does, as far as they are its own.
+    void method(const CoveredFile& file, std::size_t at) {
+        const CoveredFunction& f = file.functions[at];
+        std::vector<const Line*> lines;
+        for (const Line& l : file.lines)
+            if (l.function == f.function) lines.push_back(&l);
+        const auto hit = static_cast<std::uint64_t>(
+            std::count_if(lines.begin(), lines.end(), [](const Line* l) { return hits(*l) != 0; }));
+        out_.write("            <method");
+        name("name", function_name(answers_, f.function));
+        out_.print(
+            " signature=\"()\" line-rate=\"{:.6f}\" branch-rate=\"1.000000\" complexity=\"0\">\n"
+            "              <lines>\n                <line number=\"{}\" hits=\"{}\"/>\n              </lines>\n"
+            "            </method>\n",
+            rate(hit, lines.size()), f.line, f.entries);
+    }
+    void line(const CoveredFile& file, const Line& l, std::vector<const Branch*>::const_iterator first,
+              std::size_t indent) {
+        out_.print("{:{}}<line number=\"{}\" hits=\"{}\"", "", indent, l.line, hits(l));
+        auto end = first;
+        std::uint64_t taken = 0;
+        for (; end != file.branches.end() && (*end)->line == l.line; ++end)
+            taken += std::uint64_t{(*end)->taken != 0} + std::uint64_t{(*end)->not_taken != 0};
+        if (first == end) {
+            out_.write(" branch=\"false\"/>\n");
+            return;
+        }
+        const auto all = static_cast<std::uint64_t>(2 * (end - first));
+        out_.print(" branch=\"true\" condition-coverage=\"{}% ({}/{})\">\n{:{}}<conditions>\n", taken * 100 / all,
+                   taken, all, "", indent + 2);
+        for (auto b = first; b != end; ++b)
+            out_.print("{:{}}<condition number=\"{}\" type=\"jump\" coverage=\"{}%\"/>\n", "", indent + 4, b - first,
+                       50 * (unsigned{(*b)->taken != 0} + unsigned{(*b)->not_taken != 0}));
+        out_.print("{:{}}</conditions>\n{:{}}</line>\n", "", indent + 2, "", indent);
+    }
+
+    const Answers& answers_;
+    const std::vector<CoveredFile>& files_;
+    Writer out_;
+};
+
+}  // namespace
+
+Result<ExportReport> write_cobertura(const Answers& answers, const CoberturaOptions& options, ByteSink& sink) {
+    WM_ASSIGN_OR_RETURN(const std::vector<CoveredFile> files, covered_files(answers));
+    ExportReport report;
+    report.bytes = FileWriter(answers, files, sink).write(options.time);
+    note_coverage(files, report);
+    return report;
+}
+
+}  // namespace waymark::exports

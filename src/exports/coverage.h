@@ -1,0 +1,41 @@
+/// What lcov and Cobertura say of a source file.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "waymark/analysis/answers.h"
+#include "waymark/core/result.h"
+#include "waymark/exports/export.h"
+
+namespace waymark::exports {
+
+/// Lines that were executed count at least 1.
+[[nodiscard]] inline std::uint64_t hits(const analysis::Line& line) {
+    if (line.seen != analysis::Seen::executed) return 0;
+    return line.times == 0 ? 1 : line.times;
+}
+
+struct CoveredFunction {
+    analysis::Index function{};
+    std::uint32_t line{};
+    std::uint64_t entries{};  ///< at least 1 if any of its code ran
+};
+
+struct CoveredFile {
+    analysis::Index source{};
+    std::span<const analysis::Line> lines;
+    std::vector<CoveredFunction> functions;         ///< by line
+    std::vector<const analysis::Branch*> branches;  ///< conditional ones, by line, then address
+    std::vector<std::uint32_t> not_observed;        ///< lines
+    [[nodiscard]] std::uint64_t lines_hit() const;
+    [[nodiscard]] std::uint64_t branches_hit() const;  ///< outcomes, of two for each branch
+};
+
+/// Files with lines, by source. Errors as of `write_lcov`.
+[[nodiscard]] Result<std::vector<CoveredFile>> covered_files(const analysis::Answers& answers);
+
+/// What a reader of coverage has to know.
+void note_coverage(const std::vector<CoveredFile>& files, ExportReport& report);
+
+}  // namespace waymark::exports

@@ -1,0 +1,384 @@
+#include "waymark/exports/firefox.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "look_up.h"
+#include "timeline.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::CallNode;
+using analysis::Index;
+using analysis::Mark;
+using analysis::Slice;
+using analysis::Timeline;
+
+/// Strings of a thread, each once.
+class Strings {
+public:
+    std::size_t operator()(std::string_view text) {
+        const auto [at, fresh] = index_.try_emplace(std::string(text), all_.size());
+        if (fresh) all_.emplace_back(text);
+        return at->second;
+    }
+    [[nodiscard]] const std::vector<std::string>& all() const { return all_; }
+
+private:
+    std::unordered_map<std::string, std::size_t> index_;
+    std::vector<std::string> all_;
+};
+
+/// One thread of the profile, gathered before it is written: its tables stand beside its samples.
+class Thread {
+public:
+    Thread(const Answers& answers, std::string name, bool in_time)
+        : answers_(answers), name_(std::move(name)), in_time_(in_time) {}
+
+    using Stack = std::uint32_t;
+    static constexpr Stack no_stack = ~Stack{0};
+
+    /// The stack that is `prefix` and a function above it.
+    Stack stack(Stack prefix, Index function, std::string_view name) {
+        const std::uint32_t frame = frame_of(function, name);
+        const auto [at, fresh] = stacks_.try_emplace({prefix, frame}, static_cast<Stack>(stack_prefix_.size()));
+        if (fresh) {
+            stack_prefix_.push_back(prefix);
+            stack_frame_.push_back(frame);
+        }
+        return at->second;
+    }
+    void sample(Stack stack, double time, double weight) {
+        sample_stack_.push_back(stack);
+        sample_time_.push_back(time);
+        sample_weight_.push_back(weight);
+    }
+    void mark(std::string_view name, std::string_view text, double begin, double end) {
+        marks_.push_back({strings_(name), std::string(text), begin, end});
+    }
+
+    void write(Writer& out, std::size_t tid) const {
+        out.write(
+            "{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+            "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":");
+        out.json(name_);
+        out.write(",\"processName\":");
+        out.json(answers_.capture);
+        out.print(",\"isMainThread\":{},\"pid\":\"1\",\"tid\":{},\"showMarkersInTimeline\":true,\n\"samples\":",
+                  tid == 1, tid);
+        write_samples(out);
+        write_marks(out);
+        write_stacks(out);
+        write_functions(out);
+        out.write(
+            ",\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}"
+            ",\n\"stringArray\":[");
+        bool first = true;
+        for (const std::string& s : strings_.all()) {
+            if (!std::exchange(first, false)) out.write(",");
+            out.json(s);
+        }
+        out.write("]}");
+    }
+
+private:
+    struct Marker {
+        std::size_t name;
+        std::string text;
+        double begin, end;
+    };
+
+    std::uint32_t frame_of(Index function, std::string_view name) {
+        const std::size_t string = strings_(name);
+        const auto [at, fresh] = frames_.try_emplace({function, string}, static_cast<std::uint32_t>(functions_.size()));
+        if (!fresh) return at->second;
+        functions_.push_back({string, function, resource_of(function), {}});
+        if (const analysis::Function* f = function_at(answers_, function))
+            if (const std::string_view file = source_path(answers_, f->source); !file.empty())
+                functions_.back().file = strings_(file);
+        return at->second;
+    }
+    int resource_of(Index function) {
+        const analysis::Function* f = function_at(answers_, function);
+        if (f == nullptr || f->image >= answers_.images.size()) return -1;
+        const auto [at, fresh] = resources_.try_emplace(f->image, static_cast<int>(resource_image_.size()));
+        if (fresh) {
+            resource_image_.push_back(f->image);
+            resource_name_.push_back(strings_(answers_.images[f->image].name));
+        }
+        return at->second;
+    }
+
+    /// `"name":[…]`, one for each of `items`.
+    template <class Items, class Put>
+    static void column(Writer& out, std::string_view name, const Items& items, Put&& put) {
+        out.print(",\"{}\":[", name);
+        bool first = true;
+        for (const auto& item : items) {
+            if (!std::exchange(first, false)) out.write(",");
+            put(item);
+        }
+        out.write("]");
+    }
+
+    void write_samples(Writer& out) const {
+        out.print("{{\"length\":{},\"weightType\":\"{}\"", sample_stack_.size(), in_time_ ? "tracing-ms" : "samples");
+        column(out, "stack", sample_stack_, [&](Stack s) { s == no_stack ? out.write("null") : out.print("{}", s); });
+        column(out, "time", sample_time_, [&](double t) { out.print("{:.6f}", t); });
+        column(out, "weight", sample_weight_,
+               [&](double w) { in_time_ ? out.print("{:.6f}", w) : out.print("{:.0f}", w); });
+        out.write("},\n\"markers\":");
+    }
+    void write_marks(Writer& out) const {
+        out.print("{{\"length\":{}", marks_.size());
+        column(out, "name", marks_, [&](const Marker& m) { out.print("{}", m.name); });
+        column(out, "startTime", marks_, [&](const Marker& m) { out.print("{:.6f}", m.begin); });
+        column(out, "endTime", marks_,
+               [&](const Marker& m) { m.end > m.begin ? out.print("{:.6f}", m.end) : out.write("null"); });
+        column(out, "phase", marks_, [&](const Marker& m) { out.write(m.end > m.begin ? "1" : "0"); });
+        column(out, "category", marks_, [&](const Marker&) { out.write("0"); });
+        column(out, "data", marks_, [&](const Marker& m) {
+            out.write("{\"type\":\"Text\",\"name\":");
+            out.json(m.text);
+            out.write("}");
+        });
+        out.write("},\n\"stackTable\":");
+    }
+    void write_stacks(Writer& out) const {
+        out.print("{{\"length\":{}", stack_prefix_.size());
+        column(out, "prefix", stack_prefix_, [&](Stack s) { s == no_stack ? out.write("null") : out.print("{}", s); });
+        column(out, "frame", stack_frame_, [&](std::uint32_t f) { out.print("{}", f); });
+        column(out, "category", stack_frame_, [&](std::uint32_t) { out.write("0"); });
+        column(out, "subcategory", stack_frame_, [&](std::uint32_t) { out.write("0"); });
+        out.print("}},\n\"frameTable\":{{\"length\":{}", functions_.size());
+        const auto all = [&](std::string_view name, std::string_view value) {
+            column(out, name, functions_, [&](const Func&) { out.write(value); });
+        };
+        all("address", "-1");
+        all("inlineDepth", "0");
+        all("category", "0");
+        all("subcategory", "0");
+        std::size_t at = 0;
+        column(out, "func", functions_, [&](const Func&) { out.print("{}", at++); });
+        all("nativeSymbol", "null");
+        all("innerWindowID", "0");
+        all("implementation", "null");
+        column(out, "line", functions_, [&](const Func& f) { line(out, f); });
+        all("column", "null");
+        out.print("}},\n\"funcTable\":{{\"length\":{}", functions_.size());
+        column(out, "name", functions_, [&](const Func& f) { out.print("{}", f.name); });
+        all("isJS", "false");
+        all("relevantForJS", "false");
+        column(out, "resource", functions_, [&](const Func& f) { out.print("{}", f.resource); });
+        column(out, "fileName", functions_,
+               [&](const Func& f) { f.file ? out.print("{}", *f.file) : out.write("null"); });
+        column(out, "lineNumber", functions_, [&](const Func& f) { line(out, f); });
+        all("columnNumber", "null");
+        out.write("},\n\"resourceTable\":");
+    }
+    void write_functions(Writer& out) const {
+        constexpr int library = 1;
+        out.print("{{\"length\":{}", resource_image_.size());
+        column(out, "lib", resource_image_, [&](Index image) { out.print("{}", image); });
+        column(out, "name", resource_name_, [&](std::size_t name) { out.print("{}", name); });
+        column(out, "host", resource_image_, [&](Index) { out.write("null"); });
+        column(out, "type", resource_image_, [&](Index) { out.print("{}", library); });
+        out.write("}");
+    }
+
+    struct Func {
+        std::size_t name;
+        Index function;
+        int resource;
+        std::optional<std::size_t> file;
+    };
+    void line(Writer& out, const Func& f) const {
+        const analysis::Function* function = function_at(answers_, f.function);
+        function == nullptr || function->line == 0 ? out.write("null") : out.print("{}", function->line);
+    }
+
+    const Answers& answers_;
+    std::string name_;
+    bool in_time_;
+    Strings strings_;
+    std::map<std::pair<Index, std::size_t>, std::uint32_t> frames_;
+    std::vector<Func> functions_;
+    std::map<Index, int> resources_;
+    std::vector<Index> resource_image_;
+    std::vector<std::size_t> resource_name_;
+    std::map<std::pair<Stack, std::uint32_t>, Stack> stacks_;
+    std::vector<Stack> stack_prefix_;
+    std::vector<std::uint32_t> stack_frame_;
+    std::vector<Stack> sample_stack_;
+    std::vector<double> sample_time_, sample_weight_;
+    std::vector<Marker> marks_;
+};
+
+class FileWriter {
+public:
+    FileWriter(const Answers& answers, const Timeline& timeline, std::size_t metric, ByteSink& sink)
+        : answers_(answers), timeline_(timeline), ns_(timeline.axis), metric_(metric), out_(sink) {}
+
+    std::uint64_t write() {
+        head();
+        out_.write("\"threads\":[");
+        for (Index track = 0; track < timeline_.tracks.size(); ++track) of_track(track);
+        of_costs();
+        out_.write("\n]}\n");
+        return out_.finish();
+    }
+    /// Whether there was anything to write; after `write`.
+    [[nodiscard]] std::size_t threads() const { return threads_; }
+
+private:
+    /// Milliseconds since the axis began.
+    [[nodiscard]] double at(std::uint64_t time) const {
+        return static_cast<double>(ns_(std::max(time, timeline_.axis.begin)) - ns_(timeline_.axis.begin)) / 1e6;
+    }
+    void head() {
+        out_.write(
+            "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":48,\"processType\":0,\"interval\":1,"
+            "\"startTime\":0,\"debug\":false,\"symbolicated\":true,\"stackwalk\":1,\"product\":");
+        out_.json(ns_.note().empty() || timeline_.slices.empty()
+                      ? answers_.capture
+                      : fmt::format("{} ({})", answers_.capture, ns_.note()));
+        out_.write(",\"importedFrom\":");
+        out_.json("waymark " + answers_.version);
+        out_.write(
+            ",\"usesOnlyOneStackType\":true,\"doesNotUseFrameImplementation\":true,"
+            "\"sourceCodeIsNotOnSearchfox\":true,"
+            "\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},"
+            "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],"
+            "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},"
+            "\"markerSchema\":[{\"name\":\"Text\",\"display\":[\"marker-chart\",\"marker-table\","
+            "\"timeline-overview\"],\"chartLabel\":\"{marker.name} {marker.data.name}\","
+            "\"tableLabel\":\"{marker.name} {marker.data.name}\","
+            "\"data\":[{\"key\":\"name\",\"label\":\"What\",\"format\":\"string\",\"searchable\":true}]}]},\n"
+            "\"pages\":[],\"libs\":[");
+        bool first = true;
+        for (const analysis::Image& image : answers_.images) {
+            if (!std::exchange(first, false)) out_.write(",");
+            const std::string& path = image.path.empty() ? image.name : image.path;
+            for (const auto& [key, value] :
+                 {std::pair<std::string_view, std::string_view>{"{\"arch\":\"arm\",\"name\":", image.name},
+                  {",\"path\":", path},
+                  {",\"debugName\":", image.name},
+                  {",\"debugPath\":", path},
+                  {",\"breakpadId\":", {}}}) {
+                out_.write(key);
+                out_.json(value);
+            }
+            out_.write(",\"codeId\":");
+            image.build_id.empty() ? out_.write("null") : out_.json(image.build_id);
+            out_.write("}");
+        }
+        out_.write("],\n");
+    }
+    void put(const Thread& thread) {
+        out_.write(threads_ == 0 ? "\n" : ",\n");
+        thread.write(out_, ++threads_);
+    }
+
+    void of_track(Index track) {
+        Thread thread(answers_, timeline_.tracks[track].name, true);
+        std::vector<Thread::Stack> stack;
+        std::uint64_t since = 0;
+        bool any = false;
+        const auto spent = [&](std::uint64_t now) {
+            if (any && now > since)
+                thread.sample(stack.empty() ? Thread::no_stack : stack.back(), at(since), at(now) - at(since));
+            since = now;
+            any = true;
+        };
+        walk(
+            slices_of(timeline_, track),
+            [&](const Slice& s) {
+                spent(s.begin);
+                stack.push_back(thread.stack(stack.empty() ? Thread::no_stack : stack.back(), s.function,
+                                             function_name(answers_, s.function)));
+            },
+            [&](const Slice&, std::uint64_t time) {
+                spent(time);
+                stack.pop_back();
+            });
+        const std::span<const Mark> marks = marks_of(timeline_, track);
+        for (const Mark& m : marks) thread.mark(name(m.kind), m.text, at(m.begin), at(std::max(m.begin, m.end)));
+        if (any || !marks.empty()) put(thread);
+    }
+
+    /// The costs of the call tree, one sample for each node that has any, or of functions where there is no tree.
+    void of_costs() {
+        const std::string& metric = answers_.metrics[metric_].name;
+        Thread thread(answers_, answers_.calls.empty() ? metric + " by function" : metric + " by call path", false);
+        double time = 0;
+        const auto add = [&](Thread::Stack stack, std::uint64_t weight) {
+            if (weight == 0) return;
+            thread.sample(stack, time, static_cast<double>(weight));
+            time += 1;
+        };
+        if (answers_.calls.empty()) {
+            const auto costs = analysis::function_costs(answers_);
+            for (Index i = 0; i < costs.size(); ++i)
+                if (const std::uint64_t self = cost_of(costs[i].self, metric_); self != 0)
+                    add(thread.stack(Thread::no_stack, i, function_name(answers_, i)), self);
+        } else {
+            std::vector<Thread::Stack> stacks(answers_.calls.size(), Thread::no_stack);
+            for (Index i = 0; i < stacks.size(); ++i) {
+                const CallNode& node = answers_.calls[i];
+                const Index parent = parent_of(answers_, i);
+                stacks[i] = thread.stack(parent == analysis::none ? Thread::no_stack : stacks[parent], node.function,
+                                         node_name(answers_, node));
+                add(stacks[i], cost_of(node.self, metric_));
+            }
+        }
+        if (time != 0) put(thread);
+    }
+
+    const Answers& answers_;
+    const Timeline& timeline_;
+    Nanoseconds ns_;
+    std::size_t metric_;
+    Writer out_;
+    std::size_t threads_ = 0;
+};
+
+}  // namespace
+
+Result<ExportReport> write_firefox(const Answers& answers, const FirefoxOptions& options, ByteSink& sink) {
+    WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
+    const auto size = [&](const Timeline& timeline) {
+        NullSink nowhere;
+        return FileWriter(answers, timeline, options.metric, nowhere).write();
+    };
+    {
+        NullSink nowhere;
+        FileWriter trial(answers, answers.timeline, options.metric, nowhere);
+        static_cast<void>(trial.write());
+        if (trial.threads() == 0)
+            return Error{Errc::not_found, lacks(answers, "costs of functions, and not when what ran")};
+    }
+    ExportReport report;
+    Fitted fitted;
+    if (options.max_bytes) {
+        fitted = fit(answers.timeline, *options.max_bytes, size);
+        if (!fitted.fits)
+            return Error{Errc::usage, fmt::format("--max-size {} is too small: without a timeline it takes {} bytes",
+                                                  grouped(*options.max_bytes), grouped(size(fitted.timeline)))};
+        if (const std::string text = fitted.what.text(answers.timeline.axis); !text.empty())
+            report.notes.push_back(text);
+    }
+    const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
+    report.bytes = FileWriter(answers, timeline, options.metric, sink).write();
+    if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "when what ran: there is no timeline"));
+    if (answers.calls.empty()) report.notes.push_back(lacks(answers, "who called whom: the thread of costs is flat"));
+    if (!timeline.series.empty()) report.notes.push_back("series are left out; perfetto shows them");
+    if (const Nanoseconds ns(timeline.axis); !ns.note().empty() && !timeline.slices.empty())
+        report.notes.push_back(fmt::format("times are counts of {}: {}", timeline.axis.unit, ns.note()));
+    return report;
+}
+
+}  // namespace waymark::exports

@@ -1,0 +1,59 @@
+#include "waymark/exports/folded.h"
+
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+using analysis::Answers;
+using analysis::CallNode;
+using analysis::Index;
+
+namespace {
+/// A frame: semicolons would cut it in two.
+std::string frame(std::string_view name) {
+    std::string out = one_line(name);
+    for (char& c : out)
+        if (c == ';') c = ':';
+    return out;
+}
+}  // namespace
+
+Result<ExportReport> write_folded(const Answers& answers, const FoldedOptions& options, ByteSink& sink) {
+    WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
+    Writer out(sink);
+    ExportReport report;
+    std::vector<std::string> frames(answers.functions.size());
+    for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = frame(function_name(answers, static_cast<Index>(i)));
+    std::uint64_t lines = 0;
+    if (answers.calls.empty()) {
+        const auto costs = analysis::function_costs(answers);
+        for (std::size_t i = 0; i < costs.size(); ++i)
+            if (const std::uint64_t self = cost_of(costs[i].self, options.metric); self != 0) {
+                out.print("{} {}\n", frames[i], self);
+                ++lines;
+            }
+        report.notes.push_back(lacks(answers, "who called whom: the stacks are flat, a function each"));
+    }
+    std::vector<Index> path;
+    for (std::size_t i = 0; i < answers.calls.size(); ++i) {
+        const std::uint64_t self = cost_of(answers.calls[i].self, options.metric);
+        if (self == 0) continue;
+        path.clear();
+        for (Index at = static_cast<Index>(i); at != analysis::none; at = parent_of(answers, at)) path.push_back(at);
+        for (std::size_t level = path.size(); level-- > 0;) {
+            const CallNode& node = answers.calls[path[level]];
+            if (node.kind == CallNode::Kind::root && function_at(answers, node.function) == nullptr && path.size() > 1)
+                continue;  // says nothing
+            out.write(node.function < frames.size() ? frames[node.function] : std::string(node_name(answers, node)));
+            if (level != 0) out.write(";");
+        }
+        out.print(" {}\n", self);
+        ++lines;
+    }
+    if (lines == 0) return Error{Errc::not_found, lacks(answers, "cost of any function in this metric")};
+    report.bytes = out.finish();
+    return report;
+}
+
+}  // namespace waymark::exports

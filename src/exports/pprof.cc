@@ -1,0 +1,201 @@
+#include "waymark/exports/pprof.h"
+
+#include <protozero/pbf_writer.hpp>
+#include <unordered_map>
+
+#include "gzip.h"
+#include "look_up.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::Costs;
+using analysis::Index;
+using analysis::Instruction;
+using protozero::pbf_writer;
+
+// Field numbers, by message.
+namespace profile {
+constexpr unsigned sample_type = 1, sample = 2, mapping = 3, location = 4, function = 5, strings = 6, comment = 13,
+                   default_sample_type = 14;
+}
+namespace value_type {
+constexpr unsigned type = 1, unit = 2;
+}
+namespace sample {
+constexpr unsigned locations = 1, values = 2;
+}
+namespace mapping {
+constexpr unsigned id = 1, start = 2, limit = 3, file = 5, build_id = 6, has_functions = 7, has_files = 8,
+                   has_lines = 9;
+}
+namespace location {
+constexpr unsigned id = 1, mapping_id = 2, address = 3, line = 4;
+constexpr unsigned line_function = 1, line_line = 2;
+}  // namespace location
+namespace function {
+constexpr unsigned id = 1, name = 2, system_name = 3, file = 4, start_line = 5;
+}
+
+class ProfileWriter {
+public:
+    ProfileWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
+        : answers_(answers), metric_(metric), sink_(sink) {}
+
+    /// False: there was no cost to write.
+    bool write() {
+        string("");
+        for (const analysis::Metric& m : answers_.metrics) {
+            pbf_writer p(out_);
+            pbf_writer type(p, profile::sample_type);
+            type.add_int64(value_type::type, string(m.name));
+            type.add_int64(value_type::unit, string(m.unit));
+        }
+        mappings();
+        functions();
+        answers_.calls.empty() ? flat() : tree();
+        pbf_writer p(out_);
+        p.add_int64(profile::default_sample_type, string(answers_.metrics[metric_].name));
+        p.add_int64(profile::comment, string("waymark " + answers_.version + ", " + answers_.capture));
+        for (const std::string& s : strings_) p.add_string(profile::strings, utf8(s));
+        flush();
+        return samples_ != 0;
+    }
+
+private:
+    std::int64_t string(std::string_view text) {
+        const auto [at, fresh] = string_ids_.try_emplace(std::string(text), strings_.size());
+        if (fresh) strings_.emplace_back(text);
+        return static_cast<std::int64_t>(at->second);
+    }
+    void flush() {
+        if (!out_.empty()) sink_.write({reinterpret_cast<const std::uint8_t*>(out_.data()), out_.size()});
+        out_.clear();
+    }
+
+    void mappings() {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> span(answers_.images.size(), {~std::uint64_t{0}, 0});
+        for (const analysis::Function& f : answers_.functions)
+            if (f.image < span.size() && !f.synthetic) {
+                span[f.image].first = std::min(span[f.image].first, f.address);
+                span[f.image].second = std::max(span[f.image].second, f.address + std::max<std::uint64_t>(f.bytes, 1));
+            }
+        for (std::size_t i = 0; i < span.size(); ++i) {
+            pbf_writer p(out_);
+            pbf_writer m(p, profile::mapping);
+            m.add_uint64(mapping::id, i + 1);
+            if (span[i].first < span[i].second) {
+                m.add_uint64(mapping::start, span[i].first);
+                m.add_uint64(mapping::limit, span[i].second);
+            }
+            const analysis::Image& image = answers_.images[i];
+            m.add_int64(mapping::file, string(image.path.empty() ? image.name : image.path));
+            if (!image.build_id.empty()) m.add_int64(mapping::build_id, string(image.build_id));
+            m.add_bool(mapping::has_functions, true);
+            m.add_bool(mapping::has_files, true);
+            m.add_bool(mapping::has_lines, true);
+        }
+    }
+    /// The functions of the answers, and one for whatever is in none.
+    void functions() {
+        for (Index i = 0; i <= answers_.functions.size(); ++i) {
+            pbf_writer p(out_);
+            pbf_writer f(p, profile::function);
+            f.add_uint64(function::id, i + 1);
+            f.add_int64(function::name, string(function_name(answers_, i)));
+            f.add_int64(function::system_name, string(linkage_name(answers_, i)));
+            if (i == answers_.functions.size()) continue;
+            const analysis::Function& of = answers_.functions[i];
+            if (const std::string_view file = source_path(answers_, of.source); !file.empty())
+                f.add_int64(function::file, string(file));
+            if (of.line != 0) f.add_int64(function::start_line, of.line);
+        }
+    }
+    void location(std::uint64_t id, Index function_index, std::uint64_t address, std::uint32_t line) {
+        const analysis::Function* f = function_at(answers_, function_index);
+        pbf_writer p(out_);
+        pbf_writer l(p, profile::location);
+        l.add_uint64(location::id, id);
+        if (f != nullptr && f->image < answers_.images.size()) l.add_uint64(location::mapping_id, f->image + 1);
+        if (address != 0) l.add_uint64(location::address, address);
+        pbf_writer at(l, location::line);
+        at.add_uint64(location::line_function, std::min<std::uint64_t>(function_index, answers_.functions.size()) + 1);
+        if (line != 0) at.add_int64(location::line_line, line);
+    }
+    void sample(const std::vector<std::uint64_t>& path, const std::vector<std::int64_t>& values) {
+        pbf_writer p(out_);
+        {
+            pbf_writer s(p, profile::sample);
+            s.add_packed_uint64(sample::locations, path.begin(), path.end());
+            s.add_packed_int64(sample::values, values.begin(), values.end());
+        }
+        ++samples_;
+        if (out_.size() >= 1 << 16) flush();
+    }
+    template <class Of>
+    bool values(std::vector<std::int64_t>& to, Of&& of) const {
+        bool any = false;
+        for (std::size_t m = 0; m < to.size(); ++m) any |= (to[m] = static_cast<std::int64_t>(of(m))) != 0;
+        return any;
+    }
+
+    void tree() {
+        for (Index i = 0; i <= answers_.functions.size(); ++i) {
+            const analysis::Function* f = function_at(answers_, i);
+            location(i + 1, i, f == nullptr ? 0 : f->address, f == nullptr ? 0 : f->line);
+        }
+        std::vector<std::uint64_t> path;
+        std::vector<std::int64_t> value(answers_.metrics.size());
+        for (Index i = 0; i < answers_.calls.size(); ++i) {
+            const analysis::CallNode& node = answers_.calls[i];
+            if (!values(value, [&](std::size_t m) { return cost_of(node.self, m); })) continue;
+            path.clear();
+            for (Index at = i; at != analysis::none; at = parent_of(answers_, at)) {
+                const analysis::CallNode& frame = answers_.calls[at];
+                // The root of everything says nothing.
+                const bool named = function_at(answers_, frame.function) != nullptr;
+                if (named || frame.kind != analysis::CallNode::Kind::root || path.empty())
+                    path.push_back(std::min<std::uint64_t>(frame.function, answers_.functions.size()) + 1);
+            }
+            sample(path, value);
+        }
+    }
+    void flat() {
+        std::vector<std::int64_t> value(answers_.metrics.size());
+        std::uint64_t id = 0;
+        for (const Instruction& i : answers_.instructions) {
+            if (!values(value, [&](std::size_t m) { return cost_of(i, m); })) continue;
+            location(++id, i.function, i.address, i.line);
+            sample({id}, value);
+        }
+    }
+
+    const Answers& answers_;
+    std::size_t metric_;
+    ByteSink& sink_;
+    std::string out_;
+    std::vector<std::string> strings_;
+    std::unordered_map<std::string, std::size_t> string_ids_;
+    std::uint64_t samples_ = 0;
+};
+
+}  // namespace
+
+Result<ExportReport> write_pprof(const Answers& answers, const PprofOptions& options, ByteSink& sink) {
+    WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
+    ExportReport report;
+    GzipSink gzip(sink);
+    if (!ProfileWriter(answers, options.metric, gzip).write())
+        return Error{Errc::not_found, lacks(answers, "cost of any function or instruction")};
+    report.bytes = gzip.finish();
+    if (answers.calls.empty())
+        report.notes.push_back(lacks(answers, "who called whom: each stack is one instruction and its line"));
+    else
+        report.notes.push_back("costs are by call path, at the lines functions begin in; callgrind has them by line");
+    return report;
+}
+
+}  // namespace waymark::exports

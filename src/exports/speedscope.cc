@@ -1,0 +1,193 @@
+#include "waymark/exports/speedscope.h"
+
+#include "look_up.h"
+#include "timeline.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::CallNode;
+using analysis::Index;
+using analysis::Slice;
+using analysis::Timeline;
+
+class FileWriter {
+public:
+    FileWriter(const Answers& answers, const Timeline& timeline, std::size_t metric, ByteSink& sink)
+        : answers_(answers), timeline_(timeline), ns_(timeline.axis), metric_(metric), out_(sink) {}
+
+    std::uint64_t write() {
+        out_.write(R"({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":)");
+        out_.json("waymark " + answers_.version);
+        out_.write(",\"name\":");
+        out_.json(answers_.capture);
+        out_.write(",\"shared\":{\"frames\":[");
+        frames();
+        out_.write("\n]},\"profiles\":[");
+        bool first = true;
+        for (Index track = 0; track < timeline_.tracks.size(); ++track) {
+            const std::span<const Slice> slices = slices_of(timeline_, track);
+            if (slices.empty()) continue;
+            out_.write(first ? "\n" : ",\n");
+            first = false;
+            evented(timeline_.tracks[track].name, slices);
+        }
+        if (has_costs()) {
+            out_.write(first ? "\n" : ",\n");
+            sampled();
+        }
+        out_.write("\n]}\n");
+        return out_.finish();
+    }
+    [[nodiscard]] bool has_costs() const {
+        if (!answers_.calls.empty()) return true;
+        for (const auto& f : analysis::function_costs(answers_))
+            if (cost_of(f.self, metric_) != 0) return true;
+        return false;
+    }
+
+private:
+    /// Frame of a function: functions first, then the names nodes have that are of none.
+    [[nodiscard]] std::size_t frame_of(Index function) const {
+        return function < answers_.functions.size() ? function : answers_.functions.size();
+    }
+    [[nodiscard]] std::size_t frame_of(const CallNode& node) const {
+        const std::size_t functions = answers_.functions.size();
+        if (node.function < functions) return node.function;
+        return node.kind == CallNode::Kind::root             ? functions + 1
+               : node.kind == CallNode::Kind::unsynchronised ? functions + 2
+                                                             : functions;
+    }
+    void frames() {
+        for (const analysis::Function& f : answers_.functions) {
+            out_.write(&f == answers_.functions.data() ? "\n{\"name\":" : ",\n{\"name\":");
+            out_.json(f.name);
+            if (const std::string_view file = source_path(answers_, f.source); !file.empty()) {
+                out_.write(",\"file\":");
+                out_.json(file);
+                if (f.line != 0) out_.print(",\"line\":{}", f.line);
+            }
+            out_.write("}");
+        }
+        out_.write(answers_.functions.empty() ? "\n" : ",\n");
+        for (const auto kind : {CallNode::Kind::call, CallNode::Kind::root, CallNode::Kind::unsynchronised}) {
+            out_.write(kind == CallNode::Kind::call ? "{\"name\":" : ",\n{\"name\":");
+            out_.json(node_name(answers_, CallNode{.kind = kind}));
+            out_.write("}");
+        }
+    }
+
+    void evented(std::string_view name, std::span<const Slice> slices) {
+        const std::uint64_t base = slices.front().begin;
+        const bool is_time = ns_.note().empty();
+        const auto at = [&](std::uint64_t time) {
+            const std::uint64_t since = std::max(time, base);
+            return is_time ? ns_(since) - ns_(base) : since - base;
+        };
+        std::uint64_t end = base;
+        for (const Slice& s : slices) end = std::max(end, s.end);
+        out_.write("{\"type\":\"evented\",\"name\":");
+        out_.json(is_time ? std::string(name) : fmt::format("{} ({})", name, timeline_.axis.unit));
+        out_.print(",\"unit\":\"{}\",\"startValue\":0,\"endValue\":{},\"events\":[", is_time ? "nanoseconds" : "none",
+                   at(end));
+        bool first = true;
+        const auto event = [&](char type, Index function, std::uint64_t time) {
+            out_.print("{}{{\"type\":\"{}\",\"frame\":{},\"at\":{}}}", first ? "\n" : ",\n", type, frame_of(function),
+                       at(time));
+            first = false;
+        };
+        walk(
+            slices, [&](const Slice& s) { event('O', s.function, s.begin); },
+            [&](const Slice& s, std::uint64_t time) { event('C', s.function, time); });
+        out_.write("]}");
+    }
+
+    /// Calls `each(frames from the root, weight)`.
+    template <class Each>
+    void stacks(Each&& each) const {
+        std::vector<std::size_t> path;
+        if (answers_.calls.empty()) {
+            const auto costs = analysis::function_costs(answers_);
+            for (std::size_t i = 0; i < costs.size(); ++i) {
+                path.assign(1, i);
+                each(path, cost_of(costs[i].self, metric_));
+            }
+            return;
+        }
+        for (Index i = 0; i < answers_.calls.size(); ++i) {
+            path.clear();
+            for (Index at = i; at != analysis::none; at = parent_of(answers_, at))
+                path.push_back(frame_of(answers_.calls[at]));
+            std::reverse(path.begin(), path.end());
+            each(path, cost_of(answers_.calls[i].self, metric_));
+        }
+    }
+    void sampled() {
+        std::uint64_t sum = 0;
+        const std::string& unit = answers_.metrics[metric_].unit;
+        const std::string_view known = unit == "ns" ? "nanoseconds" : unit == "bytes" ? "bytes" : "none";
+        stacks([&](const auto&, std::uint64_t weight) { sum += weight; });
+        out_.write("{\"type\":\"sampled\",\"name\":");
+        out_.json(answers_.calls.empty() ? answers_.metrics[metric_].name + " by function"
+                                         : answers_.metrics[metric_].name + " by call path");
+        out_.print(",\"unit\":\"{}\",\"startValue\":0,\"endValue\":{},\"samples\":[", known, sum);
+        bool first = true;
+        stacks([&](const std::vector<std::size_t>& path, std::uint64_t weight) {
+            if (weight == 0) return;
+            out_.print("{}[{}]", first ? "\n" : ",\n", fmt::join(path, ","));
+            first = false;
+        });
+        out_.write("],\"weights\":[");
+        first = true;
+        stacks([&](const auto&, std::uint64_t weight) {
+            if (weight == 0) return;
+            out_.print("{}{}", first ? "" : ",", weight);
+            first = false;
+        });
+        out_.write("]}");
+    }
+
+    const Answers& answers_;
+    const Timeline& timeline_;
+    Nanoseconds ns_;
+    std::size_t metric_;
+    Writer out_;
+};
+
+}  // namespace
+
+Result<ExportReport> write_speedscope(const Answers& answers, const SpeedscopeOptions& options, ByteSink& sink) {
+    WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
+    NullSink nowhere;
+    const bool costs = FileWriter(answers, {}, options.metric, nowhere).has_costs();
+    if (answers.timeline.slices.empty() && !costs)
+        return Error{Errc::not_found, lacks(answers, "costs of functions, and not when what ran")};
+    ExportReport report;
+    const auto size = [&](const Timeline& timeline) {
+        return FileWriter(answers, timeline, options.metric, nowhere).write();
+    };
+    Fitted fitted;
+    if (options.max_bytes) {
+        fitted = fit(answers.timeline, *options.max_bytes, size);
+        if (!fitted.fits)
+            return Error{Errc::usage, fmt::format("--max-size {} is too small: without a timeline it takes {} bytes",
+                                                  grouped(*options.max_bytes), grouped(size(fitted.timeline)))};
+        if (const std::string text = fitted.what.text(answers.timeline.axis); !text.empty())
+            report.notes.push_back(text);
+    }
+    const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
+    report.bytes = FileWriter(answers, timeline, options.metric, sink).write();
+    if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "when what ran: there is no timeline"));
+    if (!costs)
+        report.notes.push_back("there is no profile by cost: no function has any in this metric");
+    else if (answers.calls.empty())
+        report.notes.push_back(lacks(answers, "who called whom: the profile by cost is flat"));
+    if (!timeline.marks.empty() || !timeline.series.empty())
+        report.notes.push_back("speedscope shows neither gaps and other marks nor series; perfetto and firefox do");
+    return report;
+}
+
+}  // namespace waymark::exports

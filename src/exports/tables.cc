@@ -1,0 +1,596 @@
+#include "waymark/exports/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "look_up.h"
+#include "timeline.h"
+#include "writer.h"
+
+namespace waymark::exports {
+
+namespace {
+
+using analysis::Answers;
+using analysis::Branch;
+using analysis::CallNode;
+using analysis::Costs;
+using analysis::Index;
+using analysis::Mark;
+using analysis::Seen;
+
+constexpr Column::Type integer = Column::Type::integer, address = Column::Type::address, real = Column::Type::real,
+                       text = Column::Type::text;
+
+// ---- cells
+
+Cell nothing() { return std::monostate{}; }
+Cell index(Index i) { return i == analysis::none ? nothing() : Cell(std::uint64_t{i}); }
+Cell number(std::uint64_t n) { return n; }
+Cell words(std::string_view t) { return t.empty() ? nothing() : Cell(t); }
+/// A line, or a rate: 0 stands for not known.
+Cell known(std::uint64_t n) { return n == 0 ? nothing() : Cell(n); }
+Cell flag(bool b) { return std::uint64_t{b}; }
+
+Cell word(Seen seen) {
+    switch (seen) {
+        case Seen::executed: return std::string_view("executed");
+        case Seen::not_executed: return std::string_view("not executed");
+        case Seen::not_observed: return std::string_view("not observed");
+    }
+    return nothing();
+}
+Cell word(Branch::Kind kind) {
+    switch (kind) {
+        case Branch::Kind::conditional: return std::string_view("conditional");
+        case Branch::Kind::unconditional: return std::string_view("unconditional");
+        case Branch::Kind::call: return std::string_view("call");
+        case Branch::Kind::indirect: return std::string_view("indirect");
+        case Branch::Kind::indirect_call: return std::string_view("indirect call");
+        case Branch::Kind::function_return: return std::string_view("return");
+    }
+    return nothing();
+}
+Cell word(CallNode::Kind kind) {
+    switch (kind) {
+        case CallNode::Kind::root: return std::string_view("root");
+        case CallNode::Kind::call: return std::string_view("call");
+        case CallNode::Kind::interrupt: return std::string_view("interrupt");
+        case CallNode::Kind::unsynchronised: return std::string_view("unsynchronised");
+    }
+    return nothing();
+}
+Cell word(Mark::Kind kind) { return name(kind); }
+Cell word(analysis::Finding::Severity severity) {
+    switch (severity) {
+        case analysis::Finding::Severity::good: return std::string_view("good");
+        case analysis::Finding::Severity::note: return std::string_view("note");
+        case analysis::Finding::Severity::warning: return std::string_view("warning");
+        case analysis::Finding::Severity::bad: return std::string_view("bad");
+    }
+    return nothing();
+}
+
+template <std::size_t N>
+void put(const RowSink& sink, const Cell (&cells)[N]) {
+    sink(std::span<const Cell>(cells, N));
+}
+
+// ---- the tables
+
+constexpr std::array capture_columns{
+    Column{"name", text, "of the capture"},
+    Column{"unit", text, "that recorded it: PTM, SPE, DPU"},
+    Column{"version", text, "of Waymark"},
+    Column{"trace_bytes", integer, "size of the trace"},
+    Column{"cut", integer, "1: it could not be read to its end; health says why"},
+    Column{"time_unit", text, "of every time in slices, marks, points and exceptions"},
+    Column{"ticks_per_second", integer, "of that unit; null: not known, or it is no clock"},
+    Column{"time_begin", integer, "where the timeline begins"},
+    Column{"time_end", integer, "where it ends"},
+    Column{"time_uncertainty", integer, "a place on it may be off by so much"},
+    Column{"time_resolution", integer, "slices shorter than this were merged; 0: none were"},
+    Column{"time_note", text, "how the timeline was made"},
+};
+void capture_rows(const Answers& a, const RowSink& sink) {
+    const analysis::TimeAxis& axis = a.timeline.axis;
+    put(sink, {words(a.capture), words(a.unit), words(a.version), number(a.trace_bytes), flag(a.cut), words(axis.unit),
+               known(axis.ticks_per_second), number(axis.begin), number(axis.end), number(axis.uncertainty),
+               number(a.timeline.resolution), words(axis.note)});
+}
+
+constexpr std::array health_columns{
+    Column{"severity", text, "bad, warning, note or good"},
+    Column{"what", text, "a sentence"},
+    Column{"todo", text, "what to do about it"},
+    Column{"byte_offset", integer, "in the capture's buffer"},
+};
+void health_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& f : a.health)
+        put(sink, {word(f.severity), words(f.what), words(f.todo), f.offset ? number(*f.offset) : nothing()});
+}
+
+constexpr std::array summary_columns{
+    Column{"name", text, "of a figure"},
+    Column{"value", text, "as it is printed"},
+    Column{"note", text, "to be read with it"},
+};
+void summary_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& f : a.summary) put(sink, {words(f.name), words(f.value), words(f.note)});
+}
+
+constexpr std::array metrics_columns{
+    Column{"id", integer, "0: the one that columns called cost, self and inclusive count"},
+    Column{"name", text, "instructions, cycles, samples, or a counter's event"},
+    Column{"unit", text, "of its values"},
+    Column{"exact", integer, "1; or 0 for an estimate from samples"},
+    Column{"note", text, "what it leaves out"},
+};
+void metrics_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& m : a.metrics)
+        put(sink, {number(id++), words(m.name), words(m.unit), flag(m.exact), words(m.note)});
+}
+
+constexpr std::array images_columns{
+    Column{"id", integer, "of the program, library or memory dump"},
+    Column{"name", text, "short"},
+    Column{"path", text, "what was opened"},
+    Column{"build_id", text, "hexadecimal"},
+};
+void images_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& i : a.images) put(sink, {number(id++), words(i.name), words(i.path), words(i.build_id)});
+}
+
+constexpr std::array sources_columns{
+    Column{"id", integer, "of the source file"},
+    Column{"path", text, "as debug information has it"},
+};
+void sources_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& s : a.sources) put(sink, {number(id++), words(s.path)});
+}
+
+constexpr std::array functions_columns{
+    Column{"id", integer, "of the function"},
+    Column{"name", text, "for reading"},
+    Column{"linkage_name", text, "as in the symbol table"},
+    Column{"image", integer, "it lies in", "images.id"},
+    Column{"address", address, "of its first instruction, as traced"},
+    Column{"bytes", integer, "its length; null: not known"},
+    Column{"source", integer, "file it begins in", "sources.id"},
+    Column{"line", integer, "it begins at"},
+    Column{"synthetic", integer, "1: no code of the program, but a task, an interrupt, a gap"},
+    Column{"calls", integer, "times it was entered"},
+    Column{"self", integer, "its own cost in the first metric"},
+    Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
+};
+void functions_rows(const Answers& a, const RowSink& sink) {
+    const auto costs = analysis::function_costs(a);
+    const auto entries = function_entries(a);
+    for (std::size_t i = 0; i < a.functions.size(); ++i) {
+        const analysis::Function& f = a.functions[i];
+        put(sink, {number(i), words(f.name), words(f.linkage_name), index(f.image),
+                   f.synthetic ? nothing() : number(f.address), known(f.bytes), index(f.source), known(f.line),
+                   flag(f.synthetic), number(entries[i]), number(cost_of(costs[i].self, 0)),
+                   costs[i].inclusive.empty() ? nothing() : number(cost_of(costs[i].inclusive, 0))});
+    }
+}
+
+constexpr std::array function_costs_columns{
+    Column{"function", integer, "whose costs these are", "functions.id"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"self", integer, "its own"},
+    Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
+};
+void function_costs_rows(const Answers& a, const RowSink& sink) {
+    const auto costs = analysis::function_costs(a);
+    for (std::size_t i = 0; i < costs.size(); ++i)
+        for (std::size_t m = 0; m < a.metrics.size(); ++m) {
+            const std::uint64_t self = cost_of(costs[i].self, m), all = cost_of(costs[i].inclusive, m);
+            if (self != 0 || all != 0)
+                put(sink, {number(i), number(m), number(self), costs[i].inclusive.empty() ? nothing() : number(all)});
+        }
+}
+
+constexpr std::array instructions_columns{
+    Column{"address", address, "as traced"},
+    Column{"bytes", integer, "its length"},
+    Column{"isa", text, "A32, T32, TEE, Jazelle or A64"},
+    Column{"seen", text, "executed; not executed; or not observed: flow was lost where it could have run"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"source", integer, "file of its innermost line", "sources.id"},
+    Column{"line", integer, "innermost, where code was inlined"},
+    Column{"times", integer, "executed, where flow is known"},
+    Column{"cost", integer, "in the first metric"},
+    Column{"text", text, "disassembled"},
+};
+void instructions_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& i : a.instructions)
+        put(sink, {number(i.address), number(i.bytes), isa::name(i.isa), word(i.seen), index(i.function),
+                   index(i.source), known(i.line), number(i.times), number(cost_of(i, 0)), words(i.text)});
+}
+
+constexpr std::array instruction_costs_columns{
+    Column{"address", address, "of the instruction", "instructions.address"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"cost", integer, "of all its executions"},
+};
+void instruction_costs_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& i : a.instructions)
+        for (std::size_t m = 0; m < i.costs.size(); ++m)
+            if (i.costs[m] != 0) put(sink, {number(i.address), number(m), number(i.costs[m])});
+}
+
+constexpr std::array lines_columns{
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "from 1"},
+    Column{"seen", text, "executed; not executed; or not observed: flow was lost where it could have run"},
+    Column{"function", integer, "the first with code of this line", "functions.id"},
+    Column{"times", integer, "the most often executed instruction of it"},
+    Column{"cost", integer, "of its instructions in the first metric"},
+};
+void lines_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& l : a.lines)
+        put(sink, {index(l.source), number(l.line), word(l.seen), index(l.function), number(l.times),
+                   l.costs.empty() ? nothing() : number(l.costs[0])});
+}
+
+constexpr std::array line_costs_columns{
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "from 1"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"cost", integer, "of the line's instructions"},
+};
+void line_costs_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& l : a.lines)
+        for (std::size_t m = 0; m < l.costs.size(); ++m)
+            if (l.costs[m] != 0) put(sink, {index(l.source), number(l.line), number(m), number(l.costs[m])});
+}
+
+constexpr std::array branches_columns{
+    Column{"address", address, "of the branch"},
+    Column{"target", address, "of a direct one"},
+    Column{"kind", text, "conditional, unconditional, call, indirect, indirect call or return"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "of the source"},
+    Column{"taken", integer, "times"},
+    Column{"not_taken", integer, "times"},
+    Column{"seen_taken", text, "executed, not executed or not observed"},
+    Column{"seen_not_taken", text, "executed, not executed or not observed"},
+    Column{"mispredicted", integer, "samples of it that were; null: the trace does not tell"},
+};
+void branches_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& b : a.branches)
+        put(sink, {number(b.address), known(b.target), word(b.kind), index(b.function), index(b.source), known(b.line),
+                   number(b.taken), number(b.not_taken), word(b.taken != 0 ? Seen::executed : b.seen_taken),
+                   word(b.not_taken != 0 ? Seen::executed : b.seen_not_taken),
+                   b.mispredicted ? number(*b.mispredicted) : nothing()});
+}
+
+constexpr std::array edges_columns{
+    Column{"from_address", address, "of the branch"},
+    Column{"to_address", address, "of the instruction that came next"},
+    Column{"from_function", integer, "it led out of", "functions.id"},
+    Column{"to_function", integer, "it led into", "functions.id"},
+    Column{"kind", text, "of the branch"},
+    Column{"times", integer, "control went that way"},
+};
+void edges_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& e : a.edges)
+        put(sink, {number(e.from), number(e.to), index(e.from_function), index(e.to_function), word(e.kind),
+                   number(e.times)});
+}
+
+constexpr std::array edge_costs_columns{
+    Column{"from_address", address, "of the call"},
+    Column{"to_address", address, "of what was called"},
+    Column{"metric", integer, "what is counted", "metrics.id"},
+    Column{"inclusive", integer, "what passed between call and return"},
+};
+void edge_costs_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& e : a.edges)
+        for (std::size_t m = 0; m < e.inclusive.size(); ++m)
+            put(sink, {number(e.from), number(e.to), number(m), number(e.inclusive[m])});
+}
+
+constexpr std::array blocks_columns{
+    Column{"address", address, "of its first instruction"},
+    Column{"bytes", integer, "its length"},
+    Column{"instructions", integer, "in it"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"times", integer, "it ran"},
+};
+void blocks_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& b : a.blocks)
+        put(sink, {number(b.address), number(b.bytes), number(b.instructions), index(b.function), number(b.times)});
+}
+
+constexpr std::array loops_columns{
+    Column{"head", address, "target of the branch that closes it"},
+    Column{"tail", address, "that branch"},
+    Column{"function", integer, "it is in", "functions.id"},
+    Column{"source", integer, "file", "sources.id"},
+    Column{"line", integer, "it begins at"},
+    Column{"entries", integer, "times it was begun"},
+    Column{"iterations", integer, "times its head ran"},
+    Column{"cost", integer, "of all instructions from head to tail in the first metric"},
+};
+void loops_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& l : a.loops)
+        put(sink, {number(l.head), number(l.tail), index(l.function), index(l.source), known(l.line), number(l.entries),
+                   number(l.iterations), l.costs.empty() ? nothing() : number(l.costs[0])});
+}
+
+constexpr std::array calls_columns{
+    Column{"id", integer, "of the node of the call tree"},
+    Column{"parent", integer, "node that called it", "calls.id"},
+    Column{"function", integer, "that was called", "functions.id"},
+    Column{"kind", text, "root, call, interrupt; unsynchronised: who called it is not in the trace"},
+    Column{"calls", integer, "times this path was called"},
+    Column{"self", integer, "cost at its end, in the first metric"},
+    Column{"inclusive", integer, "with all below it"},
+};
+/// What a node and all below it cost.
+std::vector<std::uint64_t> inclusive(const Answers& a, std::size_t metric) {
+    std::vector<std::uint64_t> sums(a.calls.size());
+    for (Index i = static_cast<Index>(sums.size()); i-- > 0;) {
+        sums[i] += cost_of(a.calls[i].self, metric);
+        if (const Index up = parent_of(a, i); up != analysis::none) sums[up] += sums[i];
+    }
+    return sums;
+}
+void calls_rows(const Answers& a, const RowSink& sink) {
+    const std::vector<std::uint64_t> sums = inclusive(a, 0);
+    for (Index i = 0; i < a.calls.size(); ++i) {
+        const CallNode& c = a.calls[i];
+        put(sink, {number(i), index(parent_of(a, i)), index(c.function), word(c.kind), number(c.calls),
+                   number(cost_of(c.self, 0)), number(sums[i])});
+    }
+}
+
+constexpr std::array call_costs_columns{
+    Column{"node", integer, "of the call tree", "calls.id"},
+    Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
+    Column{"self", integer, "at its end"},
+    Column{"inclusive", integer, "with all below it"},
+};
+void call_costs_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t m = 0; m < a.metrics.size(); ++m) {
+        const std::vector<std::uint64_t> sums = inclusive(a, m);
+        for (std::size_t i = 0; i < a.calls.size(); ++i)
+            if (sums[i] != 0) put(sink, {number(i), number(m), number(cost_of(a.calls[i].self, m)), number(sums[i])});
+    }
+}
+
+constexpr std::array tracks_columns{
+    Column{"id", integer, "of the row of the timeline"},
+    Column{"name", text, "of the core, thread or task"},
+    Column{"parent", integer, "row it is drawn below", "tracks.id"},
+};
+void tracks_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& t : a.timeline.tracks) put(sink, {number(id++), words(t.name), index(t.parent)});
+}
+
+constexpr std::array slices_columns{
+    Column{"track", integer, "row of the timeline", "tracks.id"},
+    Column{"begin_time", integer, "in capture.time_unit"},
+    Column{"end_time", integer, "the first moment it was over"},
+    Column{"depth", integer, "slices around it"},
+    Column{"function", integer, "that was active", "functions.id"},
+    Column{"merged", integer, "1, or how many shorter ones it stands for, of which function took most"},
+};
+void slices_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& s : a.timeline.slices)
+        put(sink,
+            {number(s.track), number(s.begin), number(s.end), number(s.depth), index(s.function), number(s.merged)});
+}
+
+constexpr std::array marks_columns{
+    Column{"track", integer, "row of the timeline", "tracks.id"},
+    Column{"begin_time", integer, "in capture.time_unit"},
+    Column{"end_time", integer, "equal: a moment"},
+    Column{"kind", text, "gap, exception, context, user data, trigger or overflow"},
+    Column{"what", text, "in words"},
+};
+void marks_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& m : a.timeline.marks)
+        put(sink, {index(m.track), number(m.begin), number(m.end), word(m.kind), words(m.text)});
+}
+
+constexpr std::array series_columns{
+    Column{"id", integer, "of the rate or value over time"},
+    Column{"name", text, "of it"},
+    Column{"unit", text, "of its values"},
+    Column{"track", integer, "it belongs to", "tracks.id"},
+};
+void series_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& s : a.timeline.series) put(sink, {number(id++), words(s.name), words(s.unit), index(s.track)});
+}
+
+constexpr std::array points_columns{
+    Column{"series", integer, "it is of", "series.id"},
+    Column{"time", integer, "in capture.time_unit"},
+    Column{"value", real, "from then on"},
+};
+void points_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t i = 0; i < a.timeline.series.size(); ++i)
+        for (const auto& p : a.timeline.series[i].points) put(sink, {number(i), number(p.time), Cell(p.value)});
+}
+
+constexpr std::array exceptions_columns{
+    Column{"name", text, "IRQ, supervisor call, …"},
+    Column{"number", integer, "as the architecture counts them"},
+    Column{"times", integer, "taken"},
+    Column{"nested", integer, "of these while another was handled"},
+    Column{"returned", integer, "whose return is in the trace; the following are of these"},
+    Column{"least", integer, "time from entry to return, in capture.time_unit"},
+    Column{"most", integer, "the longest"},
+    Column{"total", integer, "of all"},
+};
+void exceptions_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& e : a.exceptions)
+        put(sink, {words(e.name), number(e.number), number(e.times), number(e.nested), number(e.returned),
+                   e.returned == 0 ? nothing() : number(e.least), e.returned == 0 ? nothing() : number(e.most),
+                   number(e.sum)});
+}
+
+constexpr std::array charts_columns{
+    Column{"id", integer, "of the chart"},
+    Column{"kind", text, "histogram or shares"},
+    Column{"title", text, "of it"},
+    Column{"x_unit", text, "of the bars' labels"},
+    Column{"y_unit", text, "of the bars' values"},
+    Column{"note", text, "to be read with it"},
+};
+void charts_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& c : a.charts)
+        put(sink, {number(id++), std::string_view(c.kind == analysis::Chart::Kind::histogram ? "histogram" : "shares"),
+                   words(c.title), words(c.x_unit), words(c.y_unit), words(c.note)});
+}
+
+constexpr std::array bars_columns{
+    Column{"chart", integer, "it is in", "charts.id"},
+    Column{"position", integer, "from 0"},
+    Column{"label", text, "of the bar"},
+    Column{"value", integer, "of it"},
+    Column{"note", text, "to be read with it"},
+};
+void bars_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t c = 0; c < a.charts.size(); ++c)
+        for (std::size_t i = 0; i < a.charts[c].bars.size(); ++i) {
+            const auto& bar = a.charts[c].bars[i];
+            put(sink, {number(c), number(i), words(bar.label), number(bar.value), words(bar.note)});
+        }
+}
+
+constexpr std::array unit_tables_columns{
+    Column{"id", integer, "of a table that only one unit has"},
+    Column{"title", text, "of it"},
+    Column{"note", text, "to be read with it"},
+};
+void unit_tables_rows(const Answers& a, const RowSink& sink) {
+    std::uint64_t id = 0;
+    for (const auto& t : a.tables) put(sink, {number(id++), words(t.title), words(t.note)});
+}
+
+constexpr std::array unit_cells_columns{
+    Column{"unit_table", integer, "it is in", "unit_tables.id"},
+    Column{"row_number", integer, "from 0"},
+    Column{"column_number", integer, "from 0"},
+    Column{"column_name", text, "what the column is called"},
+    Column{"value", text, "numbers as decimal digits"},
+};
+void unit_cells_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t t = 0; t < a.tables.size(); ++t)
+        for (std::size_t r = 0; r < a.tables[t].rows.size(); ++r)
+            for (std::size_t c = 0; c < a.tables[t].rows[r].size(); ++c)
+                put(sink, {number(t), number(r), number(c),
+                           c < a.tables[t].columns.size() ? words(a.tables[t].columns[c].name) : nothing(),
+                           words(a.tables[t].rows[r][c])});
+}
+
+constexpr std::array all_tables{
+    TableInfo{"capture", "the one capture all the rest is about", capture_columns, false, capture_rows},
+    TableInfo{"health", "what to know before trusting the rest, the worst first", health_columns, false, health_rows},
+    TableInfo{"summary", "figures, as they are printed", summary_columns, false, summary_rows},
+    TableInfo{"metrics", "what the numbers count", metrics_columns, true, metrics_rows},
+    TableInfo{"images", "programs, libraries, memory dumps", images_columns, true, images_rows},
+    TableInfo{"sources", "source files", sources_columns, true, sources_rows},
+    TableInfo{"functions", "functions, and tasks and interrupts beside them", functions_columns, true, functions_rows},
+    TableInfo{"function_costs", "cost of functions, by metric", function_costs_columns, false, function_costs_rows},
+    TableInfo{"instructions", "instructions of functions with executed code", instructions_columns, false,
+              instructions_rows},
+    TableInfo{"instruction_costs", "cost of instructions, by metric; empty: their times say it all",
+              instruction_costs_columns, false, instruction_costs_rows},
+    TableInfo{"lines", "source lines with code", lines_columns, false, lines_rows},
+    TableInfo{"line_costs", "cost of source lines, by metric", line_costs_columns, false, line_costs_rows},
+    TableInfo{"branches", "branch instructions and their outcomes", branches_columns, false, branches_rows},
+    TableInfo{"edges", "where control went from where", edges_columns, false, edges_rows},
+    TableInfo{"edge_costs", "what passed in calls, by metric", edge_costs_columns, false, edge_costs_rows},
+    TableInfo{"blocks", "code that runs from end to end without a branch", blocks_columns, false, blocks_rows},
+    TableInfo{"loops", "backward branches and what they repeat", loops_columns, false, loops_rows},
+    TableInfo{"calls", "the call tree: a row for each path of calls", calls_columns, true, calls_rows},
+    TableInfo{"call_costs", "cost of paths of calls, by metric", call_costs_columns, false, call_costs_rows},
+    TableInfo{"tracks", "rows of the timeline: cores, threads, tasks", tracks_columns, true, tracks_rows},
+    TableInfo{"slices", "what was active when, nested", slices_columns, false, slices_rows},
+    TableInfo{"marks", "gaps, exceptions and other moments of the timeline", marks_columns, false, marks_rows},
+    TableInfo{"series", "rates and values over time", series_columns, true, series_rows},
+    TableInfo{"points", "values of series", points_columns, false, points_rows},
+    TableInfo{"exceptions", "exceptions and interrupts, and how long they took", exceptions_columns, false,
+              exceptions_rows},
+    TableInfo{"charts", "histograms and shares", charts_columns, true, charts_rows},
+    TableInfo{"bars", "values of charts", bars_columns, false, bars_rows},
+    TableInfo{"unit_tables", "tables that only one unit has", unit_tables_columns, true, unit_tables_rows},
+    TableInfo{"unit_cells", "their cells", unit_cells_columns, false, unit_cells_rows},
+};
+
+void csv_text(Writer& out, std::string_view value) {
+    if (value.find_first_of(",\"\r\n") == value.npos) return out.write(value);
+    out.write("\"");
+    for (const char c : value) out.write(c == '"' ? std::string_view("\"\"") : std::string_view(&c, 1));
+    out.write("\"");
+}
+
+/// Numbers as both formats have them; false: it is none.
+bool write_number(Writer& out, const Column& column, const Cell& cell) {
+    if (const auto* n = std::get_if<std::uint64_t>(&cell); n != nullptr && column.type != address) {
+        out.print("{}", *n);
+    } else if (const auto* d = std::get_if<double>(&cell)) {
+        out.print("{}", *d);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+std::span<const TableInfo> tables() { return all_tables; }
+
+const TableInfo* find_table(std::string_view name) {
+    const auto at =
+        std::find_if(all_tables.begin(), all_tables.end(), [&](const TableInfo& t) { return t.name == name; });
+    return at == all_tables.end() ? nullptr : &*at;
+}
+
+ExportReport write_csv(const Answers& answers, const TableInfo& table, ByteSink& sink) {
+    Writer out(sink);
+    for (const Column& c : table.columns) out.print("{}{}", c.name, &c == &table.columns.back() ? "\n" : ",");
+    table.rows(answers, [&](std::span<const Cell> row) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (i != 0) out.write(",");
+            if (write_number(out, table.columns[i], row[i])) continue;
+            if (const auto* n = std::get_if<std::uint64_t>(&row[i])) out.print("{:#x}", *n);
+            if (const auto* t = std::get_if<std::string_view>(&row[i])) csv_text(out, *t);
+        }
+        out.write("\n");
+    });
+    return {out.finish(), {}};
+}
+
+ExportReport write_jsonl(const Answers& answers, const TableInfo& table, ByteSink& sink) {
+    Writer out(sink);
+    table.rows(answers, [&](std::span<const Cell> row) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            out.print("{}\"{}\":", i == 0 ? "{" : ",", table.columns[i].name);
+            if (write_number(out, table.columns[i], row[i])) continue;
+            if (const auto* n = std::get_if<std::uint64_t>(&row[i]))
+                out.print("\"{:#x}\"", *n);
+            else if (const auto* t = std::get_if<std::string_view>(&row[i]))
+                out.json(*t);
+            else
+                out.write("null");
+        }
+        out.write("}\n");
+    });
+    return {out.finish(), {}};
+}
+
+}  // namespace waymark::exports

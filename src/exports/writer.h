@@ -1,0 +1,71 @@
+/// Text and bytes, piece by piece, to a sink: buffered and counted.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "waymark/core/byte_sink.h"
+
+namespace waymark::exports {
+
+/// Takes bytes and forgets them: for sizes.
+class NullSink final : public ByteSink {
+public:
+    void write(Bytes) override {}
+};
+
+/// Flush it before it goes: `finish`.
+class Writer {
+public:
+    explicit Writer(ByteSink& sink) : sink_(sink) {}
+
+    template <class... Args>
+    void print(fmt::format_string<Args...> format, Args&&... args) {
+        fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+        if (buffer_.size() >= flush_bytes) flush();
+    }
+    void write(std::string_view text) {
+        buffer_.append(text.data(), text.data() + text.size());
+        if (buffer_.size() >= flush_bytes) flush();
+    }
+    /// As a JSON string, quotes included; what is not UTF-8 becomes U+FFFD.
+    void json(std::string_view text);
+    /// As text of an XML element or attribute.
+    void xml(std::string_view text);
+
+    /// Writes everything out and says how much it was.
+    std::uint64_t finish() {
+        flush();
+        return bytes_;
+    }
+
+private:
+    static constexpr std::size_t flush_bytes = 1 << 16;
+    void flush() {
+        bytes_ += buffer_.size();
+        if (buffer_.size() != 0) sink_.write({reinterpret_cast<const std::uint8_t*>(buffer_.data()), buffer_.size()});
+        buffer_.clear();
+    }
+
+    ByteSink& sink_;
+    fmt::memory_buffer buffer_;
+    std::uint64_t bytes_ = 0;
+};
+
+/// What is not UTF-8 becomes U+FFFD.
+[[nodiscard]] std::string utf8(std::string_view text);
+
+/// Without line breaks and other control characters, which end a line or a field of simple formats.
+[[nodiscard]] std::string one_line(std::string_view text);
+
+/// 12345678 → `12,345,678`.
+[[nodiscard]] std::string grouped(std::uint64_t number);
+
+/// `1 slice`, `2,345 slices`.
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view one);
+
+}  // namespace waymark::exports

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Every export of a capture that was recorded, through the command line.
+
+    capture_test.py WAYMARK SOURCE_DIR
+
+What formats say agrees with what `waymark flow` counts; a Perfetto trace stays in proportion; outputs are whole or not
+there, and never the capture; queries answer.
+"""
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+SORT = SOURCE / "examples/sort"
+
+
+def run(*arguments, **more):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, timeout=120, **more)
+
+
+def hashes(folder):
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
+
+
+class Exports(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.capture = self.folder / "capture"
+        shutil.copytree(SORT / "capture", self.capture)
+        self.before = hashes(self.capture)
+
+    def export(self, to, *more, status=0, output="out"):
+        done = run(WAYMARK, "export", self.capture, "--image", SORT / "sort.elf", "--to", to, "-o",
+                   self.folder / output, *more)
+        self.assertEqual(done.returncode, status, done.stderr.decode())
+        self.assertEqual(hashes(self.capture), self.before)
+        self.assertFalse(list(self.folder.glob("*.part")))
+        return self.folder / output, done.stderr.decode()
+
+    def query(self, file, sql):
+        done = run(WAYMARK, "query", file, sql, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return json.loads(done.stdout)
+
+    def instructions(self):
+        done = run(WAYMARK, "flow", self.capture, "--image", SORT / "sort.elf", "--format", "summary")
+        return int(re.search(r"instructions +([\d,]+)", done.stdout.decode()).group(1).replace(",", ""))
+
+    def test_costs_add_up(self):
+        whole = self.instructions()
+        folded, _ = self.export("folded")
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.read_text().splitlines()), whole)
+        callgrind, _ = self.export("callgrind")
+        self.assertEqual(callgrind.read_text().splitlines()[-1].split()[1], str(whole))
+        database, _ = self.export("sqlite")
+        self.assertEqual(self.query(database, "select sum(self) as n from functions"), [{"n": whole}])
+        self.assertEqual(self.query(database, "select sum(self) as n from calls"), [{"n": whole}])
+        self.assertEqual(self.query(database, "select sum(times) as n from instructions"), [{"n": whole}])
+        speedscope, _ = self.export("speedscope")
+        weights = [sum(p["weights"]) for p in json.loads(speedscope.read_text())["profiles"] if p["type"] == "sampled"]
+        self.assertEqual(weights, [whole])
+        firefox, _ = self.export("firefox")
+        thread = json.loads(firefox.read_text())["threads"][-1]
+        self.assertEqual(sum(thread["samples"]["weight"]), whole)
+        pprof, _ = self.export("pprof")
+        self.assertGreater(len(gzip.decompress(pprof.read_bytes())), 100)
+
+    def test_blocks_and_branches_agree(self):
+        bolt, _ = self.export("bolt")
+        lines = [line.split() for line in bolt.read_text().splitlines()]
+        database, _ = self.export("sqlite", output="answers.sqlite")
+        taken = self.query(database, "select sum(taken) as n from branches where kind = 'conditional'")[0]["n"]
+        edges = self.query(database, "select sum(times) as n from edges where kind = 'conditional'")[0]["n"]
+        self.assertEqual(taken, edges)
+        self.assertEqual(sum(int(line[3]) for line in lines if line[0] == "B"),
+                         self.query(database, "select sum(times) as n from edges")[0]["n"])
+
+    def test_a_trace_for_perfetto_stays_in_proportion(self):
+        done = run(WAYMARK, "export", self.capture, "--image", SORT / "sort.elf", "--to", "perfetto", "-o",
+                   self.folder / "out.pftrace")
+        if done.returncode == 1 and b"timeline" in done.stderr:
+            self.skipTest("program flow tells no timeline: " + done.stderr.decode().strip())
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        trace = (self.capture / "trace.bin").stat().st_size
+        self.assertLessEqual((self.folder / "out.pftrace").stat().st_size, 3 * trace)
+        limit = 2 * trace
+        self.export("perfetto", "--max-size", limit, output="smaller.pftrace")
+        self.assertLessEqual((self.folder / "smaller.pftrace").stat().st_size, limit)
+
+    def test_what_exports_say_of_lines_needs_lines(self):
+        # The program of this capture has no debug information.
+        for to in ("lcov", "cobertura", "autofdo"):
+            file, why = self.export(to, status=1)
+            self.assertFalse(file.exists())
+            self.assertIn("debug information", why)
+
+    def test_tables(self):
+        folder, why = self.export("csv", output="tables")
+        self.assertIn("have no file", why)
+        self.assertTrue((folder / "edges.csv").read_text().startswith("from_address,"))
+        rows, _ = self.export("jsonl", "--table", "functions", output="functions.jsonl")
+        names = [json.loads(line)["name"] for line in rows.read_text().splitlines()]
+        database, _ = self.export("sqlite")
+        self.assertEqual([row["name"] for row in self.query(database, "select name from functions")], names)
+        self.assertEqual(self.query(database, "select trace_bytes as n from capture")[0]["n"],
+                         (self.capture / "trace.bin").stat().st_size)
+
+    def test_outputs_spare_the_capture_and_what_was_there(self):
+        for file in ("trace.bin", "snapshot.ini"):
+            for to in ("folded", "sqlite"):
+                done = run(WAYMARK, "export", self.capture, "--image", SORT / "sort.elf", "--to", to, "-o",
+                           self.capture / file)
+                self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(hashes(self.capture), self.before)
+        (self.folder / "out").write_text("from yesterday")
+        self.export("lcov", status=1)
+        self.assertEqual((self.folder / "out").read_text(), "from yesterday")
+        done = run(WAYMARK, "export", self.capture, "--to", "folded", "-o", self.folder / "no" / "where")
+        self.assertEqual(done.returncode, 3)
+
+    def test_the_same_capture_gives_the_same_bytes(self):
+        for to in ("folded", "pprof", "callgrind", "bolt", "sqlite", "speedscope", "firefox"):
+            first, _ = self.export(to, "--jobs", 1, output="first")
+            content = first.read_bytes()
+            first.unlink()
+            second, _ = self.export(to, "--jobs", 3, output="first")
+            self.assertEqual(second.read_bytes(), content, to)
+
+    def test_queries_only_read(self):
+        database, _ = self.export("sqlite")
+        before = database.read_bytes()
+        for sql, what in (("drop table edges", b"only reading"), ("attach 'x.db' as x", b"only reading"),
+                          ("pragma journal_mode = wal", b"only reading"), ("select 1; select 2", b"one statement"),
+                          ("select no_such from edges", b"from_address"), ("select * from nowhere", b"hot_functions"),
+                          ("selekt", b"syntax error")):
+            done = run(WAYMARK, "query", database, sql)
+            self.assertEqual(done.returncode, 2, sql)
+            self.assertIn(what, done.stderr, sql)
+        self.assertEqual(database.read_bytes(), before)
+        overview = run(WAYMARK, "query", database)
+        self.assertIn(b"hot_functions", overview.stdout)
+        for question in re.findall(rb"^    (SELECT .*)$", overview.stdout, re.M):
+            done = run(WAYMARK, "query", database, question.decode())
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for file, status in ((self.folder / "nowhere", 3), (self.capture / "trace.bin", 3)):
+            self.assertEqual(run(WAYMARK, "query", file).returncode, status)
+
+    def test_every_format_is_listed_and_explained(self):
+        listed = run(WAYMARK, "export", "--list")
+        self.assertEqual(listed.returncode, 0)
+        names = re.findall(r"^  (\w+) ", listed.stdout.decode(), re.M)
+        self.assertEqual(len(names), 13)
+        text = run(WAYMARK, "export", "--help").stdout.decode()
+        self.assertTrue(all(re.search(rf"^  {name} ", text, re.M) for name in names))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Holds a Cobertura report against the shape its readers expect: which elements stand in which, which attributes each
+must have, and that rates and sums agree with the lines. Says what is in it."""
+import sys
+import xml.etree.ElementTree
+
+RATES = {"line-rate", "branch-rate", "complexity"}
+SHAPE = {  # element: attributes it must have, elements that stand in it, in order
+    "coverage": (RATES | {"lines-covered", "lines-valid", "branches-covered", "branches-valid", "version", "timestamp"},
+                 ["sources", "packages"]),
+    "sources": (set(), ["source"]),
+    "source": (set(), []),
+    "packages": (set(), ["package"]),
+    "package": (RATES | {"name"}, ["classes"]),
+    "classes": (set(), ["class"]),
+    "class": (RATES | {"name", "filename"}, ["methods", "lines"]),
+    "methods": (set(), ["method"]),
+    "method": (RATES | {"name", "signature"}, ["lines"]),
+    "lines": (set(), ["line"]),
+    "line": ({"number", "hits"}, ["conditions"]),
+    "conditions": (set(), ["condition"]),
+    "condition": ({"number", "type", "coverage"}, []),
+}
+OPTIONAL = {"line": {"branch", "condition-coverage"}}
+
+
+def check(element, path):
+    path = f"{path}/{element.tag}"
+    must, within = SHAPE[element.tag]
+    has = set(element.attrib)
+    assert must <= has, f"{path} lacks {must - has}"
+    assert has <= must | OPTIONAL.get(element.tag, set()), f"{path} has {has - must} too many"
+    order = [within.index(child.tag) for child in element]
+    assert order == sorted(order), f"{path}: elements out of order"
+    if element.tag == "line" and element.get("branch") == "true":
+        conditions = element.findall("conditions/condition")
+        percent, counts = element.get("condition-coverage").split(" ")
+        hit, valid = map(int, counts.strip("()").split("/"))
+        assert valid == 2 * len(conditions), path
+        assert sum(int(c.get("coverage").rstrip("%")) // 50 for c in conditions) == hit, path
+        assert percent == f"{hit * 100 // valid}%", path
+    for child in element:
+        check(child, path)
+
+
+def main():
+    root = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
+    assert root.tag == "coverage"
+    check(root, "")
+    lines = root.findall("packages/package/classes/class/lines/line")
+    hit = sum(line.get("hits") != "0" for line in lines)
+    branches = [line.get("condition-coverage").split("(")[1].rstrip(")").split("/")
+                for line in lines if line.get("branch") == "true"]
+    taken, valid = sum(int(b[0]) for b in branches), sum(int(b[1]) for b in branches)
+    for name, value in (("lines-valid", len(lines)), ("lines-covered", hit), ("branches-valid", valid),
+                        ("branches-covered", taken)):
+        assert root.get(name) == str(value), name
+    assert abs(float(root.get("line-rate")) - hit / len(lines)) < 1e-5
+    print(f"{len(lines)} lines, {hit} covered, {valid} branches, {taken} covered, "
+          f"{len(root.findall('.//method'))} methods")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+/// Coverage and profiles for compilers: lcov, Cobertura, AutoFDO, BOLT; by their own tools where those are installed.
+#include <map>
+
+#include "exports/some_answers.h"
+#include "exports/tools.h"
+#include "waymark/exports/autofdo.h"
+#include "waymark/exports/bolt.h"
+#include "waymark/exports/cobertura.h"
+#include "waymark/exports/lcov.h"
+
+namespace waymark::exports {
+namespace {
+
+using support::random_answers;
+using support::run;
+using support::sampled_answers;
+using support::small_answers;
+using support::written;
+
+TEST(Lcov, LinesFunctionsBranches) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, sink); });
+    EXPECT_EQ(out.text,
+              "TN:\nSF:/src/sort.c\n# not observed: 25\n"
+              "FN:10,main\nFN:20,_Z4sortPii\nFN:40,compare\n"
+              "FNDA:1,main\nFNDA:2,_Z4sortPii\nFNDA:5,compare\nFNF:3\nFNH:3\n"
+              "BRDA:11,0,0,1\nBRDA:11,0,1,1\nBRDA:22,0,0,3\nBRDA:22,0,1,2\nBRF:4\nBRH:4\n"
+              "DA:10,1\nDA:11,2\nDA:13,1\nDA:20,2\nDA:21,5\nDA:22,5\nDA:24,2\nDA:25,0\nDA:40,5\nDA:41,5\nDA:42,5\n"
+              "DA:44,0\nLF:12\nLH:10\nend_of_record\n"
+              "TN:\nSF:/src/inline.h\nFNF:0\nFNH:0\nDA:7,5\nLF:1\nLH:1\nend_of_record\n");
+    EXPECT_NE(out.notes().find("1 line was not observed"), std::string::npos) << out.notes();
+}
+
+TEST(Lcov, SamplesAreNoCoverage) {
+    ByteCollector sink;
+    const auto result = write_lcov(sampled_answers(), sink);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Errc::not_found);
+    EXPECT_NE(result.error().message.find("samples"), std::string::npos);
+    EXPECT_FALSE(write_cobertura(sampled_answers(), {}, sink));
+}
+
+TEST(Lcov, WithoutLinesItSaysWhatToGive) {
+    auto answers = small_answers();
+    answers.lines.clear();
+    ByteCollector sink;
+    const auto result = write_lcov(answers, sink);
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("--symbols"), std::string::npos);
+}
+
+TEST(Lcov, ItsToolsReadIt) {
+    WM_NEEDS_TOOL("genhtml");
+    const TemporaryFolder folder;
+    auto answers = small_answers();
+    std::string text;
+    for (int i = 1; i < 60; ++i) text += "// line " + std::to_string(i) + "\n";
+    for (auto& source : answers.sources) source.path = folder.write(source.path.substr(1), text).string();
+    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, sink); });
+    const auto file = folder.write("coverage.info", out.text);
+    const support::Ran summary = run("lcov --rc lcov_branch_coverage=1 --summary " + file.string());
+    EXPECT_EQ(summary.status, 0) << summary.output;
+    EXPECT_NE(summary.output.find("84.6% (11 of 13 lines)"), std::string::npos) << summary.output;
+    EXPECT_NE(summary.output.find("100.0% (3 of 3 functions)"), std::string::npos) << summary.output;
+    EXPECT_NE(summary.output.find("100.0% (4 of 4 branches)"), std::string::npos) << summary.output;
+    const support::Ran html =
+        run("genhtml --branch-coverage -o " + (folder.path() / "html").string() + " " + file.string());
+    EXPECT_EQ(html.status, 0) << html.output;
+    EXPECT_EQ(html.output.find("WARNING"), std::string::npos) << html.output;
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "html" / "index.html"));
+}
+
+TEST(Cobertura, HasTheShapeOfItsDtd) {
+    WM_NEEDS_TOOL("python3");
+    const TemporaryFolder folder;
+    auto answers = small_answers();
+    answers.functions[2].name = "operator<<(\"&\")";
+    const auto out = written([&](ByteSink& sink) { return write_cobertura(answers, {1'700'000'000}, sink); });
+    const auto file = folder.write("coverage.xml", out.text);
+    const support::Ran ran = run("python3 " WAYMARK_SOURCE_DIR "/tests/exports/cobertura_check.py " + file.string());
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.output, "13 lines, 11 covered, 4 branches, 4 covered, 3 methods\n");
+    EXPECT_NE(out.text.find("<!-- not observed: 25 -->"), std::string::npos);
+    EXPECT_NE(out.notes().find("not observed"), std::string::npos);
+}
+
+TEST(Autofdo, LinesFromWhereTheFunctionBegins) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_autofdo(answers, sink); });
+    EXPECT_EQ(out.text,
+              "compare:15:5\n 0: 5\n 1: 5\n 2: 5\n"
+              "_Z4sortPii:14:2\n 0: 2\n 1: 5 compare:5\n 2: 5\n 4: 2\n"
+              "main:4:1\n 0: 1\n 1: 2 _Z4sortPii:2\n 3: 1\n");
+    EXPECT_NE(out.notes().find("87.5 %"), std::string::npos) << out.notes();
+    EXPECT_NE(out.notes().find("inlined"), std::string::npos) << out.notes();
+}
+
+TEST(Autofdo, LlvmMergesIt) {
+    WM_NEEDS_TOOL("llvm-profdata");
+    const TemporaryFolder folder;
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_autofdo(answers, sink); });
+    const auto file = folder.write("profile.txt", out.text);
+    const std::string merged = (folder.path() / "merged.prof").string();
+    const support::Ran merge = run("llvm-profdata merge --sample " + file.string() + " -o " + merged);
+    ASSERT_EQ(merge.status, 0) << merge.output;
+    const support::Ran show = run("llvm-profdata show --sample " + merged);
+    EXPECT_EQ(show.status, 0) << show.output;
+    EXPECT_NE(show.output.find("Function: _Z4sortPii: 14, 2, 4 sampled lines"), std::string::npos) << show.output;
+    EXPECT_NE(show.output.find("1: 5, calls: compare:5"), std::string::npos) << show.output;
+    for (const auto& any : {random_answers(5, 0), sampled_answers()}) {
+        const auto more = written([&](ByteSink& sink) { return write_autofdo(any, sink); });
+        const support::Ran again =
+            run("llvm-profdata merge --sample " + folder.write("more.txt", more.text).string() + " -o " + merged);
+        EXPECT_EQ(again.status, 0) << again.output << more.text;
+    }
+}
+
+TEST(Bolt, BranchesAndRuns) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_bolt(answers, {}, sink); });
+    EXPECT_EQ(out.text,
+              "B 8004 8010 2 0\nB 8008 8004 1 0\nB 8014 8028 5 0\nB 801c 8014 3 0\nB 8020 8008 2 0\nB 8030 8018 5 0\n"
+              "F 8000 8004 1\nF 8004 8004 1\nF 8008 8008 2\nF 800c 800c 1\nF 8010 8014 2\nF 8014 8014 3\n"
+              "F 8018 801c 5\nF 8020 8020 2\nF 8028 8030 5\n"
+              "F 8008 800c 1\nF 801c 8020 2\n");
+    EXPECT_NE(out.notes().find("32-bit"), std::string::npos);
+    EXPECT_NE(out.notes().find("sort.elf"), std::string::npos);
+}
+
+TEST(Bolt, MispredictionsOfSamples) {
+    const auto answers = sampled_answers();
+    const auto out = written([&](ByteSink& sink) { return write_bolt(answers, {"sort.elf"}, sink); });
+    EXPECT_NE(out.text.find("B 8014 8028 5 2\n"), std::string::npos) << out.text;
+    EXPECT_EQ(out.text.find("F "), out.text.find("F 8008 800c 1")) << out.text;
+    EXPECT_EQ(out.notes().find("32-bit"), std::string::npos);
+    ByteCollector sink;
+    const auto other = write_bolt(answers, {"libc.so"}, sink);
+    ASSERT_FALSE(other);
+    EXPECT_NE(other.error().message.find("sort.elf"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace waymark::exports

@@ -1,0 +1,440 @@
+/// Profiles for people: folded stacks, speedscope, Firefox, pprof, Callgrind. Each read back, and by its own tool where
+/// that is installed.
+#include <zlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <protozero/pbf_reader.hpp>
+#include <sstream>
+
+#include "exports/some_answers.h"
+#include "exports/tools.h"
+#include "waymark/exports/callgrind.h"
+#include "waymark/exports/firefox.h"
+#include "waymark/exports/folded.h"
+#include "waymark/exports/pprof.h"
+#include "waymark/exports/speedscope.h"
+
+namespace waymark::exports {
+namespace {
+
+using nlohmann::json;
+using support::random_answers;
+using support::run;
+using support::sampled_answers;
+using support::small_answers;
+using support::written;
+
+std::uint64_t total(const analysis::Answers& a, std::size_t metric) {
+    std::uint64_t sum = 0;
+    for (const auto& c : a.calls) sum += c.self.at(metric);
+    return sum;
+}
+
+TEST(Folded, Paths) {
+    const auto answers = small_answers();
+    const auto instructions = written([&](ByteSink& sink) { return write_folded(answers, {0}, sink); });
+    EXPECT_EQ(instructions.text,
+              "main 6\n"
+              "main;sort(int*, int) 19\n"
+              "main;sort(int*, int);compare 15\n"
+              "main;sort(int*, int);[interrupt 6] 6\n");
+    const auto cycles = written([&](ByteSink& sink) { return write_folded(answers, {1}, sink); });
+    EXPECT_NE(cycles.text.find("main;sort(int*, int) 25\n"), std::string::npos);
+}
+
+TEST(Folded, FlatWithoutATreeAndSaidSo) {
+    const auto answers = sampled_answers();
+    const auto out = written([&](ByteSink& sink) { return write_folded(answers, {0}, sink); });
+    EXPECT_EQ(out.text, "main 6\nsort(int*, int) 19\ncompare 15\n");
+    EXPECT_NE(out.notes().find("flat"), std::string::npos);
+}
+
+TEST(Folded, NamesDoNotBreakLines) {
+    const auto answers = random_answers(1, 0);
+    const auto out = written([&](ByteSink& sink) { return write_folded(answers, {0}, sink); });
+    std::istringstream lines(out.text);
+    std::uint64_t sum = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ASSERT_NE(line.rfind(' '), std::string::npos) << line;
+        sum += std::stoull(line.substr(line.rfind(' ') + 1));
+    }
+    EXPECT_EQ(sum, total(answers, 0));
+}
+
+TEST(AllProfiles, NoCostsAtAll) {
+    analysis::Answers a;
+    a.metrics = {{"instructions", "instructions"}};
+    ByteCollector sink;
+    EXPECT_FALSE(write_folded(a, {}, sink));
+    EXPECT_FALSE(write_speedscope(a, {}, sink));
+    EXPECT_FALSE(write_firefox(a, {}, sink));
+    EXPECT_FALSE(write_pprof(a, {}, sink));
+    EXPECT_FALSE(write_callgrind(a, {}, sink));
+    a.metrics.clear();
+    EXPECT_FALSE(write_folded(a, {}, sink));
+    EXPECT_FALSE(write_speedscope(a, {}, sink));
+    EXPECT_FALSE(write_firefox(a, {}, sink));
+    EXPECT_FALSE(write_pprof(a, {}, sink));
+    EXPECT_FALSE(write_callgrind(a, {}, sink));
+}
+
+// ---- speedscope
+
+/// What speedscope's own import insists on: frames exist, events nest and never go back.
+void check_speedscope(const json& file) {
+    ASSERT_EQ(file.at("$schema"), "https://www.speedscope.app/file-format-schema.json");
+    const std::size_t frames = file.at("shared").at("frames").size();
+    for (const json& profile : file.at("profiles")) {
+        ASSERT_LE(profile.at("startValue").get<double>(), profile.at("endValue").get<double>());
+        if (profile.at("type") == "evented") {
+            std::vector<std::size_t> stack;
+            double now = profile.at("startValue");
+            for (const json& event : profile.at("events")) {
+                const std::size_t frame = event.at("frame");
+                ASSERT_LT(frame, frames);
+                ASSERT_GE(event.at("at").get<double>(), now);
+                now = event.at("at");
+                if (event.at("type") == "O") {
+                    stack.push_back(frame);
+                } else {
+                    ASSERT_EQ(event.at("type"), "C");
+                    ASSERT_FALSE(stack.empty());
+                    ASSERT_EQ(stack.back(), frame);
+                    stack.pop_back();
+                }
+            }
+            ASSERT_TRUE(stack.empty());
+            ASSERT_LE(now, profile.at("endValue").get<double>());
+        } else {
+            ASSERT_EQ(profile.at("type"), "sampled");
+            ASSERT_EQ(profile.at("samples").size(), profile.at("weights").size());
+            for (const json& sample : profile.at("samples"))
+                for (const json& frame : sample) ASSERT_LT(frame.get<std::size_t>(), frames);
+        }
+    }
+}
+
+TEST(Speedscope, TimelineAndTree) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_speedscope(answers, {1, {}}, sink); });
+    const json file = json::parse(out.text);
+    check_speedscope(file);
+    ASSERT_EQ(file["profiles"].size(), 3U);
+    const json& core = file["profiles"][0];
+    EXPECT_EQ(core["name"], "core 0");
+    EXPECT_EQ(core["unit"], "nanoseconds");
+    EXPECT_EQ(core["endValue"], 57'000);
+    EXPECT_EQ(core["events"].size(), 10U);
+    EXPECT_EQ(core["events"][1], (json{{"type", "O"}, {"frame", 1}, {"at", 4000}}));
+    const json& costs = file["profiles"][2];
+    EXPECT_EQ(costs["name"], "cycles by call path");
+    EXPECT_EQ(costs["endValue"], total(answers, 1));
+    std::uint64_t sum = 0;
+    for (const json& weight : costs["weights"]) sum += weight.get<std::uint64_t>();
+    EXPECT_EQ(sum, total(answers, 1));
+    EXPECT_EQ(file["shared"]["frames"][1], (json{{"name", "sort(int*, int)"}, {"file", "/src/sort.c"}, {"line", 20}}));
+}
+
+TEST(Speedscope, AtRandomAndBounded) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        const auto answers = random_answers(seed, 3000);
+        const auto all = written([&](ByteSink& sink) { return write_speedscope(answers, {}, sink); });
+        check_speedscope(json::parse(all.text));
+        const auto some = written([&](ByteSink& sink) { return write_speedscope(answers, {0, 40'000}, sink); });
+        EXPECT_LE(some.text.size(), 40'000U);
+        check_speedscope(json::parse(some.text));
+        ByteCollector sink;
+        EXPECT_FALSE(write_speedscope(answers, {0, 100}, sink));
+    }
+}
+
+TEST(Speedscope, WithoutTimelineOrTree) {
+    const auto answers = sampled_answers();
+    const auto out = written([&](ByteSink& sink) { return write_speedscope(answers, {}, sink); });
+    const json file = json::parse(out.text);
+    check_speedscope(file);
+    ASSERT_EQ(file["profiles"].size(), 1U);
+    EXPECT_EQ(file["profiles"][0]["name"], "samples by function");
+    EXPECT_NE(out.notes().find("flat"), std::string::npos);
+    EXPECT_NE(out.notes().find("no timeline"), std::string::npos);
+}
+
+// ---- Firefox
+
+/// All columns of a table are as long as it says, and what they point at is there.
+void check_table(const json& table, const std::string& name) {
+    const std::size_t length = table.at("length");
+    for (const auto& [key, value] : table.items())
+        ASSERT_TRUE(!value.is_array() || value.size() == length) << name << "." << key;
+}
+void check_refers(const json& column, std::size_t size, const std::string& name) {
+    for (const json& value : column)
+        ASSERT_TRUE(value.is_null() || value.get<std::int64_t>() < static_cast<std::int64_t>(size)) << name;
+}
+void check_firefox(const json& file) {
+    ASSERT_EQ(file.at("meta").at("preprocessedProfileVersion"), 48);
+    ASSERT_FALSE(file.at("threads").empty());
+    for (const json& thread : file.at("threads")) {
+        for (const char* table :
+             {"samples", "markers", "stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols"})
+            check_table(thread.at(table), table);
+        const std::size_t strings = thread.at("stringArray").size();
+        check_refers(thread["samples"]["stack"], thread["stackTable"]["length"], "stack");
+        check_refers(thread["stackTable"]["frame"], thread["frameTable"]["length"], "frame");
+        check_refers(thread["frameTable"]["func"], thread["funcTable"]["length"], "func");
+        check_refers(thread["funcTable"]["name"], strings, "name");
+        check_refers(thread["funcTable"]["fileName"], strings, "fileName");
+        check_refers(thread["funcTable"]["resource"], thread["resourceTable"]["length"], "resource");
+        check_refers(thread["resourceTable"]["lib"], file.at("libs").size(), "lib");
+        check_refers(thread["resourceTable"]["name"], strings, "resource name");
+        check_refers(thread["markers"]["name"], strings, "marker name");
+        const json& prefix = thread["stackTable"]["prefix"];
+        for (std::size_t i = 0; i < prefix.size(); ++i)
+            ASSERT_TRUE(prefix[i].is_null() || prefix[i].get<std::size_t>() < i) << "a stack before its prefix";
+        double last = -1;
+        for (const json& time : thread["samples"]["time"]) {
+            ASSERT_GE(time.get<double>(), last);
+            last = time;
+        }
+        for (const char* key : {"pid", "tid", "name", "processType", "isMainThread", "pausedRanges", "registerTime"})
+            ASSERT_TRUE(thread.contains(key)) << key;
+    }
+}
+
+TEST(Firefox, TimelineAndTree) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_firefox(answers, {}, sink); });
+    const json file = json::parse(out.text);
+    check_firefox(file);
+    ASSERT_EQ(file["threads"].size(), 3U);
+    const json& core = file["threads"][0];
+    EXPECT_EQ(core["name"], "core 0");
+    // All of the 57 µs are in one stack or another.
+    double sum = 0;
+    for (const json& weight : core["samples"]["weight"]) sum += weight.get<double>();
+    EXPECT_NEAR(sum, 0.057, 1e-9);
+    EXPECT_EQ(core["markers"]["length"], 1);
+    EXPECT_EQ(core["markers"]["data"][0]["name"], "bytes lost");
+    const json& costs = file["threads"][2];
+    EXPECT_EQ(costs["name"], "instructions by call path");
+    std::uint64_t all = 0;
+    for (const json& weight : costs["samples"]["weight"]) all += weight.get<std::uint64_t>();
+    EXPECT_EQ(all, total(answers, 0));
+}
+
+TEST(Firefox, AtRandomAndBounded) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        const auto answers = random_answers(seed, 3000);
+        const auto all = written([&](ByteSink& sink) { return write_firefox(answers, {}, sink); });
+        check_firefox(json::parse(all.text));
+        const auto some = written([&](ByteSink& sink) { return write_firefox(answers, {0, 60'000}, sink); });
+        EXPECT_LE(some.text.size(), 60'000U);
+        check_firefox(json::parse(some.text));
+    }
+    const auto flat = written([&](ByteSink& sink) { return write_firefox(sampled_answers(), {}, sink); });
+    check_firefox(json::parse(flat.text));
+    EXPECT_NE(flat.notes().find("flat"), std::string::npos);
+}
+
+// ---- pprof
+
+std::string gunzip(const std::string& bytes) {
+    z_stream stream{};
+    EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+    std::string out, buffer(1 << 16, '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    int state = Z_OK;
+    while (state == Z_OK) {
+        stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+        stream.avail_out = static_cast<uInt>(buffer.size());
+        state = inflate(&stream, Z_NO_FLUSH);
+        out.append(buffer, 0, buffer.size() - stream.avail_out);
+    }
+    EXPECT_EQ(state, Z_STREAM_END);
+    inflateEnd(&stream);
+    return out;
+}
+
+struct ReadProfile {
+    std::vector<std::string> strings;
+    std::map<std::uint64_t, std::uint64_t> function_names, location_functions, location_lines;
+    std::vector<std::pair<std::vector<std::uint64_t>, std::vector<std::int64_t>>> samples;
+    /// `compare;sort;main`, the innermost first.
+    [[nodiscard]] std::map<std::string, std::vector<std::int64_t>> by_path() const {
+        std::map<std::string, std::vector<std::int64_t>> out;
+        for (const auto& [path, values] : samples) {
+            std::string text;
+            for (const std::uint64_t location : path)
+                text += (text.empty() ? "" : ";") + strings.at(function_names.at(location_functions.at(location)));
+            auto& sum = out[text];
+            sum.resize(values.size());
+            for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i];
+        }
+        return out;
+    }
+};
+ReadProfile read_profile(const std::string& bytes) {
+    ReadProfile out;
+    protozero::pbf_reader p(bytes);
+    while (p.next()) {
+        if (p.tag() == 2) {
+            auto s = p.get_message();
+            auto& sample = out.samples.emplace_back();
+            while (s.next()) {
+                if (s.tag() == 1)
+                    for (const auto id : s.get_packed_uint64()) sample.first.push_back(id);
+                else
+                    for (const auto value : s.get_packed_int64()) sample.second.push_back(value);
+            }
+        } else if (p.tag() == 4) {
+            auto l = p.get_message();
+            std::uint64_t id = 0;
+            while (l.next()) {
+                if (l.tag() == 1) {
+                    id = l.get_uint64();
+                } else if (l.tag() == 4) {
+                    auto line = l.get_message();
+                    while (line.next())
+                        (line.tag() == 1 ? out.location_functions : out.location_lines)[id] = line.get_uint64();
+                } else {
+                    l.skip();
+                }
+            }
+        } else if (p.tag() == 5) {
+            auto f = p.get_message();
+            std::uint64_t id = 0;
+            while (f.next()) {
+                if (f.tag() == 1)
+                    id = f.get_uint64();
+                else if (f.tag() == 2)
+                    out.function_names[id] = f.get_uint64();
+                else
+                    f.skip();
+            }
+        } else if (p.tag() == 6) {
+            out.strings.push_back(p.get_string());
+        } else {
+            p.skip();
+        }
+    }
+    return out;
+}
+
+TEST(Pprof, PathsWithAllMetrics) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {1}, sink); });
+    const ReadProfile profile = read_profile(gunzip(out.text));
+    ASSERT_FALSE(profile.strings.empty());
+    EXPECT_EQ(profile.strings[0], "");
+    const std::map<std::string, std::vector<std::int64_t>> expected{{"main", {6, 9}},
+                                                                    {"sort(int*, int);main", {19, 25}},
+                                                                    {"compare;sort(int*, int);main", {15, 16}},
+                                                                    {"[interrupt 6];sort(int*, int);main", {6, 7}}};
+    EXPECT_EQ(profile.by_path(), expected);
+}
+
+TEST(Pprof, InstructionsWhereThereIsNoTree) {
+    const auto answers = sampled_answers();
+    const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {}, sink); });
+    const ReadProfile profile = read_profile(gunzip(out.text));
+    EXPECT_EQ(profile.by_path().at("compare"), (std::vector<std::int64_t>{15, 16}));
+    EXPECT_EQ(profile.samples.size(), 12U);
+    EXPECT_EQ(profile.location_lines.at(profile.samples[0].first[0]), 10U);
+}
+
+TEST(Pprof, ProtocKnowsEveryField) {
+    WM_NEEDS_TOOL("protoc");
+    const TemporaryFolder folder;
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {1}, sink); });
+    const auto file = folder.write("profile.pb", gunzip(out.text));
+    const support::Ran ran =
+        run("protoc --proto_path=" WAYMARK_TEST_DATA "/exports --decode=waymark.test.Profile pprof.proto < " +
+            file.string());
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_NE(ran.output.find("\"sort(int*, int)\""), std::string::npos) << ran.output;
+    EXPECT_NE(ran.output.find("\"_Z4sortPii\""), std::string::npos);
+    // What the description does not have would stand there as a bare number.
+    EXPECT_EQ(ran.output.find("\n0: "), std::string::npos);
+    for (int field = 1; field < 20; ++field)
+        EXPECT_EQ(ran.output.find("\n" + std::to_string(field) + ": "), std::string::npos) << ran.output;
+}
+
+// ---- Callgrind
+
+TEST(Callgrind, CostsCallsAndJumps) {
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(answers, {0}, sink); });
+    for (const char* line :
+         {"positions: instr line\n", "events: Ir Cycles\n", "0x8000 10 1 2\n", "calls=2 0x8010 20\n0x8004 11 40 48\n",
+          "calls=5 0x8028 40\n0x8014 21 15 16\n", "jcnd=1/2 0x8004 11\n0x8008 11\n", "jcnd=3/5 0x8014 21\n0x801c 22\n",
+          "fi=(2) /src/inline.h\n0x8018 7 5 5\n", "fn=(4) [interrupt 6]\n0x0 0 6 7\n", "totals: 46 57\n"})
+        EXPECT_NE(out.text.find(line), std::string::npos) << line << "\n" << out.text;
+    const auto cycles = written([&](ByteSink& sink) { return write_callgrind(answers, {1}, sink); });
+    EXPECT_NE(cycles.text.find("events: Cycles Ir\n"), std::string::npos);
+    EXPECT_NE(cycles.text.find("totals: 57 46\n"), std::string::npos);
+}
+
+TEST(Callgrind, FunctionsWhereThereAreNoInstructions) {
+    auto answers = small_answers();
+    answers.instructions.clear();
+    answers.edges.clear();
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(answers, {0}, sink); });
+    EXPECT_NE(out.text.find("totals: 46 57\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("calls=2 0x8010 20\n0x8000 10 40 48\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.notes().find("by function"), std::string::npos);
+}
+
+TEST(Callgrind, NamesAreNotToldInJumps) {
+    using namespace analysis;
+    Answers a = small_answers();
+    a.calls.clear();
+    a.edges.push_back({0x800c, 0x8028, 0, 2, Branch::Kind::unconditional, 3, {}});
+    std::sort(a.edges.begin(), a.edges.end(), [](const Edge& x, const Edge& y) { return x.from < y.from; });
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
+    EXPECT_NE(out.text.find("jfi=(1)\njfn=compare\njump=3 0x8028 40\n0x800c 13\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("\nfn=(3) compare\n"), std::string::npos) << out.text;
+}
+
+TEST(Callgrind, RecursionIsCountedOnce) {
+    using namespace analysis;
+    Answers a = small_answers();
+    a.instructions.clear();
+    a.edges.clear();
+    a.calls = {{none, none, CallNode::Kind::root, 1, {0, 0}},
+               {0, 0, CallNode::Kind::call, 1, {1, 1}},
+               {1, 1, CallNode::Kind::call, 1, {10, 10}},
+               {2, 1, CallNode::Kind::call, 1, {10, 10}},
+               {3, 1, CallNode::Kind::call, 1, {10, 10}}};
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
+    EXPECT_NE(out.text.find("calls=1 0x8010 20\n0x8000 10 30 30\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("calls=2 0x8010 20\n0x8010 20 20 20\n"), std::string::npos) << out.text;
+}
+
+TEST(Callgrind, AnnotateAddsUp) {
+    WM_NEEDS_TOOL("callgrind_annotate");
+    const TemporaryFolder folder;
+    const auto answers = small_answers();
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(answers, {0}, sink); });
+    const auto file = folder.write("callgrind.out", out.text);
+    const support::Ran ran = run("callgrind_annotate --auto=no --inclusive=yes --threshold=100 " + file.string());
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.output.find("WARNING"), std::string::npos) << ran.output;
+    EXPECT_EQ(ran.output.find("Use of uninitialized"), std::string::npos) << ran.output;
+    EXPECT_NE(ran.output.find("46 (100.0%) 57 (100.0%)  PROGRAM TOTALS"), std::string::npos) << ran.output;
+    EXPECT_NE(ran.output.find("46 (100.0%) 57 (100.0%)  /src/sort.c:main"), std::string::npos) << ran.output;
+    EXPECT_NE(ran.output.find("15 (32.61%) 16 (28.07%)  /src/sort.c:compare"), std::string::npos) << ran.output;
+    const auto random = random_answers(7, 0);
+    const auto more = written([&](ByteSink& sink) { return write_callgrind(random, {0}, sink); });
+    const support::Ran again =
+        run("callgrind_annotate --auto=no " + folder.write("callgrind.random", more.text).string());
+    EXPECT_EQ(again.status, 0) << again.output;
+    EXPECT_EQ(again.output.find("WARNING"), std::string::npos) << again.output;
+}
+
+}  // namespace
+}  // namespace waymark::exports
