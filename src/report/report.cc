@@ -96,8 +96,9 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
             return Error{Errc::usage, fmt::format("the names of functions alone take more than the {} bytes asked for",
                                                   options.most_bytes)};
         largest->limit /= 2;
-        if (largest != &head) largest->remake();
-        head.remake();
+        largest->remake();
+        // What the head says of the others is a few sentences: it is written anew when they fit.
+        if (largest != &head && used() <= room) head.remake();
     }
 
     ReportSize size;
