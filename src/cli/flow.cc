@@ -9,6 +9,8 @@
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "waymark/analysis/flow_answers.h"
+#include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
 
@@ -314,15 +316,21 @@ private:
         if (listing) begin_listing(context, format);
 
         std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, std::unique_ptr<Tee>> tees;
-        std::map<const pipeline::Source*, std::unique_ptr<CallTree>> calls;
+        struct Calls {
+            std::unique_ptr<analysis::FlowCode> code;
+            analysis::FlowSink* sink;
+        };
+        std::map<const pipeline::Source*, std::vector<Calls>> calls;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::unique_ptr<flow::Sink> next;
             if (listing) {
                 next = make_listing(context, stream, format);
             } else if (options_.format == "calls") {
-                auto& tree = calls[&stream.source];
-                if (!tree) tree = std::make_unique<CallTree>(session.symbols);
-                next = tree->sink();
+                auto code = std::make_unique<analysis::FlowCode>(session.symbols, *stream.source.memory);
+                auto sink = std::make_unique<analysis::FlowSink>(
+                    *code, [](Offset at) { return at.value; }, analysis::FlowSink::Options{.calls = true});
+                calls[&stream.source].push_back({std::move(code), sink.get()});
+                next = std::move(sink);
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
             tee = std::make_unique<Tee>(stream.offsets, std::move(next));
@@ -344,10 +352,19 @@ private:
                            pipeline::packets(*stream.consumer), tee.totals(), &tee});
         }
         if (options_.format == "summary") print_summary(out, report, all);
-        for (const auto& [source, tree] : calls) {
+        for (const pipeline::Source* source : sources) {
+            const auto found = calls.find(source);
+            if (found == calls.end()) continue;
             out.print("source {} ({}{}{})\n", source->label(), source->type, source->core_type.empty() ? "" : ", ",
                       source->core_type);
-            tree->print(out);
+            std::vector<analysis::FlowStream> streams;
+            for (const Calls& c : found->second) {
+                c.sink->finish();
+                streams.push_back({.sink = c.sink, .source = source->label()});
+            }
+            analysis::Answers answers;
+            analysis::fill_flow_answers(answers, streams, {});
+            print_calls(out, answers);
         }
         return finish(session, report, all, selected, out);
     }

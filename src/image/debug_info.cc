@@ -3,6 +3,7 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
+#include <algorithm>
 #include <system_error>
 
 namespace waymark::image {
@@ -85,6 +86,12 @@ std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
         if (file_offset >= s.offset && file_offset - s.offset < s.bytes)
             return Address{s.address + (file_offset - s.offset)};
     return std::nullopt;
+}
+
+bool DebugInfo::holds(Address address) const {
+    return std::any_of(state_->segments.begin(), state_->segments.end(), [&](const State::Segment& s) {
+        return address.value >= s.address && address.value - s.address < s.bytes;
+    });
 }
 
 std::optional<SourceLine> DebugInfo::line(Address address) {

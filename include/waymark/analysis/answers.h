@@ -206,8 +206,9 @@ struct ExceptionRow {
     std::string name;  ///< `IRQ`, `supervisor call`
     std::uint32_t number{};
     std::uint64_t times{}, nested{};
-    /// From entry to return, in the axis' unit.
+    /// From entry to return, in `unit`, of those that returned.
     std::uint64_t least{}, most{}, sum{}, returned{};
+    std::string unit = "instructions";  ///< or `cycles`
 };
 
 /// A figure of the health or summary: printed in order.

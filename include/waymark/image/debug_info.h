@@ -34,6 +34,8 @@ public:
 
     /// The address, without a load bias, of a byte of the file; nothing if no segment holds it.
     [[nodiscard]] std::optional<Address> address_of(std::uint64_t file_offset) const;
+    /// A segment holds this address (without a load bias).
+    [[nodiscard]] bool holds(Address address) const;
     /// The line an address (without a load bias) was compiled from. Reads debug information when first called.
     [[nodiscard]] std::optional<SourceLine> line(Address address);
     /// There is debug information. Looks for it when first called.

@@ -1,0 +1,64 @@
+/// Who called whom, as it grows: a node for each function by the way it was called, found by its caller's node.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "waymark/analysis/flow_code.h"
+#include "waymark/analysis/flow_counts.h"
+
+namespace waymark::analysis {
+
+/// A function that calls itself directly is one node. At first node 0 is whoever called the others, unknown.
+class CallTree {
+public:
+    static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
+    struct Node {
+        FunctionId function = no_function;
+        std::uint32_t parent = nowhere;
+        std::uint32_t recent = 0;  ///< the child asked for last
+        std::uint64_t calls{};
+        Work self;
+    };
+
+    CallTree() : nodes_(1), slots_(16) {}
+
+    /// The node of `function` called by `parent`. Where `most` nodes are there, none is added, and it is `parent`.
+    std::uint32_t child(std::uint32_t parent, FunctionId function, std::size_t most) {
+        const std::uint32_t recent = nodes_[parent].recent;
+        if (recent != 0 && nodes_[recent].function == function) return recent;
+        if (nodes_[parent].function == function) return parent;
+        return find_or_add(parent, function, most);
+    }
+    /// A node beside the tree, for code whose place in it is not yet known.
+    std::uint32_t add_loose(FunctionId function) {
+        nodes_.push_back({function, nowhere, 0, 0, {}});
+        return static_cast<std::uint32_t>(nodes_.size() - 1);
+    }
+    /// Whoever called the others becomes known: `root` so far is `function`, and its own caller a new node.
+    std::uint32_t add_above(std::uint32_t root, FunctionId function);
+
+    [[nodiscard]] Node& node(std::uint32_t index) { return nodes_[index]; }
+    [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
+    [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+
+    /// Takes in the nodes [first, last) of another tree. `at` has where nodes of the other tree have their place here,
+    /// by index, and is completed; `nowhere`: below their parents'. Gives back the calls for which there was no room.
+    std::uint64_t take(const CallTree& other, std::uint32_t first, std::uint32_t last, std::vector<std::uint32_t>& at,
+                       std::size_t most);
+
+private:
+    std::uint32_t find_or_add(std::uint32_t parent, FunctionId function, std::size_t most);
+    void insert(std::uint32_t node);
+    void grow();
+    [[nodiscard]] std::size_t slot(std::uint32_t parent, FunctionId function) const {
+        return mix(parent, function) & (slots_.size() - 1);
+    }
+
+    std::vector<Node> nodes_;
+    std::vector<std::uint32_t> slots_;  // node plus 1; 0: free
+    std::size_t used_ = 0;
+};
+
+}  // namespace waymark::analysis

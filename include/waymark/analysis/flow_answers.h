@@ -1,0 +1,53 @@
+/// From what sinks kept of each stream to `Answers`: names, call tree, edges, and every instruction of the functions
+/// that ran.
+///
+/// Whether an instruction that is not known to have run could have: for every stretch of lost flow, from the place
+/// where it was lost to the place where it was regained,
+///
+/// - what can be reached from the first, by the static control flow of its function, without passing the second;
+/// - what of the second's function leads to it, unless only something called was lost (flow came back to where a call
+///   or an exception returns); if both are in one function and the second can be reached from the first, only what lies
+///   on the way.
+///
+/// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
+/// returns may lead to every instruction of their function. What was called and left within one such stretch leaves no
+/// sign, and is not counted among it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/analysis/answers.h"
+#include "waymark/analysis/flow_sink.h"
+#include "waymark/image/debug_info.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/image/symbols.h"
+#include "waymark/isa/decode_instr.h"
+
+namespace waymark::analysis {
+
+/// One source in one buffer, decoded.
+struct FlowStream {
+    const FlowSink* sink{};  ///< finished
+    std::string source;      ///< its name; streams of one source are one
+    isa::DecodeOptions decode{};
+    std::string buffer{};
+};
+
+/// An ELF file whose names and lines hold at its addresses plus `load_bias`.
+struct ProgramFile {
+    std::string path;
+    std::uint64_t load_bias{};
+};
+
+struct FlowAnswersOptions {
+    std::vector<ProgramFile> files{};
+    bool instructions = false;  ///< with blocks, branches, lines and loops
+    bool cycles = false;        ///< cycles were traced
+};
+
+/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, health, summary and timeline.
+void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options);
+
+}  // namespace waymark::analysis

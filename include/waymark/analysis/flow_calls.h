@@ -1,0 +1,218 @@
+/// Who called whom, from program flow. A stack of calls for each Context ID, and the tree of all that stood on it.
+///
+/// The rules, for flow that arrives at an address A:
+///
+/// - Behind a taken branch that leaves a return address: a call. Its frame waits for that address.
+/// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
+/// A
+///   lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Where no
+///   frame fits, A is in the caller of all that is known: the tree so far hangs below it.
+/// - Behind any other branch into another function: a tail call. The new function stands in the place of the old one.
+/// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
+/// Behind
+///   an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
+/// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
+/// - Behind lost flow it resumes: in the topmost frame that waits for A or whose function A lies in; where there is
+/// none,
+///   the stack starts anew with a function whose caller is not known. Where tracing was only switched off for a while
+///   (TraceOn, enabled) and A is where a function begins, that was called by whatever is on top.
+///
+/// A fork does not know the stack its part begins with. What would look below its own frames is kept as an operation;
+/// `join` does these on the stack before, so that one pass and any division into parts give the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "waymark/analysis/call_tree.h"
+#include "waymark/analysis/flow_code.h"
+#include "waymark/analysis/flow_counts.h"
+#include "waymark/flow/flow.h"
+
+namespace waymark::analysis {
+
+/// Told of frames as they come and go. Depth 0 is the bottom of the stack.
+class CallObserver {
+public:
+    virtual ~CallObserver() = default;
+    virtual void enter(std::uint32_t depth, FunctionId function) = 0;
+    /// All frames from this depth on are gone.
+    virtual void leave(std::uint32_t depth) = 0;
+    /// Another stack is in use; its frames are told anew with `enter`.
+    virtual void switch_to(std::optional<std::uint32_t> context_id) = 0;
+};
+
+/// Whose stack: Context ID and VMID.
+struct StackKey {
+    std::optional<std::uint32_t> context_id, vmid;
+    friend auto operator<=>(const StackKey&, const StackKey&) = default;
+};
+
+class FlowCalls {
+public:
+    /// Frames of a stack; below more than these, the lowest are forgotten.
+    static constexpr std::size_t most_frames = 4096;
+    /// Nodes of the tree of the first Context ID; the n-th may have an n-th part of them, but at least `fewest_nodes`.
+    static constexpr std::size_t most_nodes = std::size_t{1} << 18, fewest_nodes = 4096;
+    /// Context IDs beyond these share one stack.
+    static constexpr std::size_t most_stacks = 256;
+
+    struct Limits {
+        std::size_t frames = most_frames, nodes = most_nodes, stacks = most_stacks;
+    };
+
+    /// `code` is borrowed. `open`: what came before is not known, and will be (a fork).
+    FlowCalls(FlowCode& code, bool open, Limits limits);
+    explicit FlowCalls(FlowCode& code, bool open = false) : FlowCalls(code, open, Limits{}) {}
+
+    /// A fork's first.
+    void begin_at(const flow::Context& context) { context_ = {context.context_id, context.vmid}; }
+    void consume(const flow::Batch& batch, FlowCounts& counts);
+    /// Takes in what came next. `fork` is of no use after it.
+    void join(FlowCalls& fork, FlowCounts& counts);
+    /// The end of the stream: all calls end. Not for forks.
+    void finish(FlowCounts& counts);
+
+    struct Tree {
+        StackKey key;
+        const CallTree& tree;  ///< node 0 called all others
+    };
+    /// After `finish`: by Context ID, in the order of their first sight.
+    [[nodiscard]] std::vector<Tree> trees() const;
+
+    /// What there was no room for.
+    struct LeftOut {
+        std::uint64_t frames{};    ///< forgotten
+        std::uint64_t calls{};     ///< counted as part of their caller
+        std::uint64_t contexts{};  ///< changes to a Context ID beyond the limit
+    };
+    [[nodiscard]] const LeftOut& left_out() const { return left_out_; }
+    void observe(CallObserver* observer) { observer_ = observer; }
+    /// Instructions and cycles so far, of all stacks.
+    [[nodiscard]] Work now() const { return total_ + run_; }
+
+private:
+    struct Frame {
+        std::uint64_t waits_for = nothing;  ///< return address; `nothing`: not known
+        std::uint32_t node{};
+        FunctionId function = no_function;  ///< or the section: where flow is
+        bool named{};                       ///< it is a function
+        std::uint32_t edge = no_edge;       ///< of the call
+        std::uint64_t to{};                 ///< the call's
+        std::uint32_t exception = none;     ///< an interrupt: its number
+        Work at{};                          ///< on the stack's clock
+    };
+    enum class Go : std::uint8_t {
+        begin,             ///< whatever is on top goes on
+        function_return,   ///< behind a return
+        exception_return,  ///< behind an exception return
+        resume,            ///< behind lost flow
+        take_up,           ///< behind a change of context
+        enter,             ///< tracing is on again, at the beginning of a function
+        tail,              ///< into another function
+        leave              ///< a return to where nobody looked
+    };
+    struct Operation {
+        Go go{};
+        Place place;
+        bool bare = true;  ///< what is on top is what flow leaves
+        std::optional<Loss> loss;
+    };
+    /// What happened above one base of an open stack.
+    struct Segment {
+        Operation operation;
+        std::uint32_t node{};  ///< of the base
+        Work work;
+        std::size_t peak = 1;                                     ///< frames, with the base
+        std::map<std::uint32_t, std::uint64_t> first_exceptions;  ///< by number: when none of its own was there
+    };
+    struct Stack {
+        std::size_t index{};  ///< in the order of first sight
+        CallTree tree;        ///< of what is on the stack and what that called
+        std::uint32_t root = 0;
+        CallTree settled;  ///< of stacks that were given up
+        std::vector<Frame> frames;
+        std::size_t bottom = 0;  ///< frames below are forgotten
+        std::size_t above = 0;   ///< so many that are forgotten are no longer there
+        bool cut = false;        ///< some are forgotten
+        std::uint32_t interrupts = 0;
+        Work clock;
+        std::uint64_t roots_found = 0;
+        std::vector<Segment> segments;
+
+        [[nodiscard]] bool empty() const { return frames.size() == bottom; }
+        [[nodiscard]] std::uint32_t depth(std::size_t frame) const { return static_cast<std::uint32_t>(above + frame); }
+    };
+    /// What the last range or event leads to.
+    enum class Wait : std::uint8_t { no, call, function_return, exception_return, jump, leaves, vector };
+
+    static constexpr std::uint64_t nothing = ~std::uint64_t{0};
+    static constexpr std::uint32_t none = ~std::uint32_t{0}, no_edge = ~std::uint32_t{0};
+
+    void ranges(const flow::Batch& batch, std::size_t from, std::size_t to, FlowCounts& counts);
+    void event(const flow::What& what, FlowCounts& counts);
+    void exception(const flow::Exception& e, FlowCounts& counts);
+    void lose(bool switched_off, FlowCounts& counts);
+    void change_context(const flow::Context& context);
+    void go_on_anywhere();
+    void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
+    void arrive(const Place& place, FlowCounts& counts);
+    void arrive_behind(Wait wait, const Place& place, FlowCounts& counts);
+    void remember_loss(FlowCounts& counts);
+    void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
+
+    // On the current stack.
+    void go(Operation operation, FlowCounts& counts);
+    [[nodiscard]] bool go_inside(Operation& operation, FlowCounts& counts);
+    [[nodiscard]] bool find_frame(const Operation& operation, FlowCounts& counts);
+    void go_below(const Operation& operation, FlowCounts& counts);
+    void keep(const Operation& operation, FlowCounts& counts);
+    void push(Frame frame, FunctionId function);
+    void pop_to(std::size_t size, FlowCounts& counts);
+    void return_from(std::size_t frame, FlowCounts& counts);
+    void drop_bottom(std::size_t count);
+    void find_caller(const Place& place, FlowCounts& counts);
+    void start_anew(const Place& place, bool entered, FlowCounts& counts);
+    void tail(const Place& place);
+    void flush();
+
+    void settle(Stack& stack) const;
+    [[nodiscard]] Stack& current();
+    [[nodiscard]] Stack& stack_of(StackKey key);
+    [[nodiscard]] std::size_t room(const Stack& stack) const;
+    [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, std::uint64_t calls);
+    void join_stack(Stack& mine, const Stack& other, bool first, FlowCounts& counts);
+    void tell_frames();
+
+    FlowCode& code_;
+    bool open_;
+    Limits limits_;
+    StackKey context_;
+    std::map<StackKey, std::unique_ptr<Stack>> stacks_;
+    std::vector<std::pair<StackKey, Stack*>> order_;
+    Stack* stack_ = nullptr;
+    CallObserver* observer_ = nullptr;
+
+    // Where flow is.
+    bool plain_ = false;  // nothing to do but count: all below is as if it were not there
+    Wait wait_ = Wait::no;
+    std::uint32_t wait_edge_ = no_edge;    // what is waited behind
+    std::uint64_t wait_return_ = nothing;  // a call's return address
+    std::uint64_t wait_to_ = nothing;      // where it leads, if that is known; a vector
+    bool indirect_ = false;
+    bool lost_ = true, switched_off_ = false, switched_stack_ = false;
+    Loss loss_;                          // while lost
+    std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing stands between
+    Work run_;                           // not yet in a node
+    Work total_;
+
+    // A fork's beginning, up to its first range.
+    std::vector<flow::What> early_;
+    std::optional<Place> first_;
+    LeftOut left_out_;
+};
+
+}  // namespace waymark::analysis

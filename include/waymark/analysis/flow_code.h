@@ -1,0 +1,98 @@
+/// What an analysis of program flow knows of each block that ran: which function it belongs to, and what its end does
+/// to the call stack. One for each stream, shared by its sink and the forks of that.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "waymark/flow/flow.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/image/symbols.h"
+
+namespace waymark::analysis {
+
+/// Whose code something is. Numbers are given at first sight: never print them or sort by them.
+using FunctionId = std::uint32_t;
+inline constexpr FunctionId no_function = 0;
+
+/// What a FunctionId stands for.
+struct CodeFunction {
+    enum class Kind : std::uint8_t {
+        unknown,   ///< no_function alone
+        symbol,    ///< `value`: where the symbol begins
+        entry,     ///< code that no symbol names was entered at `value`
+        section,   ///< code that no symbol names, in the section that begins at `value`
+        exception  ///< `value`: its number
+    };
+    Kind kind{};
+    std::uint64_t value{};
+    friend auto operator<=>(const CodeFunction&, const CodeFunction&) = default;
+};
+
+/// What the last instruction of a block does, if it is taken or if it is not.
+enum class Effect : std::uint8_t {
+    stays,             ///< the next instruction is of the same function
+    call,              ///< leaves a return address
+    function_return,   ///< by convention a return
+    exception_return,  ///< goes back to what was interrupted
+    jump,              ///< indirect: perhaps to another function
+    leaves             ///< to a known place in another function
+};
+
+/// Where flow arrives.
+struct Place {
+    std::uint64_t address{};
+    FunctionId home = no_function;   ///< the function, or the section where no symbol tells
+    FunctionId entry = no_function;  ///< what a call of this address would be a call of
+    bool begins{};                   ///< it is the first instruction of `home`
+};
+
+/// Safe for several threads.
+class FlowCode {
+public:
+    /// Both are borrowed.
+    FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory);
+
+    /// By edge and by block: what is needed for each range.
+    struct Edge {
+        std::uint32_t instructions{};
+        Effect effect{};
+    };
+    struct Known {
+        std::vector<flow::Block> blocks;
+        std::vector<Place> places;  ///< where blocks begin
+        std::vector<Edge> edges;
+    };
+    /// Adds to `known` the blocks it lacks: these, and all that were met before.
+    void extend(Known& known, std::span<const flow::Block> blocks);
+
+    [[nodiscard]] Place place(std::uint64_t address);
+    [[nodiscard]] FunctionId exception(std::uint32_t number);
+    /// By FunctionId.
+    [[nodiscard]] std::vector<CodeFunction> functions() const;
+
+    [[nodiscard]] const image::Symbols& symbols() const { return symbols_; }
+    [[nodiscard]] const image::MemoryMap& memory() const { return memory_; }
+
+private:
+    [[nodiscard]] FunctionId number(CodeFunction function);
+    [[nodiscard]] Place find(std::uint64_t address);
+    [[nodiscard]] FunctionId home(std::uint64_t address);
+
+    struct Area {
+        std::uint64_t first{}, last{}, begin{};
+    };
+    const image::Symbols& symbols_;
+    const image::MemoryMap& memory_;
+    Known all_;
+    std::vector<Area> areas_;  // by address; they do not overlap
+    mutable std::mutex mutex_;
+    std::map<CodeFunction, FunctionId> numbers_;
+    std::vector<CodeFunction> functions_;
+};
+
+}  // namespace waymark::analysis

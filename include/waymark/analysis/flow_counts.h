@@ -1,0 +1,169 @@
+/// Sums over program flow whose order does not matter: how often each edge ran, where indirect branches led, what calls
+/// cost from call to return, how long exceptions took, where flow was lost.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "waymark/analysis/flow_code.h"
+#include "waymark/analysis/key_index.h"
+
+namespace waymark::analysis {
+
+/// Work done: what every metric of flow is made of.
+struct Work {
+    std::uint64_t instructions{}, cycles{};
+    Work& operator+=(const Work& o) {
+        instructions += o.instructions;
+        cycles += o.cycles;
+        return *this;
+    }
+    friend Work operator+(Work a, const Work& b) { return a += b; }
+    friend Work operator-(const Work& a, const Work& b) {
+        return {a.instructions - b.instructions, a.cycles - b.cycles};
+    }
+    friend bool operator==(const Work&, const Work&) = default;
+};
+
+/// A way from an edge to where it led.
+struct Way {
+    std::uint32_t edge{};
+    std::uint64_t to{};
+    [[nodiscard]] std::uint64_t hash() const { return mix(to, edge); }
+    friend auto operator<=>(const Way&, const Way&) = default;
+};
+struct WaySum {
+    std::uint64_t times{};    ///< indirect branches only; direct ones went as often as their edge ran
+    std::uint64_t returns{};  ///< of calls
+    Work inclusive;           ///< between call and return, of calls that have returned
+    friend bool operator==(const WaySum&, const WaySum&) = default;
+};
+
+/// Executions of one kind of exception.
+struct ExceptionSum {
+    std::uint64_t times{}, nested{};
+    std::uint64_t returned{};
+    Work least{std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max()}, most{}, sum{};
+    friend bool operator==(const ExceptionSum&, const ExceptionSum&) = default;
+};
+
+/// A stretch of execution that the trace does not tell.
+struct Loss {
+    enum class From : std::uint8_t {
+        unknown,  ///< nothing is known of where it began
+        place,    ///< at `from`, which did not run or of which it is not known
+        function  ///< behind an indirect branch at `from`, which may have led anywhere in its function
+    };
+    From how{};
+    std::uint64_t from{}, to{};
+    bool regained{};  ///< flow came back, at `to`
+    bool inside{};    ///< to where a call or exception returns: only what was called was lost
+    [[nodiscard]] std::uint64_t hash() const {
+        return mix(mix(from, to), static_cast<unsigned>(how) * 4U + (regained ? 2U : 0U) + (inside ? 1U : 0U));
+    }
+    friend auto operator<=>(const Loss&, const Loss&) = default;
+};
+
+/// One thread's sums.
+class FlowCounts {
+public:
+    static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16;
+
+    FlowCode::Known known;
+    std::vector<std::uint64_t> times;  ///< by edge
+
+    void reach(FlowCode& code, std::span<const flow::Block> blocks) {
+        if (known.blocks.size() >= blocks.size()) return;
+        code.extend(known, blocks);
+        make_room();
+    }
+    /// All blocks that any thread has met.
+    void reach(FlowCode& code) {
+        code.extend(known, {});
+        make_room();
+    }
+    void make_room() {
+        times.resize(known.edges.size());
+        recent_.resize(known.edges.size());
+    }
+    /// Null where there is no room.
+    [[nodiscard]] WaySum* way(std::uint32_t edge, std::uint64_t to) {
+        std::uint32_t& recent = recent_[edge];
+        if (recent == 0 || ways_.keys()[recent - 1] != Way{edge, to}) {
+            const std::uint32_t number = ways_.find_or_add({edge, to});
+            if (number == KeyIndex<Way>::full) {
+                ++ways_left_out;
+                return nullptr;
+            }
+            if (number == sums_.size()) sums_.emplace_back();
+            recent = number + 1;
+        }
+        return &sums_[recent - 1];
+    }
+    void lost(const Loss& loss) {
+        if (losses_.find_or_add(loss) == KeyIndex<Loss>::full) ++losses_left_out;
+    }
+    [[nodiscard]] const std::vector<Way>& ways() const { return ways_.keys(); }
+    [[nodiscard]] const std::vector<WaySum>& way_sums() const { return sums_; }
+    [[nodiscard]] const std::vector<Loss>& losses() const { return losses_.keys(); }
+
+    std::map<std::uint32_t, ExceptionSum> exceptions;  ///< by number
+    std::uint64_t cycles{};                            ///< of all ranges and events
+    std::uint64_t ways_left_out{}, losses_left_out{};
+
+    void exception_took(std::uint32_t number, const Work& work) {
+        ExceptionSum& e = exceptions[number];
+        ++e.returned;
+        e.sum += work;
+        e.least = {std::min(e.least.instructions, work.instructions), std::min(e.least.cycles, work.cycles)};
+        e.most = {std::max(e.most.instructions, work.instructions), std::max(e.most.cycles, work.cycles)};
+    }
+
+private:
+    KeyIndex<Way> ways_{most_ways};
+    std::vector<WaySum> sums_;
+    std::vector<std::uint32_t> recent_;  // by edge: the way last gone, plus 1
+    KeyIndex<Loss> losses_{most_losses};
+};
+
+/// Sums in use by as many threads as work at once.
+class CountsPool {
+public:
+    class Lease {
+    public:
+        explicit Lease(CountsPool& pool) : pool_(pool), counts_(pool.take()) {}
+        ~Lease() { pool_.give(std::move(counts_)); }
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
+        FlowCounts& operator*() const { return *counts_; }
+        FlowCounts* operator->() const { return counts_.get(); }
+
+    private:
+        CountsPool& pool_;
+        std::unique_ptr<FlowCounts> counts_;
+    };
+    /// Only while no lease is out.
+    [[nodiscard]] const std::vector<std::unique_ptr<FlowCounts>>& all() const { return free_; }
+
+private:
+    std::unique_ptr<FlowCounts> take() {
+        const std::scoped_lock lock(mutex_);
+        if (free_.empty()) return std::make_unique<FlowCounts>();
+        auto counts = std::move(free_.back());
+        free_.pop_back();
+        return counts;
+    }
+    void give(std::unique_ptr<FlowCounts> counts) {
+        const std::scoped_lock lock(mutex_);
+        free_.push_back(std::move(counts));
+    }
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<FlowCounts>> free_;
+};
+
+}  // namespace waymark::analysis

@@ -1,0 +1,622 @@
+#include "waymark/analysis/flow_calls.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+namespace waymark::analysis {
+
+using flow::Block;
+
+FlowCalls::FlowCalls(FlowCode& code, bool open, Limits limits) : code_(code), open_(open), limits_(limits) {
+    loss_.how = Loss::From::unknown;
+}
+
+// ---- what comes
+
+void FlowCalls::consume(const flow::Batch& batch, FlowCounts& counts) {
+    counts.reach(code_, batch.blocks);
+    std::size_t at = 0;
+    for (const flow::Event& e : batch.events) {
+        ranges(batch, at, e.before, counts);
+        at = e.before;
+        event(e.what, counts);
+    }
+    ranges(batch, at, batch.ranges.size(), counts);
+    flush();
+}
+
+void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t to, FlowCounts& counts) {
+    if (from == to) return;
+    const FlowCode::Edge* const edges = counts.known.edges.data();
+    std::uint64_t* const times = counts.times.data();
+    Work run = run_;
+    bool plain = plain_;
+    for (std::size_t i = from; i < to; ++i) {
+        const flow::Range& range = batch.ranges[i];
+        if (!plain) [[unlikely]] {
+            run_ = run;
+            arrive(counts.known.places[range.block()], counts);
+            run = run_;
+            plain = true;
+        }
+        const FlowCode::Edge edge = edges[range.edge];
+        times[range.edge] += range.times;
+        run.instructions += std::uint64_t{edge.instructions} * range.times;
+        run.cycles += range.cycles == flow::no_cycles ? 0 : range.cycles;
+        if (edge.effect != Effect::stays) [[unlikely]] {
+            wait_behind(range.edge, edge.effect, counts.known.blocks[range.block()]);
+            plain = false;
+        }
+    }
+    last_edge_ = batch.ranges[to - 1].edge;
+    plain_ = plain;
+    run_ = run;
+}
+
+void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const Block& block) {
+    wait_edge_ = edge;
+    indirect_ = block.end == flow::End::indirect;
+    const std::uint64_t after = block.start + block.bytes;
+    wait_return_ = after;
+    wait_to_ = indirect_ ? nothing : (edge & 1U) == 0 || block.end == flow::End::not_a_waypoint ? after : block.target;
+    switch (effect) {
+        case Effect::call: wait_ = Wait::call; break;
+        case Effect::function_return: wait_ = Wait::function_return; break;
+        case Effect::exception_return: wait_ = Wait::exception_return; break;
+        case Effect::jump: wait_ = Wait::jump; break;
+        case Effect::leaves: wait_ = Wait::leaves; break;
+        case Effect::stays: wait_ = Wait::no; break;
+    }
+}
+
+void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
+    if (open_ && !first_) {
+        early_.push_back(what);
+        return;
+    }
+    std::visit(
+        [&](const auto& e) {
+            using T = std::decay_t<decltype(e)>;
+            if constexpr (std::is_same_v<T, Gap>) {
+                lose(false, counts);
+            } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
+                lose(e.reason == flow::TraceOnReason::enabled, counts);
+            } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
+                lose(true, counts);
+            } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {
+                if (e.conflict == flow::Conflict::no_return_address ||
+                    e.conflict == flow::Conflict::undefined_reached || e.conflict == flow::Conflict::runaway_walk ||
+                    e.conflict == flow::Conflict::sync_disagrees)
+                    lose(false, counts);
+                else
+                    go_on_anywhere();
+            } else if constexpr (std::is_same_v<T, flow::Context>) {
+                change_context(e);
+            } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
+                add_event_cycles(e.cycles, counts);
+            } else if constexpr (std::is_same_v<T, flow::Exception>) {
+                exception(e, counts);
+            } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
+                // What an implementation says of a branch that its opcode does not tell.
+                if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
+            } else if constexpr (std::is_same_v<T, flow::Cycles>) {
+                counts.cycles += e.cycles;
+            } else {
+                static_assert(std::is_same_v<T, flow::Trigger>);
+            }
+        },
+        what);
+}
+
+/// Cycles up to an event are those of the code before it, where that is known.
+void FlowCalls::add_event_cycles(std::uint32_t cycles, FlowCounts& counts) {
+    if (cycles == flow::no_cycles) return;
+    if (lost_ || current().empty())
+        counts.cycles += cycles;
+    else
+        run_.cycles += cycles;
+}
+
+void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
+    add_event_cycles(e.cycles, counts);
+    if (e.preferred_return) {
+        // Right behind a branch, before the first instruction there, what the branch did is done all the same.
+        if (!plain_) arrive(code_.place(e.preferred_return->value), counts);
+    } else if (lost_) {
+        counts.lost(loss_);
+    }
+    flush();
+    Stack& stack = current();
+    if (stack.empty()) {
+        if (open_)
+            keep({Go::begin, {}, true, {}}, counts);
+        else
+            stack.frames.push_back({.node = stack.root});
+    }
+    ExceptionSum& sum = counts.exceptions[e.number];
+    ++sum.times;
+    if (stack.interrupts != 0)
+        ++sum.nested;
+    else if (open_)
+        ++stack.segments.back().first_exceptions[e.number];
+    const FunctionId id = code_.exception(e.number);
+    push({.waits_for = e.preferred_return ? e.preferred_return->value : nothing,
+          .function = id,
+          .exception = e.number,
+          .at = stack.clock},
+         id);
+    plain_ = lost_ = switched_off_ = switched_stack_ = false;
+    last_edge_ = wait_edge_ = no_edge;
+    indirect_ = false;
+    wait_ = Wait::vector;
+    wait_to_ = e.vector ? e.vector->value : nothing;
+    if (!e.vector) lose(false, counts);
+}
+
+void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
+    if (lost_) {
+        switched_off_ = switched_off_ && switched_off;
+        return;
+    }
+    flush();
+    loss_ = {};
+    const auto from = [&](std::uint64_t place) { loss_ = {Loss::From::place, place, 0, false, false}; };
+    const Wait wait = std::exchange(wait_, Wait::no);
+    if (wait != Wait::no && wait_to_ != nothing) {
+        from(wait_to_);
+        // It is known where flow went, though not what it did there.
+        if (wait == Wait::call || wait == Wait::leaves) arrive_behind(wait, code_.place(wait_to_), counts);
+    } else if (wait == Wait::function_return) {
+        go({Go::leave, {}, true, {}}, counts);
+    } else if (wait == Wait::jump && wait_edge_ != no_edge) {
+        loss_ = {Loss::From::function, counts.known.places[wait_edge_ / 2].address, 0, false, false};
+    } else if (wait == Wait::no && last_edge_ != no_edge) {
+        const Block& last = counts.known.blocks[last_edge_ / 2];
+        from((last_edge_ & 1U) != 0 && last.end == flow::End::direct ? last.target : last.start + last.bytes);
+    }
+    plain_ = false;
+    lost_ = true;
+    switched_off_ = switched_off;
+    last_edge_ = no_edge;
+}
+
+/// The trace is believed, and flow goes on, but not where the image says.
+void FlowCalls::go_on_anywhere() {
+    if (!plain_) return;
+    plain_ = false;
+    wait_ = Wait::leaves;
+    wait_to_ = nothing;
+    wait_edge_ = no_edge;
+    indirect_ = false;
+}
+
+void FlowCalls::change_context(const flow::Context& context) {
+    const StackKey key{context.context_id, context.vmid};
+    if (key == context_) return;
+    flush();
+    context_ = key;
+    stack_ = nullptr;
+    wait_ = Wait::no;
+    plain_ = false;
+    switched_stack_ = true;
+    tell_frames();
+}
+
+void FlowCalls::arrive(const Place& place, FlowCounts& counts) {
+    plain_ = true;
+    if (open_ && !first_) {
+        first_ = place;
+        lost_ = false;
+        keep({Go::begin, place, true, {}}, counts);
+        return;
+    }
+    flush();
+    if (wait_ != Wait::no && indirect_)
+        if (WaySum* way = counts.way(wait_edge_, place.address)) ++way->times;
+    const Wait wait = std::exchange(wait_, Wait::no);
+    const bool lost = std::exchange(lost_, false), off = std::exchange(switched_off_, false);
+    const bool switched = std::exchange(switched_stack_, false);
+    if (lost) {
+        loss_.to = place.address;
+        loss_.regained = true;
+        go({off && place.begins ? Go::enter : Go::resume, place, true, loss_}, counts);
+    } else if (switched) {
+        go({Go::take_up, place, true, {}}, counts);
+    } else {
+        arrive_behind(wait, place, counts);
+    }
+}
+
+void FlowCalls::arrive_behind(Wait wait, const Place& place, FlowCounts& counts) {
+    Stack& stack = current();
+    const bool named = place.entry == place.home;
+    switch (wait) {
+        case Wait::no: break;
+        case Wait::call:
+        case Wait::vector:
+            push({.waits_for = wait == Wait::call ? wait_return_ : nothing,
+                  .function = place.home,
+                  .named = named,
+                  .edge = wait == Wait::call ? wait_edge_ : no_edge,
+                  .to = place.address,
+                  .at = stack.clock},
+                 place.entry);
+            break;
+        case Wait::function_return: go({Go::function_return, place, true, {}}, counts); break;
+        case Wait::exception_return: go({Go::exception_return, place, true, {}}, counts); break;
+        case Wait::jump:
+        case Wait::leaves:
+            if (stack.empty() || stack.frames.back().function != place.home) go({Go::tail, place, true, {}}, counts);
+            break;
+    }
+}
+
+// ---- the stack
+
+FlowCalls::Stack& FlowCalls::current() {
+    if (stack_ == nullptr) stack_ = &stack_of(context_);
+    return *stack_;
+}
+
+FlowCalls::Stack& FlowCalls::stack_of(StackKey key) {
+    if (const auto found = stacks_.find(key); found != stacks_.end()) return *found->second;
+    if (!open_ && order_.size() >= limits_.stacks) {
+        ++left_out_.contexts;
+        return *order_.back().second;
+    }
+    auto stack = std::make_unique<Stack>();
+    stack->index = order_.size();
+    order_.emplace_back(key, stack.get());
+    return *(stacks_[key] = std::move(stack));
+}
+
+/// Nodes that the tree of a stack may have.
+std::size_t FlowCalls::room(const Stack& stack) const {
+    if (open_) return CallTree::nowhere;
+    const std::size_t all = std::max(std::min(fewest_nodes, limits_.nodes), limits_.nodes / (stack.index + 1));
+    return all > stack.settled.size() ? all - stack.settled.size() : 0;
+}
+
+std::uint32_t FlowCalls::child(std::uint32_t parent, FunctionId function, std::uint64_t calls) {
+    Stack& stack = *stack_;
+    const std::uint32_t node = stack.tree.child(parent, function, room(stack));
+    if (node == parent && stack.tree.node(node).function != function)
+        left_out_.calls += calls;
+    else
+        stack.tree.node(node).calls += calls;
+    return node;
+}
+
+void FlowCalls::flush() {
+    if (run_ == Work{}) return;
+    Stack& stack = current();
+    stack.tree.node(stack.frames.back().node).self += run_;
+    stack.clock += run_;
+    total_ += run_;
+    if (open_) stack.segments.back().work += run_;
+    run_ = {};
+}
+
+/// A frame for a function that is called, by whatever is on top.
+void FlowCalls::push(Frame frame, FunctionId function) {
+    Stack& stack = current();
+    if (stack.empty()) {
+        if (open_) {
+            // Only if nothing of this stack was seen before.
+            stack.segments.push_back({{Go::begin, {}, true, {}}, stack.tree.add_loose(no_function), {}, 1, {}});
+            stack.frames.push_back({.node = stack.segments.back().node});
+        } else {
+            stack.frames.push_back({.node = stack.root});
+        }
+    }
+    frame.node = child(stack.frames.back().node, function, 1);
+    if (frame.exception != none) ++stack.interrupts;
+    if (observer_ != nullptr) observer_->enter(stack.depth(stack.frames.size()), function);
+    stack.frames.push_back(frame);
+    const std::size_t depth = stack.frames.size() - stack.bottom;
+    if (open_) {
+        Segment& segment = stack.segments.back();
+        segment.peak = std::max(segment.peak, stack.frames.size());
+    }
+    if (depth > limits_.frames) drop_bottom(1);
+}
+
+void FlowCalls::drop_bottom(std::size_t count) {
+    Stack& stack = *stack_;
+    if (!open_) left_out_.frames += count;
+    stack.cut = true;
+    for (; count != 0 && !stack.empty(); --count)
+        if (stack.frames[stack.bottom++].exception != none) --stack.interrupts;
+    if (open_ || stack.bottom < limits_.frames) return;
+    stack.frames.erase(stack.frames.begin(), stack.frames.begin() + static_cast<std::ptrdiff_t>(stack.bottom));
+    stack.above += stack.bottom;
+    stack.bottom = 0;
+}
+
+/// Takes frames off until so many are left.
+void FlowCalls::pop_to(std::size_t size, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    size = std::max(size, stack.bottom);
+    if (observer_ != nullptr && size < stack.frames.size()) observer_->leave(stack.depth(size));
+    while (stack.frames.size() > size) {
+        const Frame& frame = stack.frames.back();
+        if (frame.exception != none) --stack.interrupts;
+        if (frame.edge != no_edge)
+            if (WaySum* way = counts.way(frame.edge, frame.to)) way->inclusive += stack.clock - frame.at;
+        stack.frames.pop_back();
+    }
+}
+
+/// Flow comes to where a frame waits for it.
+void FlowCalls::return_from(std::size_t index, FlowCounts& counts) {
+    const Frame& frame = stack_->frames[index];
+    if (frame.exception != none) counts.exception_took(frame.exception, stack_->clock - frame.at);
+    if (frame.edge != no_edge)
+        if (WaySum* way = counts.way(frame.edge, frame.to)) ++way->returns;
+    pop_to(index, counts);
+}
+
+void FlowCalls::go(Operation operation, FlowCounts& counts) {
+    Stack& stack = current();
+    if (stack.empty() || !go_inside(operation, counts)) {
+        if (open_)
+            keep(operation, counts);
+        else
+            go_below(operation, counts);
+    }
+    if (stack.empty() || operation.go == Go::begin || operation.go == Go::leave) return;
+    stack.frames.back().function = operation.place.home;
+    stack.frames.back().named = operation.place.entry == operation.place.home;
+}
+
+/// Whether it could be done with the frames that are known.
+bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    const std::size_t top = stack.frames.size() - 1;
+    const bool at_base = stack.frames.size() - stack.bottom == 1;
+    switch (operation.go) {
+        case Go::begin: return true;
+        case Go::tail:
+            if (open_ && at_base) return false;
+            tail(operation.place);
+            return true;
+        case Go::leave:
+            if (at_base) return false;
+            pop_to(top, counts);
+            return true;
+        case Go::enter: {
+            if (open_ && at_base) return false;
+            const bool returned = !at_base && stack.frames[top].waits_for == operation.place.address;
+            if (operation.loss) {
+                operation.loss->inside = returned;
+                counts.lost(*operation.loss);
+            }
+            if (returned)
+                return_from(top, counts);
+            else
+                push({.function = operation.place.home, .named = true, .at = stack.clock}, operation.place.entry);
+            return true;
+        }
+        case Go::exception_return: {
+            std::size_t i = stack.frames.size();
+            while (i > stack.bottom + 1 && stack.frames[i - 1].exception == none) --i;
+            if (i <= stack.bottom + 1) return false;
+            const bool there = stack.frames[i - 1].waits_for == operation.place.address;
+            return_from(i - 1, counts);
+            if (there) return true;
+            operation = {Go::resume, operation.place, true, {}};
+            return find_frame(operation, counts);
+        }
+        case Go::take_up:
+            if (!(open_ && at_base) && stack.frames[top].function == operation.place.home) return true;
+            return find_frame(operation, counts);
+        case Go::function_return:
+        case Go::resume: return find_frame(operation, counts);
+    }
+    return false;
+}
+
+/// The topmost frame that waits for the place, or whose function it lies in.
+bool FlowCalls::find_frame(const Operation& operation, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    const std::size_t top = stack.frames.size() - 1;
+    const std::size_t last = stack.bottom;
+    for (std::size_t i = top + 1; i-- > last;) {
+        const Frame& frame = stack.frames[i];
+        if (i > last && frame.waits_for == operation.place.address) {
+            if (operation.loss) {
+                Loss loss = *operation.loss;
+                loss.inside = true;
+                counts.lost(loss);
+            }
+            return_from(i, counts);
+            return true;
+        }
+        if (open_ && i == 0) return false;  // the base: whose function it is, and what it waits for, is not known
+        const bool is_current = operation.go == Go::function_return && operation.bare && i == top;
+        if (frame.named && frame.function == operation.place.home && !is_current) {
+            if (operation.loss) counts.lost(*operation.loss);
+            pop_to(i + 1, counts);
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Nothing that is known fits: what lies below is not in the trace.
+void FlowCalls::go_below(const Operation& operation, FlowCounts& counts) {
+    if (operation.loss) counts.lost(*operation.loss);
+    switch (operation.go) {
+        case Go::function_return: find_caller(operation.place, counts); break;
+        case Go::leave:
+            pop_to(0, counts);
+            settle(*stack_);
+            break;
+        case Go::begin: break;
+        case Go::enter: start_anew(operation.place, true, counts); break;
+        case Go::tail:
+        case Go::exception_return:
+        case Go::resume:
+        case Go::take_up: start_anew(operation.place, false, counts); break;
+    }
+}
+
+/// What is not known of a fork's stack is found out when it is joined.
+void FlowCalls::keep(const Operation& operation, FlowCounts& counts) {
+    Stack& stack = current();
+    Operation kept = operation;
+    kept.bare = stack.frames.size() <= 1;
+    pop_to(std::min<std::size_t>(stack.frames.size(), 1), counts);
+    stack.frames.clear();
+    stack.bottom = 0;
+    stack.interrupts = 0;
+    const std::uint32_t node = stack.tree.add_loose(kept.place.home);
+    stack.segments.push_back({kept, node, {}, 1, {}});
+    stack.frames.push_back({.node = node, .function = kept.place.home, .named = kept.place.entry == kept.place.home});
+}
+
+/// A return to a function below all that is known.
+void FlowCalls::find_caller(const Place& place, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    const bool whole = !stack.empty() && !stack.cut;
+    if (whole && stack.frames.front().function == place.home) {
+        pop_to(1, counts);
+        return;
+    }
+    if (!whole || stack.roots_found >= limits_.frames || stack.tree.size() + 2 > room(stack))
+        return start_anew(place, false, counts);
+    pop_to(0, counts);
+    ++stack.roots_found;
+    const std::uint32_t caller = stack.root;
+    stack.root = stack.tree.add_above(caller, place.home);
+    stack.frames.push_back({.node = caller, .function = place.home, .named = place.entry == place.home});
+    if (observer_ != nullptr) observer_->enter(0, place.home);
+}
+
+void FlowCalls::start_anew(const Place& place, bool entered, FlowCounts& counts) {
+    Stack& stack = current();
+    pop_to(0, counts);
+    settle(stack);
+    const std::uint32_t node = child(stack.root, place.home, entered ? 1 : 0);
+    stack.frames.push_back({.node = node, .function = place.home, .named = place.entry == place.home});
+    if (observer_ != nullptr) observer_->enter(0, place.home);
+}
+
+void FlowCalls::settle(Stack& stack) const {
+    std::vector<std::uint32_t> at(stack.tree.size(), CallTree::nowhere);
+    at[stack.root] = 0;
+    // The root itself holds what ran where nothing was known.
+    CallTree::Node& unknown = stack.settled.node(0);
+    unknown.self += stack.tree.node(stack.root).self;
+    stack.settled.take(stack.tree, 0, static_cast<std::uint32_t>(stack.tree.size()), at, CallTree::nowhere);
+    stack.tree = {};
+    stack.root = 0;
+    stack.roots_found = 0;
+    stack.interrupts = 0;
+    stack.frames.clear();
+    stack.bottom = stack.above = 0;
+    stack.cut = false;
+}
+
+void FlowCalls::tail(const Place& place) {
+    Stack& stack = *stack_;
+    Frame& frame = stack.frames.back();
+    std::uint32_t parent = stack.tree.node(frame.node).parent;
+    if (parent == CallTree::nowhere) parent = frame.node;  // the root
+    frame.node = child(parent, place.entry, place.begins || place.entry != place.home ? 1 : 0);
+    frame.function = place.home;
+    frame.named = place.entry == place.home;
+    if (observer_ != nullptr) {
+        const std::uint32_t depth = stack.depth(stack.frames.size() - 1);
+        observer_->leave(depth);
+        observer_->enter(depth, place.entry);
+    }
+}
+
+// ---- parts
+
+void FlowCalls::join(FlowCalls& fork, FlowCounts& counts) {
+    counts.reach(code_);
+    flush();
+    for (const flow::What& what : fork.early_) event(what, counts);
+    if (!fork.first_) return;
+    arrive(*fork.first_, counts);
+    Stack* const first = &current();
+    for (const auto& [key, other] : fork.order_) {
+        Stack& mine = key == fork.order_.front().first ? *first : stack_of(key);
+        join_stack(mine, *other, other == fork.order_.front().second, counts);
+    }
+    total_ += fork.total_;
+    context_ = fork.context_;
+    stack_ = nullptr;
+    plain_ = fork.plain_;
+    wait_ = fork.wait_;
+    wait_edge_ = fork.wait_edge_;
+    wait_return_ = fork.wait_return_;
+    wait_to_ = fork.wait_to_;
+    indirect_ = fork.indirect_;
+    lost_ = fork.lost_;
+    switched_off_ = fork.switched_off_;
+    switched_stack_ = fork.switched_stack_;
+    loss_ = fork.loss_;
+    last_edge_ = fork.last_edge_;
+}
+
+void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCounts& counts) {
+    stack_ = &mine;
+    const Work begin = mine.clock;
+    std::vector<std::uint32_t> at(other.tree.size(), CallTree::nowhere);
+    for (std::size_t k = 0; k < other.segments.size(); ++k) {
+        const Segment& s = other.segments[k];
+        if (!first || k != 0) go(s.operation, counts);
+        if (mine.empty() && (s.peak > 1 || s.work != Work{})) mine.frames.push_back({.node = mine.root});
+        if (!mine.empty()) {
+            CallTree::Node& base = mine.tree.node(mine.frames.back().node);
+            at[s.node] = mine.frames.back().node;
+            base.self += other.tree.nodes()[s.node].self;
+        }
+        const std::uint32_t end =
+            k + 1 < other.segments.size() ? other.segments[k + 1].node : static_cast<std::uint32_t>(other.tree.size());
+        left_out_.calls += mine.tree.take(other.tree, s.node + 1, end, at, room(mine));
+        mine.clock += s.work;
+        if (mine.interrupts != 0)
+            for (const auto& [number, times] : s.first_exceptions) counts.exceptions[number].nested += times;
+        const std::size_t deepest = mine.frames.size() - mine.bottom + s.peak - 1;
+        if (deepest > limits_.frames) drop_bottom(deepest - limits_.frames);
+    }
+    for (std::size_t i = std::max<std::size_t>(1, other.bottom); i < other.frames.size(); ++i) {
+        Frame frame = other.frames[i];
+        frame.node = at[frame.node];
+        frame.at += begin;
+        if (frame.exception != none) ++mine.interrupts;
+        mine.frames.push_back(frame);
+    }
+}
+
+void FlowCalls::finish(FlowCounts& counts) {
+    flush();
+    if (!lost_) lose(false, counts);
+    for (const auto& [key, stack] : order_) {
+        stack_ = stack;
+        pop_to(0, counts);
+        settle(*stack);
+    }
+    stack_ = nullptr;
+}
+
+std::vector<FlowCalls::Tree> FlowCalls::trees() const {
+    std::vector<Tree> result;
+    for (const auto& [key, stack] : order_) result.push_back({key, stack->settled});
+    return result;
+}
+
+void FlowCalls::tell_frames() {
+    if (observer_ == nullptr) return;
+    observer_->switch_to(context_.context_id);
+    const Stack& stack = current();
+    for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i)
+        observer_->enter(stack.depth(i), stack.tree.nodes()[stack.frames[i].node].function);
+}
+
+}  // namespace waymark::analysis

@@ -1,0 +1,94 @@
+#include "waymark/analysis/flow_code.h"
+
+#include <algorithm>
+
+namespace waymark::analysis {
+
+FlowCode::FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory) : symbols_(symbols), memory_(memory) {
+    functions_.push_back({});
+    for (const image::Region& r : memory.regions()) {
+        if (r.shadowed_by || r.bytes == 0) continue;
+        areas_.push_back(
+            {r.address.value, r.address.value + (r.bytes - 1), memory.sections()[r.section].address.value});
+    }
+    // What one state sees and another does not is named by what stands first.
+    std::stable_sort(areas_.begin(), areas_.end(), [](const Area& a, const Area& b) { return a.first < b.first; });
+}
+
+FunctionId FlowCode::number(CodeFunction function) {
+    const auto [at, fresh] = numbers_.try_emplace(function, static_cast<FunctionId>(functions_.size()));
+    if (fresh) functions_.push_back(function);
+    return at->second;
+}
+
+FunctionId FlowCode::home(std::uint64_t address) {
+    if (const auto found = symbols_.find({address}))
+        return number({CodeFunction::Kind::symbol, found->symbol.address.value});
+    const auto after = std::upper_bound(areas_.begin(), areas_.end(), address,
+                                        [](std::uint64_t a, const Area& area) { return a < area.first; });
+    const bool known = after != areas_.begin() && address <= (after - 1)->last;
+    return number({CodeFunction::Kind::section, known ? (after - 1)->begin : 0});
+}
+
+Place FlowCode::find(std::uint64_t address) {
+    Place place{.address = address, .home = home(address)};
+    const CodeFunction& function = functions_[place.home];
+    if (function.kind == CodeFunction::Kind::symbol) {
+        place.entry = place.home;
+        place.begins = function.value == address;
+    } else {
+        place.entry = number({CodeFunction::Kind::entry, address});
+    }
+    return place;
+}
+
+Place FlowCode::place(std::uint64_t address) {
+    const std::scoped_lock lock(mutex_);
+    return find(address);
+}
+
+FunctionId FlowCode::exception(std::uint32_t number_) {
+    const std::scoped_lock lock(mutex_);
+    return number({CodeFunction::Kind::exception, number_});
+}
+
+std::vector<CodeFunction> FlowCode::functions() const {
+    const std::scoped_lock lock(mutex_);
+    return functions_;
+}
+
+void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
+    using flow::Block;
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = all_.blocks.size(); i < blocks.size(); ++i) {
+        const Block& b = blocks[i];
+        all_.blocks.push_back(b);
+        const Place place = find(b.start);
+        all_.places.push_back(place);
+        const auto leads = [&](std::uint64_t to) { return home(to) == place.home ? Effect::stays : Effect::leaves; };
+        const Effect on = leads(b.start + b.bytes);
+        Effect taken = Effect::stays;
+        if (b.end == flow::End::barrier)
+            taken = on;
+        else if ((b.flags & Block::exception_return) != 0)
+            taken = Effect::exception_return;
+        else if ((b.flags & Block::link) != 0)
+            taken = Effect::call;
+        else if ((b.flags & Block::function_return) != 0)
+            taken = Effect::function_return;
+        else if (b.end == flow::End::indirect)
+            taken = Effect::jump;
+        else if (b.end == flow::End::direct)
+            taken = leads(b.target);
+        all_.edges.push_back({b.instructions, on});
+        all_.edges.push_back({b.instructions, taken});
+    }
+    const auto add = [](auto& to, const auto& from) {
+        to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(to.size()), from.end());
+    };
+    add(known.blocks, all_.blocks);
+    add(known.places, all_.places);
+    add(known.edges, all_.edges);
+}
+
+}  // namespace waymark::analysis

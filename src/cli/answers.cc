@@ -1,0 +1,273 @@
+#include "answers.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <fstream>
+#include <memory>
+
+#include "trouble.h"
+#include "waymark/analysis/flow_answers.h"
+#include "waymark/analysis/flow_sink.h"
+#include "waymark/analysis/program.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/perf_data.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using analysis::Answers;
+using analysis::Finding;
+using analysis::Trouble;
+
+/// One source in one buffer.
+struct Stream {
+    const pipeline::Source* source{};
+    std::string buffer;
+    std::unique_ptr<analysis::FlowCode> code;
+    std::unique_ptr<analysis::FlowSink> sink;
+};
+
+class FlowAnswers {
+public:
+    FlowAnswers(const AnswersOptions& options, const pipeline::Session& session)
+        : options_(options), session_(session) {}
+
+    Result<Answers> run() {
+        WM_ASSIGN_OR_RETURN(const std::vector<const pipeline::Source*> selected,
+                            session_.select(options_.input.sources));
+        const std::vector<const pipeline::Source*> sources = decodable(selected);
+        const auto make = [&](const pipeline::StreamInfo& stream) {
+            Stream& s = streams_.emplace_back();
+            s.source = &stream.source;
+            s.buffer = stream.buffer.name;
+            s.code = std::make_unique<analysis::FlowCode>(session_.symbols, *stream.source.memory);
+            s.sink = std::make_unique<analysis::FlowSink>(
+                *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
+                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions});
+            return pipeline::flow_consumer(stream, *s.sink, pipeline::DecoderKind::fast, workers(options_.jobs));
+        };
+        ProgressLine progress;
+        const pipeline::Report report = pipeline::run(
+            session_, sources, make,
+            progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
+                              : nullptr);
+        report_read_errors(report);
+        return answers(report, selected);
+    }
+
+private:
+    Result<Answers> answers(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected) {
+        Answers out;
+        out.capture = options_.input.capture;
+        out.unit = "PTM";
+        out.version = WAYMARK_VERSION;
+        std::vector<analysis::FlowStream> streams;
+        analysis::FlowAnswersOptions options;
+        for (const Stream& s : streams_) {
+            s.sink->finish();
+            const pft::Config& config = s.source->config;
+            options.cycles |= config.cycle_accurate;
+            streams.push_back(
+                {s.sink.get(), s.source->label(), {.dmb_dsb_waypoints = config.barrier_waypoints}, s.buffer});
+        }
+        for (const auto* files : {&options_.input.images, &options_.input.symbols})
+            for (const std::string& argument : *files) {
+                const bool symbols = files == &options_.input.symbols;
+                const auto image = symbols ? image::ImageArgument{argument} : image::parse_image_argument(argument);
+                if (!image) continue;
+                const auto kind = image::recognise(image->path);
+                if (!kind || *kind != image::ImageKind::elf) continue;
+                options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
+            }
+        options.instructions = options_.instructions;
+        analysis::fill_flow_answers(out, streams, options);
+
+        for (const pipeline::BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
+        std::uint64_t ranges = 0;
+        for (const Stream& s : streams_)
+            for (const analysis::FlowCounts* counts : s.sink->counts())
+                for (const std::uint64_t times : counts->times) ranges += times;
+        if (ranges == 0) return why_nothing(report, selected);
+        health(out, report);
+        summarise(out, ranges);
+        return out;
+    }
+
+    Error why_nothing(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected) const {
+        std::uint64_t bytes = 0, packets = 0;
+        for (const pipeline::StreamReport& stream : report.streams) {
+            bytes += stream.bytes;
+            packets += pipeline::packets(*stream.consumer);
+        }
+        std::string why = "no waypoint was traced between synchronisations";
+        bool no_memory = false;
+        for (const Stream& s : streams_) no_memory |= s.sink->troubles().no_memory.times != 0;
+        if (bytes == 0)
+            why = why_no_bytes(session_, selected, report);
+        else if (packets == 0)
+            why = no_async(bytes);
+        else if (no_memory)
+            why = "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
+        return {Errc::not_found, "nothing decoded: " + why};
+    }
+
+    // ---- what to know before trusting the rest
+
+    void health(Answers& out, const pipeline::Report& report) const {
+        using enum Finding::Severity;
+        const auto add = [&](Finding::Severity severity, std::string what, std::string todo,
+                             std::optional<std::uint64_t> offset = {}) {
+            out.health.push_back({severity, std::move(what), std::move(todo), offset});
+        };
+        for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
+        for (const pipeline::BufferReport& buffer : report.buffers) {
+            if (buffer.error)
+                add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
+                    "Copy the capture again.");
+            for (std::string& sentence : frame_trouble(buffer)) add(warning, std::move(sentence), "");
+        }
+        for (const Stream& s : streams_) stream_health(s, add);
+        if (std::none_of(out.health.begin(), out.health.end(),
+                         [](const Finding& f) { return f.severity == warning || f.severity == bad; }))
+            add(good, "Nothing was lost, and trace and image agree everywhere.", "");
+        std::stable_sort(out.health.begin(), out.health.end(),
+                         [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+    }
+
+    template <class Add>
+    void stream_health(const Stream& s, const Add& add) const {
+        using enum Finding::Severity;
+        const analysis::Troubles& t = s.sink->troubles();
+        const std::string source = "source " + s.source->label() + ": ";
+        std::uint64_t contradictions = 0;
+        std::optional<std::uint64_t> first;
+        for (const Trouble& c : t.conflicts) {
+            contradictions += c.times;
+            if (c.times != 0 && (!first || c.offset < *first)) first = c.offset;
+        }
+        if (contradictions != 0)
+            add(bad, fmt::format("{}trace and image contradict each other {}", source, times(contradictions)),
+                "Give the program that ran with --image, or correct ETMCR and ETMCCER to the values in force while "
+                "tracing.",
+                first);
+        if (t.no_memory.times != 0)
+            add(warning,
+                fmt::format("{}execution went {} where no image is known, first to {:#010x}", source,
+                            times(t.no_memory.times), t.no_memory.address),
+                "Give what is there with --image FILE[@ADDRESS].", t.no_memory.offset);
+        if (t.overflows.times != 0)
+            add(warning,
+                fmt::format("{}the unit's FIFO overflowed {}: stretches of execution are missing", source,
+                            times(t.overflows.times)),
+                "Trace less (address filters, no cycle counts or branch broadcasting), or raise the trace clock.",
+                t.overflows.offset);
+        for (unsigned i = 0; i < gap_reasons; ++i) {
+            const Trouble& gap = t.gaps[i];
+            if (gap.times == 0) continue;
+            switch (static_cast<GapReason>(i)) {
+                case GapReason::padding: break;
+                case GapReason::unsynchronised:
+                    add(note,
+                        fmt::format("{}{} before the first synchronisation: what ran there is not known", source,
+                                    counted(gap.bytes, "byte")),
+                        "", gap.offset);
+                    break;
+                case GapReason::incomplete_packet:
+                    add(note, fmt::format("{}{} cut off", source, counted(gap.times, "packet is", "packets are")),
+                        "Normal where recording stopped.", gap.offset);
+                    break;
+                case GapReason::reserved_header:
+                case GapReason::malformed_packet:
+                    add(bad,
+                        fmt::format("{}{}: {} lost in {}", source, name(static_cast<GapReason>(i)),
+                                    counted(gap.bytes, "byte"), counted(gap.times, "stretch", "stretches")),
+                        "The bytes are damaged, or ETMCR and ETMCCER are not the values in force while tracing.",
+                        gap.offset);
+                    break;
+                case GapReason::framing:
+                    add(warning,
+                        fmt::format("{}{} of packets were cut in two where frames were lost", source,
+                                    counted(gap.bytes, "byte")),
+                        "", gap.offset);
+                    break;
+            }
+        }
+        const analysis::FlowCalls::LeftOut& left = s.sink->calls().left_out();
+        if (left.calls != 0)
+            add(warning,
+                fmt::format("{}the call tree is full: {} are counted as part of their callers", source,
+                            counted(left.calls, "call")),
+                "");
+        if (left.frames != 0)
+            add(note,
+                fmt::format("{}calls were nested deeper than {}: the {} lowest frames were forgotten", source,
+                            analysis::FlowCalls::most_frames, grouped(left.frames)),
+                "");
+        if (left.contexts != 0)
+            add(note,
+                fmt::format("{}more than {} Context IDs: the others share one stack", source,
+                            analysis::FlowCalls::most_stacks),
+                "");
+    }
+
+    void summarise(Answers& out, std::uint64_t ranges) const {
+        std::uint64_t instructions = 0, exceptions = 0, calls = 0, stray = 0;
+        for (const Stream& s : streams_)
+            for (const analysis::FlowCounts* counts : s.sink->counts()) {
+                for (std::size_t edge = 0; edge < counts->times.size(); ++edge)
+                    instructions += counts->times[edge] * counts->known.edges[edge].instructions;
+                stray += counts->cycles;
+            }
+        for (const analysis::ExceptionRow& e : out.exceptions) exceptions += e.times;
+        for (const analysis::Edge& e : out.edges)
+            if (e.kind == analysis::Branch::Kind::call || e.kind == analysis::Branch::Kind::indirect_call)
+                calls += e.times;
+        const auto add = [&](std::string name, std::uint64_t value) {
+            out.summary.push_back({std::move(name), std::to_string(value)});
+        };
+        add("sources", streams_.size());
+        add("instructions", instructions);
+        add("ranges", ranges);
+        if (out.metrics.size() > 1) {
+            std::uint64_t cycles = stray;
+            for (const analysis::CallNode& node : out.calls)
+                if (node.self.size() > 1) cycles += node.self[1];
+            add("cycles", cycles);
+        }
+        add("calls", calls);
+        add("exceptions", exceptions);
+        add("functions",
+            static_cast<std::uint64_t>(std::count_if(out.functions.begin(), out.functions.end(),
+                                                     [](const analysis::Function& f) { return !f.synthetic; })));
+    }
+
+    const AnswersOptions& options_;
+    const pipeline::Session& session_;
+    std::deque<Stream> streams_;
+};
+
+/// Whether the file is one of `perf record`.
+bool is_perf_data(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::array<char, 8> magic{};
+    return in.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "PERFILE2";
+}
+
+}  // namespace
+
+Result<Answers> answers_of(const AnswersOptions& options) {
+    // Which unit it is of.
+    if (capture::is_dpu_folder(options.input.capture))
+        return Error{Errc::unsupported,
+                     options.input.capture + ": captures of a DPU are not answered here yet; see 'waymark dpu'"};
+    if (is_perf_data(options.input.capture))
+        return Error{Errc::unsupported,
+                     options.input.capture + ": profiles are not answered here yet; see 'waymark spe report'"};
+    WM_ASSIGN_OR_RETURN(const pipeline::Session session, open_session(options.input));
+    warn(session);
+    return FlowAnswers(options, session).run();
+}
+
+}  // namespace waymark::cli
