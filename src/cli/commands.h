@@ -17,6 +17,7 @@ Run add_packets(CLI::App& app);
 Run add_flow(CLI::App& app);
 Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
+Run add_report(CLI::App& app);
 Run add_spe(CLI::App& app);
 Run add_dpu(CLI::App& app);
 

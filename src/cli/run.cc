@@ -156,6 +156,7 @@ int run(int argc, char** argv) {
     add(add_info(app));
     add(add_packets(app));
     add(add_flow(app));
+    add(add_report(app));
     add(add_record(app));
     add(add_verify(app));
     add(add_spe(app));

@@ -69,7 +69,7 @@ export function drawn(lane: Lane, from: number, to: number, pixel: number): Draw
             continue;
         }
         // All that begin within this pixel are one, up to the first that is wide enough to be itself.
-        const after = lowerBound(lane.begin, begin + pixel, i + 1);
+        const after = lowerBound(lane.begin, Math.min(begin + pixel, to), i + 1);
         let last = after - 1;
         if (last > i && lane.end[last]! - lane.begin[last]! >= pixel) --last;
         out.push({ begin, end: Math.max(lane.end[last]!, begin), slice: lane.slice[i]!, count: last - i + 1 });

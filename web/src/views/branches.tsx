@@ -122,7 +122,7 @@ function Outcomes(props: { taken: number; notTaken: number; seenTaken: number; s
             <span class={props.taken === 0 ? "missed" : ""} title={`taken: ${grouped(props.taken)}`}>
                 {never(props.taken, props.seenTaken) || short(props.taken)}
             </span>
-            <span class="both" aria-hidden="true">
+            <span class={sum > 0 ? "both" : "both nothing"} aria-hidden="true">
                 <span style={{ width: `${sum > 0 ? (100 * props.taken) / sum : 0}%` }} />
             </span>
             <span class={props.notTaken === 0 ? "missed" : ""} title={`not taken: ${grouped(props.notTaken)}`}>

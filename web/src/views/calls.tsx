@@ -183,7 +183,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                     c.strokeRect(x0 + 1, y + 1, Math.max(1, x1 - x0 - 2.75), rowHeight - 3);
                 }
                 const room = x1 - x0 - (tree.kind[node] === Kind.interrupt ? 18 : 8);
-                if (room > 24) {
+                if (room > 38) {
                     c.fillStyle = match ? palette.matchInk : matches || plain || root ? palette.fadedInk : palette.functionInk;
                     c.fillText(fitting(c, nameOf(node), room, shortened), x1 - room - 4, y + rowHeight / 2);
                 }
@@ -402,9 +402,9 @@ function TreeTable(props: Shown & { metric: number }) {
                 width: "minmax(150px, 1fr)",
                 value: (i) => map.width[i]!,
                 show: (i) => (
-                    <>
-                        {short(map.width[i]!)} <Share part={map.width[i]!} whole={map.total} />
-                    </>
+                    <span class="with-share">
+                        <span>{short(map.width[i]!)}</span> <Share part={map.width[i]!} whole={map.total} />
+                    </span>
                 ),
             },
             { id: "self", name: "Self", number: true, width: "110px", value: (i) => self[i]!, show: (i) => grouped(self[i]!) },
@@ -452,7 +452,7 @@ function Detail(props: { report: ViewProps["report"]; tree: Tree; map: Layout; n
                     {path.slice(0, 12).map((up, i) => (
                         <span key={up}>
                             {i > 0 && <span aria-hidden="true"> ‹ </span>}
-                            <button type="button" class="link" title={nameOf(up)} onClick={() => props.select(up)}>
+                            <button type="button" class="as-link" title={nameOf(up)} onClick={() => props.select(up)}>
                                 {shortened(nameOf(up), 32)}
                             </button>
                         </span>

@@ -39,9 +39,9 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 width: "minmax(150px, 1.2fr)",
                 value: (i) => self[i] ?? 0,
                 show: (i) => (
-                    <>
+                    <span class="with-share">
                         <span title={withUnit(self[i] ?? 0, unit)}>{short(self[i] ?? 0)}</span> <Share part={self[i] ?? 0} whole={total} />
-                    </>
+                    </span>
                 ),
             },
         ];
@@ -54,9 +54,9 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 width: "minmax(150px, 1.2fr)",
                 value: (i) => whole[i] ?? 0,
                 show: (i) => (
-                    <>
+                    <span class="with-share">
                         <span title={withUnit(whole[i] ?? 0, unit)}>{short(whole[i] ?? 0)}</span> <Share part={whole[i] ?? 0} whole={total} />
-                    </>
+                    </span>
                 ),
             });
         if (functions.calls.some((c) => c > 0))

@@ -64,9 +64,9 @@ export function LoopsView({ report, metric, setMetric, go }: ViewProps) {
                 width: "minmax(160px, 1.2fr)",
                 value: (i) => costs[i] ?? 0,
                 show: (i) => (
-                    <>
+                    <span class="with-share">
                         <span>{short(costs[i] ?? 0)}</span> <Share part={costs[i] ?? 0} whole={total} />
-                    </>
+                    </span>
                 ),
             });
         return out;

@@ -10,7 +10,9 @@ const words = ["Good", "Note", "Warning", "Bad"] as const;
 
 /// Digits of values that come as text are grouped too.
 function spaced(value: string): string {
-    return value.replace(/\d{1,3}(?:,\d{3})+/g, (n) => n.replace(/,/g, "\u202f"));
+    return value
+        .replace(/\b\d{1,3}(?:,\d{3})+\b/g, (n) => n.replace(/,/g, "\u202f"))
+        .replace(/^\d{5,}(?![\d.])/, (n) => grouped(Number(n)));
 }
 
 export function SummaryView({ report, metric }: ViewProps) {
@@ -43,7 +45,7 @@ export function SummaryView({ report, metric }: ViewProps) {
                                     <p>
                                         <span class="hidden">{words[f.severity]}: </span>
                                         {spaced(f.what)}
-                                        {f.offset && <span class="quiet"> at offset {f.offset}</span>}
+                                        {f.offset && <span class="quiet"> (first at offset {f.offset})</span>}
                                     </p>
                                     {f.todo && <p class="todo">{f.todo}</p>}
                                 </div>

@@ -230,7 +230,7 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
                     c.lineWidth = 2;
                     c.strokeRect(x0 + 1, laneY + 1, Math.max(2, x1 - x0 - 2.5), laneHeight - 3.5);
                 }
-                if (x1 - x0 > 34 && d.count === 1) {
+                if (x1 - x0 > 46 && d.count === 1) {
                     c.fillStyle = match ? palette.matchInk : matches ? palette.fadedInk : palette.functionInk;
                     c.fillText(fitting(c, report.functionName(f), x1 - x0 - 8, shortened), x0 + 4, laneY + laneHeight / 2 - 0.5);
                 }
@@ -316,10 +316,16 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
             if (low - high > 1) c.lineTo(px, low);
         });
         c.stroke();
-        c.fillStyle = palette.muted;
         c.font = labelFont;
+        const greatest = `up to ${short(most)} ${series.unit}`;
+        const wide = c.measureText(greatest).width + 8;
+        c.fillStyle = palette.panel;
+        c.globalAlpha = 0.85;
+        c.fillRect(size.width - wide - 2, y, wide, 14);
+        c.globalAlpha = 1;
+        c.fillStyle = palette.muted;
         c.textAlign = "right";
-        c.fillText(`${short(most)} ${series.unit}`, size.width - 6, y + 6);
+        c.fillText(greatest, size.width - 6, y + 7);
         c.textAlign = "start";
     };
 
