@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <fstream>
 #include <memory>
 
 #include "trouble.h"
+#include "unit_answers.h"
 #include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/analysis/program.h"
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/perf_data.h"
 
 namespace waymark::cli {
 
@@ -123,6 +122,7 @@ private:
         };
         for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
         for (const pipeline::BufferReport& buffer : report.buffers) {
+            out.cut |= buffer.error.has_value();
             if (buffer.error)
                 add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
                     "Copy the capture again.");
@@ -248,23 +248,12 @@ private:
     std::deque<Stream> streams_;
 };
 
-/// Whether the file is one of `perf record`.
-bool is_perf_data(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::array<char, 8> magic{};
-    return in.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "PERFILE2";
-}
-
 }  // namespace
 
 Result<Answers> answers_of(const AnswersOptions& options) {
     // Which unit it is of.
-    if (capture::is_dpu_folder(options.input.capture))
-        return Error{Errc::unsupported,
-                     options.input.capture + ": captures of a DPU are not answered here yet; see 'waymark dpu'"};
-    if (is_perf_data(options.input.capture))
-        return Error{Errc::unsupported,
-                     options.input.capture + ": profiles are not answered here yet; see 'waymark spe report'"};
+    if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
+    if (is_profile(options.input.capture)) return answers_of_profile(options);
     WM_ASSIGN_OR_RETURN(const pipeline::Session session, open_session(options.input));
     warn(session);
     return FlowAnswers(options, session).run();

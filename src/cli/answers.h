@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "options.h"
 #include "waymark/analysis/answers.h"
@@ -20,6 +21,10 @@ struct AnswersOptions {
     bool disassembly = false;   ///< Instruction::text
     bool sources = false;       ///< SourceFile::lines
     std::size_t most_slices = 200000;  ///< of the timeline
+
+    // Of a profile: where the files are that ran (waymark spe report).
+    std::string symfs, kallsyms;
+    std::vector<std::string> debug_folders;
 };
 
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling

@@ -20,6 +20,12 @@ Run add_verify(CLI::App& app);
 Run add_report(CLI::App& app);
 Run add_spe(CLI::App& app);
 Run add_dpu(CLI::App& app);
+Run add_profile(CLI::App& app);
+Run add_coverage(CLI::App& app);
+Run add_branches(CLI::App& app);
+Run add_loops(CLI::App& app);
+Run add_exceptions(CLI::App& app);
+Run add_diff(CLI::App& app);
 
 // Commands of `waymark spe`.
 Run add_spe_report(CLI::App& spe);

@@ -12,7 +12,6 @@
 #include "table.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/packet.h"
-#include "waymark/dpu/registers.h"
 
 namespace waymark::cli {
 
@@ -226,31 +225,10 @@ private:
 
     waymark::Status prepare() {
         problems_ = input_.name_code(code_);
-        for (const std::string& text : options_.images) {
-            std::string path = text;
-            std::uint64_t bias = 0;
-            const auto at = text.rfind('@');
-            if (at != text.npos && wire::scan_number(text.substr(at + 1), bias)) path = text.substr(0, at);
-            if (bias > 0xffffffff) return Error{Errc::usage, fmt::format("--image {}: a load bias has 32 bits", text)};
-            if (std::string problem = code_.add_image(path, static_cast<std::uint32_t>(bias)); !problem.empty())
-                return Error{Errc::unreadable, "--image " + text + ": " + problem};
-        }
-        setup_.mode = input_.mode();
-        setup_.complete = input_.trace().complete;
-        setup_.initial_context = input_.trace().periods.front().start.context;
-        setup_.initial = input_.trace().periods.front().start.counters;
-        if (input_.capture().final) {
-            dpu::Counters& final = setup_.final.emplace();
-            std::copy(input_.capture().final->begin(), input_.capture().final->end(), final.begin());
-        }
-        const auto tc = dpu::from_value<dpu::DpTc>(input_.value("DP_TC").value_or(0));
-        const auto cr = dpu::from_value<dpu::DpCr>(input_.value("DP_CR").value_or(0));
-        const auto reference = input_.value(tc.tids ? "DP_RDID" : "DP_RPID");
-        if (tc.idflt && cr.tidcm != 0 && reference) setup_.filter = static_cast<std::uint8_t>(*reference);
-        for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        for (const std::string& text : options_.images) WM_RETURN_IF_ERROR(add_image(code_, text));
+        setup_ = input_.setup();
+        for (unsigned c = 0; c < dpu::counter_count; ++c)
             if (input_.event(c) != dpu::EventWire::none) counters_.push_back(c);
-            if (input_.event(c) == dpu::EventWire::cycles && input_.wraps(c) && !setup_.cycles) setup_.cycles = c;
-        }
         WM_RETURN_IF_ERROR(choose_counter());
         for (const std::string& text : options_.ranges) WM_RETURN_IF_ERROR(add_range(text));
         return Nothing{};

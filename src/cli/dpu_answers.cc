@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "waymark/core/wire.h"
 #include "waymark/dpu/registers.h"
 
 namespace waymark::cli {
@@ -152,6 +153,36 @@ std::vector<std::string> DpuInput::name_code(analysis::DpuCode& code) const {
             out.push_back(std::move(problem));
     for (const capture::DpuSymbol& symbol : capture_.symbols) code.add_name(symbol.address, symbol.name);
     return out;
+}
+
+analysis::DpuSetup DpuInput::setup() const {
+    analysis::DpuSetup out;
+    out.mode = mode();
+    out.complete = trace_.complete;
+    out.initial_context = trace_.periods.front().start.context;
+    out.initial = trace_.periods.front().start.counters;
+    if (capture_.final) {
+        dpu::Counters& final = out.final.emplace();
+        std::copy(capture_.final->begin(), capture_.final->end(), final.begin());
+    }
+    const auto tc = dpu::from_value<dpu::DpTc>(value("DP_TC").value_or(0));
+    const auto cr = dpu::from_value<dpu::DpCr>(value("DP_CR").value_or(0));
+    const auto reference = value(tc.tids ? "DP_RDID" : "DP_RPID");
+    if (tc.idflt && cr.tidcm != 0 && reference) out.filter = static_cast<std::uint8_t>(*reference);
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if (event(c) == dpu::EventWire::cycles && wraps(c) && !out.cycles) out.cycles = c;
+    return out;
+}
+
+waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
+    std::string path = text;
+    std::uint64_t bias = 0;
+    const auto at = text.rfind('@');
+    if (at != text.npos && wire::scan_number(text.substr(at + 1), bias)) path = text.substr(0, at);
+    if (bias > 0xffffffff) return Error{Errc::usage, fmt::format("--image {}: a load bias has 32 bits", text)};
+    if (std::string problem = code.add_image(path, static_cast<std::uint32_t>(bias)); !problem.empty())
+        return Error{Errc::unreadable, "--image " + text + ": " + problem};
+    return Nothing{};
 }
 
 void warn(const DpuInput& input) {

@@ -62,6 +62,8 @@ public:
     [[nodiscard]] std::string parameter(std::string_view name) const;
     /// Programs, and names of the capture; sentences on what could not be read.
     [[nodiscard]] std::vector<std::string> name_code(analysis::DpuCode& code) const;
+    /// What adding up begins with.
+    [[nodiscard]] analysis::DpuSetup setup() const;
 
 private:
     DpuInput() = default;
@@ -69,6 +71,9 @@ private:
     pipeline::DpuTrace trace_;
     FileBytes dump_;
 };
+
+/// Adds the program that `text` names, as FILE or FILE@LOAD_BIAS. Errors: `usage`, `unreadable`.
+[[nodiscard]] waymark::Status add_image(analysis::DpuCode& code, const std::string& text);
 
 /// Says the capture's problems as warnings.
 void warn(const DpuInput& input);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -59,6 +60,15 @@ void Output::flush() {
 void Output::write_through(std::string_view text) {
     flush();
     if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) error_ = errno;
+}
+
+bool Output::colours() const {
+    const auto set = [](const char* name) {
+        const char* const value = std::getenv(name);
+        return std::string_view(value == nullptr ? "" : value);
+    };
+    return file_ == stdout && isatty(STDOUT_FILENO) == 1 && set("NO_COLOR").empty() && !set("TERM").empty() &&
+           set("TERM") != "dumb";
 }
 
 Status Output::close(std::string& why) {

@@ -42,6 +42,8 @@ public:
         buffer_.append(text.data(), text.data() + text.size());
         if (buffer_.size() >= flush_bytes) flush();
     }
+    /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
+    [[nodiscard]] bool colours() const;
     /// Writes everything out. `unreadable`: some of it could not be written.
     Status close(std::string& why);
 

@@ -84,7 +84,8 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
             if (extra.size() > 1 && extra[0] == '-') return fmt::format("{} has no option '{}'", command, extra);
         if (!own.empty())
             return fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
-        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", extras.front(), command);
+        return fmt::format("'{}' is one argument too many: {} reads {}", extras.front(), command,
+                           last.get_name() == "diff" ? "two captures" : "one CAPTURE");
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
         const std::string name = last.get_name();
@@ -94,7 +95,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                        ? fmt::format("name a command of {}: {}", command, names_of(own))
                        : fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
         }
-        if (name == "records" || name == "report" || name == "sharing" || name == "branches" || name == "quality")
+        if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
             return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
         if (name == "program") return fmt::format("which register program? {} needs its file, or -", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
@@ -105,6 +106,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
                 "--unit spe -o FILE",
                 command, command);
+        if (name == "diff") return "which captures? diff needs two: what to compare with, and what to compare";
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
     }
@@ -157,6 +159,12 @@ int run(int argc, char** argv) {
     add(add_packets(app));
     add(add_flow(app));
     add(add_report(app));
+    add(add_profile(app));
+    add(add_coverage(app));
+    add(add_branches(app));
+    add(add_loops(app));
+    add(add_exceptions(app));
+    add(add_diff(app));
     add(add_record(app));
     add(add_verify(app));
     add(add_spe(app));

@@ -178,6 +178,52 @@ class Dpu(unittest.TestCase):
                 self.assertEqual(sorted(row["value"] for row in data),
                                  sorted(int(v, 16) for v in re.findall(r"wrote (0x\w+)", printed)))
 
+    def profile(self, folder, *options):
+        done = run(WAYMARK, "profile", folder, "--format", "tsv", *options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        names, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+        return [dict(zip(names, row)) for row in rows]
+
+    def test_profile(self):
+        """waymark profile: rows add up to what truly happened, in every mode, and functions cost what they did."""
+        for mode in ("flow", "task", "sample", "raw", "compressed"):
+            with self.subTest(mode=mode):
+                options = ["--sample-every", "500"] if mode == "sample" else []
+                folder, _, truth = self.record("threads-static", ["20"], "--mode", mode, *options)
+                rows = self.profile(folder)
+                summed = 0
+                for event in truth.wires:
+                    if event in rows[0]:
+                        self.assertEqual(sum(int(row[event]) for row in rows), truth.total[event], event)
+                        summed += 1
+                self.assertGreater(summed, 2)
+                if mode != "flow":
+                    continue
+                own = {row["function"]: row for row in rows}
+                for name in ("collatz", "getenv"):
+                    for event in truth.wires:
+                        if event in own[name] and event not in ("INT", "EXC", "TASKSW"):
+                            self.assertEqual(int(own[name][event]), truth.code[name][event], f"{event} of {name}")
+                whole = [row for row in rows if row["function"].startswith("task ")]
+                self.assertEqual(sum(int(row["CYCLES inclusive"]) for row in whole), truth.total["CYCLES"])
+
+    def test_diff(self):
+        """The same program twice is the same; with more to do, it is what does it that grew."""
+        few, _, _ = self.record("threads-static", ["20"])
+        again, _, _ = self.record("tasks", ["3"])
+        more, _, _ = self.record("tasks", ["6"])
+        same = run(WAYMARK, "diff", few, few, "--threshold", "0")
+        self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+        self.assertIn("no function changed", same.stdout)
+        other = run(WAYMARK, "diff", again, more, "--threshold", "5", "--format", "json")
+        self.assertEqual(other.returncode, 1, other.stdout + other.stderr)
+        self.assertIn("allowed", other.stderr)
+        rows = json.loads(other.stdout)["rows"]
+        self.assertGreater(rows[0]["change"], 0)
+        self.assertEqual(sum(row["change"] for row in rows),
+                         json.loads(other.stdout)["sum_after"] - json.loads(other.stdout)["sum_before"])
+        self.assertEqual(run(WAYMARK, "diff", more, again, "--threshold", "5").returncode, 0, "it shrank")
+
     def test_wrap(self):
         """Counters that begin near zero wrap, and nothing changes."""
         folder, _, truth = self.record("threads-static", ["20"], "--initial", "1000")

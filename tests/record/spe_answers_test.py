@@ -107,6 +107,50 @@ class Answers(unittest.TestCase):
                     self.assertLessEqual(float(row["share_low"]), float(row["share"]))
                     self.assertGreaterEqual(float(row["share_high"]), float(row["share"]))
 
+    def general(self, command, capture, *options, status=0):
+        """Rows of a command that reads captures of every unit."""
+        done = run(WAYMARK, command, capture, "--format", "tsv", *options)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        names, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+        return [dict(zip(names, row)) for row in rows]
+
+    def test_profiles_add_up(self):
+        for program, period in (("share", 512), ("chase", 512), ("branch", 256)):
+            data = self.record(program, period)
+            truth = int(re.search(r"^records (\d+)", (data.parent / "perf.data.truth.txt").read_text(), re.M)[1])
+            report = self.rows("report", data, "--limit", "0")
+            cycles = sum(int(row["cycles"]) for row in report)
+            for by in ("function", "line", "instruction", "image"):
+                rows = self.general("profile", data, "--by", by)
+                self.assertEqual(sum(int(row["samples"]) for row in rows), truth, by)
+                self.assertEqual(sum(int(row["latency cycles"]) for row in rows), cycles, by)
+            rows = {row["function"]: row for row in self.general("profile", data)}
+            for row in report:
+                self.assertEqual(rows[row["function"]]["samples"], row["samples"])
+                self.assertEqual(rows[row["function"]]["share_low"][:12], row["share_low"][:12])
+
+    def test_profiles_name_the_trouble(self):
+        data = self.record("chase", 512)
+        for metric in ("latency cycles", "last-level misses", "translation-cycles"):
+            first = self.general("profile", data, "--by", "line", "--metric", metric)[0]
+            self.assertEqual(first["line"], str(line_of("chase", "n = n->next")), metric)
+        data = self.record("branch", 256)
+        first = self.general("branches", data, "--sort", "mispredicted")[0]
+        self.assertEqual(first["line"], f"branch.c:{line_of('branch', 'if (x & 1)')}")
+        self.assertEqual(first["kind"], "conditional")
+        self.assertGreater(int(first["mispredicted"]), 30)
+        for command in ("coverage", "loops", "exceptions"):
+            done = run(WAYMARK, command, data)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"error: .*samples")
+
+    def test_diff_knows_noise(self):
+        data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
+        same = run(WAYMARK, "diff", data, other, "--threshold", "1")
+        self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+        pages = self.record("pages", 512)
+        self.assertEqual(run(WAYMARK, "diff", data, pages, "--threshold", "1").returncode, 1)
+
     def test_jobs_make_no_difference(self):
         data = self.record("share", 512)
         for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),

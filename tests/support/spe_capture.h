@@ -60,6 +60,7 @@ struct SpeFile {
     std::uint64_t collision_cpu = ~std::uint64_t{0};
     std::uint64_t config = 0x300010007, config1 = 0, config2 = 0;  ///< loads and stores, jitter
     bool info = true;
+    unsigned switches = 0;  ///< more of them on CPU 0, to 78 and back to 77, a microsecond apart
 
     /// Threads 77 and 78 of process 77, /usr/bin/server at 0x400000, thread 77 on CPU 0 and 78 on CPU 1 from the start.
     [[nodiscard]] std::vector<std::uint8_t> build() const {
@@ -96,6 +97,8 @@ struct SpeFile {
         w.mapping(program, {});
         w.switch_to(77, 77, {0, 0, 0, 1, 1});
         w.switch_to(77, 78, {0, 0, 1, 1, 1});
+        for (std::uint32_t i = 0; i < switches; ++i)
+            w.switch_to(77, i % 2 == 0 ? 78 : 77, {0, 0, 0, 1000 + std::uint64_t{i} * 1000, 1});
         std::map<std::uint32_t, std::vector<std::uint8_t>> traces;
         for (const SpeSample& s : samples) encode(traces[s.cpu], s);
         for (const auto& [cpu, trace] : traces) {

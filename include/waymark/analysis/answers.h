@@ -254,6 +254,7 @@ struct Answers {
     std::string unit;     ///< `PTM`, `SPE`, `DPU`
     std::string version;  ///< of Waymark
     std::uint64_t trace_bytes{};
+    bool cut{};  ///< the capture could not be read to its end: `health` says why
 
     std::vector<Finding> health;  ///< the worst first
     std::vector<Figure> summary;

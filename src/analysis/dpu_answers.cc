@@ -1,0 +1,578 @@
+#include "waymark/analysis/dpu_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "answers_parts.h"
+#include "waymark/image/debug_info.h"
+
+namespace waymark::analysis {
+
+using dpu::Element;
+using dpu::ElementKind;
+
+// ---- when
+
+DpuTimes::DpuTimes(const DpuSetup& setup)
+    : cycles_(setup.cycles), values_(setup.initial), final_(setup.final), context_(setup.initial_context) {}
+
+void DpuTimes::interval(const DpuCounts& counts) {
+    const std::uint64_t begin = time_;
+    time_ += cycles_ ? counts[*cycles_] : 1;
+    const std::uint64_t end = time_, length = end - begin;
+    while (end >> shift_ >= most_bins) {
+        for (unsigned i = 0; i < most_bins / 2; ++i) {
+            bins_[i] = bins_[2 * i];
+            add(bins_[i], bins_[2 * i + 1]);
+        }
+        std::fill(bins_.begin() + most_bins / 2, bins_.end(), DpuCounts{});
+        ++shift_;
+    }
+    if (length == 0 || begin >> shift_ == (end - 1) >> shift_) {
+        add(bins_[begin >> shift_], counts);
+        return;
+    }
+    // Counters have 31 bits, so no product needs more than 62.
+    DpuCounts before{};
+    for (std::uint64_t bin = begin >> shift_; bin <= (end - 1) >> shift_; ++bin) {
+        const std::uint64_t part = std::min((bin + 1) << shift_, end) - begin;
+        for (std::size_t c = 0; c < counts.size(); ++c) {
+            const std::uint64_t sum = counts[c] * part / length;
+            bins_[bin][c] += sum - before[c];
+            before[c] = sum;
+        }
+    }
+}
+
+void DpuTimes::lose(const Element& e) {
+    if (losses_.size() == most_losses) {
+        ++losses_left_out_;
+        return;
+    }
+    losses_.push_back({e.offset, time_, time_, e.kind == ElementKind::lost ? e.value : 0, e.reason});
+}
+
+void DpuTimes::close_service() {
+    if (!open_) return;
+    open_->end = time_;
+    if (services_.size() < most_services)
+        services_.push_back(*open_);
+    else
+        ++services_left_out_;
+    open_.reset();
+}
+
+void DpuTimes::consume(const dpu::Batch& batch) {
+    for (const Element& e : batch.elements) {
+        if (e.kind == ElementKind::lost ||
+            (e.kind == ElementKind::gap && e.reason != GapReason::padding && e.reason != GapReason::unsynchronised))
+            lose(e);
+        if (!e.has_reading()) continue;
+        const dpu::Reading& r = batch.readings[e.value];
+        DpuCounts counts{};
+        std::copy(r.deltas.begin(), r.deltas.end(), counts.begin());
+        interval(counts);
+        values_ = r.values;
+        for (; ended_losses_ < losses_.size(); ++ended_losses_) losses_[ended_losses_].end = time_;
+        if (r.has(dpu::Reading::lossy)) open_.reset();
+        if (e.kind != ElementKind::sample) {
+            const bool before = context_ && context_->supervisor;
+            if (!e.context.supervisor)
+                close_service();
+            else if (!before && context_)
+                open_ = Service{e.to, time_, time_};
+        }
+        context_ = e.context;
+    }
+}
+
+void DpuTimes::finish() {
+    if (final_ && values_) {
+        DpuCounts counts{};
+        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = ((*values_)[i] - (*final_)[i]) & dpu::counter_mask;
+        interval(counts);
+    }
+    for (; ended_losses_ < losses_.size(); ++ended_losses_) losses_[ended_losses_].end = time_;
+    close_service();
+}
+
+namespace {
+
+using Severity = Finding::Severity;
+
+std::string function_text(const DpuCode::Function& f) {
+    return f.name.empty() ? fmt::format("{:#010x}", f.address) : f.name;
+}
+
+class Producer {
+public:
+    Producer(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
+             const DpuAnswersOptions& options)
+        : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_) {
+        for (unsigned c = 0; c < dpu::counter_count; ++c)
+            if (!said.events[c].empty()) counters_.push_back(c);
+        // Answers have at least one metric; of a unit whose counters count nothing it is 0 everywhere.
+        nothing_ = counters_.empty();
+        if (nothing_) counters_.push_back(0);
+    }
+
+    Answers make() {
+        out_.unit = "DPU";
+        out_.trace_bytes = said_.totals.bytes;
+        for (const DpuSaid::Image& image : said_.images) {
+            const auto slash = image.path.rfind('/');
+            auto info = image::DebugInfo::open(image.path);
+            std::string id;
+            if (info)
+                for (const std::uint8_t byte : info->build_id()) id += fmt::format("{:02x}", byte);
+            out_.images.push_back({image.path.substr(slash == image.path.npos ? 0 : slash + 1), image.path, id});
+            debug_.push_back(info ? std::optional(std::move(*info)) : std::nullopt);
+        }
+        metrics();
+        health();
+        summary();
+        calls();
+        services();
+        loops();
+        tables();
+        if (times_ != nullptr) timeline();
+        if (options_.sources) read_sources(out_, {});
+        sort_findings(out_);
+        return std::move(out_);
+    }
+
+private:
+    void say(Severity severity, std::string what, std::string todo = {}) {
+        out_.health.push_back({severity, std::move(what), std::move(todo), {}});
+    }
+    /// A change of flow comes with each reading, so whose an interval is, is known.
+    [[nodiscard]] bool knows_owners() const {
+        return said_.mode == dpu::TraceMode::task || said_.mode == dpu::TraceMode::flow;
+    }
+    [[nodiscard]] Costs costs_of(const DpuCounts& counts) const {
+        Costs out;
+        for (const unsigned c : counters_) out.push_back(counts[c]);
+        return out;
+    }
+    [[nodiscard]] static std::string counted(std::uint64_t n, const char* one, const char* many) {
+        return n == 1 ? fmt::format("1 {}", one) : fmt::format("{} {}", grouped_digits(n), many);
+    }
+    [[nodiscard]] std::string event(unsigned counter) const {
+        return said_.events[counter].empty() ? std::string(dpu::counter_name(counter)) : said_.events[counter];
+    }
+
+    void metrics() {
+        for (const unsigned c : counters_) {
+            const std::string name = event(c);
+            const bool cycles = c == said_.cycles || name.find("CYCLES") != name.npos ||
+                                name.find("STALL") != name.npos || name.find("WAIT") != name.npos;
+            Metric metric{name, cycles ? "cycles" : "count", knows_owners(), {}};
+            if (nothing_)
+                metric.note = "the counters of this capture count nothing";
+            else if (!knows_owners())
+                metric.note = "the total is exact; whose an interval is, is told by samples at its ends";
+            if (!said_.cycles_note.empty() && !nothing_)
+                metric.note += fmt::format("{}cycles are {}", metric.note.empty() ? "" : "; ", said_.cycles_note);
+            out_.metrics.push_back(std::move(metric));
+        }
+    }
+
+    void health() {
+        const dpu::Totals& t = said_.totals;
+        out_.cut = said_.cut || said_.missing_bytes != 0;
+        for (const std::string& problem : said_.problems) say(Severity::warning, problem);
+        if (said_.missing_bytes != 0)
+            say(Severity::bad,
+                fmt::format("The file of the buffer lacks {} that were written",
+                            counted(said_.missing_bytes, "byte", "bytes")),
+                "Give the whole file");
+        else if (said_.cut)
+            say(Severity::bad, "The file of the buffer is cut", "Give the whole file");
+        for (const unsigned c : counters_)
+            if (const DpuReconciled& r = said_.reconciled[c]; r.residual() != 0)
+                say(Severity::bad,
+                    fmt::format("{} does not add up: {} more than the counter says", event(c),
+                                grouped_digits(r.residual())),
+                    "Damaged trace looks like readings, or registers are of another run; waymark packets shows the "
+                    "entries");
+        if (t.lost != 0)
+            say(Severity::warning,
+                fmt::format("{} found no room in the trace write buffer; the intervals around are <unattributed>",
+                            counted(t.lost, "entry", "entries")),
+                "Trace less: mode task instead of flow, a filter, or an ID");
+        if (said_.overwritten)
+            say(Severity::warning, "Older trace was overwritten; what came before is <before>",
+                "Record into a larger buffer, or stop earlier");
+        for (unsigned r = 0; r < gap_reasons; ++r)
+            if (const auto reason = static_cast<GapReason>(r); t.gaps[r] != 0 && reason != GapReason::padding)
+                say(Severity::warning, fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte", "bytes"),
+                                                   counted(t.gaps[r], "stretch", "stretches"), name(reason)));
+        if (!said_.complete)
+            say(Severity::warning, "The unit still held trace when the buffer was read",
+                "Disable tracing and wait for DP_SR.TWBA to clear before reading");
+        if (t.wide != 0)
+            say(Severity::warning,
+                fmt::format("{} with a difference above 2^30: a counter may have wrapped unseen in it",
+                            counted(t.wide, "interval", "intervals")),
+                "Read the counters more often (mode sample with a shorter period)");
+        if (!knows_owners())
+            say(Severity::note,
+                said_.mode ? fmt::format(
+                                 "Mode {}: which task an interval belongs to is estimated from samples; sums are exact",
+                                 said_.mode_text)
+                           : std::string("Mode not known, for DP_TC is missing: whose intervals are is estimated"),
+                "Record with --mode task or flow to know");
+        if (said_.mode == dpu::TraceMode::flow && costs_.returns_without_call() != 0)
+            say(Severity::note, fmt::format("{} led to where no call is open",
+                                            counted(costs_.returns_without_call(), "return", "returns")));
+        if (!said_.cycles)
+            say(Severity::note,
+                "No counter counts CYCLES: places in time are numbers of readings, and there are no rates",
+                "Record with an event set that has CYCLES");
+        if (!said_.cycles_note.empty()) say(Severity::note, fmt::format("Cycles are {}", said_.cycles_note));
+        if (costs_.stays_left_out() != 0)
+            say(Severity::note, fmt::format("{} are not on the timeline for want of room",
+                                            counted(costs_.stays_left_out(), "stay", "stays")));
+        if (t.lost == 0 && !said_.overwritten && !said_.cut && said_.missing_bytes == 0 && said_.complete &&
+            said_.problems.empty() && t.lost_bytes() == 0)
+            say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
+    }
+
+    void summary() {
+        const auto figure = [&](std::string name, std::string value, std::string note = {}) {
+            out_.summary.push_back({std::move(name), std::move(value), std::move(note)});
+        };
+        if (!said_.program.empty()) figure("program", said_.program);
+        figure("mode", said_.mode ? said_.mode_text : "not known");
+        figure("readings", grouped_digits(costs_.readings()));
+        for (const unsigned c : counters_)
+            figure(event(c), grouped_digits(costs_.total()[c]),
+                   std::string("counter ") + std::string(dpu::counter_name(c)));
+        if (!said_.layout.empty()) figure("layout", said_.layout);
+    }
+
+    // ---- functions
+
+    [[nodiscard]] std::string context_text(const dpu::Context& context) const {
+        const auto found = said_.tasks.find(context.id);
+        return to_text(context) + (found == said_.tasks.end() ? "" : fmt::format(" ({})", found->second));
+    }
+    [[nodiscard]] std::string task_text(std::uint8_t id) const {
+        const auto found = said_.tasks.find(id);
+        return fmt::format("task {}{}", id, found == said_.tasks.end() ? "" : fmt::format(" ({})", found->second));
+    }
+    [[nodiscard]] std::string owner_text(const DpuOwner& who) const {
+        return who.is_context() ? context_text(who.context) : to_text(who);
+    }
+
+    Index synthetic(const std::string& name) {
+        const auto [at, fresh] = synthetic_.try_emplace(name, static_cast<Index>(out_.functions.size()));
+        if (fresh) {
+            Function f;
+            f.name = name;
+            f.synthetic = true;
+            out_.functions.push_back(std::move(f));
+        }
+        return at->second;
+    }
+    Index function(const DpuCode::Function& f) {
+        // Names in angle brackets stand for what is no code.
+        if (f.address == 0) return synthetic(f.name.empty() ? "[not known]" : f.name);
+        const auto [at, fresh] = functions_.try_emplace(f, static_cast<Index>(out_.functions.size()));
+        if (!fresh) return at->second;
+        Function made;
+        made.name = function_text(f);
+        made.address = f.address;
+        if (!f.name.empty() && out_.images.size() == 1) made.image = 0;
+        for (std::size_t i = 0; i < debug_.size(); ++i) {
+            if (!debug_[i] || f.address < said_.images[i].load_bias) continue;
+            const auto line = debug_[i]->line({f.address - said_.images[i].load_bias});
+            if (!line) continue;
+            made.image = static_cast<Index>(i);
+            made.source = sources_.of(line->file);
+            made.line = line->line;
+            break;
+        }
+        out_.functions.push_back(std::move(made));
+        return at->second;
+    }
+
+    void calls() {
+        using Kind = CallNode::Kind;
+        const auto node = [&](Index parent, Index function, Kind kind, std::uint64_t calls, const DpuCounts& self) {
+            out_.calls.push_back({parent, function, kind, calls, costs_of(self)});
+            return static_cast<Index>(out_.calls.size() - 1);
+        };
+        const Index root = node(none, none, Kind::root, 0, {});
+        if (said_.mode != dpu::TraceMode::flow) {
+            for (const auto& [who, task] : costs_.tasks())
+                node(root, synthetic(owner_text(who)), Kind::root, task.stays.times, task.sum);
+            return;
+        }
+        std::map<std::uint8_t, Index> tasks;
+        std::vector<Index> nodes{root};
+        for (std::size_t i = 1; i < costs_.paths().size(); ++i) {
+            const DpuPath& path = costs_.paths()[i];
+            Index parent = nodes[path.parent];
+            if (path.parent == 0 && path.root) {
+                const auto [at, fresh] = tasks.try_emplace(path.root->id, 0);
+                if (fresh) at->second = node(root, synthetic(task_text(path.root->id)), Kind::root, 0, {});
+                parent = at->second;
+            }
+            const Kind kind = path.service                          ? Kind::interrupt
+                              : path.parent == 0 && path.calls == 0 ? Kind::unsynchronised
+                                                                    : Kind::call;
+            nodes.push_back(node(parent, function(path.function), kind, path.calls, path.self));
+        }
+    }
+
+    void services() {
+        for (const auto& [entry, service] : costs_.services()) {
+            ExceptionRow row;
+            row.name = function_text(code_.function(entry));
+            row.times = row.returned = service.stays.times;
+            row.unit = "cycles";
+            if (said_.cycles) {
+                row.least = service.stays.least[*said_.cycles];
+                row.most = service.stays.most[*said_.cycles];
+                row.sum = service.stays.sum[*said_.cycles];
+            }
+            out_.exceptions.push_back(std::move(row));
+        }
+    }
+
+    void loops() {
+        for (const auto& [last, loop] : costs_.loops()) {
+            Loop made;
+            made.head = loop.start.value_or(last);
+            made.tail = last;
+            made.entries = loop.runs;
+            made.iterations = loop.jumps + loop.runs;
+            const Index where = function(code_.function(last));
+            made.function = where;
+            made.source = out_.functions[where].source;
+            for (std::size_t i = 0; i < debug_.size(); ++i) {
+                if (!debug_[i] || made.head < said_.images[i].load_bias) continue;
+                const auto line = debug_[i]->line({made.head - said_.images[i].load_bias});
+                if (!line) continue;
+                made.source = sources_.of(line->file);
+                made.line = line->line;
+                break;
+            }
+            out_.loops.push_back(std::move(made));
+        }
+        std::sort(out_.loops.begin(), out_.loops.end(),
+                  [](const Loop& a, const Loop& b) { return std::tie(a.head, a.tail) < std::tie(b.head, b.tail); });
+    }
+
+    // ---- tables
+
+    void counter_columns(Table& table) const {
+        for (const unsigned c : counters_) table.columns.push_back({event(c), true});
+    }
+    void counter_cells(std::vector<std::string>& row, const DpuCounts& counts) const {
+        for (const unsigned c : counters_) row.push_back(std::to_string(counts[c]));
+    }
+
+    void tables() {
+        const unsigned key = counters_.front();
+        Table tasks{
+            "tasks", "each in user and in supervisor state; a stay is one uninterrupted time on the core", {}, {}};
+        tasks.columns = {{"task", false}, {"stays", true}};
+        counter_columns(tasks);
+        tasks.columns.push_back({"least " + event(key) + " of a stay", true});
+        tasks.columns.push_back({"most " + event(key) + " of a stay", true});
+        std::vector<std::pair<DpuOwner, DpuTask>> order(costs_.tasks().begin(), costs_.tasks().end());
+        std::stable_sort(order.begin(), order.end(),
+                         [&](const auto& a, const auto& b) { return a.second.sum[key] > b.second.sum[key]; });
+        for (const auto& [who, task] : order) {
+            std::vector<std::string> row{owner_text(who), std::to_string(task.stays.times)};
+            counter_cells(row, task.sum);
+            row.push_back(std::to_string(task.stays.least[key]));
+            row.push_back(std::to_string(task.stays.most[key]));
+            tasks.rows.push_back(std::move(row));
+        }
+        out_.tables.push_back(std::move(tasks));
+
+        if (!costs_.functions().empty()) {
+            Table table{
+                "functions", "own cost, and with callees; of recursion the outermost activation counts", {}, {}};
+            table.columns = {{"function", false}, {"calls", true}};
+            counter_columns(table);
+            table.columns.push_back({event(key) + " with callees", true});
+            table.columns.push_back({"least " + event(key) + " of a call", true});
+            table.columns.push_back({"most " + event(key) + " of a call", true});
+            std::vector<std::pair<DpuCode::Function, DpuFunctionCost>> rows(costs_.functions().begin(),
+                                                                            costs_.functions().end());
+            std::stable_sort(rows.begin(), rows.end(),
+                             [&](const auto& a, const auto& b) { return a.second.self[key] > b.second.self[key]; });
+            for (const auto& [f, cost] : rows) {
+                std::vector<std::string> row{function_text(f), std::to_string(cost.calls)};
+                counter_cells(row, cost.self);
+                row.push_back(std::to_string(cost.inclusive[key]));
+                row.push_back(std::to_string(cost.activations.least[key]));
+                row.push_back(std::to_string(cost.activations.most[key]));
+                table.rows.push_back(std::move(row));
+            }
+            out_.tables.push_back(std::move(table));
+        }
+        if (!costs_.loops().empty()) {
+            Table table{"loops", "iterations are jumps back plus 1 for each run", {}, {}};
+            table.columns = {{"last address", false}, {"start", false},       {"kind", false},
+                             {"runs", true},          {"iterations", true},   {"least", true},
+                             {"most", true},          {"instructions", true}, {"where", false}};
+            for (const auto& [last, loop] : costs_.loops()) {
+                const std::uint64_t iterations = loop.jumps + loop.runs;
+                const auto body = loop.start ? code_.instructions(*loop.start, last) : std::nullopt;
+                table.rows.push_back(
+                    {fmt::format("{:#010x}", last), loop.start ? fmt::format("{:#010x}", *loop.start) : std::string(),
+                     loop.is_short ? "short" : "long", std::to_string(loop.runs), std::to_string(iterations),
+                     std::to_string(loop.least + 1), std::to_string(loop.most + 1),
+                     body ? std::to_string(*body * iterations) : "", function_text(code_.function(last))});
+            }
+            out_.tables.push_back(std::move(table));
+        }
+        if (!costs_.data().empty()) {
+            Table table{"user data", "what the program wrote to DP_TD", {}, {}};
+            table.columns = {{"offset", false}, {"time", true}, {"task", false}, {"value", false}};
+            for (const DpuDatum& d : costs_.data()) {
+                if (table.rows.size() == options_.most_rows) {
+                    table.note +=
+                        fmt::format("; {} more are left out", grouped_digits(costs_.data().size() - table.rows.size()));
+                    break;
+                }
+                table.rows.push_back({fmt::format("{:#x}", d.offset.value), std::to_string(d.time),
+                                      d.context ? context_text(*d.context) : std::string(),
+                                      fmt::format("{:#010x}", d.value)});
+            }
+            out_.tables.push_back(std::move(table));
+        }
+        Table table{"reconciliation", "rows of every view add up to what the counters say, modulo 2^31", {}, {}};
+        table.columns = {{"counter", false},     {"event", false},      {"sum of all rows", true},
+                         {"first value", false}, {"last value", false}, {"first - last", true},
+                         {"residual", true}};
+        const auto hex = [](const std::optional<std::uint32_t>& v) {
+            return v ? fmt::format("{:#010x}", *v) : std::string();
+        };
+        for (const unsigned c : counters_) {
+            const DpuReconciled& r = said_.reconciled[c];
+            table.rows.push_back({std::string(dpu::counter_name(c)), event(c), std::to_string(r.sum), hex(r.from),
+                                  hex(r.to), std::to_string(r.counted()), std::to_string(r.residual())});
+        }
+        out_.tables.push_back(std::move(table));
+    }
+
+    // ---- when
+
+    void timeline() {
+        Timeline& t = out_.timeline;
+        t.axis.unit = said_.cycles ? "cycles" : "readings";
+        t.axis.end = costs_.time();
+        t.axis.note = said_.cycles ? "cycles since tracing began, by the counter that counts them"
+                                   : "numbers of readings: no counter counts cycles";
+        if (!knows_owners()) t.axis.note += "; who had the core is known at samples only";
+
+        std::map<std::pair<std::uint8_t, bool>, Index> tracks;
+        for (const DpuStay& stay : costs_.stays()) tracks[{stay.context.id, stay.context.supervisor}] = 0;
+        for (auto& [who, track] : tracks) {
+            track = static_cast<Index>(t.tracks.size());
+            t.tracks.push_back({context_text({who.second, who.first}), none});
+        }
+        for (const DpuStay& stay : costs_.stays())
+            if (stay.end > stay.begin)
+                t.slices.push_back({stay.begin, stay.end, tracks[{stay.context.id, stay.context.supervisor}],
+                                    synthetic(context_text(stay.context)), 0, 1});
+        if (!times_->services().empty()) {
+            const auto track = static_cast<Index>(t.tracks.size());
+            t.tracks.push_back({"interrupts and system calls", none});
+            for (const DpuTimes::Service& s : times_->services())
+                if (s.end > s.begin)
+                    t.slices.push_back({s.begin, s.end, track, function(code_.function(s.entry)), 0, 1});
+        }
+        std::stable_sort(t.slices.begin(), t.slices.end(), [](const Slice& a, const Slice& b) {
+            return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
+        });
+        bound_slices(t, options_.most_slices);
+        marks(tracks);
+        series();
+    }
+
+    void marks(const std::map<std::pair<std::uint8_t, bool>, Index>& tracks) {
+        Timeline& t = out_.timeline;
+        std::optional<Index> own;
+        const auto trace_track = [&] {
+            if (!own) {
+                own = static_cast<Index>(t.tracks.size());
+                t.tracks.push_back({"trace", none});
+            }
+            return *own;
+        };
+        for (const DpuTimes::Loss& loss : times_->losses())
+            t.marks.push_back({loss.begin, loss.end, trace_track(), Mark::Kind::gap,
+                               loss.entries != 0
+                                   ? fmt::format("{} lost for want of room", counted(loss.entries, "entry", "entries"))
+                                   : std::string(name(loss.reason))});
+        std::size_t rows = 0;
+        for (const DpuDatum& d : costs_.data()) {
+            if (rows++ == options_.most_rows) break;
+            const auto track = d.context ? tracks.find({d.context->id, d.context->supervisor}) : tracks.end();
+            t.marks.push_back({d.time, d.time, track == tracks.end() ? trace_track() : track->second,
+                               Mark::Kind::user_data, fmt::format("{:#010x}", d.value)});
+        }
+        std::stable_sort(t.marks.begin(), t.marks.end(), [](const Mark& a, const Mark& b) {
+            return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
+        });
+        if (times_->losses_left_out() != 0)
+            say(Severity::note,
+                fmt::format("{} more are not on the timeline", counted(times_->losses_left_out(), "loss", "losses")));
+        if (times_->services_left_out() != 0)
+            say(Severity::note,
+                fmt::format("{} more are not on the timeline",
+                            counted(times_->services_left_out(), "interrupt or call", "interrupts and calls")));
+    }
+
+    /// Events per 1000 cycles, or in a bin where no counter counts cycles.
+    void series() {
+        const std::uint64_t width = std::uint64_t{1} << times_->shift();
+        for (const unsigned c : counters_) {
+            if (nothing_ || c == said_.cycles) continue;
+            Series s;
+            s.name = event(c);
+            s.unit = said_.cycles ? "per 1000 cycles"
+                     : width == 1 ? "in a reading"
+                                  : fmt::format("in {} readings", width);
+            for (std::uint64_t bin = 0; bin < DpuTimes::most_bins && bin * width < times_->time(); ++bin) {
+                const DpuCounts& counts = times_->bins()[bin];
+                const double value = static_cast<double>(counts[c]);
+                const double cycles = said_.cycles ? static_cast<double>(counts[*said_.cycles]) : 1000;
+                s.points.push_back({bin * width, cycles == 0 ? 0 : value * 1000 / cycles});
+            }
+            out_.timeline.series.push_back(std::move(s));
+        }
+    }
+
+    const DpuCosts& costs_;
+    const DpuTimes* times_;
+    const DpuCode& code_;
+    const DpuSaid& said_;
+    const DpuAnswersOptions& options_;
+    Answers out_;
+    SourceTable sources_;
+    std::vector<unsigned> counters_;
+    bool nothing_ = false;
+    std::vector<std::optional<image::DebugInfo>> debug_;  // by image
+    std::map<std::string, Index> synthetic_;
+    std::map<DpuCode::Function, Index> functions_;
+};
+
+}  // namespace
+
+Answers answers_of_dpu(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
+                       const DpuAnswersOptions& options) {
+    return Producer(costs, times, code, said, options).make();
+}
+
+}  // namespace waymark::analysis

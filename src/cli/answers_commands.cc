@@ -1,0 +1,303 @@
+/// The commands that show answers: their options, and what they say with --help.
+#include <cstdlib>
+#include <memory>
+
+#include "answers.h"
+#include "commands.h"
+#include "views.h"
+
+namespace waymark::cli {
+
+namespace {
+
+constexpr const char* exit_status =
+    "\nExit status: 0 shown; 1 there is nothing to show, or something was lost under --strict; 2 usage;\n"
+    "3 the capture cannot be read to its end, or the output not be written.\n";
+
+/// A capture, decoded for one command.
+struct Request {
+    AnswersOptions answers;
+    bool strict = false;
+
+    void add_to(CLI::App& command, ViewOptions& view) {
+        answers.input.add_to(command);
+        CLI::Option* const capture = command.get_option("CAPTURE");
+        capture->description(
+            "What a unit recorded: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
+            "dpu.ini; or a bare trace file (.gz and .zst too), which needs --protocol");
+        add_shared(command, view);
+    }
+    void add_shared(CLI::App& command, ViewOptions& view) {
+        command.add_option("--format", view.format, "text: for reading; tsv, json: for programs")
+            ->type_name("FORMAT")
+            ->check(one_of({"text", "tsv", "json"}))
+            ->capture_default_str();
+        command.add_option("--limit", view.limit, "Show so many rows; 0: all. tsv and json have all")
+            ->type_name("N")
+            ->capture_default_str();
+        command.add_option("--jobs", answers.jobs, "Threads to work with; 0: as many as there are processors")
+            ->type_name("N")
+            ->capture_default_str();
+        command
+            .add_option(
+                "--symfs", answers.symfs,
+                "Folder with the files of the machine that was recorded, at their paths or by their names alone")
+            ->type_name("DIR")
+            ->group("Profiles (perf.data)");
+        command
+            .add_option("--debug-dir", answers.debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+            ->type_name("DIR")
+            ->allow_extra_args(false)
+            ->take_all()
+            ->group("Profiles (perf.data)");
+        command.add_option("--kallsyms", answers.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+            ->type_name("FILE")
+            ->group("Profiles (perf.data)");
+        command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
+    }
+};
+
+CLI::Option* add_sort(CLI::App& command, ViewOptions& view, std::vector<std::string> keys, const char* help) {
+    view.sort = keys.front();
+    return command.add_option("--sort", view.sort, help)
+        ->type_name("NAME")
+        ->check(one_of(std::move(keys)))
+        ->capture_default_str();
+}
+CLI::Option* add_metric(CLI::App& command, ViewOptions& view) {
+    return command
+        .add_option(
+            "--metric", view.metric,
+            "What rows are measured by, such as instructions, samples, \"latency cycles\" or a counter's event; "
+            "the capture's first if not given")
+        ->type_name("NAME");
+}
+
+/// Whether a capture lost something, as --strict asks.
+bool anything_lost(const analysis::Answers& answers) {
+    for (const analysis::Finding& f : answers.health)
+        if (f.severity >= analysis::Finding::Severity::warning) return true;
+    return false;
+}
+
+/// Ends a command: what was printed, and what became of the captures.
+Status finish(Output& out, Status shown, std::initializer_list<const analysis::Answers*> all, bool strict) {
+    std::string why;
+    if (out.close(why) != decoded) {
+        say("error", why);
+        return unreadable;
+    }
+    if (shown != decoded) return shown;
+    for (const analysis::Answers* answers : all)
+        if (answers->cut) return unreadable;
+    for (const analysis::Answers* answers : all)
+        if (strict && anything_lost(*answers)) {
+            say("error", fmt::format("{}: {} (--strict)", answers->capture, answers->health.front().what));
+            return nothing;
+        }
+    return decoded;
+}
+
+/// Nothing in a capture is no mistake of the command line.
+Status fail_answers(const Error& error) {
+    if (error.code != Errc::not_found) return fail(error);
+    say("error", error.message);
+    return nothing;
+}
+
+/// A check that an option's value is a number from 0 to `most`.
+CLI::Validator percent(double most = 1e6) {
+    return CLI::Validator(
+        [most](const std::string& text) -> std::string {
+            char* end = nullptr;
+            const double value = std::strtod(text.c_str(), &end);
+            if (!text.empty() && *end == 0 && value >= 0 && value <= most) return {};
+            return fmt::format("'{}' is no number from 0 to {:g}, in per cent", text, most);
+        },
+        "", "per cent");
+}
+
+template <class Options>
+Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Options> options,
+         Status (*show)(const analysis::Answers&, const Options&, Output&)) {
+    command.footer(command.get_footer() + exit_status);
+    return [request, options, show] {
+        const auto answers = answers_of(request->answers);
+        if (!answers) return fail_answers(answers.error());
+        auto out = Output::open(request->answers.input.output, request->answers.input.capture);
+        if (!out) return fail(out.error());
+        return finish(*out, show(*answers, *options, *out), {&*answers}, request->strict);
+    };
+}
+
+}  // namespace
+
+Run add_profile(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("profile", "What each function, line, block, instruction or image cost");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<ProfileOptions>();
+    request->add_to(command, *options);
+    request->answers.calls = request->answers.instructions = true;
+    command.add_option("--by", options->by, "What makes a row: function, line, block, instruction or image")
+        ->type_name("NAME")
+        ->check(one_of({"function", "line", "block", "instruction", "image"}))
+        ->capture_default_str();
+    add_metric(command, *options);
+    add_sort(command, *options, {"self", "inclusive", "calls", "name"},
+             "What rows are sorted by: self, inclusive, calls, name");
+    command.footer(
+        "A function's own cost is that of its instructions; with callees adds what it called, recursion counted once.\n"
+        "Of program flow every number is exact; of samples it is an estimate, with the 95 % interval of its share; of\n"
+        "counters it is what the unit counted. Rows of own cost add up to all that ran.\n"
+        "\n"
+        "  waymark profile out --symbols program\n"
+        "  waymark profile perf.data --by line --metric \"latency cycles\"\n"
+        "  waymark profile out --by instruction --format tsv | head\n");
+    return view(command, request, options, show_profile);
+}
+
+Run add_coverage(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("coverage", "Which code ran, which did not, and what was not observed");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<CoverageOptions>();
+    request->add_to(command, *options);
+    request->answers.instructions = true;
+    command.add_option("--by", options->by, "What makes a row: file, function or image")
+        ->type_name("NAME")
+        ->check(one_of({"file", "function", "image"}))
+        ->capture_default_str();
+    command
+        .add_option("--of", options->of, "What is counted by --fail-under and --sort: instructions, lines, branches")
+        ->type_name("NAME")
+        ->check(one_of({"instructions", "lines", "branches"}))
+        ->capture_default_str();
+    add_sort(command, *options, {"missing", "name"}, "What rows are sorted by: missing (most not run first) or name");
+    command.add_flag("--uncovered", options->uncovered, "Show what did not run, and branches that went one way only");
+    command
+        .add_option("--fail-under", options->fail_under,
+                    "Exit with status 1 if less than this part of all ran, in per cent: a gate for tests")
+        ->type_name("PERCENT")
+        ->check(percent(100));
+    command.footer(
+        "Three classes: executed; not executed, where the trace is whole and the code did not run; unknown (not\n"
+        "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
+        "Both directions of each conditional branch are told. Lines need debug information.\n"
+        "\n"
+        "  waymark coverage out --symbols program\n"
+        "  waymark coverage out --uncovered\n"
+        "  waymark coverage out --of branches --fail-under 80\n");
+    return view(command, request, options, show_coverage);
+}
+
+Run add_branches(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("branches", "How often each branch went either way");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<BranchOptions>();
+    request->add_to(command, *options);
+    request->answers.instructions = true;
+    command.add_option("--function", options->function, "Only branches of this function")->type_name("NAME");
+    command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
+    add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
+             "What rows are sorted by: times; balance (how often the rarer way was taken); mispredicted (samples); "
+             "address");
+    command.footer(
+        "Branches of program flow are all there were; sampled ones are some of them, with how often they were\n"
+        "predicted wrongly ('waymark spe branches' writes those for BOLT and AutoFDO).\n"
+        "\n"
+        "  waymark branches out --symbols program --one-sided\n"
+        "  waymark branches perf.data --sort mispredicted\n");
+    return view(command, request, options, show_branches);
+}
+
+Run add_loops(CLI::App& app) {
+    CLI::App& command =
+        *app.add_subcommand("loops", "Loops: how often each was begun and went round, and what it cost");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<ViewOptions>();
+    request->add_to(command, *options);
+    request->answers.instructions = request->answers.calls = true;
+    add_metric(command, *options);
+    add_sort(command, *options, {"cost", "iterations", "entries", "address"},
+             "What rows are sorted by: cost, iterations, entries, address");
+    command.footer(
+        "A loop is the code between a branch that goes back and where it goes. Captures of a Debug and Profiling Unit\n"
+        "tell hardware loops, in mode compressed.\n"
+        "\n"
+        "  waymark loops out --symbols program\n");
+    return view(command, request, options, show_loops);
+}
+
+Run add_exceptions(CLI::App& app) {
+    CLI::App& command =
+        *app.add_subcommand("exceptions", "Exceptions, interrupts and system calls: how many, how long");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<ViewOptions>();
+    request->add_to(command, *options);
+    request->answers.calls = true;
+    add_sort(command, *options, {"times", "time", "name"}, "What rows are sorted by: times, time, name");
+    command.footer(
+        "From entry to return, what interrupted the handler included. What did not return before the trace ended is\n"
+        "counted, but not timed.\n"
+        "\n"
+        "  waymark exceptions out\n");
+    return view(command, request, options, show_exceptions);
+}
+
+Run add_diff(CLI::App& app) {
+    CLI::App& command = *app.add_subcommand("diff", "What changed between two captures, function by function");
+    auto request = std::make_shared<Request>();
+    auto options = std::make_shared<DiffOptions>();
+    auto before = std::make_shared<std::string>(), after = std::make_shared<std::string>();
+    command.add_option("BEFORE", *before, "The capture to compare with")->required();
+    command.add_option("AFTER", *after, "The capture to compare")->required();
+    InputOptions& input = request->answers.input;
+    command.add_option("--image", input.images, "Program image for both, as in waymark flow. May be repeated")
+        ->type_name("FILE[@ADDRESS]")
+        ->take_all();
+    command.add_option("--symbols", input.symbols, "ELF file to take names from, for both. May be repeated")
+        ->type_name("FILE")
+        ->take_all();
+    command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
+    request->add_shared(command, *options);
+    request->answers.calls = request->answers.instructions = true;
+    add_metric(command, *options);
+    command.add_option("--by", options->by, "What is compared: self, a function's own cost, or inclusive")
+        ->type_name("NAME")
+        ->check(one_of({"self", "inclusive"}))
+        ->capture_default_str();
+    add_sort(command, *options, {"change", "name"}, "What rows are sorted by: change (the largest first) or name");
+    command
+        .add_option("--threshold", options->threshold,
+                    "Exit with status 1 if a function, or all together, grew by more than this part of all before, in "
+                    "per cent: a gate for tests. Of samples: in points of share, and only what is beyond their noise")
+        ->type_name("PERCENT")
+        ->check(percent());
+    command.footer(
+        std::string("Functions are compared by name. Counts of program flow and of counters are compared as they are; "
+                    "samples by\n"
+                    "their shares, for their number depends on how long was recorded.\n"
+                    "\n"
+                    "  waymark diff yesterday today --symbols program\n"
+                    "  waymark diff yesterday today --threshold 2 || echo slower\n"
+                    "\n"
+                    "Exit status: 0 compared, and nothing exceeds --threshold; 1 it does, or there is nothing to "
+                    "compare, or\n"
+                    "something was lost under --strict; 2 usage; 3 a capture cannot be read to its end, or the output "
+                    "not be\n"
+                    "written.\n"));
+    return [request, options, before, after] {
+        AnswersOptions wanted = request->answers;
+        wanted.input.capture = *before;
+        const auto a = answers_of(wanted);
+        if (!a) return fail_answers(a.error());
+        wanted.input.capture = *after;
+        const auto b = answers_of(wanted);
+        if (!b) return fail_answers(b.error());
+        if (const auto first = Output::open(wanted.input.output, *before); !first) return fail(first.error());
+        auto out = Output::open(wanted.input.output, *after);
+        if (!out) return fail(out.error());
+        return finish(*out, show_diff(*a, *b, *options, *out), {&*a, &*b}, request->strict);
+    };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,156 @@
+#include "unit_answers.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "dpu_answers.h"
+#include "spe_answers.h"
+#include "waymark/analysis/dpu_answers.h"
+#include "waymark/analysis/spe_answers.h"
+#include "waymark/capture/byte_stream.h"
+#include "waymark/dpu/format.h"
+
+namespace waymark::cli {
+
+namespace perf = capture::perf;
+
+namespace {
+
+/// What only captures of trace macrocells need.
+waymark::Status refuse_flow_options(const InputOptions& input, const char* what) {
+    const char* given = !input.sources.empty()                                                    ? "--source"
+                        : !input.symbols.empty()                                                  ? "--symbols"
+                        : !input.protocol.empty()                                                 ? "--protocol"
+                        : !input.buffer_format.empty()                                            ? "--buffer-format"
+                        : !input.trace_ids.empty()                                                ? "--trace-id"
+                        : !input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty() ? "--etm…"
+                                                                                                  : nullptr;
+    if (given == nullptr) return Nothing{};
+    return Error{Errc::usage, fmt::format("{} is {}: leave out {}", input.capture, what, given)};
+}
+
+/// What kept a capture from being read to its end is said at once, as of every other.
+analysis::Answers finished(analysis::Answers answers, const AnswersOptions& options) {
+    answers.capture = options.input.capture;
+    answers.version = WAYMARK_VERSION;
+    for (const analysis::Finding& f : answers.health)
+        if (answers.cut && f.severity == analysis::Finding::Severity::bad)
+            say("error", fmt::format("{}: {}", answers.capture, f.what));
+    return answers;
+}
+
+/// Both sums and times of one trace.
+class Both final : public dpu::ElementSink {
+public:
+    Both(dpu::ElementSink& first, dpu::ElementSink* second) : first_(first), second_(second) {}
+    void consume(const dpu::Batch& batch) override {
+        first_.consume(batch);
+        if (second_ != nullptr) second_->consume(batch);
+    }
+
+private:
+    dpu::ElementSink& first_;
+    dpu::ElementSink* second_;
+};
+
+}  // namespace
+
+bool is_profile(const std::string& path) {
+    std::error_code none;
+    if (path == "-" || !std::filesystem::is_regular_file(path, none)) return false;
+    const auto stream = capture::open_bytes(path);
+    if (!stream) return false;
+    std::array<std::uint8_t, 8> head{};
+    std::size_t have = 0;
+    while (have < head.size()) {
+        const auto count = (*stream)->read(std::span(head).subspan(have));
+        if (!count || *count == 0) break;
+        have += *count;
+    }
+    return perf::is_perf_data(Bytes(head).first(have));
+}
+
+Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
+    WM_RETURN_IF_ERROR(refuse_flow_options(options.input, "a profile, which says itself how it was recorded"));
+    if (!options.input.images.empty())
+        return Error{Errc::usage,
+                     "--image: files of a profile are found by their recorded names; --symfs DIR says where "
+                     "copies of them are"};
+    AnswerOptions input;
+    input.capture = options.input.capture;
+    input.symfs = options.symfs;
+    input.kallsyms = options.kallsyms;
+    input.debug_folders = options.debug_folders;
+    input.jobs = options.jobs;
+    WM_ASSIGN_OR_RETURN(Answer answer, Answer::open(input));
+    analysis::SampleAnswersOptions wanted;
+    wanted.sources = options.sources;
+    wanted.symfs = options.symfs;
+    wanted.most_slices = options.most_slices;
+    analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
+    answer.run(gathered);
+    if (answer.quality().selected == 0)
+        return Error{Errc::not_found,
+                     fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
+    const analysis::SampleTotals totals = answer.totals();
+    std::optional<analysis::Sharing> sharing;
+    if (gathered.candidates) {
+        sharing.emplace(*gathered.candidates);
+        answer.run(*sharing);
+    }
+    return finished(analysis::answers_of_samples(answer.capture(), totals, gathered, sharing ? &*sharing : nullptr,
+                                                 answer.program(), wanted),
+                    options);
+}
+
+Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
+    WM_RETURN_IF_ERROR(refuse_flow_options(options.input, "a capture of a DPU, which says itself how it was recorded"));
+    WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(options.input.capture));
+    analysis::DpuCode code;
+    analysis::DpuSaid said;
+    said.problems = input.name_code(code);
+    for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(add_image(code, image));
+    for (const capture::Problem& problem : input.capture().problems)
+        said.problems.push_back(capture::to_string(problem));
+    const analysis::DpuSetup setup = input.setup();
+    analysis::DpuCosts costs(setup, code);
+    std::optional<analysis::DpuTimes> times;
+    if (options.timeline) times.emplace(setup);
+    Both both(costs, times ? &*times : nullptr);
+    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(input.trace(), input.dump(), both));
+    costs.finish();
+    if (times) times->finish();
+    std::uint64_t entries = 0;
+    for (const std::uint64_t n : decoded.totals.entries) entries += n;
+    if (entries == 0)
+        return Error{Errc::not_found, fmt::format("{}: not one entry of trace; waymark dpu health {} tells why",
+                                                  options.input.capture, options.input.capture)};
+    for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        const auto event = input.event(c);
+        if (event != dpu::EventWire::none && input.is_driven(c)) said.events[c] = input.event_name(c);
+    }
+    said.mode = input.mode();
+    said.mode_text = input.mode_text();
+    said.cycles = setup.cycles;
+    for (unsigned id = 0; id < 256; ++id)
+        if (const std::string task = input.parameter(fmt::format("task{}", id)); !task.empty())
+            said.tasks[static_cast<std::uint8_t>(id)] = task;
+    said.program = input.parameter("program");
+    said.cycles_note = input.parameter("cycles");
+    said.layout = dpu::layout_note;
+    for (const capture::DpuImage& image : input.capture().images)
+        said.images.push_back({image.path.string(), image.load_bias});
+    said.reconciled = costs.reconciled();
+    said.totals = decoded.totals;
+    said.overwritten = decoded.overwritten;
+    said.cut = decoded.cut;
+    said.complete = setup.complete;
+    said.missing_bytes = input.missing_bytes();
+    analysis::DpuAnswersOptions wanted;
+    wanted.sources = options.sources;
+    wanted.most_slices = options.most_slices;
+    return finished(analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted), options);
+}
+
+}  // namespace waymark::cli

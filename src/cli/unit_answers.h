@@ -1,0 +1,14 @@
+/// Captures of units that are no trace macrocells → Answers: what `answers_of` gives for them.
+#pragma once
+
+#include "answers.h"
+
+namespace waymark::cli {
+
+/// A perf.data file, compressed or not.
+[[nodiscard]] bool is_profile(const std::string& path);
+
+[[nodiscard]] Result<analysis::Answers> answers_of_profile(const AnswersOptions& options);
+[[nodiscard]] Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options);
+
+}  // namespace waymark::cli

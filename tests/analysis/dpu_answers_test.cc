@@ -1,0 +1,233 @@
+/// Elements made by hand → Answers: every sum is that of DpuCosts, and so that of the counters.
+#include "waymark/analysis/dpu_answers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace waymark::analysis {
+namespace {
+
+using dpu::Element;
+using dpu::ElementKind;
+using dpu::Reading;
+
+constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7};
+
+/// Elements as a decoder delivers them, and what comes of them.
+class Trace {
+public:
+    explicit Trace(dpu::TraceMode mode) {
+        setup_.mode = mode;
+        setup_.complete = true;
+        setup_.initial_context = user5;
+        setup_.initial = dpu::Counters{100, 100, 100, 100, 100, 100};  // wraps at once
+        setup_.cycles = 0;
+        said.mode = mode;
+        said.mode_text = name(mode);
+        said.events = {"CYCLES", "DC_MISS", "", "", "", ""};
+        said.cycles = 0;
+        said.tasks = {{5, "worker"}};
+        values_ = *setup_.initial;
+    }
+    Element& element(ElementKind kind) {
+        Element& e = elements_.emplace_back();
+        e.kind = kind;
+        return e;
+    }
+    void change(ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::Context context, std::uint32_t a0,
+                std::uint32_t a1 = 0, std::uint8_t flags = 0) {
+        Element& e = element(kind);
+        e.from = from;
+        e.to = to;
+        e.context = context;
+        e.flags = Element::id_known | Element::privilege_known;
+        e.value = static_cast<std::uint32_t>(readings_.size());
+        Reading& r = readings_.emplace_back();
+        r.flags = flags;
+        r.deltas = {a0, a1, 0, 0, 0, 0};
+        for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
+        r.values = values_;
+    }
+    /// The end, so many of A0 later.
+    Answers finish(std::uint32_t a0, const DpuAnswersOptions& options = {}) {
+        setup_.final = values_;
+        (*setup_.final)[0] = (values_[0] - a0) & dpu::counter_mask;
+        costs = std::make_unique<DpuCosts>(setup_, code);
+        times = std::make_unique<DpuTimes>(setup_);
+        costs->consume({elements_, readings_});
+        times->consume({elements_, readings_});
+        costs->finish();
+        times->finish();
+        return answers_of_dpu(*costs, times.get(), code, said, options);
+    }
+    DpuCode code;
+    DpuSaid said;
+    std::unique_ptr<DpuCosts> costs;
+    std::unique_ptr<DpuTimes> times;
+
+private:
+    DpuSetup setup_;
+    std::vector<Element> elements_;
+    std::vector<Reading> readings_;
+    dpu::Counters values_{};
+};
+
+/// Sums of the call tree.
+Costs sum_of(const Answers& a) {
+    Costs sum(a.metrics.size());
+    for (const CallNode& node : a.calls)
+        for (std::size_t m = 0; m < sum.size(); ++m) sum[m] += node.self[m];
+    return sum;
+}
+const FunctionCosts& of(const Answers& a, const std::vector<FunctionCosts>& costs, const std::string& name) {
+    for (std::size_t i = 0; i < a.functions.size(); ++i)
+        if (a.functions[i].name == name) return costs[i];
+    ADD_FAILURE() << name;
+    return costs.front();
+}
+
+TEST(DpuAnswers, CallsBelowTheirTasks) {
+    Trace trace(dpu::TraceMode::flow);
+    trace.code.add_name(0x2000, "f");
+    trace.code.add_name(0x3000, "g");
+    trace.code.add_name(0x200, "service");
+    trace.change(ElementKind::flow, 0x1000, 0x2000, user5, 1);     // f
+    trace.change(ElementKind::flow, 0x2010, 0x3000, user5, 2, 1);  // g
+    trace.change(ElementKind::flow, 0x3010, 0x2000, user5, 4);     // f once more
+    trace.change(ElementKind::flow, 0x2020, 0x3014, user5, 8);     // and back
+    trace.change(ElementKind::flow, 0x3020, 0x200, os5, 16, 3);    // a service of g
+    trace.change(ElementKind::flow, 0x240, 0x3022, user5, 32, 5);
+    trace.change(ElementKind::flow, 0x3030, 0x2014, user5, 64);
+    trace.change(ElementKind::flow, 0x2030, 0x1004, user5, 128);
+    const Answers a = trace.finish(256);
+    ASSERT_EQ(a.metrics.size(), 2U);
+    EXPECT_EQ(a.metrics[0].name, "CYCLES");
+    EXPECT_EQ(a.metrics[1].name, "DC_MISS");
+    EXPECT_TRUE(a.metrics[0].exact);
+    EXPECT_EQ(sum_of(a), (Costs{511, 9}));
+    const auto costs = function_costs(a);
+    for (const auto& [f, cost] : trace.costs->functions()) {
+        if (f.address == 0 || f.name.empty()) continue;
+        const FunctionCosts& mine = of(a, costs, f.name);
+        EXPECT_EQ(mine.calls, cost.calls) << f.name;
+        EXPECT_EQ(mine.self, (Costs{cost.self[0], cost.self[1]})) << f.name;
+        EXPECT_EQ(mine.inclusive, (Costs{cost.inclusive[0], cost.inclusive[1]})) << f.name;
+    }
+    EXPECT_EQ(of(a, costs, "task 5 (worker)").inclusive[0], 511U);
+    EXPECT_EQ(a.calls[0].parent, none);
+    EXPECT_EQ(a.functions[a.calls[1].function].name, "task 5 (worker)");
+    const auto service = std::find_if(a.calls.begin(), a.calls.end(),
+                                      [](const CallNode& n) { return n.kind == CallNode::Kind::interrupt; });
+    ASSERT_NE(service, a.calls.end());
+    EXPECT_EQ(a.functions[service->function].name, "service");
+    EXPECT_EQ(service->self, (Costs{32, 5}));
+    ASSERT_EQ(a.exceptions.size(), 1U);
+    EXPECT_EQ(a.exceptions[0].name, "service");
+    EXPECT_EQ(a.exceptions[0].sum, 32U);
+    ASSERT_EQ(trace.times->services().size(), 1U);
+    EXPECT_EQ(trace.times->services()[0].begin, 31U);
+    EXPECT_EQ(trace.times->services()[0].end, 63U);
+}
+
+TEST(DpuAnswers, WithoutFlowTasksAreAllThereIs) {
+    Trace trace(dpu::TraceMode::task);
+    trace.change(ElementKind::task_switch, 0x1010, 0x200, os5, 1000);
+    trace.change(ElementKind::task_switch, 0x280, 0x2000, user7, 200);
+    trace.element(ElementKind::lost).value = 3;
+    trace.change(ElementKind::task_switch, 0x2100, 0x1000, user5, 300, 0, Reading::lossy);
+    trace.said.totals.lost = 3;
+    const Answers a = trace.finish(40);
+    EXPECT_EQ(sum_of(a), (Costs{1540, 0}));
+    const auto costs = function_costs(a);
+    EXPECT_EQ(of(a, costs, "user 5 (worker)").self[0], 1040U);
+    EXPECT_EQ(of(a, costs, "supervisor 5 (worker)").self[0], 200U);
+    EXPECT_EQ(of(a, costs, "<unattributed>").self[0], 300U);
+    for (const Function& f : a.functions) EXPECT_TRUE(f.synthetic || f.address == 0x200) << f.name;
+    const auto gap = std::find_if(a.timeline.marks.begin(), a.timeline.marks.end(),
+                                  [](const Mark& m) { return m.kind == Mark::Kind::gap; });
+    ASSERT_NE(gap, a.timeline.marks.end());
+    EXPECT_EQ(gap->begin, 1200U);
+    EXPECT_EQ(gap->end, 1500U);
+    EXPECT_EQ(a.timeline.tracks[gap->track].name, "trace");
+    EXPECT_EQ(a.health.front().severity, Finding::Severity::warning);
+    for (const Finding& f : a.health) EXPECT_NE(f.severity, Finding::Severity::good) << f.what;
+}
+
+TEST(DpuAnswers, SamplesAreEstimates) {
+    Trace trace(dpu::TraceMode::sw_sample);
+    trace.change(ElementKind::sample, 0, 0, user5, 10);
+    trace.change(ElementKind::sample, 0, 0, user7, 30);
+    const Answers a = trace.finish(5);
+    EXPECT_FALSE(a.metrics[0].exact);
+    EXPECT_NE(a.metrics[0].note, "");
+    EXPECT_EQ(sum_of(a), (Costs{45, 0}));
+}
+
+TEST(DpuAnswers, LoopsAndData) {
+    Trace trace(dpu::TraceMode::eonce_comp);
+    for (const std::uint32_t jumps : {15U, 3U}) {
+        Element& e = trace.element(ElementKind::long_loop);
+        e.from = 0x4010;
+        e.value = jumps;
+    }
+    Element& pair = trace.element(ElementKind::pair);
+    pair.from = 0x4010;
+    pair.to = 0x4000;
+    trace.element(ElementKind::user_data).value = 0xcafe0001;
+    const Answers a = trace.finish(0);
+    ASSERT_EQ(a.loops.size(), 1U);
+    EXPECT_EQ(a.loops[0].head, 0x4000U);
+    EXPECT_EQ(a.loops[0].tail, 0x4010U);
+    EXPECT_EQ(a.loops[0].entries, 2U);
+    EXPECT_EQ(a.loops[0].iterations, 20U);
+    ASSERT_EQ(a.timeline.marks.size(), 1U);
+    EXPECT_EQ(a.timeline.marks[0].text, "0xcafe0001");
+    const auto table =
+        std::find_if(a.tables.begin(), a.tables.end(), [](const Table& t) { return t.title == "user data"; });
+    ASSERT_NE(table, a.tables.end());
+    EXPECT_EQ(table->rows.size(), 1U);
+}
+
+/// Whatever happens: the tree adds up to the counters, so do counts over time, and slices stay within the bound.
+TEST(DpuAnswers, AddUpWhatever) {
+    std::mt19937 random(11);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    for (unsigned round = 0; round < 40; ++round) {
+        const auto mode = round % 3 == 0   ? dpu::TraceMode::sw_sample
+                          : round % 3 == 1 ? dpu::TraceMode::flow
+                                           : dpu::TraceMode::task;
+        Trace trace(mode);
+        for (unsigned i = 0; i < 300; ++i) {
+            const dpu::Context context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
+            const auto kind = round % 3 == 0   ? ElementKind::sample
+                              : round % 3 == 1 ? ElementKind::flow
+                                               : ElementKind::task_switch;
+            if (below(20) == 0) trace.element(ElementKind::lost).value = 1;
+            trace.change(kind, below(64) * 4, below(64) * 4, context, below(round < 20 ? 100 : 1U << 30), below(9),
+                         below(15) == 0 ? Reading::lossy : std::uint8_t{0});
+        }
+        DpuAnswersOptions options;
+        options.most_slices = 50;
+        const Answers a = trace.finish(below(100), options);
+        const DpuCounts& total = trace.costs->total();
+        EXPECT_EQ(sum_of(a), (Costs{total[0], total[1]}));
+        EXPECT_EQ(trace.times->time(), trace.costs->time());
+        DpuCounts bins{};
+        for (const DpuCounts& bin : trace.times->bins()) add(bins, bin);
+        EXPECT_EQ(bins, total);
+        EXPECT_LE(a.timeline.slices.size(), 50U);
+        for (const Slice& s : a.timeline.slices) {
+            EXPECT_LT(s.begin, s.end);
+            EXPECT_LE(s.end, a.timeline.axis.end);
+        }
+        for (std::size_t i = 1; i < a.calls.size(); ++i) EXPECT_LT(a.calls[i].parent, i);
+    }
+}
+
+}  // namespace
+}  // namespace waymark::analysis
