@@ -51,7 +51,7 @@ export function lanes(slices: Columns, tracks: number): Lane[][] {
 export interface Drawn {
     begin: number;
     end: number;
-    slice: number; // the first
+    slice: number; // the longest, as far as was looked
     count: number;
 }
 
@@ -72,7 +72,11 @@ export function drawn(lane: Lane, from: number, to: number, pixel: number): Draw
         const after = lowerBound(lane.begin, Math.min(begin + pixel, to), i + 1);
         let last = after - 1;
         if (last > i && lane.end[last]! - lane.begin[last]! >= pixel) --last;
-        out.push({ begin, end: Math.max(lane.end[last]!, begin), slice: lane.slice[i]!, count: last - i + 1 });
+        // Where there are many, a look at some of them is enough.
+        const step = Math.max(1, Math.floor((last - i) / 32));
+        let longest = i;
+        for (let k = i; k <= last; k += step) if (lane.end[k]! - lane.begin[k]! > lane.end[longest]! - lane.begin[longest]!) longest = k;
+        out.push({ begin, end: Math.max(lane.end[last]!, begin), slice: lane.slice[longest]!, count: last - i + 1 });
         i = last + 1;
     }
     return out;
@@ -88,7 +92,7 @@ export function sliceAt(lane: Lane, time: number, tolerance: number): number {
     return lane.slice[ahead < behind ? i : i - 1]!;
 }
 
-/// The least and greatest value in each of `columns` stretches of [from, to); NaN where a stretch has no point. The value
+/// The least, greatest and last value in each of `columns` stretches of [from, to); NaN where a stretch has no point. The value
 /// holds until the next point.
 export function extremes(
     time: Float64Array,
@@ -96,9 +100,10 @@ export function extremes(
     from: number,
     to: number,
     columns: number,
-): { least: Float64Array; most: Float64Array } {
+): { least: Float64Array; most: Float64Array; last: Float64Array } {
     const least = new Float64Array(columns).fill(NaN);
     const most = new Float64Array(columns).fill(NaN);
+    const last = new Float64Array(columns).fill(NaN);
     const step = (to - from) / columns;
     let i = Math.max(0, lowerBound(time, from) - 1);
     for (let column = 0; column < columns; ++column) {
@@ -108,8 +113,9 @@ export function extremes(
             const v = value[k]!;
             if (!(least[column]! <= v)) least[column] = v;
             if (!(most[column]! >= v)) most[column] = v;
+            last[column] = v;
             i = k;
         }
     }
-    return { least, most };
+    return { least, most, last };
 }

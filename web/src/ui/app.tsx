@@ -95,7 +95,10 @@ export function App({ report }: { report: Report }) {
 
     const shown = useRef(info.id);
     useEffect(() => {
-        if (shown.current === info.id) return;
+        if (shown.current === info.id) {
+            document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+            return;
+        }
         shown.current = info.id;
         scrollTo(0, 0);
         main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });

@@ -123,9 +123,11 @@ export function DataTable(props: TableProps) {
                                     onClick={() => setSort({ by: c.id, down: by ? !sort!.down : !!c.number })}
                                 >
                                     {c.name}
-                                    <span class="arrow" aria-hidden="true">
-                                        {by ? (sort!.down ? "▼" : "▲") : ""}
-                                    </span>
+                                    {by && (
+                                        <span class="arrow" aria-hidden="true">
+                                            {sort!.down ? "▼" : "▲"}
+                                        </span>
+                                    )}
                                 </button>
                             </div>
                         );

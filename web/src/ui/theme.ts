@@ -65,6 +65,7 @@ export interface Colors {
     match: string;
     matchInk: string;
     faded: string;
+    merged: string;
     fadedInk: string;
     gap: string;
     exception: string;
@@ -90,6 +91,7 @@ export function colors(): Colors {
         match: of("--match"),
         matchInk: of("--match-ink"),
         faded: of("--faded"),
+        merged: of("--merged"),
         fadedInk: of("--faded-ink"),
         gap: of("--gap"),
         exception: of("--exception"),

@@ -159,7 +159,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                     const end = Math.max(left + 1, Math.min((map.x[last]! + map.width[last]! - from) * scale, left + 1.5));
                     let marked = false;
                     if (matches) for (let k = i; k < next && !marked; ++k) marked = matches[tree.function[row[k]!]!] === 1;
-                    c.fillStyle = marked ? palette.match : palette.faded;
+                    c.fillStyle = marked ? palette.match : palette.merged;
                     c.fillRect(left, y, end - left, rowHeight - 1);
                     i = next;
                     continue;
@@ -399,7 +399,7 @@ function TreeTable(props: Shown & { metric: number }) {
                 id: "total",
                 name: "Total",
                 number: true,
-                width: "minmax(150px, 1fr)",
+                width: "minmax(190px, 1fr)",
                 value: (i) => map.width[i]!,
                 show: (i) => (
                     <span class="with-share">

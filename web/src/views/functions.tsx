@@ -36,7 +36,7 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 name: "Self",
                 title: `${unit} of the function itself`,
                 number: true,
-                width: "minmax(150px, 1.2fr)",
+                width: "minmax(190px, 1.4fr)",
                 value: (i) => self[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
@@ -51,7 +51,7 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 name: "Total",
                 title: `${unit} of the function and all it calls`,
                 number: true,
-                width: "minmax(150px, 1.2fr)",
+                width: "minmax(190px, 1.4fr)",
                 value: (i) => whole[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">

@@ -61,7 +61,7 @@ export function LoopsView({ report, metric, setMetric, go }: ViewProps) {
                 name: head.metrics[metric]?.name ?? "Cost",
                 title: "Of all instructions from head to branch",
                 number: true,
-                width: "minmax(160px, 1.2fr)",
+                width: "minmax(190px, 1.4fr)",
                 value: (i) => costs[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">

@@ -218,7 +218,7 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
                 const x1 = Math.min(size.width, Math.max(x(d.end), x0 + 1));
                 const f = slices.function[d.slice]!;
                 const match = matches?.[f] === true;
-                c.fillStyle = d.count > 1 ? (match ? palette.match : palette.faded) : match ? palette.match : matches ? palette.faded : colorOf(report.functionName(f));
+                c.fillStyle = match ? palette.match : matches ? palette.faded : colorOf(report.functionName(f));
                 c.fillRect(x0, laneY, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0)), laneHeight - 1.5);
                 if (slices.merged[d.slice]! > 1 && x1 - x0 > 4) {
                     // Several in one: a line below says so.
@@ -288,33 +288,30 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         const columns = Math.max(1, Math.floor(width));
         const e = extremes(series.time, series.value, from, to, columns);
         const color = palette.series[s % palette.series.length]!;
+        // The line is the middle of what each pixel holds, the band around it what it ranges over.
         c.fillStyle = color;
-        c.globalAlpha = 0.25;
-        c.beginPath();
-        c.moveTo(left, bottom);
-        let held = NaN;
-        const line: [number, number, number][] = [];
-        for (let k = 0; k < columns; ++k) {
-            if (!Number.isNaN(e.most[k]!)) held = e.most[k]!;
-            if (Number.isNaN(held)) continue;
-            const least = Number.isNaN(e.least[k]!) ? held : e.least[k]!;
-            line.push([left + k, bottom - (held / most) * room, bottom - (least / most) * room]);
-            c.lineTo(left + k, bottom - (held / most) * room);
-        }
-        if (line.length > 0) {
-            c.lineTo(line[line.length - 1]![0], bottom);
-            c.lineTo(line[0]![0], bottom);
-            c.fill();
-        }
-        c.globalAlpha = 1;
         c.strokeStyle = color;
         c.lineWidth = 1.25;
+        let held = NaN;
+        let drawing = false;
         c.beginPath();
-        line.forEach(([px, high, low], k) => {
-            if (k === 0) c.moveTo(px, high);
-            c.lineTo(px, high);
-            if (low - high > 1) c.lineTo(px, low);
-        });
+        for (let k = 0; k < columns; ++k) {
+            const empty = Number.isNaN(e.most[k]!);
+            const high = empty ? held : e.most[k]!;
+            const low = empty ? held : e.least[k]!;
+            if (Number.isNaN(high)) continue;
+            held = empty ? held : e.last[k]!;
+            const top = bottom - (high / most) * room;
+            const base = bottom - (Math.max(0, low) / most) * room;
+            c.globalAlpha = 0.16;
+            c.fillRect(left + k, base, 1, bottom - base);
+            c.globalAlpha = 0.42;
+            if (base - top > 1) c.fillRect(left + k, top, 1, base - top);
+            if (drawing) c.lineTo(left + k, (top + base) / 2);
+            else c.moveTo(left + k, (top + base) / 2);
+            drawing = true;
+        }
+        c.globalAlpha = 1;
         c.stroke();
         c.font = labelFont;
         const greatest = `up to ${short(most)} ${series.unit}`;
