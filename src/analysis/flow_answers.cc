@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -51,6 +52,7 @@ struct BlockKey {
 struct BlockSum {
     flow::Block block;
     std::array<std::uint64_t, 2> times{};  // not taken, taken
+    std::uint64_t cycles{};
     const FlowStream* stream{};
 };
 
@@ -84,6 +86,12 @@ public:
         fill_calls();
         fill_edges();
         fill_exceptions();
+        if (options_.instructions) {
+            fill_code();
+            find_unobserved();
+            put_code();
+            fill_loops();
+        }
     }
 
 private:
@@ -150,6 +158,9 @@ private:
                     sum.block = b;
                     sum.times[edge & 1U] += counts->times[edge];
                     sum.stream = &s;
+                    if (const std::uint64_t cycles = counts->block_cycles[edge / 2];
+                        (edge & 1U) != 0 || counts->times[edge | 1U] == 0)
+                        sum.cycles += cycles;
                 }
     }
 
@@ -415,6 +426,319 @@ private:
         }
     }
 
+    // ---- code
+
+    /// An instruction of a function that ran.
+    struct Code {
+        isa::Instruction what;
+        CodeFunction function;
+        std::uint64_t times{}, cycles{}, taken{}, not_taken{};
+        bool unobserved{};                      // it could have run where flow was lost
+        std::vector<std::uint32_t> next, prev;  // by static control flow, in this function
+    };
+    using CodeKey = std::pair<std::uint64_t, isa::Isa>;
+
+    /// The memory as a block saw it.
+    static isa::Space space_of(const image::MemoryMap& memory, const flow::Block& block) {
+        for (const bool ns : {false, true})
+            for (const bool hyp : {false, true}) {
+                const isa::Space space{ns, hyp, {}, {}};
+                if (isa::fetch(memory, space, {block.start}, block.isa).section == block.section) return space;
+            }
+        return {};
+    }
+    Code* code_at(const FlowStream& s, const isa::Space& space, std::uint64_t address, isa::Isa isa) {
+        if (const auto found = code_.find({address, isa}); found != code_.end()) return &found->second;
+        if (isa != isa::Isa::a32 && isa != isa::Isa::t32 && isa != isa::Isa::tee) return nullptr;
+        const isa::Fetched fetched = isa::fetch(s.sink->code().memory(), space, {address}, isa);
+        if (fetched.bytes == 0) return nullptr;
+        Code code;
+        code.what = isa::decode_instr({address}, isa, fetched.opcode, fetched.bytes == 4, s.decode);
+        if (code.what.bytes == 0) return nullptr;
+        code.function = function_at(address);
+        return &(code_[{address, isa}] = std::move(code));
+    }
+
+    void fill_code() {
+        struct Begin {
+            const FlowStream* stream;
+            isa::Space space;
+            std::vector<CodeKey> from;
+        };
+        std::map<CodeFunction, Begin> functions;
+        for (const auto& [key, sum] : blocks_) {
+            const flow::Block& b = sum.block;
+            const isa::Space space = space_of(sum.stream->sink->code().memory(), b);
+            const std::uint64_t times = sum.times[0] + sum.times[1];
+            const std::uint64_t each = b.instructions == 0 ? 0 : sum.cycles / b.instructions;
+            std::uint64_t cycles = sum.cycles;
+            for (std::uint64_t at = b.start; at < b.start + b.bytes;) {
+                Code* code = code_at(*sum.stream, space, at, b.isa);
+                if (code == nullptr) break;
+                code->times += times;
+                const bool last = at + code->what.bytes >= b.start + b.bytes;
+                // Cycles come with a block; its instructions share them.
+                code->cycles += last ? cycles : each;
+                cycles -= each;
+                if (last && b.end != flow::End::not_a_waypoint) {
+                    code->not_taken += sum.times[0];
+                    code->taken += sum.times[1];
+                }
+                Begin& begin = functions.try_emplace(code->function, Begin{sum.stream, space, {}}).first->second;
+                begin.from.emplace_back(at, b.isa);
+                at += code->what.bytes;
+            }
+        }
+        for (auto& [function, begin] : functions)
+            find_rest(function, *begin.stream, begin.space, std::move(begin.from));
+        number_code();
+    }
+
+    /// The instructions of a function that did not run: where the file says what is code, all; else those that what ran
+    /// may lead to.
+    void find_rest(const CodeFunction& function, const FlowStream& s, const isa::Space& space,
+                   std::vector<CodeKey> waiting) {
+        if (function.kind == Kind::symbol) {
+            const auto symbol = symbols().find({function.value});
+            const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
+            for (std::uint64_t at = function.value; at < end;) {
+                const auto contents = symbols().contents({at});
+                if (!contents) break;
+                const bool arm = *contents == image::Contents::a32, thumb = *contents == image::Contents::t32;
+                const isa::Isa isa = arm ? isa::Isa::a32 : isa::Isa::t32;
+                const Code* code = arm || thumb ? code_at(s, space, at, isa) : nullptr;
+                at += code != nullptr ? code->what.bytes : arm ? 4U : 2U;
+            }
+        }
+        std::set<CodeKey> seen(waiting.begin(), waiting.end());
+        while (!waiting.empty()) {
+            const CodeKey key = waiting.back();
+            waiting.pop_back();
+            const Code* code = code_at(s, space, key.first, key.second);
+            if (code == nullptr) continue;
+            for (const CodeKey& to : successors(key, *code))
+                if (function_at(to.first) == function && symbols().contents({to.first}) != image::Contents::data &&
+                    seen.insert(to).second)
+                    waiting.push_back(to);
+        }
+    }
+
+    /// Where control may go next, as far as the instruction tells.
+    [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code) {
+        std::vector<CodeKey> out;
+        const isa::Instruction& i = code.what;
+        if (i.undefined) return out;
+        const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
+        // A branch of an IT block shows only when it was not taken.
+        if (!branch || i.link || i.conditional || code.not_taken != 0)
+            out.emplace_back(key.first + i.bytes, key.second);
+        if (i.waypoint == isa::Waypoint::direct && !i.link) out.emplace_back(i.target.value, i.target_isa);
+        return out;
+    }
+    [[nodiscard]] static bool may_lead_anywhere(const Code& code) {
+        const isa::Instruction& i = code.what;
+        return i.waypoint == isa::Waypoint::indirect && !i.link && !i.function_return && !i.exception_return;
+    }
+
+    void number_code() {
+        std::map<CodeKey, std::uint32_t> numbers;
+        for (auto& [key, code] : code_) {
+            numbers[key] = static_cast<std::uint32_t>(list_.size());
+            by_function_[code.function].push_back(static_cast<std::uint32_t>(list_.size()));
+            list_.push_back(&code);
+            keys_.push_back(key);
+        }
+        for (std::uint32_t n = 0; n < list_.size(); ++n)
+            for (const CodeKey& to : successors(keys_[n], *list_[n])) {
+                const auto found = numbers.find(to);
+                if (found == numbers.end() || list_[found->second]->function != list_[n]->function) continue;
+                list_[n]->next.push_back(found->second);
+                list_[found->second]->prev.push_back(n);
+            }
+    }
+    [[nodiscard]] std::optional<std::uint32_t> code_number(std::uint64_t address) const {
+        const auto at = std::lower_bound(keys_.begin(), keys_.end(), CodeKey{address, isa::Isa{}});
+        if (at == keys_.end() || at->first != address) return std::nullopt;
+        return static_cast<std::uint32_t>(at - keys_.begin());
+    }
+
+    // ---- what may have run unseen
+
+    /// All that can be reached from `from`, itself too, without passing `end`; backwards: all that leads there.
+    std::set<std::uint32_t> reach(std::uint32_t from, std::optional<std::uint32_t> end, bool backwards) {
+        std::set<std::uint32_t> seen{from};
+        std::vector<std::uint32_t> waiting{from};
+        const std::vector<std::uint32_t>& all = by_function_[list_[from]->function];
+        std::vector<std::uint32_t> anywhere;
+        if (backwards)
+            for (const std::uint32_t n : all)
+                if (may_lead_anywhere(*list_[n])) anywhere.push_back(n);
+        bool jumps = false;
+        const auto add = [&](const std::vector<std::uint32_t>& numbers) {
+            for (const std::uint32_t n : numbers)
+                if (n != end && seen.insert(n).second) waiting.push_back(n);
+        };
+        if (backwards) add(anywhere);
+        while (!waiting.empty()) {
+            const Code& code = *list_[waiting.back()];
+            waiting.pop_back();
+            add(backwards ? code.prev : code.next);
+            if (!backwards && !jumps && may_lead_anywhere(code)) {
+                jumps = true;
+                add(all);
+            }
+            work_ += 1 + (backwards ? code.prev : code.next).size();
+        }
+        return seen;
+    }
+
+    void find_unobserved() {
+        constexpr std::uint64_t most_work = 300'000'000;
+        std::set<Loss> losses;
+        bool everything = false;
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts()) {
+                losses.insert(counts->losses().begin(), counts->losses().end());
+                everything |= counts->losses_left_out != 0;
+            }
+        const auto mark = [&](const auto& numbers) {
+            for (const std::uint32_t n : numbers) list_[n]->unobserved = true;
+        };
+        for (const Loss& loss : losses) {
+            if (everything || work_ > most_work) break;
+            if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to) continue;
+            const auto from = loss.how == Loss::From::unknown ? std::nullopt : code_number(loss.from);
+            const auto to = loss.regained && !loss.inside ? code_number(loss.to) : std::nullopt;
+            std::set<std::uint32_t> forward, back;
+            if (from && loss.how == Loss::From::function) {
+                const std::vector<std::uint32_t>& all = by_function_[list_[*from]->function];
+                forward.insert(all.begin(), all.end());
+            } else if (from) {
+                forward = reach(*from, to, false);
+            }
+            if (to) {
+                back = reach(*to, {}, true);
+                // Itself it was seen, unless something leads back to it.
+                const bool itself = std::any_of(list_[*to]->next.begin(), list_[*to]->next.end(),
+                                                [&](std::uint32_t n) { return back.contains(n); });
+                if (!itself) back.erase(*to);
+            }
+            const bool one = from && to && list_[*from]->function == list_[*to]->function;
+            const bool leads =
+                one && std::any_of(forward.begin(), forward.end(), [&](std::uint32_t n) { return back.contains(n); });
+            if (leads) {
+                std::vector<std::uint32_t> between;
+                std::set_intersection(forward.begin(), forward.end(), back.begin(), back.end(),
+                                      std::back_inserter(between));
+                mark(between);
+            } else {
+                mark(forward);
+                mark(back);
+            }
+        }
+        if (everything || work_ > most_work)
+            for (Code* code : list_) code->unobserved = true;
+    }
+
+    // ---- instructions, lines, branches, blocks
+
+    [[nodiscard]] static Seen seen(bool happened, bool unobserved) {
+        return happened ? Seen::executed : unobserved ? Seen::not_observed : Seen::not_executed;
+    }
+
+    void put_code() {
+        struct LineSum {
+            Seen seen = Seen::not_executed;
+            Index function = none;
+            std::uint64_t times{};
+            Work work;
+        };
+        std::map<std::pair<Index, std::uint32_t>, LineSum> lines;
+        for (std::size_t n = 0; n < list_.size(); ++n) {
+            const Code& code = *list_[n];
+            const auto& [address, isa] = keys_[n];
+            Instruction out;
+            out.address = address;
+            out.bytes = code.what.bytes;
+            out.isa = isa;
+            out.seen = seen(code.times != 0, code.unobserved);
+            out.function = index_of(code.function);
+            out.times = code.times;
+            if (options_.cycles) out.costs = {code.times, code.cycles};
+            if (File* file = file_at(address)) {
+                if (const auto line = file->info.line({address - file->bias})) {
+                    out.source = source(line->file);
+                    out.line = line->line;
+                    LineSum& sum = lines[{out.source, out.line}];
+                    if (sum.function == none) sum.function = out.function;
+                    sum.times = std::max(sum.times, code.times);
+                    sum.work += {code.times, code.cycles};
+                    if (out.seen == Seen::executed || sum.seen == Seen::not_executed) sum.seen = out.seen;
+                }
+            }
+            put_branch(code, out);
+            a_.instructions.push_back(std::move(out));
+        }
+        for (const auto& [place, sum] : lines)
+            a_.lines.push_back({place.first, place.second, sum.seen, sum.function, sum.times, costs(sum.work)});
+        for (const auto& [key, sum] : blocks_)
+            a_.blocks.push_back(
+                {key.start, key.bytes, sum.block.instructions, function_index(key.start), sum.times[0] + sum.times[1]});
+    }
+
+    void put_branch(const Code& code, const Instruction& at) {
+        const isa::Instruction& i = code.what;
+        const bool direct = i.waypoint == isa::Waypoint::direct;
+        if (!direct && i.waypoint != isa::Waypoint::indirect) return;
+        using K = Branch::Kind;
+        Branch b;
+        b.address = at.address;
+        b.target = direct ? i.target.value : 0;
+        b.kind = i.link   ? (direct ? K::call : K::indirect_call)
+                 : direct ? (i.conditional || code.not_taken != 0 ? K::conditional : K::unconditional)
+                 : i.function_return || i.exception_return ? K::function_return
+                                                           : K::indirect;
+        b.function = at.function;
+        b.source = at.source;
+        b.line = at.line;
+        b.taken = code.taken;
+        b.not_taken = code.not_taken;
+        b.seen_taken = seen(code.taken != 0, code.unobserved);
+        b.seen_not_taken = seen(code.not_taken != 0, code.unobserved);
+        a_.branches.push_back(b);
+    }
+
+    /// Backward branches, not calls, within a function.
+    void fill_loops() {
+        struct Back {
+            std::uint32_t head, tail;
+            std::uint64_t taken;
+        };
+        std::vector<Back> backs;
+        std::map<std::uint32_t, std::uint64_t> again;  // by head
+        for (std::uint32_t n = 0; n < list_.size(); ++n) {
+            const Code& code = *list_[n];
+            if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0 ||
+                code.what.target.value > keys_[n].first)
+                continue;
+            const auto head = code_number(code.what.target.value);
+            if (!head || list_[*head]->function != code.function) continue;
+            backs.push_back({*head, n, code.taken});
+            again[*head] += code.taken;
+        }
+        std::sort(backs.begin(), backs.end(),
+                  [](const Back& x, const Back& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
+        for (const Back& back : backs) {
+            Work work;
+            for (std::uint32_t n = back.head; n <= back.tail; ++n)
+                if (list_[n]->function == list_[back.head]->function) work += {list_[n]->times, list_[n]->cycles};
+            const std::uint64_t times = list_[back.head]->times;
+            const Instruction& head = a_.instructions[back.head];
+            a_.loops.push_back({keys_[back.head].first, keys_[back.tail].first, head.function, head.source, head.line,
+                                times - std::min(times, again[back.head]), times, costs(work)});
+        }
+    }
+
     Answers& a_;
     const std::vector<FlowStream>& streams_;
     const FlowAnswersOptions& options_;
@@ -426,6 +750,11 @@ private:
     std::vector<image::Region> regions_;
     std::map<CodeFunction, Index> functions_;
     std::vector<Node> nodes_;
+    std::map<CodeKey, Code> code_;
+    std::vector<Code*> list_;    // code_, by number
+    std::vector<CodeKey> keys_;  // of the same
+    std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
+    std::uint64_t work_ = 0;
 };
 
 }  // namespace

@@ -43,7 +43,10 @@ void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t t
         const FlowCode::Edge edge = edges[range.edge];
         times[range.edge] += range.times;
         run.instructions += std::uint64_t{edge.instructions} * range.times;
-        run.cycles += range.cycles == flow::no_cycles ? 0 : range.cycles;
+        if (range.cycles != flow::no_cycles) {
+            run.cycles += range.cycles;
+            counts.block_cycles[range.block()] += range.cycles;
+        }
         if (edge.effect != Effect::stays) [[unlikely]] {
             wait_behind(range.edge, edge.effect, counts.known.blocks[range.block()]);
             plain = false;
@@ -73,6 +76,7 @@ void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const Block& bloc
 void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
     if (open_ && !first_) {
         early_.push_back(what);
+        if (const auto* context = std::get_if<flow::Context>(&what)) begin_at(*context);
         return;
     }
     std::visit(
@@ -92,7 +96,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 else
                     go_on_anywhere();
             } else if constexpr (std::is_same_v<T, flow::Context>) {
-                change_context(e);
+                change_context(e, counts);
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
                 add_event_cycles(e.cycles, counts);
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
@@ -112,7 +116,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
 /// Cycles up to an event are those of the code before it, where that is known.
 void FlowCalls::add_event_cycles(std::uint32_t cycles, FlowCounts& counts) {
     if (cycles == flow::no_cycles) return;
-    if (lost_ || current().empty())
+    if (lost_ || switched_stack_)
         counts.cycles += cycles;
     else
         run_.cycles += cycles;
@@ -132,14 +136,14 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         if (open_)
             keep({Go::begin, {}, true, {}}, counts);
         else
-            stack.frames.push_back({.node = stack.root});
+            stack.frames.push_back({.node = stack.root, .caller = stack.root});
     }
     ExceptionSum& sum = counts.exceptions[e.number];
     ++sum.times;
     if (stack.interrupts != 0)
         ++sum.nested;
     else if (open_)
-        ++stack.segments.back().first_exceptions[e.number];
+        ++stack.segments.back().first_exceptions[{stack.segments.back().peak, e.number}];
     const FunctionId id = code_.exception(e.number);
     push({.waits_for = e.preferred_return ? e.preferred_return->value : nothing,
           .function = id,
@@ -154,26 +158,34 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     if (!e.vector) lose(false, counts);
 }
 
+/// What is known of the last branch happens, though not what came behind it. Sets where a loss would begin.
+FlowCalls::Wait FlowCalls::end_wait(FlowCounts& counts) {
+    loss_ = {};
+    const Wait wait = std::exchange(wait_, Wait::no);
+    if (wait != Wait::no && wait_to_ != nothing) {
+        loss_.how = Loss::From::place;
+        loss_.from = wait_to_;
+        if (wait == Wait::call || wait == Wait::leaves) arrive_behind(wait, code_.place(wait_to_), counts);
+    } else if (wait == Wait::function_return) {
+        go({Go::leave, {}, true, {}}, counts);
+    } else if (wait == Wait::jump && wait_edge_ != no_edge) {
+        loss_.how = Loss::From::function;
+        loss_.from = counts.known.places[wait_edge_ / 2].address;
+    }
+    return wait;
+}
+
 void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
     if (lost_) {
         switched_off_ = switched_off_ && switched_off;
         return;
     }
     flush();
-    loss_ = {};
-    const auto from = [&](std::uint64_t place) { loss_ = {Loss::From::place, place, 0, false, false}; };
-    const Wait wait = std::exchange(wait_, Wait::no);
-    if (wait != Wait::no && wait_to_ != nothing) {
-        from(wait_to_);
-        // It is known where flow went, though not what it did there.
-        if (wait == Wait::call || wait == Wait::leaves) arrive_behind(wait, code_.place(wait_to_), counts);
-    } else if (wait == Wait::function_return) {
-        go({Go::leave, {}, true, {}}, counts);
-    } else if (wait == Wait::jump && wait_edge_ != no_edge) {
-        loss_ = {Loss::From::function, counts.known.places[wait_edge_ / 2].address, 0, false, false};
-    } else if (wait == Wait::no && last_edge_ != no_edge) {
+    const Wait wait = end_wait(counts);
+    if (wait == Wait::no && last_edge_ != no_edge) {
         const Block& last = counts.known.blocks[last_edge_ / 2];
-        from((last_edge_ & 1U) != 0 && last.end == flow::End::direct ? last.target : last.start + last.bytes);
+        loss_.how = Loss::From::place;
+        loss_.from = (last_edge_ & 1U) != 0 && last.end == flow::End::direct ? last.target : last.start + last.bytes;
     }
     plain_ = false;
     lost_ = true;
@@ -191,13 +203,14 @@ void FlowCalls::go_on_anywhere() {
     indirect_ = false;
 }
 
-void FlowCalls::change_context(const flow::Context& context) {
+void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts) {
     const StackKey key{context.context_id, context.vmid};
     if (key == context_) return;
     flush();
+    // A context changes amid a function: what led there happened before.
+    if (!lost_) end_wait(counts);
     context_ = key;
     stack_ = nullptr;
-    wait_ = Wait::no;
     plain_ = false;
     switched_stack_ = true;
     tell_frames();
@@ -243,8 +256,14 @@ void FlowCalls::arrive_behind(Wait wait, const Place& place, FlowCounts& counts)
                   .at = stack.clock},
                  place.entry);
             break;
-        case Wait::function_return: go({Go::function_return, place, true, {}}, counts); break;
         case Wait::exception_return: go({Go::exception_return, place, true, {}}, counts); break;
+        case Wait::function_return:
+            // Nothing returns to where a function begins: a handler is entered so, or a call made by hand.
+            if (!place.begins) {
+                go({Go::function_return, place, true, {}}, counts);
+                break;
+            }
+            [[fallthrough]];
         case Wait::jump:
         case Wait::leaves:
             if (stack.empty() || stack.frames.back().function != place.home) go({Go::tail, place, true, {}}, counts);
@@ -304,13 +323,14 @@ void FlowCalls::push(Frame frame, FunctionId function) {
     if (stack.empty()) {
         if (open_) {
             // Only if nothing of this stack was seen before.
-            stack.segments.push_back({{Go::begin, {}, true, {}}, stack.tree.add_loose(no_function), {}, 1, {}});
+            stack.segments.push_back({{Go::begin, {}, true, {}}, stack.tree.add_loose(), {}, 1, {}});
             stack.frames.push_back({.node = stack.segments.back().node});
         } else {
-            stack.frames.push_back({.node = stack.root});
+            stack.frames.push_back({.node = stack.root, .caller = stack.root});
         }
     }
-    frame.node = child(stack.frames.back().node, function, 1);
+    frame.caller = stack.frames.back().node;
+    frame.node = child(frame.caller, function, 1);
     if (frame.exception != none) ++stack.interrupts;
     if (observer_ != nullptr) observer_->enter(stack.depth(stack.frames.size()), function);
     stack.frames.push_back(frame);
@@ -378,7 +398,7 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
     switch (operation.go) {
         case Go::begin: return true;
         case Go::tail:
-            if (open_ && at_base) return false;
+            if (open_ && top == 0) return false;
             tail(operation.place);
             return true;
         case Go::leave:
@@ -386,7 +406,7 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
             pop_to(top, counts);
             return true;
         case Go::enter: {
-            if (open_ && at_base) return false;
+            if (open_ && top == 0) return false;
             const bool returned = !at_base && stack.frames[top].waits_for == operation.place.address;
             if (operation.loss) {
                 operation.loss->inside = returned;
@@ -409,7 +429,7 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
             return find_frame(operation, counts);
         }
         case Go::take_up:
-            if (!(open_ && at_base) && stack.frames[top].function == operation.place.home) return true;
+            if (!(open_ && top == 0) && stack.frames[top].function == operation.place.home) return true;
             return find_frame(operation, counts);
         case Go::function_return:
         case Go::resume: return find_frame(operation, counts);
@@ -471,7 +491,7 @@ void FlowCalls::keep(const Operation& operation, FlowCounts& counts) {
     stack.frames.clear();
     stack.bottom = 0;
     stack.interrupts = 0;
-    const std::uint32_t node = stack.tree.add_loose(kept.place.home);
+    const std::uint32_t node = stack.tree.add_loose();
     stack.segments.push_back({kept, node, {}, 1, {}});
     stack.frames.push_back({.node = node, .function = kept.place.home, .named = kept.place.entry == kept.place.home});
 }
@@ -490,7 +510,8 @@ void FlowCalls::find_caller(const Place& place, FlowCounts& counts) {
     ++stack.roots_found;
     const std::uint32_t caller = stack.root;
     stack.root = stack.tree.add_above(caller, place.home);
-    stack.frames.push_back({.node = caller, .function = place.home, .named = place.entry == place.home});
+    stack.frames.push_back(
+        {.node = caller, .caller = stack.root, .function = place.home, .named = place.entry == place.home});
     if (observer_ != nullptr) observer_->enter(0, place.home);
 }
 
@@ -499,7 +520,8 @@ void FlowCalls::start_anew(const Place& place, bool entered, FlowCounts& counts)
     pop_to(0, counts);
     settle(stack);
     const std::uint32_t node = child(stack.root, place.home, entered ? 1 : 0);
-    stack.frames.push_back({.node = node, .function = place.home, .named = place.entry == place.home});
+    stack.frames.push_back(
+        {.node = node, .caller = stack.root, .function = place.home, .named = place.entry == place.home});
     if (observer_ != nullptr) observer_->enter(0, place.home);
 }
 
@@ -522,9 +544,7 @@ void FlowCalls::settle(Stack& stack) const {
 void FlowCalls::tail(const Place& place) {
     Stack& stack = *stack_;
     Frame& frame = stack.frames.back();
-    std::uint32_t parent = stack.tree.node(frame.node).parent;
-    if (parent == CallTree::nowhere) parent = frame.node;  // the root
-    frame.node = child(parent, place.entry, place.begins || place.entry != place.home ? 1 : 0);
+    frame.node = child(frame.caller, place.entry, place.begins || place.entry != place.home ? 1 : 0);
     frame.function = place.home;
     frame.named = place.entry == place.home;
     if (observer_ != nullptr) {
@@ -570,7 +590,8 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
     for (std::size_t k = 0; k < other.segments.size(); ++k) {
         const Segment& s = other.segments[k];
         if (!first || k != 0) go(s.operation, counts);
-        if (mine.empty() && (s.peak > 1 || s.work != Work{})) mine.frames.push_back({.node = mine.root});
+        if (mine.empty() && (s.peak > 1 || s.work != Work{}))
+            mine.frames.push_back({.node = mine.root, .caller = mine.root});
         if (!mine.empty()) {
             CallTree::Node& base = mine.tree.node(mine.frames.back().node);
             at[s.node] = mine.frames.back().node;
@@ -580,14 +601,24 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
             k + 1 < other.segments.size() ? other.segments[k + 1].node : static_cast<std::uint32_t>(other.tree.size());
         left_out_.calls += mine.tree.take(other.tree, s.node + 1, end, at, room(mine));
         mine.clock += s.work;
-        if (mine.interrupts != 0)
-            for (const auto& [number, times] : s.first_exceptions) counts.exceptions[number].nested += times;
-        const std::size_t deepest = mine.frames.size() - mine.bottom + s.peak - 1;
-        if (deepest > limits_.frames) drop_bottom(deepest - limits_.frames);
+        const std::size_t depth = mine.frames.size() - mine.bottom;
+        std::size_t forgotten = 0;
+        const auto forget = [&](std::size_t peak) {
+            if (depth + peak - 1 <= limits_.frames + forgotten) return;
+            const std::size_t more = depth + peak - 1 - limits_.frames - forgotten;
+            forgotten += more;
+            drop_bottom(more);
+        };
+        for (const auto& [exception, times] : s.first_exceptions) {
+            forget(exception.first);
+            if (mine.interrupts != 0) counts.exceptions[exception.second].nested += times;
+        }
+        forget(s.peak);
     }
     for (std::size_t i = std::max<std::size_t>(1, other.bottom); i < other.frames.size(); ++i) {
         Frame frame = other.frames[i];
         frame.node = at[frame.node];
+        frame.caller = at[frame.caller];
         frame.at += begin;
         if (frame.exception != none) ++mine.interrupts;
         mine.frames.push_back(frame);

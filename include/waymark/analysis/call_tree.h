@@ -32,8 +32,8 @@ public:
         return find_or_add(parent, function, most);
     }
     /// A node beside the tree, for code whose place in it is not yet known.
-    std::uint32_t add_loose(FunctionId function) {
-        nodes_.push_back({function, nowhere, 0, 0, {}});
+    std::uint32_t add_loose() {
+        nodes_.push_back({no_function, nowhere, 0, 0, {}});
         return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
     /// Whoever called the others becomes known: `root` so far is `function`, and its own caller a new node.

@@ -6,7 +6,8 @@
 /// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
 /// A
 ///   lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Where no
-///   frame fits, A is in the caller of all that is known: the tree so far hangs below it.
+///   frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins at
+///   A, it is a branch like any other.
 /// - Behind any other branch into another function: a tail call. The new function stands in the place of the old one.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
 /// Behind
@@ -97,7 +98,7 @@ public:
 private:
     struct Frame {
         std::uint64_t waits_for = nothing;  ///< return address; `nothing`: not known
-        std::uint32_t node{};
+        std::uint32_t node{}, caller{};     ///< `caller`: the node that called it
         FunctionId function = no_function;  ///< or the section: where flow is
         bool named{};                       ///< it is a function
         std::uint32_t edge = no_edge;       ///< of the call
@@ -126,8 +127,9 @@ private:
         Operation operation;
         std::uint32_t node{};  ///< of the base
         Work work;
-        std::size_t peak = 1;                                     ///< frames, with the base
-        std::map<std::uint32_t, std::uint64_t> first_exceptions;  ///< by number: when none of its own was there
+        std::size_t peak = 1;  ///< frames, with the base
+        /// By peak so far and number: how often one came when there was no other in the fork's own frames.
+        std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> first_exceptions;
     };
     struct Stack {
         std::size_t index{};  ///< in the order of first sight
@@ -156,7 +158,8 @@ private:
     void event(const flow::What& what, FlowCounts& counts);
     void exception(const flow::Exception& e, FlowCounts& counts);
     void lose(bool switched_off, FlowCounts& counts);
-    void change_context(const flow::Context& context);
+    void change_context(const flow::Context& context, FlowCounts& counts);
+    Wait end_wait(FlowCounts& counts);
     void go_on_anywhere();
     void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
     void arrive(const Place& place, FlowCounts& counts);

@@ -75,7 +75,8 @@ public:
     static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16;
 
     FlowCode::Known known;
-    std::vector<std::uint64_t> times;  ///< by edge
+    std::vector<std::uint64_t> times;         ///< by edge
+    std::vector<std::uint64_t> block_cycles;  ///< by block: what came with it; with calls only
 
     void reach(FlowCode& code, std::span<const flow::Block> blocks) {
         if (known.blocks.size() >= blocks.size()) return;
@@ -90,6 +91,7 @@ public:
     void make_room() {
         times.resize(known.edges.size());
         recent_.resize(known.edges.size());
+        block_cycles.resize(known.blocks.size());
     }
     /// Null where there is no room.
     [[nodiscard]] WaySum* way(std::uint32_t edge, std::uint64_t to) {

@@ -1,0 +1,521 @@
+// The rules of the call stack, by hand-made flow; and that parts, joined, give what one pass gives.
+#include "waymark/analysis/flow_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/random.h"
+#include "waymark/analysis/flow_sink.h"
+
+namespace waymark::analysis {
+namespace {
+
+using flow::Block;
+using flow::End;
+
+/// Functions of 0x100 bytes each: a at 0x1000, b at 0x1100, and so on; nothing is named from 0x8000 on.
+class Program {
+public:
+    Program() {
+        for (char name = 'a'; name <= 'p'; ++name)
+            symbols.add(std::string(1, name), {at(name)}, 0x100, image::SymbolKind::function);
+        EXPECT_TRUE(memory.add_bytes(std::vector<std::uint8_t>(0x1000, 0), {0x8000}).has_value());
+    }
+    static std::uint64_t at(char function, std::uint64_t offset = 0) {
+        return 0x1000 + 0x100 * static_cast<std::uint64_t>(function - 'a') + offset;
+    }
+    std::uint32_t id(const Block& block) {
+        for (std::uint32_t i = 0; i < blocks.size(); ++i)
+            if (blocks[i] == block) return i;
+        blocks.push_back(block);
+        return static_cast<std::uint32_t>(blocks.size() - 1);
+    }
+    image::Symbols symbols;
+    image::MemoryMap memory;
+    std::vector<Block> blocks;
+};
+
+/// A list of elements, written the way they happen.
+class Flow {
+public:
+    explicit Flow(Program& program) : program_(program) {}
+
+    /// `instructions` of 4 bytes from `start` on, the last of which is as told.
+    Flow& range(std::uint64_t start, std::uint32_t instructions, End end, std::uint8_t flags, std::uint64_t target,
+                bool taken, std::uint32_t cycles = flow::no_cycles) {
+        const Block block{.start = start,
+                          .target = target,
+                          .bytes = 4 * instructions,
+                          .instructions = instructions,
+                          .section = 0,
+                          .isa = isa::Isa::a32,
+                          .end = end,
+                          .last_bytes = 4,
+                          .flags = flags};
+        elements_.emplace_back(flow::Range{program_.id(block) * 2 + (taken ? 1U : 0U), 0, cycles, 1});
+        return *this;
+    }
+    Flow& plain(std::uint64_t start, std::uint32_t n = 1) { return range(start, n, End::not_a_waypoint, 0, 0, false); }
+    Flow& call(std::uint64_t start, std::uint64_t to, std::uint32_t n = 1) {
+        return range(start, n, End::direct, Block::link, to, true);
+    }
+    Flow& call_indirect(std::uint64_t start, std::uint32_t n = 1) {
+        return range(start, n, End::indirect, Block::link, 0, true);
+    }
+    Flow& ret(std::uint64_t start, std::uint32_t n = 1) {
+        return range(start, n, End::indirect, Block::function_return, 0, true);
+    }
+    Flow& eret(std::uint64_t start, std::uint32_t n = 1) {
+        return range(start, n, End::indirect, Block::exception_return, 0, true);
+    }
+    Flow& jump(std::uint64_t start, std::uint64_t to, std::uint32_t n = 1) {
+        return range(start, n, End::direct, 0, to, true);
+    }
+    Flow& event(flow::What what) {
+        elements_.emplace_back(std::move(what));
+        return *this;
+    }
+    Flow& exception(std::uint32_t number, std::uint64_t from, std::uint64_t vector) {
+        return event(flow::Exception{number, Address{from}, Address{vector}, flow::no_cycles});
+    }
+    Flow& context(std::uint32_t id) { return event(flow::Context{true, false, id, {}}); }
+    Flow& gap() { return event(Gap{{10}, {20}, GapReason::reserved_header}); }
+    Flow& on(flow::TraceOnReason reason) { return event(flow::TraceOn{reason}); }
+
+    using Element = std::variant<flow::Range, flow::What>;
+    [[nodiscard]] const std::vector<Element>& elements() const { return elements_; }
+
+private:
+    Program& program_;
+    std::vector<Element> elements_;
+};
+
+void consume(flow::Sink& sink, const Program& program, const std::vector<Flow::Element>& elements, std::size_t from,
+             std::size_t to, std::size_t at_once = 7) {
+    while (from < to) {
+        std::vector<flow::Range> ranges;
+        std::vector<flow::Event> events;
+        for (const std::size_t end = std::min(to, from + at_once); from < end; ++from) {
+            if (const auto* range = std::get_if<flow::Range>(&elements[from]))
+                ranges.push_back(*range);
+            else
+                events.push_back(
+                    {static_cast<std::uint32_t>(ranges.size()), {from}, std::get<flow::What>(elements[from])});
+        }
+        sink.consume({program.blocks, {}, ranges, events});
+    }
+}
+
+std::string name_of(const Program& program, const CodeFunction& f) {
+    switch (f.kind) {
+        case CodeFunction::Kind::symbol: return std::string(program.symbols.find({f.value})->name);
+        case CodeFunction::Kind::exception: return "!" + std::to_string(f.value);
+        case CodeFunction::Kind::section: return "?";
+        case CodeFunction::Kind::entry: return "@" + std::to_string(f.value);
+        case CodeFunction::Kind::unknown: break;
+    }
+    return "*";
+}
+
+/// `a 1/5; a.b 2/7`: paths with calls and own instructions, in the order nodes were added; all Context IDs.
+std::string tree_text(const Program& program, const FlowSink& sink, const char* between = "; ") {
+    const std::vector<CodeFunction> functions = sink.code().functions();
+    std::string out;
+    for (const FlowCalls::Tree& tree : sink.calls().trees()) {
+        std::vector<std::string> paths(tree.tree.size());
+        for (std::size_t i = 0; i < tree.tree.size(); ++i) {
+            const CallTree::Node& node = tree.tree.nodes()[i];
+            const bool root = i == 0;
+            if (root && node.self == Work{}) continue;
+            if (!root)
+                paths[i] =
+                    (node.parent == 0 ? "" : paths[node.parent] + ".") + name_of(program, functions[node.function]);
+            out += out.empty() ? "" : between;
+            if (tree.key.context_id) out += std::to_string(*tree.key.context_id) + ":";
+            out += (root ? "*" : paths[i]) + " " + std::to_string(node.calls) + "/" +
+                   std::to_string(node.self.instructions);
+            if (node.self.cycles != 0) out += "/" + std::to_string(node.self.cycles);
+        }
+    }
+    return out;
+}
+
+/// All that is summed, as text that does not depend on who summed it.
+std::string sums_text(const FlowSink& sink) {
+    std::map<Way, WaySum> ways;
+    std::map<std::uint32_t, ExceptionSum> exceptions;
+    std::map<std::size_t, std::uint64_t> times;
+    std::map<Loss, int> losses;
+    for (const FlowCounts* c : sink.counts()) {
+        for (std::size_t i = 0; i < c->ways().size(); ++i) {
+            WaySum& sum = ways[c->ways()[i]];
+            sum.times += c->way_sums()[i].times;
+            sum.returns += c->way_sums()[i].returns;
+            sum.inclusive += c->way_sums()[i].inclusive;
+        }
+        for (const auto& [number, e] : c->exceptions) {
+            ExceptionSum& sum = exceptions[number];
+            sum.times += e.times;
+            sum.nested += e.nested;
+            sum.returned += e.returned;
+            sum.sum += e.sum;
+            sum.most.instructions = std::max(sum.most.instructions, e.most.instructions);
+            sum.least.instructions = std::min(sum.least.instructions, e.least.instructions);
+        }
+        for (std::size_t i = 0; i < c->times.size(); ++i)
+            if (c->times[i] != 0) times[i] += c->times[i];
+        for (const Loss& loss : c->losses()) losses[loss] = 1;
+    }
+    std::string out;
+    const auto add = [&](auto... values) { ((out += std::to_string(values) + " "), ...); };
+    for (const auto& [way, s] : ways)
+        if (s != WaySum{}) {
+            out += "\nway ";
+            add(way.edge, way.to, s.times, s.returns, s.inclusive.instructions, s.inclusive.cycles);
+        }
+    for (const auto& [number, e] : exceptions) {
+        out += "\nexception ";
+        add(number, e.times, e.nested, e.returned, e.sum.instructions, e.most.instructions);
+    }
+    for (const auto& [edge, n] : times) {
+        out += "\nedge ";
+        add(edge, n);
+    }
+    for (const auto& [loss, n] : losses) {
+        out += "\nloss ";
+        add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside);
+    }
+    return out;
+}
+
+class Calls : public testing::Test {
+protected:
+    std::string run(const Flow& told, FlowCalls::Limits limits = {}) {
+        FlowCode code(program.symbols, program.memory);
+        FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true, .limits = limits});
+        consume(sink, program, told.elements(), 0, told.elements().size());
+        sink.finish();
+        sums = sums_text(sink);
+        exceptions.clear();
+        losses.clear();
+        left_out = sink.calls().left_out();
+        for (const FlowCounts* c : sink.counts()) {
+            for (const auto& [number, e] : c->exceptions) exceptions[number] = e;
+            losses = c->losses();
+        }
+        return tree_text(program, sink);
+    }
+    static std::uint64_t at(char function, std::uint64_t offset = 0) { return Program::at(function, offset); }
+
+    Program program;
+    Flow flow{program};
+    std::string sums;
+    std::map<std::uint32_t, ExceptionSum> exceptions;
+    std::vector<Loss> losses;
+    FlowCalls::LeftOut left_out;
+};
+
+TEST_F(Calls, ACallAndItsReturn) {
+    flow.call(at('a'), at('b'), 2).ret(at('b'), 3).plain(at('a', 8), 4);
+    EXPECT_EQ(run(flow), "a 0/6; a.b 1/3");
+}
+
+TEST_F(Calls, RecursionThatIsDirectIsOneNode) {
+    flow.call(at('a'), at('b')).call(at('b'), at('b')).call(at('b'), at('b')).ret(at('b', 4)).ret(at('b', 4));
+    flow.ret(at('b', 4)).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 3/5");
+}
+
+TEST_F(Calls, AReturnUnwindsSeveralFrames) {
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).call(at('c'), at('d'));
+    flow.ret(at('d')).plain(at('a', 4), 5);  // longjmp
+    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.b.c 1/1; a.b.c.d 1/1");
+}
+
+TEST_F(Calls, AReturnToAnotherPlaceOfACallersFunctionGoesOnThere) {
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).ret(at('c')).plain(at('b', 0x40), 5).ret(at('b', 0x60));
+    flow.plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/7; a.b.c 1/1");
+}
+
+TEST_F(Calls, ATailCallTakesThePlaceOfItsCaller) {
+    flow.call(at('a'), at('b')).jump(at('b'), at('c')).ret(at('c'), 3).plain(at('a', 4), 5);
+    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.c 1/3");
+}
+
+TEST_F(Calls, AJumpIntoTheMiddleOfAFunctionIsNoCallOfIt) {
+    flow.call(at('a'), at('b')).jump(at('b'), at('c', 8)).ret(at('c', 8), 3).plain(at('a', 4), 5);
+    EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.c 0/3");
+}
+
+TEST_F(Calls, ACallerThatBecomesKnownStandsAboveAllThatWas) {
+    flow.call(at('c'), at('d')).ret(at('d')).ret(at('c', 4)).ret(at('b', 0x20), 2).plain(at('a', 0x20), 3);
+    EXPECT_EQ(run(flow), "a 0/3; a.b 0/2; a.b.c 0/2; a.b.c.d 1/1");
+}
+
+TEST_F(Calls, AReturnToTheBeginningOfAFunctionIsAJump) {
+    // A signal right behind a return is traced so.
+    flow.call(at('a'), at('b')).ret(at('b'), 2).call(at('c'), at('d')).ret(at('d'));
+    flow.plain(at('c', 4)).on(flow::TraceOnReason::enabled).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.c 1/2; a.c.d 1/1");
+}
+
+TEST_F(Calls, AnExceptionIsAFrameThatWaits) {
+    flow.call(at('a'), at('b'), 2).plain(at('b'), 3);
+    flow.exception(14, at('b', 12), at('o')).call(at('o'), at('p')).ret(at('p')).eret(at('o', 4));
+    flow.ret(at('b', 12)).plain(at('a', 8));
+    EXPECT_EQ(run(flow), "a 0/3; a.b 1/4; a.b.!14 1/0; a.b.!14.o 1/2; a.b.!14.o.p 1/1");
+    EXPECT_EQ(exceptions[14].times, 1U);
+    EXPECT_EQ(exceptions[14].returned, 1U);
+    EXPECT_EQ(exceptions[14].sum.instructions, 3U);
+    EXPECT_EQ(exceptions[14].nested, 0U);
+}
+
+TEST_F(Calls, AnExceptionBehindACallComesFromTheCalledFunction) {
+    flow.call(at('a'), at('b')).exception(14, at('b'), at('o')).eret(at('o')).ret(at('b'), 3).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/3; a.b.!14 1/0; a.b.!14.o 1/1");
+}
+
+TEST_F(Calls, ExceptionsNest) {
+    flow.plain(at('a')).exception(14, at('a', 4), at('o')).plain(at('o'), 2);
+    flow.exception(15, at('o', 8), at('p')).eret(at('p'), 3).eret(at('o', 8)).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.!14 1/0; a.!14.o 1/3; a.!14.o.!15 1/0; a.!14.o.!15.p 1/3");
+    EXPECT_EQ(exceptions[14].sum.instructions, 6U);
+    EXPECT_EQ(exceptions[15].sum.instructions, 3U);
+    EXPECT_EQ(exceptions[15].nested, 1U);
+}
+
+TEST_F(Calls, AnExceptionReturnElsewhereResumesInTheFrameOfThatFunction) {
+    flow.plain(at('a')).exception(9, at('a', 4), at('o')).eret(at('o')).plain(at('a', 8), 3);  // skips what it was
+    EXPECT_EQ(run(flow), "a 0/4; a.!9 1/0; a.!9.o 1/1");
+    EXPECT_EQ(exceptions[9].returned, 1U);
+}
+
+TEST_F(Calls, AContextHasItsOwnStack) {
+    flow.context(1).call(at('a'), at('p')).context(2).plain(at('p', 4)).call(at('p', 8), at('c')).context(1);
+    flow.plain(at('p', 4)).ret(at('p', 8)).plain(at('a', 4), 2).context(2).plain(at('c'), 3);
+    EXPECT_EQ(run(flow), "1:a 0/3; 1:a.p 1/2; 2:p 0/2; 2:p.c 1/3");
+}
+
+TEST_F(Calls, AfterAGapFlowResumesInTheTopmostFrameOfItsFunction) {
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).gap().on(flow::TraceOnReason::begin).plain(at('b', 0x30), 4);
+    flow.ret(at('b', 0x40)).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/6; a.b.c 1/0");
+}
+
+TEST_F(Calls, AfterAGapElsewhereTheStackStartsAnew) {
+    flow.call(at('a'), at('b')).plain(at('b')).on(flow::TraceOnReason::overflow).plain(at('d', 4), 4);
+    EXPECT_EQ(run(flow), "a 0/1; a.b 1/1; d 0/4");
+    EXPECT_EQ(losses.size(), 2U);  // the beginning, and this one
+    EXPECT_EQ(losses.back(), (Loss{Loss::From::place, at('b', 4), at('d', 4), true, false}));
+}
+
+TEST_F(Calls, ACallOfCodeThatIsLeftOutOfTheTraceReturns) {
+    flow.call(at('a'), at('b')).on(flow::TraceOnReason::enabled).plain(at('a', 4), 3);
+    EXPECT_EQ(run(flow), "a 0/4; a.b 1/0");
+    EXPECT_EQ(losses.back(), (Loss{Loss::From::place, at('b'), at('a', 4), true, true}));
+}
+
+TEST_F(Calls, CodeThatIsLeftOutOfTheTraceCallsBack) {
+    flow.call(at('a'), at('b')).on(flow::TraceOnReason::enabled).ret(at('c'), 2).on(flow::TraceOnReason::enabled);
+    flow.ret(at('c'), 2).on(flow::TraceOnReason::enabled).plain(at('a', 4), 3);
+    EXPECT_EQ(run(flow), "a 0/4; a.b 1/0; a.b.c 2/4");
+}
+
+TEST_F(Calls, CodeWithoutSymbolsGoesByWhereItIsCalled) {
+    flow.call(at('a'), 0x8100).call(0x8100, 0x8200).ret(0x8200).ret(0x8104).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.@33024 1/2; a.@33024.@33280 1/1");
+}
+
+TEST_F(Calls, WhatPassesBetweenCallAndReturnIsTheCalls) {
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).ret(at('c'), 5).ret(at('b', 4), 2).plain(at('a', 4));
+    run(flow);
+    EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // 1 and 2 of b, 5 of c
+    EXPECT_NE(sums.find("way 3 4608 0 1 5 0"), std::string::npos) << sums;
+}
+
+TEST_F(Calls, ADeepStackForgetsItsLowestFrames) {
+    // Calls in turns, so that they are no direct recursion.
+    for (int i = 0; i < 20; ++i) flow.call(i % 2 == 0 ? at('a') : at('b'), i % 2 == 0 ? at('b') : at('a'));
+    for (int i = 0; i < 20; ++i) flow.ret(i % 2 == 0 ? at('a', 4) : at('b', 4));
+    flow.plain(at('a', 4));
+    run(flow, {.frames = 8});
+    EXPECT_EQ(left_out.frames, 13U);
+}
+
+TEST_F(Calls, AFullTreeCountsCallsAsPartOfTheirCaller) {
+    for (std::uint64_t i = 1; i <= 7; ++i) {
+        const char f = static_cast<char>('a' + i);
+        flow.call(at('a', 4 * i), at(f)).ret(at(f), 10);
+    }
+    flow.plain(at('a', 32));
+    const std::string text = run(flow, {.nodes = 6});
+    EXPECT_EQ(text, "a 0/48; a.b 1/10; a.c 1/10; a.d 1/10");
+    EXPECT_EQ(left_out.calls, 4U);
+}
+
+// ---- parts
+
+Flow random_flow(Program& program, std::uint64_t seed, std::size_t length) {
+    synthetic::Random random(seed);
+    Flow flow(program);
+    std::vector<std::uint64_t> stack;
+    std::vector<std::uint64_t> interrupted;
+    std::uint64_t now = Program::at('a');
+    const auto function = [&] {
+        return random.below(12) == 0 ? 0x8000 + 0x40 * random.below(4)
+                                     : Program::at(static_cast<char>('a' + random.below(12)));
+    };
+    std::uint32_t context = 1;
+    flow.context(1);
+    for (std::size_t i = 0; i < length; ++i) {
+        const auto n = static_cast<std::uint32_t>(1 + random.below(3));
+        // Blocks begin at few places, so that they come again.
+        now = now & ~std::uint64_t{0x1f};
+        switch (random.below(24)) {
+            case 0:
+            case 1:
+            case 2:
+            case 3:
+            case 4: {
+                const std::uint64_t to = function();
+                flow.call(now, to, n);
+                stack.push_back(now + 4 * n);
+                now = to;
+                break;
+            }
+            case 5: flow.call_indirect(now, n), stack.push_back(now + 4 * n), now = function(); break;
+            case 6:
+            case 7:
+            case 8:
+            case 9:
+            case 10:
+                flow.ret(now, n);
+                if (stack.empty() || random.below(20) == 0) {
+                    now = function() + 0x20;
+                } else {
+                    if (random.below(8) == 0) stack.resize(1 + random.below(static_cast<std::uint32_t>(stack.size())));
+                    now = stack.back();
+                    stack.pop_back();
+                }
+                break;
+            case 11: {
+                const std::uint64_t to = function();
+                flow.jump(now, to, n);
+                now = to;
+                break;
+            }
+            case 12:
+                flow.range(now, n, End::indirect, 0, 0, true);
+                now = random.below(2) == 0 ? function() : now;
+                break;
+            case 13:
+                flow.exception(10 + static_cast<std::uint32_t>(random.below(3)), now, Program::at('o'));
+                interrupted.push_back(now);
+                now = Program::at('o');
+                break;
+            case 14:
+            case 15:
+                flow.eret(now, n);
+                now = interrupted.empty() || random.below(5) == 0 ? function() : interrupted.back();
+                if (!interrupted.empty()) interrupted.pop_back();
+                break;
+            case 16:
+                if (random.below(3) == 0) {
+                    context = 1 + static_cast<std::uint32_t>(random.below(3));
+                    flow.context(context);
+                }
+                break;
+            case 17:
+                if (random.below(3) != 0) break;
+                switch (random.below(6)) {
+                    case 0: flow.gap().on(flow::TraceOnReason::begin); break;
+                    case 1: flow.on(flow::TraceOnReason::overflow); break;
+                    case 2: flow.event(flow::NoMemory{{now}}); break;
+                    case 3: flow.event(flow::Inconsistency{flow::Conflict::branch_disagrees, {}, {}}); break;
+                    case 4: flow.event(flow::Exception{11, {}, Address{Program::at('p')}, 3}); break;
+                    default: flow.event(flow::Exception{1, Address{now}, {}, flow::no_cycles}); break;
+                }
+                now = random.below(2) == 0 ? function() : stack.empty() ? now : stack.back();
+                break;
+            case 18: flow.on(flow::TraceOnReason::enabled), now = random.below(2) == 0 ? function() : now; break;
+            case 19: flow.event(flow::Timestamp{i, true, false, 2}); break;
+            default: flow.range(now, n, End::direct, Block::conditional, now, random.below(2) == 0, 2); break;
+        }
+    }
+    return flow;
+}
+
+/// What context stands where the element `to` comes.
+flow::Context context_before(const Flow& flow, std::size_t to) {
+    flow::Context context;
+    for (std::size_t i = 0; i < to; ++i)
+        if (const auto* what = std::get_if<flow::What>(&flow.elements()[i]))
+            if (const auto* c = std::get_if<flow::Context>(what)) context = *c;
+    return context;
+}
+
+void compare_parts(std::uint64_t seed, FlowCalls::Limits limits) {
+    Program program;
+    synthetic::Random random(seed + 1000);
+    const Flow flow = random_flow(program, seed, 20 + random.below(400));
+    const std::size_t all = flow.elements().size();
+    const auto offset = [](Offset at) { return at.value; };
+
+    FlowCode code(program.symbols, program.memory);
+    FlowSink one(code, offset, {.calls = true, .limits = limits});
+    consume(one, program, flow.elements(), 0, all);
+    one.finish();
+
+    for (unsigned round = 0; round < 4; ++round) {
+        FlowCode other(program.symbols, program.memory);
+        FlowSink sink(other, offset, {.calls = true, .limits = limits});
+        std::string cuts;
+        const std::uint32_t part = 1 + random.below(round == 0 ? 4U : static_cast<std::uint32_t>(all));
+        std::vector<std::unique_ptr<flow::Sink>> forks;
+        std::size_t from = 0;
+        while (from < all) {
+            const std::size_t to = std::min(all, from + 1 + random.below(part));
+            cuts += std::to_string(from) + " ";
+            if (random.below(5) == 0) {
+                consume(sink, program, flow.elements(), from, to);
+            } else {
+                auto fork = sink.fork();
+                fork->begin_at(context_before(flow, from));
+                consume(*fork, program, flow.elements(), from, to, 1 + random.below(9));
+                sink.join(*fork);
+            }
+            from = to;
+        }
+        sink.finish();
+        ASSERT_EQ(tree_text(program, sink, "\n"), tree_text(program, one, "\n"))
+            << "seed " << seed << ", cuts " << cuts;
+        ASSERT_EQ(sums_text(sink), sums_text(one)) << "seed " << seed << ", cuts " << cuts;
+        ASSERT_EQ(sink.calls().left_out().frames, one.calls().left_out().frames) << "seed " << seed;
+        ASSERT_EQ(sink.calls().left_out().calls, one.calls().left_out().calls) << "seed " << seed;
+        ASSERT_EQ(sink.troubles(), one.troubles()) << "seed " << seed;
+    }
+}
+
+TEST(FlowParts, JoinedGiveWhatOnePassGives) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        compare_parts(seed, {});
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(FlowParts, AtTheirLimitsTooTheyGiveWhatOnePassGives) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        compare_parts(seed, {.frames = 1 + seed % 6, .nodes = 2 + seed % 30});
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+}  // namespace
+}  // namespace waymark::analysis
