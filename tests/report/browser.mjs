@@ -120,6 +120,8 @@ async function interact(name) {
         const rows = () => page.getAttribute(".table", "aria-rowcount").then(Number);
         const all = await rows();
         const name = await page.$eval(".table-body .row .name", (n) => n.title);
+        // A slash in a search box is a slash.
+        await page.evaluate(() => document.activeElement.blur());
         await page.keyboard.press("/");
         await page.keyboard.type(name);
         await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) < n || n <= 2, all);

@@ -27,7 +27,7 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
             {
                 id: "name",
                 name: "Function",
-                width: "minmax(180px, 3fr)",
+                width: "minmax(170px, 3fr)",
                 value: (i) => report.functionName(i),
                 show: (i) => <Name name={report.functionName(i)} />,
             },
@@ -36,7 +36,7 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 name: "Self",
                 title: `${unit} of the function itself`,
                 number: true,
-                width: "minmax(190px, 1.4fr)",
+                width: "minmax(176px, 1.3fr)",
                 value: (i) => self[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
@@ -51,7 +51,7 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 name: "Total",
                 title: `${unit} of the function and all it calls`,
                 number: true,
-                width: "minmax(190px, 1.4fr)",
+                width: "minmax(176px, 1.3fr)",
                 value: (i) => whole[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
@@ -60,14 +60,14 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 ),
             });
         if (functions.calls.some((c) => c > 0))
-            out.push({ id: "calls", name: "Calls", number: true, width: "100px", value: (i) => functions.calls[i] ?? 0 });
+            out.push({ id: "calls", name: "Calls", number: true, width: "86px", value: (i) => functions.calls[i] ?? 0 });
         if (head.images.length > 1)
             out.push({ id: "image", name: "Program", width: "minmax(100px, 1fr)", value: (i) => report.imageName(i) });
         if (functions.source.some((s) => s >= 0))
             out.push({
                 id: "place",
                 name: "Defined in",
-                width: "minmax(120px, 1fr)",
+                width: "minmax(110px, 1fr)",
                 value: (i) => {
                     const source = report.sourceName(functions.source[i]!);
                     return source === "" ? "" : `${fileName(source)}:${functions.line[i]}`;
