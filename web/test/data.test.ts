@@ -10,12 +10,21 @@ import type { Head } from "../src/data/wire";
 import { hashOf, placeOf } from "../src/ui/state";
 import { grouped, hex, percent, short, shortened, timeText } from "../src/ui/text";
 
+/// Node.js 18 lacks what every browser since 2023 has.
+function inflatesRaw(): boolean {
+    try {
+        return !!new DecompressionStream("deflate-raw");
+    } catch {
+        return false;
+    }
+}
+
 describe("unpacking", () => {
-    it("undoes base64 and deflate", async () => {
+    it.skipIf(!inflatesRaw())("undoes base64 and deflate", async () => {
         const value = { names: ["</script>", "größer", "\u202e"], numbers: [1, -2, 2 ** 52] };
         expect(await unpack(deflateRawSync(JSON.stringify(value)).toString("base64") + "\n")).toEqual(value);
     });
-    it("fails on data that is cut", async () => {
+    it.skipIf(!inflatesRaw())("fails on data that is cut", async () => {
         const packed = deflateRawSync(JSON.stringify(Array.from({ length: 5000 }, (_, i) => i * i))).toString("base64");
         await expect(unpack(packed.slice(0, packed.length / 2))).rejects.toThrow();
     });

@@ -36,7 +36,7 @@ const keys: [string, string][] = [
     ["t", "light or dark"],
     ["?", "these keys"],
     ["Esc", "close, leave the search, zoom out"],
-    ["↑ ↓ Page Home End", "walk a table; Enter opens the row"],
+    ["↑ ↓ Page Home End", "walk a table or listing; Enter opens the row"],
     ["← → ↑ ↓", "flame graph: to the calls beside, to the caller, to what it calls"],
     ["Enter, Backspace", "flame graph: zoom in, zoom out"],
     ["← →", "timeline: earlier, later"],

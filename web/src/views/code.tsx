@@ -116,8 +116,9 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
 const rowHeight = 20;
 
 /// A list of rows of one height, of which those in view are in the page.
-function Rows(props: { count: number; label: string; at?: number; row: (i: number) => preact.ComponentChildren }) {
+function Rows(props: { count: number; label: string; at?: number; row: (i: number, active: string) => preact.ComponentChildren; open: (i: number) => void }) {
     const frame = useRef<HTMLDivElement>(null);
+    const [active, setActive] = useState(-1);
     const [top, setTop] = useState(0);
     const [height, setHeight] = useState(600);
     useEffect(() => {
@@ -136,9 +137,24 @@ function Rows(props: { count: number; label: string; at?: number; row: (i: numbe
     const first = Math.max(0, Math.floor(top / rowHeight) - 10);
     const last = Math.min(props.count, Math.ceil((top + height) / rowHeight) + 10);
     const rows = [];
-    for (let i = first; i < last; ++i) rows.push(props.row(i));
+    for (let i = first; i < last; ++i) rows.push(props.row(i, i === active ? " active" : ""));
+    const onKeyDown = (event: KeyboardEvent) => {
+        const from = active < 0 ? Math.max(0, props.at ?? 0) : active;
+        const page = Math.max(1, Math.floor(height / rowHeight) - 2);
+        const steps: Record<string, number> = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: props.count - 1 };
+        const to = steps[event.key];
+        if (to !== undefined) {
+            const row = Math.max(0, Math.min(props.count - 1, to));
+            const at = frame.current!;
+            setActive(row);
+            if (row * rowHeight < at.scrollTop) at.scrollTop = row * rowHeight;
+            else if ((row + 1) * rowHeight > at.scrollTop + at.clientHeight - 12) at.scrollTop = (row + 1) * rowHeight - at.clientHeight + 12;
+        } else if (event.key === "Enter" && active >= 0) props.open(active);
+        else return;
+        event.preventDefault();
+    };
     return (
-        <div ref={frame} class="listing" tabIndex={0} role="region" aria-label={props.label} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+        <div ref={frame} class="listing" tabIndex={0} role="region" aria-label={props.label} onKeyDown={onKeyDown} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
             <div style={{ height: props.count * rowHeight }}>
                 <div style={{ transform: `translateY(${first * rowHeight}px)` }}>{rows}</div>
             </div>
@@ -186,13 +202,13 @@ function Source(props: { code: Code; source: number; f: number; first: number; m
     return (
         <>
             {!hasText && <p class="note">The text of this file was not found: these are the lines that have code.</p>}
-            <Rows count={shown.length} label="Source lines" at={goal} row={(k) => {
+            <Rows count={shown.length} label="Source lines; Enter shows the instructions of a line" at={goal} open={(k) => byLine.has(shown[k]!) && props.select(shown[k]!)} row={(k, active) => {
                 const l = shown[k]!;
                 const i = byLine.get(l);
                 const cost = i === undefined ? 0 : costOf(i);
                 const away = k > 0 && shown[k - 1] !== l - 1;
                 return (
-                    <div key={l} class={`line${l === props.line ? " chosen" : ""}${i === undefined ? "" : " with-code"}${away ? " away" : ""}`} style={{ "--heat-part": heat(cost, most) }} onClick={i === undefined ? undefined : () => props.select(l)}>
+                    <div key={l} class={`line${l === props.line ? " chosen" : ""}${i === undefined ? "" : " with-code"}${away ? " away" : ""}${active}`} style={{ "--heat-part": heat(cost, most) }} onClick={i === undefined ? undefined : () => props.select(l)}>
                         <span class="gutter">{i === undefined ? "" : <SeenMark seen={lines.seen[i]!} />}</span>
                         <span class="line-number">{l}</span>
                         <span class="cost" title={i === undefined ? undefined : `${grouped(cost)}; ${seenWords[lines.seen[i]!]}`}>{cost > 0 ? short(cost) : ""}</span>
@@ -218,17 +234,20 @@ function Instructions(props: {
     const { instructions, texts } = code.part;
     const most = useMemo(() => Math.max(0, ...rows.map(props.costOf)), [rows, props.costName]);
     const isLine = (i: number) => props.line !== undefined && instructions.source[i] === props.line.source && instructions.line[i] === props.line.line;
+    const choose = (i: number) => {
+        if (instructions.line[i]! > 0) props.selectLine(isLine(i) ? undefined : { source: instructions.source[i]!, line: instructions.line[i]! });
+    };
     const goal = props.line ? rows.findIndex(isLine) : props.address !== undefined ? rows.findIndex((i) => code.address[i] === props.address) : -1;
     return (
-        <Rows count={rows.length} label={`Instructions, ${props.costName} of each`} at={goal} row={(k) => {
+        <Rows count={rows.length} label={`Instructions, ${props.costName} of each; Enter shows the line of one`} at={goal} open={(k) => choose(rows[k]!)} row={(k, active) => {
             const i = rows[k]!;
             const cost = props.costOf(i);
             const before = rows[k - 1];
             const newLine = instructions.line[i]! > 0 && (before === undefined || instructions.line[before] !== instructions.line[i] || instructions.source[before] !== instructions.source[i]);
             const source = instructions.source[i]!;
             return (
-                <div key={i} class={`line with-code${isLine(i) ? " chosen" : ""}${code.address[i] === props.address ? " goal" : ""}`} style={{ "--heat-part": heat(cost, most) }}
-                    onClick={instructions.line[i]! > 0 ? () => props.selectLine(isLine(i) ? undefined : { source, line: instructions.line[i]! }) : undefined}>
+                <div key={i} class={`line with-code${isLine(i) ? " chosen" : ""}${code.address[i] === props.address ? " goal" : ""}${active}`} style={{ "--heat-part": heat(cost, most) }}
+                    onClick={() => choose(i)}>
                     <span class="gutter"><SeenMark seen={instructions.seen[i]!} /></span>
                     <span class="line-number" title={isaNames[instructions.isa[i]!]}>{hex(code.address[i]!).slice(2)}</span>
                     <span class="cost" title={`${grouped(cost)}; ${seenWords[instructions.seen[i]!]}`}>{cost > 0 ? short(cost) : ""}</span>
