@@ -169,6 +169,7 @@ describe("text", () => {
         const name = "std::map<std::string, std::vector<int>>::find(std::string const&) const";
         expect(shortened(name, 100)).toBe(name);
         expect(shortened(name, 40)).toBe("std::map<…>::find(…) const");
+        expect(shortened("user 2 (thread 1)", 12)).toBe("user 2…ad 1)");
         expect(shortened("a_long_name_without_arguments", 11)).toBe("a_lon…ments");
         expect(shortened("bool operator<(int)", 12)).toHaveLength(12);
         expect(shortened("(no symbol) in libc.so.6", 10)).toHaveLength(10);

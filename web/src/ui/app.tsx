@@ -15,6 +15,7 @@ import { SummaryView } from "../views/summary";
 import { TablesView } from "../views/tables";
 import { TimelineView } from "../views/timeline";
 import { hashOf, type Place, placeOf, type ViewId, type ViewProps } from "./state";
+import { fileName } from "./text";
 import { setTheme, useTheme } from "./theme";
 
 const views: Record<ViewId, ComponentType<ViewProps>> = {
@@ -135,7 +136,7 @@ export function App({ report }: { report: Report }) {
                     <rect x="1" y="11" width="5" height="3" rx="1" fill="#e69f00" />
                 </svg>
                 <p class="capture">
-                    <b title={head.capture}>{head.capture}</b>
+                    <b title={head.capture}>{fileName(head.capture.replace(/\/+$/, ""))}</b>
                     <span class="unit">{head.unit}</span>
                 </p>
                 <button type="button" class="button" onClick={toggleTheme} aria-label={theme === "light" ? "Dark colours" : "Light colours"} title="Light or dark ( t )">

@@ -55,13 +55,13 @@ export function timeText(value: number, unit: string, ticksPerSecond = 0): strin
     return `${grouped(Number((ns / scale).toPrecision(5)))}\u00a0${name}`;
 }
 
-/// Without what stands in angle brackets and parentheses, as far as that is no operator.
+/// Without arguments in angle brackets and parentheses. What follows a space is no argument: `user 2 (thread 1)`.
 function withoutArguments(name: string): string {
     if (name.includes("operator")) return name;
     let out = "";
     let depth = 0;
     for (const c of name) {
-        if (c === "<" || c === "(") {
+        if ((c === "<" || c === "(") && (depth > 0 || !out.endsWith(" "))) {
             if (depth++ === 0) out += c + "…";
         } else if (c === ">" || c === ")") {
             if (depth > 0 && --depth === 0) out += c;

@@ -174,7 +174,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                 c.fillRect(x0, y, x1 - x0 - (left + width <= size.width ? 0.75 : 0), rowHeight - 1);
                 if (tree.kind[node] === Kind.interrupt || tree.kind[node] === Kind.unsynchronised || tree.kind[node] === Kind.folded) {
                     c.fillStyle = hatched;
-                    const across = tree.kind[node] === Kind.interrupt ? Math.min(10, x1 - x0) : x1 - x0;
+                    const across = tree.kind[node] === Kind.folded ? x1 - x0 : Math.min(12, x1 - x0);
                     c.fillRect(x0, y, across, rowHeight - 1);
                 }
                 if (node === selected || node === hovered.current) {
@@ -182,7 +182,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                     c.lineWidth = node === selected ? 2 : 1;
                     c.strokeRect(x0 + 1, y + 1, Math.max(1, x1 - x0 - 2.75), rowHeight - 3);
                 }
-                const room = x1 - x0 - (tree.kind[node] === Kind.interrupt ? 18 : 8);
+                const room = x1 - x0 - (tree.kind[node] === Kind.interrupt || tree.kind[node] === Kind.unsynchronised ? 20 : 8);
                 if (room > 38) {
                     c.fillStyle = match ? palette.matchInk : matches || plain || root ? palette.fadedInk : palette.functionInk;
                     c.fillText(fitting(c, nameOf(node), room, shortened), x1 - room - 4, y + rowHeight / 2);

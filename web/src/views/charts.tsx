@@ -45,6 +45,7 @@ function Shares({ chart }: { chart: Chart }) {
                         <tr key={i}>
                             <th scope="row" title={chart.barNote[i]}>
                                 {label}
+                                {chart.kind === 0 && chart.xUnit && ` ${chart.xUnit}`}
                                 {chart.barNote[i] && <span class="quiet bar-note">{chart.barNote[i]}</span>}
                             </th>
                             <td class="bar">

@@ -39,12 +39,12 @@ function One({ table, query }: { table: GenericTable; query: string }) {
             table.columns.map((name, c): Column => {
                 const number = table.numbers[c] === 1;
                 const longest = table.rows.slice(0, 200).reduce((most, row) => Math.max(most, row[c]?.length ?? 0), name.length + 2);
-                const width = Math.min(360, 24 + Math.round(longest * 8));
+                const width = Math.min(360, 20 + Math.round(longest * 7.4));
                 return {
                     id: String(c),
                     name,
                     number,
-                    width: number ? `${Math.max(90, width + 12)}px` : `minmax(${Math.max(90, Math.min(width, 220))}px, ${Math.max(1, Math.round(longest / 10))}fr)`,
+                    width: number ? `${Math.max(76, width)}px` : `minmax(${Math.max(90, Math.min(width, 220))}px, ${Math.max(1, Math.round(longest / 10))}fr)`,
                     value: (i) => {
                         const text = table.rows[i]![c] ?? "";
                         return number && numeric.test(text) ? Number(text) : number ? -Infinity : text;

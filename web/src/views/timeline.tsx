@@ -54,7 +54,7 @@ function rowsOf(timeline: Timeline): { rows: Row[]; height: number } {
     const { marks } = timeline;
     const order = Array.from(marks.begin.keys()).sort((a, b) => marks.begin[a]! - marks.begin[b]!);
     const rows: Row[] = [];
-    let y = 0;
+    let y = 4;
     const add = (track: number, indent: number) => {
         const own = order.filter((m) => marks.track[m] === track);
         const row: Row = {
@@ -284,7 +284,8 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         const room = seriesHeight - 12;
         let most = 0;
         for (const v of series.value) if (v > most) most = v;
-        if (!(most > 0)) most = 1;
+        const nothing = !(most > 0);
+        if (nothing) most = 1;
         const columns = Math.max(1, Math.floor(width));
         const e = extremes(series.time, series.value, from, to, columns);
         const color = palette.series[s % palette.series.length]!;
@@ -314,7 +315,7 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         c.globalAlpha = 1;
         c.stroke();
         c.font = labelFont;
-        const greatest = `up to ${short(most)} ${series.unit}`;
+        const greatest = nothing ? `0 ${series.unit} throughout` : `up to ${short(most)} ${series.unit}`;
         const wide = c.measureText(greatest).width + 8;
         c.fillStyle = palette.panel;
         c.globalAlpha = 0.85;
