@@ -86,6 +86,7 @@ public:
         fill_calls();
         fill_edges();
         fill_exceptions();
+        fill_timeline();
         if (options_.instructions) {
             fill_code();
             find_unobserved();
@@ -426,6 +427,90 @@ private:
         }
     }
 
+    // ---- time
+
+    void fill_timeline() {
+        std::vector<const FlowStream*> parts;
+        for (const FlowStream& s : streams_)
+            if (s.timeline != nullptr && s.timeline->end() != 0) parts.push_back(&s);
+        if (parts.empty()) return;
+        Timeline& out = a_.timeline;
+        const auto all = [&](auto&& test) {
+            return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
+        };
+        const bool ticks = all([](const FlowTimeline& t) { return t.anchors().size() > 1; });
+        const bool cycles = all([](const FlowTimeline& t) { return t.cycles(); });
+        out.axis.unit = ticks ? "ticks" : cycles ? "cycles" : "instructions";
+        out.axis.note = ticks ? fmt::format("Timestamps of the trace; between two, time passes with the {} in between.",
+                                            cycles ? "cycles" : "instructions")
+                        : cycles
+                            ? "Cycles of each source since its trace began; sources are not aligned."
+                            : "Instructions of each source since its trace began, which is no time; sources are not "
+                              "aligned.";
+        out.axis.begin = ~std::uint64_t{0};
+        std::uint64_t left_out = 0;
+        std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index> tracks;
+        for (const FlowStream* s : parts) {
+            const FlowTimeline& t = *s->timeline;
+            const TickMap map(ticks ? t.anchors() : std::vector<FlowTimeline::Anchor>{});
+            out.axis.begin = std::min(out.axis.begin, map.ticks(0));
+            out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
+            out.axis.uncertainty = std::max(out.axis.uncertainty, map.uncertainty());
+            std::vector<FlowTimeline::Piece> pieces = t.pieces();
+            std::uint64_t resolution = t.resolution();
+            while (pieces.size() > std::max<std::size_t>(1, options_.most_slices / parts.size()) &&
+                   resolution < t.end()) {
+                resolution = std::max<std::uint64_t>(2 * resolution, 2);
+                merge_pieces(pieces, resolution);
+            }
+            // Where the clock is another than what was merged by, its pace at large.
+            const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(0)) / static_cast<double>(t.end());
+            out.resolution =
+                std::max(out.resolution, static_cast<std::uint64_t>(static_cast<double>(resolution) * pace));
+            std::vector<Index> track_of;
+            for (const auto& context : t.tracks())
+                track_of.push_back(track(s->source, context, t.tracks().size(), tracks));
+            const std::vector<CodeFunction> known = s->sink->code().functions();
+            for (const FlowTimeline::Piece& p : pieces)
+                out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
+                                      index_of(known[p.function]), p.depth, p.merged});
+            for (const FlowTimeline::Note& n : t.notes()) {
+                const std::uint64_t at = map.ticks(n.at);
+                out.marks.push_back({at, at, track_of[n.track], n.kind, mark_text(n)});
+            }
+            left_out += t.notes_left_out();
+        }
+        if (left_out != 0) out.axis.note += fmt::format(" {} marks more than can be shown are left out.", left_out);
+        std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
+            return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);
+        });
+        std::stable_sort(out.marks.begin(), out.marks.end(), [](const Mark& x, const Mark& y) {
+            return std::pair(x.track, x.begin) < std::pair(y.track, y.begin);
+        });
+    }
+    Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of,
+                std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index>& tracks) {
+        std::vector<Track>& all = a_.timeline.tracks;
+        const auto [top, fresh] = tracks.try_emplace({source, std::nullopt}, static_cast<Index>(all.size()));
+        const Index parent = top->second;
+        if (fresh) all.push_back({source});
+        if (of == 1 || !context) return parent;
+        const auto [at, new_one] = tracks.try_emplace({source, context}, static_cast<Index>(all.size()));
+        if (new_one) all.push_back({fmt::format("context {:#x}", *context), parent});
+        return at->second;
+    }
+    [[nodiscard]] static std::string mark_text(const FlowTimeline::Note& n) {
+        switch (n.kind) {
+            case Mark::Kind::gap: return fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
+            case Mark::Kind::exception: return exception_text(n.number);
+            case Mark::Kind::context: return fmt::format("context {:#x}", n.number);
+            case Mark::Kind::overflow: return "the unit's FIFO overflowed";
+            case Mark::Kind::trigger: return "trigger";
+            case Mark::Kind::user_data: break;
+        }
+        return {};
+    }
+
     // ---- code
 
     /// An instruction of a function that ran.
@@ -715,7 +800,6 @@ private:
             std::uint64_t taken;
         };
         std::vector<Back> backs;
-        std::map<std::uint32_t, std::uint64_t> again;  // by head
         for (std::uint32_t n = 0; n < list_.size(); ++n) {
             const Code& code = *list_[n];
             if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0 ||
@@ -724,18 +808,22 @@ private:
             const auto head = code_number(code.what.target.value);
             if (!head || list_[*head]->function != code.function) continue;
             backs.push_back({*head, n, code.taken});
-            again[*head] += code.taken;
         }
         std::sort(backs.begin(), backs.end(),
                   [](const Back& x, const Back& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
+        std::uint32_t of = 0;
+        std::uint64_t again = 0;  // times the head was gone back to, from tails up to this one
         for (const Back& back : backs) {
+            if (back.head != of) again = 0;
+            of = back.head;
+            again += back.taken;
             Work work;
             for (std::uint32_t n = back.head; n <= back.tail; ++n)
                 if (list_[n]->function == list_[back.head]->function) work += {list_[n]->times, list_[n]->cycles};
             const std::uint64_t times = list_[back.head]->times;
             const Instruction& head = a_.instructions[back.head];
             a_.loops.push_back({keys_[back.head].first, keys_[back.tail].first, head.function, head.source, head.line,
-                                times - std::min(times, again[back.head]), times, costs(work)});
+                                times - std::min(times, again), times, costs(work)});
         }
     }
 

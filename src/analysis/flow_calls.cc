@@ -20,6 +20,7 @@ void FlowCalls::consume(const flow::Batch& batch, FlowCounts& counts) {
     for (const flow::Event& e : batch.events) {
         ranges(batch, at, e.before, counts);
         at = e.before;
+        if (observer_ != nullptr) observer_->happened(now(), e);
         event(e.what, counts);
     }
     ranges(batch, at, batch.ranges.size(), counts);
@@ -86,6 +87,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 lose(false, counts);
             } else if constexpr (std::is_same_v<T, flow::TraceOn>) {
                 lose(e.reason == flow::TraceOnReason::enabled, counts);
+                add_stray_cycles(e.cycles, counts);
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
                 lose(true, counts);
             } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {
@@ -105,7 +107,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 // What an implementation says of a branch that its opcode does not tell.
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
-                counts.cycles += e.cycles;
+                add_stray_cycles(e.cycles, counts);
             } else {
                 static_assert(std::is_same_v<T, flow::Trigger>);
             }
@@ -115,11 +117,16 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
 
 /// Cycles up to an event are those of the code before it, where that is known.
 void FlowCalls::add_event_cycles(std::uint32_t cycles, FlowCounts& counts) {
-    if (cycles == flow::no_cycles) return;
     if (lost_ || switched_stack_)
-        counts.cycles += cycles;
-    else
+        add_stray_cycles(cycles, counts);
+    else if (cycles != flow::no_cycles)
         run_.cycles += cycles;
+}
+
+void FlowCalls::add_stray_cycles(std::uint32_t cycles, FlowCounts& counts) {
+    if (cycles == flow::no_cycles) return;
+    counts.cycles += cycles;
+    stray_.cycles += cycles;
 }
 
 void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
@@ -332,7 +339,7 @@ void FlowCalls::push(Frame frame, FunctionId function) {
     frame.caller = stack.frames.back().node;
     frame.node = child(frame.caller, function, 1);
     if (frame.exception != none) ++stack.interrupts;
-    if (observer_ != nullptr) observer_->enter(stack.depth(stack.frames.size()), function);
+    if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), function);
     stack.frames.push_back(frame);
     const std::size_t depth = stack.frames.size() - stack.bottom;
     if (open_) {
@@ -358,7 +365,7 @@ void FlowCalls::drop_bottom(std::size_t count) {
 void FlowCalls::pop_to(std::size_t size, FlowCounts& counts) {
     Stack& stack = *stack_;
     size = std::max(size, stack.bottom);
-    if (observer_ != nullptr && size < stack.frames.size()) observer_->leave(stack.depth(size));
+    if (observer_ != nullptr && size < stack.frames.size()) observer_->leave(now(), stack.depth(size));
     while (stack.frames.size() > size) {
         const Frame& frame = stack.frames.back();
         if (frame.exception != none) --stack.interrupts;
@@ -512,7 +519,7 @@ void FlowCalls::find_caller(const Place& place, FlowCounts& counts) {
     stack.root = stack.tree.add_above(caller, place.home);
     stack.frames.push_back(
         {.node = caller, .caller = stack.root, .function = place.home, .named = place.entry == place.home});
-    if (observer_ != nullptr) observer_->enter(0, place.home);
+    if (observer_ != nullptr) observer_->enter(now(), 0, place.home);
 }
 
 void FlowCalls::start_anew(const Place& place, bool entered, FlowCounts& counts) {
@@ -522,7 +529,7 @@ void FlowCalls::start_anew(const Place& place, bool entered, FlowCounts& counts)
     const std::uint32_t node = child(stack.root, place.home, entered ? 1 : 0);
     stack.frames.push_back(
         {.node = node, .caller = stack.root, .function = place.home, .named = place.entry == place.home});
-    if (observer_ != nullptr) observer_->enter(0, place.home);
+    if (observer_ != nullptr) observer_->enter(now(), 0, place.home);
 }
 
 void FlowCalls::settle(Stack& stack) const {
@@ -549,8 +556,8 @@ void FlowCalls::tail(const Place& place) {
     frame.named = place.entry == place.home;
     if (observer_ != nullptr) {
         const std::uint32_t depth = stack.depth(stack.frames.size() - 1);
-        observer_->leave(depth);
-        observer_->enter(depth, place.entry);
+        observer_->leave(now(), depth);
+        observer_->enter(now(), depth, place.entry);
     }
 }
 
@@ -644,10 +651,10 @@ std::vector<FlowCalls::Tree> FlowCalls::trees() const {
 
 void FlowCalls::tell_frames() {
     if (observer_ == nullptr) return;
-    observer_->switch_to(context_.context_id);
+    observer_->switch_to(now(), context_.context_id);
     const Stack& stack = current();
     for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i)
-        observer_->enter(stack.depth(i), stack.tree.nodes()[stack.frames[i].node].function);
+        observer_->enter(now(), stack.depth(i), stack.tree.nodes()[stack.frames[i].node].function);
 }
 
 }  // namespace waymark::analysis

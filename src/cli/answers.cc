@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
+#include "disassembly.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/analysis/flow_answers.h"
@@ -25,6 +28,7 @@ struct Stream {
     const pipeline::Source* source{};
     std::string buffer;
     std::unique_ptr<analysis::FlowCode> code;
+    std::unique_ptr<analysis::FlowTimeline> timeline;
     std::unique_ptr<analysis::FlowSink> sink;
 };
 
@@ -42,9 +46,13 @@ public:
             s.source = &stream.source;
             s.buffer = stream.buffer.name;
             s.code = std::make_unique<analysis::FlowCode>(session_.symbols, *stream.source.memory);
+            if (options_.timeline)
+                s.timeline =
+                    std::make_unique<analysis::FlowTimeline>(stream.source.config.cycle_accurate, options_.most_slices);
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
-                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions});
+                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
+                                            .observer = s.timeline.get()});
             return pipeline::flow_consumer(stream, *s.sink, pipeline::DecoderKind::fast, workers(options_.jobs));
         };
         ProgressLine progress;
@@ -66,6 +74,7 @@ private:
         analysis::FlowAnswersOptions options;
         for (const Stream& s : streams_) {
             s.sink->finish();
+            if (s.timeline) s.timeline->finish(s.sink->calls().now());
             const pft::Config& config = s.source->config;
             options.cycles |= config.cycle_accurate;
             streams.push_back(
@@ -81,7 +90,10 @@ private:
                 options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
             }
         options.instructions = options_.instructions;
+        options.most_slices = options_.most_slices;
         analysis::fill_flow_answers(out, streams, options);
+        if (options_.disassembly) disassemble(out);
+        if (options_.sources) read_sources(out);
 
         for (const pipeline::BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
         std::uint64_t ranges = 0;
@@ -92,6 +104,28 @@ private:
         health(out, report);
         summarise(out, ranges);
         return out;
+    }
+
+    void disassemble(Answers& out) const {
+        Disassembler disassembler;
+        for (analysis::Instruction& i : out.instructions)
+            for (const Stream& s : streams_) {
+                // In the first state that has something there: what one state sees and another does not is rare.
+                for (const bool ns : {false, true})
+                    if (i.text.empty())
+                        i.text = disassembler.text(*s.source->memory, {ns, false, {}, {}}, i.address, i.isa);
+                if (!i.text.empty()) break;
+            }
+    }
+    static void read_sources(Answers& out) {
+        constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
+        for (analysis::SourceFile& file : out.sources) {
+            std::error_code error;
+            if (!std::filesystem::is_regular_file(file.path, error)) continue;
+            if (std::filesystem::file_size(file.path, error) > most_bytes || error) continue;
+            std::ifstream in(file.path, std::ios::binary);
+            for (std::string line; std::getline(in, line);) file.lines.push_back(std::move(line));
+        }
     }
 
     Error why_nothing(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected) const {

@@ -28,42 +28,56 @@ struct Disassembler::Handles {
 Disassembler::Disassembler() = default;
 Disassembler::~Disassembler() = default;
 
+Disassembler::One Disassembler::one(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,
+                                    isa::Isa isa) {
+    if (!handles_) handles_ = std::make_unique<Handles>();
+    const isa::Fetched fetched = isa::fetch(code, space, {address}, isa);
+    if (fetched.bytes == 0) return {};
+    const bool thumb = isa != isa::Isa::a32;
+    std::array<std::uint8_t, 4> bytes{};
+    const auto put = [&](std::size_t index, std::uint32_t halfword) {
+        bytes[index] = static_cast<std::uint8_t>(halfword);
+        bytes[index + 1] = static_cast<std::uint8_t>(halfword >> 8);
+    };
+    if (!thumb || fetched.bytes == 2) {
+        put(0, fetched.opcode & 0xffff);
+        put(2, fetched.opcode >> 16);
+    } else {
+        put(0, fetched.opcode >> 16);
+        put(2, fetched.opcode & 0xffff);
+    }
+    One out{fetched.bytes == 2 ? fmt::format("{:04x}", fetched.opcode)
+            : thumb            ? fmt::format("{:04x} {:04x}", fetched.opcode >> 16, fetched.opcode & 0xffff)
+                               : fmt::format("{:08x}", fetched.opcode),
+            {},
+            fetched.bytes};
+    cs_insn* instruction = nullptr;
+    const std::size_t count = handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes,
+                                                         address, 1, &instruction)
+                                             : 0;
+    if (count != 0) {
+        const std::string_view operands = instruction->op_str;
+        out.text = fmt::format("{}{}{}", instruction->mnemonic, operands.empty() ? "" : " ", operands);
+        cs_free(instruction, count);
+    }
+    return out;
+}
+
+std::string Disassembler::text(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,
+                               isa::Isa isa) {
+    const One found = one(code, space, address, isa);
+    return found.text.empty() ? found.opcode : found.text;
+}
+
 std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const isa::Space& space,
                                              const flow::Block& block) {
-    if (!handles_) handles_ = std::make_unique<Handles>();
     std::vector<std::string> out;
     for (std::uint64_t at = block.start; at < block.start + block.bytes;) {
-        const isa::Fetched fetched = isa::fetch(code, space, {at}, block.isa);
-        if (fetched.bytes == 0) break;
-        const bool thumb = block.isa != isa::Isa::a32;
-        std::array<std::uint8_t, 4> bytes{};
-        const auto put = [&](std::size_t index, std::uint32_t halfword) {
-            bytes[index] = static_cast<std::uint8_t>(halfword);
-            bytes[index + 1] = static_cast<std::uint8_t>(halfword >> 8);
-        };
-        if (!thumb || fetched.bytes == 2) {
-            put(0, fetched.opcode & 0xffff);
-            put(2, fetched.opcode >> 16);
-        } else {
-            put(0, fetched.opcode >> 16);
-            put(2, fetched.opcode & 0xffff);
-        }
-        const std::string opcode = fetched.bytes == 2 ? fmt::format("{:04x}", fetched.opcode)
-                                   : thumb ? fmt::format("{:04x} {:04x}", fetched.opcode >> 16, fetched.opcode & 0xffff)
-                                           : fmt::format("{:08x}", fetched.opcode);
-        cs_insn* instruction = nullptr;
-        const std::size_t count =
-            handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes, at, 1, &instruction)
-                           : 0;
-        std::string line = fmt::format("{:08x}  {}", at, opcode);
-        if (count != 0) {
-            const std::string_view operands = instruction->op_str;
-            line = fmt::format("{:08x}  {:<9}  {}{}{}", at, opcode, instruction->mnemonic, operands.empty() ? "" : " ",
-                               operands);
-            cs_free(instruction, count);
-        }
-        out.push_back(std::move(line));
-        at += fetched.bytes;
+        const One found = one(code, space, at, block.isa);
+        if (found.bytes == 0) break;
+        out.push_back(found.text.empty() ? fmt::format("{:08x}  {}", at, found.opcode)
+                                         : fmt::format("{:08x}  {:<9}  {}", at, found.opcode, found.text));
+        at += found.bytes;
     }
     return out;
 }

@@ -22,7 +22,18 @@ public:
     [[nodiscard]] std::vector<std::string> lines(const isa::CodeReader& code, const isa::Space& space,
                                                  const flow::Block& block);
 
+    /// Mnemonic and operands of one instruction; its opcode where the disassembler does not know it. Empty: the memory
+    /// there is not known.
+    [[nodiscard]] std::string text(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,
+                                   isa::Isa isa);
+
 private:
+    struct One {
+        std::string opcode, text;
+        std::uint8_t bytes = 0;
+    };
+    One one(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address, isa::Isa isa);
+
     struct Handles;
     std::unique_ptr<Handles> handles_;
 };

@@ -125,7 +125,7 @@ struct Loop {
     std::uint64_t head{}, tail{};  ///< target of the branch; the branch
     Index function = none, source = none;
     std::uint32_t line{};
-    std::uint64_t entries{}, iterations{};  ///< times it was begun; times its head ran
+    std::uint64_t entries{}, iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
     Costs costs{};                          ///< of all instructions from head to tail, by metric
 };
 
@@ -283,5 +283,10 @@ struct FunctionCosts {
 };
 /// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
+
+/// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
+/// (its build ID, else its name), name and distance from the function's beginning, and their numbers add up, so that
+/// several captures give the figures of one. Captures have no time in common: the timelines of both are left out.
+void merge(Answers& into, const Answers& other);
 
 }  // namespace waymark::analysis

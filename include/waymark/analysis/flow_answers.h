@@ -20,6 +20,7 @@
 
 #include "waymark/analysis/answers.h"
 #include "waymark/analysis/flow_sink.h"
+#include "waymark/analysis/flow_timeline.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
@@ -33,6 +34,7 @@ struct FlowStream {
     std::string source;      ///< its name; streams of one source are one
     isa::DecodeOptions decode{};
     std::string buffer{};
+    const FlowTimeline* timeline{};  ///< finished; null: none was asked for
 };
 
 /// An ELF file whose names and lines hold at its addresses plus `load_bias`.
@@ -45,9 +47,10 @@ struct FlowAnswersOptions {
     std::vector<ProgramFile> files{};
     bool instructions = false;  ///< with blocks, branches, lines and loops
     bool cycles = false;        ///< cycles were traced
+    std::size_t most_slices = 200000;
 };
 
-/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, health, summary and timeline.
+/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, health and summary.
 void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options);
 
 }  // namespace waymark::analysis

@@ -35,15 +35,17 @@
 
 namespace waymark::analysis {
 
-/// Told of frames as they come and go. Depth 0 is the bottom of the stack.
+/// Told of frames as they come and go, and of events in their places among them. `now`: what was done so far. Depth 0
+/// is the bottom of the stack.
 class CallObserver {
 public:
     virtual ~CallObserver() = default;
-    virtual void enter(std::uint32_t depth, FunctionId function) = 0;
+    virtual void enter(const Work& now, std::uint32_t depth, FunctionId function) = 0;
     /// All frames from this depth on are gone.
-    virtual void leave(std::uint32_t depth) = 0;
+    virtual void leave(const Work& now, std::uint32_t depth) = 0;
     /// Another stack is in use; its frames are told anew with `enter`.
-    virtual void switch_to(std::optional<std::uint32_t> context_id) = 0;
+    virtual void switch_to(const Work& now, std::optional<std::uint32_t> context_id) = 0;
+    virtual void happened(const Work& now, const flow::Event& event) = 0;
 };
 
 /// Whose stack: Context ID and VMID.
@@ -92,8 +94,8 @@ public:
     };
     [[nodiscard]] const LeftOut& left_out() const { return left_out_; }
     void observe(CallObserver* observer) { observer_ = observer; }
-    /// Instructions and cycles so far, of all stacks.
-    [[nodiscard]] Work now() const { return total_ + run_; }
+    /// Instructions and cycles so far, of all stacks and of lost flow.
+    [[nodiscard]] Work now() const { return total_ + run_ + stray_; }
 
 private:
     struct Frame {
@@ -165,6 +167,7 @@ private:
     void arrive(const Place& place, FlowCounts& counts);
     void arrive_behind(Wait wait, const Place& place, FlowCounts& counts);
     void remember_loss(FlowCounts& counts);
+    void add_stray_cycles(std::uint32_t cycles, FlowCounts& counts);
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
 
     // On the current stack.
@@ -210,7 +213,7 @@ private:
     Loss loss_;                          // while lost
     std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing stands between
     Work run_;                           // not yet in a node
-    Work total_;
+    Work total_, stray_;                 // `stray_`: of no code that is known
 
     // A fork's beginning, up to its first range.
     std::vector<flow::What> early_;

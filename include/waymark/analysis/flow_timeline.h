@@ -1,0 +1,99 @@
+/// When functions were active: slices of calls by track and depth, in memory that does not grow. Where there are more
+/// than it may hold, the resolution doubles, and what is shorter merges with its neighbours of the same depth and
+/// caller.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/analysis/answers.h"
+#include "waymark/analysis/flow_calls.h"
+
+namespace waymark::analysis {
+
+/// Of one stream. Positions are in cycles or instructions since its beginning.
+class FlowTimeline final : public CallObserver {
+public:
+    static constexpr std::uint32_t most_depth = 128;
+    static constexpr std::size_t most_anchors = std::size_t{1} << 16, most_marks = 10000;
+
+    FlowTimeline(bool cycles, std::size_t most_slices) : cycles_(cycles), most_slices_(most_slices) {}
+
+    void enter(const Work& now, std::uint32_t depth, FunctionId function) override;
+    void leave(const Work& now, std::uint32_t depth) override;
+    void switch_to(const Work& now, std::optional<std::uint32_t> context_id) override;
+    void happened(const Work& now, const flow::Event& event) override;
+    void finish(const Work& now);
+
+    struct Piece {
+        std::uint64_t begin{}, end{};
+        FunctionId function{};
+        std::uint32_t track{}, depth{}, merged = 1;
+        friend bool operator==(const Piece&, const Piece&) = default;
+    };
+    struct Note {
+        std::uint64_t at{};
+        std::uint32_t track{};
+        Mark::Kind kind{};
+        std::uint32_t number{};  ///< of an exception; a Context ID; a GapReason
+    };
+    /// A timestamp, and where it came.
+    struct Anchor {
+        std::uint64_t at{}, ticks{};
+    };
+    /// By track, begin, depth.
+    [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
+    [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
+    [[nodiscard]] const std::vector<Anchor>& anchors() const { return anchors_; }
+    /// By track: its Context ID.
+    [[nodiscard]] const std::vector<std::optional<std::uint32_t>>& tracks() const { return tracks_; }
+    [[nodiscard]] std::uint64_t resolution() const { return resolution_; }
+    [[nodiscard]] std::uint64_t end() const { return end_; }
+    [[nodiscard]] bool cycles() const { return cycles_; }
+    [[nodiscard]] std::uint64_t notes_left_out() const { return notes_left_out_; }
+
+private:
+    struct Open {
+        FunctionId function{};
+        std::uint64_t begin{};
+    };
+    [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
+    void note(std::uint64_t at, Mark::Kind kind, std::uint32_t number);
+    std::uint32_t track();
+    void put(const Piece& piece);
+    void coarsen();
+
+    bool cycles_;
+    std::size_t most_slices_;
+    std::vector<Open> open_;
+    std::optional<std::uint32_t> context_;
+    std::optional<std::uint32_t> track_;
+    std::map<std::optional<std::uint32_t>, std::uint32_t> track_of_;
+    std::vector<std::optional<std::uint32_t>> tracks_;
+    std::vector<Piece> pieces_;
+    std::vector<Note> notes_;
+    std::vector<Anchor> anchors_;
+    std::size_t every_ = 1, skipped_ = 0;  // of the anchors, so many are one
+    std::uint64_t resolution_ = 0, end_ = 0, notes_left_out_ = 0;
+};
+
+/// Merges pieces shorter than `resolution` with their neighbours, so that at most `resolution` becomes one. Pieces come
+/// and go by track, begin, depth.
+void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolution);
+
+/// From positions of a stream to ticks, between timestamps by what passed.
+class TickMap {
+public:
+    explicit TickMap(std::vector<FlowTimeline::Anchor> anchors) : anchors_(std::move(anchors)) {}
+    [[nodiscard]] std::uint64_t ticks(std::uint64_t at) const;
+    /// The largest interval between two.
+    [[nodiscard]] std::uint64_t uncertainty() const;
+
+private:
+    std::vector<FlowTimeline::Anchor> anchors_;
+};
+
+}  // namespace waymark::analysis

@@ -1,0 +1,172 @@
+#include "waymark/analysis/flow_timeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace waymark::analysis {
+
+namespace {
+bool before(const FlowTimeline::Piece& a, const FlowTimeline::Piece& b) {
+    return std::tuple(a.track, a.begin, a.depth, b.end) < std::tuple(b.track, b.begin, b.depth, a.end);
+}
+}  // namespace
+
+void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
+    if (depth >= most_depth) return;
+    // Below are frames that nobody was told of.
+    open_.resize(depth, {no_function, at(now)});
+    open_.push_back({function, at(now)});
+}
+
+void FlowTimeline::leave(const Work& now, std::uint32_t depth) {
+    const std::uint64_t end = at(now);
+    while (open_.size() > depth) {
+        const Open open = open_.back();
+        open_.pop_back();
+        if (open.function == no_function || open.begin == end) continue;
+        put({open.begin, end, open.function, track(), static_cast<std::uint32_t>(open_.size()), 1});
+    }
+}
+
+void FlowTimeline::switch_to(const Work& now, std::optional<std::uint32_t> context_id) {
+    leave(now, 0);
+    context_ = context_id;
+    track_.reset();
+    note(at(now), Mark::Kind::context, context_id.value_or(0));
+}
+
+void FlowTimeline::happened(const Work& now, const flow::Event& event) {
+    if (const auto* gap = std::get_if<Gap>(&event.what)) {
+        if (gap->reason != GapReason::padding) note(at(now), Mark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
+    } else if (const auto* on = std::get_if<flow::TraceOn>(&event.what)) {
+        if (on->reason == flow::TraceOnReason::overflow) note(at(now), Mark::Kind::overflow, 0);
+    } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
+        note(at(now), Mark::Kind::exception, exception->number);
+    } else if (std::holds_alternative<flow::Trigger>(event.what)) {
+        note(at(now), Mark::Kind::trigger, 0);
+    } else if (const auto* t = std::get_if<flow::Timestamp>(&event.what); t != nullptr && t->known) {
+        // One of several, but always the last: so the end is known.
+        if (++skipped_ < every_ && anchors_.size() > 1) {
+            anchors_.back() = {at(now), t->value};
+            return;
+        }
+        skipped_ = 0;
+        anchors_.push_back({at(now), t->value});
+        if (anchors_.size() < most_anchors) return;
+        every_ *= 2;
+        for (std::size_t i = 0; i < anchors_.size() / 2; ++i) anchors_[i] = anchors_[2 * i];
+        anchors_.resize(anchors_.size() / 2);
+    }
+}
+
+void FlowTimeline::finish(const Work& now) {
+    leave(now, 0);
+    end_ = at(now);
+    if (pieces_.size() > most_slices_) coarsen();
+    std::sort(pieces_.begin(), pieces_.end(), before);
+}
+
+void FlowTimeline::note(std::uint64_t at, Mark::Kind kind, std::uint32_t number) {
+    if (notes_.size() >= most_marks) {
+        ++notes_left_out_;
+        return;
+    }
+    notes_.push_back({at, track(), kind, number});
+}
+
+std::uint32_t FlowTimeline::track() {
+    if (track_) return *track_;
+    const auto [found, fresh] = track_of_.try_emplace(context_, static_cast<std::uint32_t>(tracks_.size()));
+    if (fresh) tracks_.push_back(context_);
+    track_ = found->second;
+    return *track_;
+}
+
+void FlowTimeline::put(const Piece& piece) {
+    pieces_.push_back(piece);
+    if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
+}
+
+/// Until half of what may be kept is left.
+void FlowTimeline::coarsen() {
+    std::sort(pieces_.begin(), pieces_.end(), before);
+    // First at the resolution of before: only what is new is merged by it.
+    if (resolution_ != 0) merge_pieces(pieces_, resolution_);
+    while (pieces_.size() > most_slices_ && resolution_ < std::numeric_limits<std::uint64_t>::max() / 2) {
+        resolution_ = std::max<std::uint64_t>(2 * resolution_, 2);
+        merge_pieces(pieces_, resolution_);
+    }
+}
+
+void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolution) {
+    using Piece = FlowTimeline::Piece;
+    std::vector<Piece> out;
+    out.reserve(pieces.size());
+    // By depth: the last piece kept, and whose time counts most in it.
+    struct Last {
+        std::size_t index = ~std::size_t{0};
+        std::uint64_t most{};  // time of the function it is named after
+    };
+    std::vector<Last> last;
+    std::uint32_t track = 0;
+    for (const Piece& p : pieces) {
+        if (p.track != track) last.clear();
+        track = p.track;
+        if (last.size() <= p.depth) last.resize(p.depth + 1);
+        Last& at = last[p.depth];
+        const std::uint64_t time = p.end - p.begin;
+        // Deeper ones of another caller are no neighbours.
+        const bool neighbour = at.index != ~std::size_t{0} && time < resolution &&
+                               out[at.index].end - out[at.index].begin < resolution && p.end > out[at.index].begin &&
+                               p.end - out[at.index].begin <= resolution;
+        if (neighbour) {
+            Piece& into = out[at.index];
+            into.end = std::max(into.end, p.end);
+            into.merged += p.merged;
+            if (time > at.most) {
+                at.most = time;
+                into.function = p.function;
+            }
+            continue;
+        }
+        at = {out.size(), time};
+        out.push_back(p);
+        // What comes below belongs to this one.
+        last.resize(p.depth + 1);
+    }
+    pieces = std::move(out);
+}
+
+std::uint64_t TickMap::ticks(std::uint64_t at) const {
+    if (anchors_.empty()) return at;
+    // Outside of all timestamps, at the pace of the two nearest.
+    std::size_t i = static_cast<std::size_t>(
+        std::upper_bound(anchors_.begin(), anchors_.end(), at,
+                         [](std::uint64_t a, const FlowTimeline::Anchor& b) { return a < b.at; }) -
+        anchors_.begin());
+    if (anchors_.size() == 1) return anchors_.front().ticks;
+    i = std::clamp<std::size_t>(i, 1, anchors_.size() - 1);
+    // Several at one place have no pace.
+    std::size_t low = i - 1, high = i;
+    while (low > 0 && anchors_[low].at == anchors_[high].at) --low;
+    while (high + 1 < anchors_.size() && anchors_[low].at == anchors_[high].at) ++high;
+    const auto &a = anchors_[low], &b = anchors_[high];
+    if (a.at == b.at || b.ticks < a.ticks) return a.ticks;
+    const double pace = static_cast<double>(b.ticks - a.ticks) / static_cast<double>(b.at - a.at);
+    if (at < a.at) {
+        const auto back = static_cast<std::uint64_t>(static_cast<double>(a.at - at) * pace);
+        return a.ticks - std::min(back, a.ticks);
+    }
+    if (at > b.at) return b.ticks + static_cast<std::uint64_t>(static_cast<double>(at - b.at) * pace);
+    return a.ticks + static_cast<std::uint64_t>(static_cast<double>(at - a.at) * pace);
+}
+
+std::uint64_t TickMap::uncertainty() const {
+    std::uint64_t most = 0;
+    for (std::size_t i = 1; i < anchors_.size(); ++i)
+        if (anchors_[i].ticks > anchors_[i - 1].ticks) most = std::max(most, anchors_[i].ticks - anchors_[i - 1].ticks);
+    return most;
+}
+
+}  // namespace waymark::analysis
