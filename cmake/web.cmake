@@ -14,7 +14,7 @@ list(APPEND web_sources ${PROJECT_SOURCE_DIR}/web/package.json ${PROJECT_SOURCE_
 # Runs at each build and does nothing where nothing changed: a page that could not be made is tried again.
 add_custom_target(waymark_web
     COMMAND ${CMAKE_COMMAND} -D WEB=${WAYMARK_WEB} -D NODE=${WAYMARK_NODE} -D NPM=${WAYMARK_NPM}
-        -D TESTS=${WAYMARK_TESTS} -D SOURCE=${PROJECT_SOURCE_DIR}/web -D WORK=${PROJECT_BINARY_DIR}/web
+        -D TESTS=$<AND:$<BOOL:${WAYMARK_TESTS}>,$<NOT:$<BOOL:${WAYMARK_SANITIZE}>>> -D SOURCE=${PROJECT_SOURCE_DIR}/web -D WORK=${PROJECT_BINARY_DIR}/web
         -D OUT=${PROJECT_BINARY_DIR}/web/page.cc -P ${PROJECT_SOURCE_DIR}/cmake/build_web.cmake
     BYPRODUCTS ${PROJECT_BINARY_DIR}/web/page.cc
     COMMENT "The page of waymark report"

@@ -17,19 +17,13 @@ struct ReportCommandOptions {
     bool no_sources = false;
 };
 
-struct OutputSink final : ByteSink {
-    explicit OutputSink(Output& to) : out(to) {}
-    void write(Bytes bytes) override { out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); }
-    Output& out;
-};
-
 Status report(const ReportCommandOptions& options) {
-    if (report::built_in_page().empty()) {
-        say("error", report::why_no_page());
-        return usage;
-    }
     if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
         say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
+        return usage;
+    }
+    if (report::built_in_page().empty()) {
+        say("error", report::why_no_page());
         return usage;
     }
     AnswersOptions wanted = options.answers;
@@ -37,14 +31,16 @@ Status report(const ReportCommandOptions& options) {
     wanted.sources = !options.no_sources;
     auto answers = answers_of(wanted);
     if (!answers) return fail(answers.error());
+    report::ReportOptions how;
+    how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
+    // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
+    ByteCollector page;
+    const auto size = report::write_report(*answers, how, page);
+    if (!size) return fail(size.error());
     const std::string& path = wanted.input.output;
     auto out = Output::open(path, wanted.input.capture);
     if (!out) return fail(out.error());
-    report::ReportOptions how;
-    how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
-    OutputSink sink(*out);
-    const auto size = report::write_report(*answers, how, sink);
-    if (!size) return fail(size.error());
+    out->write({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (std::string why; out->close(why) != decoded) {
         say("error", why);
         return unreadable;

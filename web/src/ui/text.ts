@@ -63,8 +63,8 @@ function withoutArguments(name: string): string {
     for (const c of name) {
         if ((c === "<" || c === "(") && (depth > 0 || !out.endsWith(" "))) {
             if (depth++ === 0) out += c + "…";
-        } else if (c === ">" || c === ")") {
-            if (depth > 0 && --depth === 0) out += c;
+        } else if ((c === ">" || c === ")") && depth > 0) {
+            if (--depth === 0) out += c;
         } else if (depth === 0) out += c;
     }
     return depth === 0 ? out : name;
