@@ -23,12 +23,14 @@ function check(what, good, detail = "") {
     if (!good) failures.push(`${what}${detail === "" ? "" : `: ${detail}`}`);
 }
 
+const patience = 15_000;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 
 /// A page with a report in it, which fails on whatever it should not do.
 async function open(name, { width, height = 900, colorScheme = "light", reducedMotion = "reduce" }, hash = "") {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion });
     const page = await context.newPage();
+    page.setDefaultTimeout(patience);
     const where = `${name} at ${width} ${colorScheme}`;
     page.on("console", (message) => check(`${where}: nothing on the console`, false, message.text()));
     page.on("pageerror", (error) => check(`${where}: no error`, false, error.stack));
@@ -286,9 +288,11 @@ for (const name of names) {
         const axeToo = name !== "hostile" && name !== "large" && (size === sizes[0] || size === sizes[5]);
         slowest = Math.max(slowest, await lookAtAll(name, { width, colorScheme }, axeToo));
     }
-    await interact(name);
-    if (name === "hostile") await harmless(name);
-    if (name === "flow") await complains(name);
+    // What never comes is a failure among others.
+    const attempt = (what) => what.catch((error) => check(`${name}: ${error.message}`, false));
+    await attempt(interact(name));
+    if (name === "hostile") await attempt(harmless(name));
+    if (name === "flow") await attempt(complains(name));
     console.log(`${name}: ${(bytes / 1e6).toFixed(2)} MB, opens in ${slowest} ms at most; looked at for ${Date.now() - began} ms`);
 }
 await browser.close();
