@@ -252,6 +252,7 @@ private:
             found->returned += e.returned;
         }
         a_.trace_bytes += b_.trace_bytes;
+        a_.cut |= b_.cut;
         for (const Finding& f : b_.health) {
             const bool there = std::any_of(a_.health.begin(), a_.health.end(), [&](const Finding& x) {
                 return x.severity == f.severity && x.what == f.what && x.offset == f.offset;

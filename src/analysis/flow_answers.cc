@@ -576,6 +576,18 @@ private:
         }
         for (auto& [function, begin] : functions)
             find_rest(function, *begin.stream, begin.space, std::move(begin.from));
+        if (options_.all_functions && !functions.empty()) {
+            const Begin& any = functions.begin()->second;
+            for (const image::Symbol& symbol : symbols().all()) {
+                if (symbol.kind != image::SymbolKind::function || symbol.bytes == 0) continue;
+                const CodeFunction function = function_at(symbol.address.value);
+                if (function != CodeFunction{Kind::symbol, symbol.address.value} || functions.contains(function) ||
+                    !never_entered_.insert(function).second)
+                    continue;
+                const isa::Isa isa = symbol.thumb ? isa::Isa::t32 : isa::Isa::a32;
+                find_rest(function, *any.stream, any.space, {{symbol.address.value, isa}});
+            }
+        }
         number_code();
     }
 
@@ -677,6 +689,40 @@ private:
         return seen;
     }
 
+    /// Whoever was seen to call a function, itself or through others.
+    const std::set<Index>& callers_of(Index function) {
+        const auto [at, fresh] = callers_.try_emplace(function);
+        if (fresh)
+            for (const CallNode& node : a_.calls) {
+                if (node.function != function) continue;
+                for (Index up = node.parent; up != none; up = a_.calls[up].parent) {
+                    at->second.insert(a_.calls[up].function);
+                    ++work_;
+                }
+            }
+        return at->second;
+    }
+
+    /// All of these functions, and of those they may go to: none of it was observed. True if that may be anything.
+    bool suspect(std::vector<CodeFunction> waiting) {
+        while (!waiting.empty()) {
+            const CodeFunction function = waiting.back();
+            waiting.pop_back();
+            if (!suspected_.insert(function).second) continue;
+            for (const std::uint32_t n : by_function_[function]) {
+                Code& code = *list_[n];
+                code.unobserved = true;
+                ++work_;
+                const isa::Instruction& i = code.what;
+                if (i.waypoint == isa::Waypoint::direct)
+                    waiting.push_back(function_at(i.target.value));
+                else if (i.waypoint == isa::Waypoint::indirect && !i.function_return && !i.exception_return)
+                    return true;
+            }
+        }
+        return false;
+    }
+
     void find_unobserved() {
         constexpr std::uint64_t most_work = 300'000'000;
         std::set<Loss> losses;
@@ -689,11 +735,32 @@ private:
         const auto mark = [&](const auto& numbers) {
             for (const std::uint32_t n : numbers) list_[n]->unobserved = true;
         };
+        // Trace that was never written is no damage: flow comes back where the unit was programmed to.
+        const bool damaged = std::any_of(streams_.begin(), streams_.end(), [](const FlowStream& s) {
+            const Troubles& t = s.sink->troubles();
+            const auto any = [](const auto& troubles) {
+                return std::any_of(troubles.begin(), troubles.end(), [](const Trouble& one) { return one.times != 0; });
+            };
+            auto gaps = t.gaps;
+            for (const GapReason harmless :
+                 {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
+                gaps[static_cast<std::size_t>(harmless)] = {};
+            return t.overflows.times != 0 || any(gaps) || any(t.conflicts);
+        });
+        // What was called and left again unseen leaves no sign; only where flow came back elsewhere is a whole function
+        // suspected.
+        const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
+                                   return loss.how != Loss::From::unknown && loss.regained && !loss.inside;
+                               });
+        if (suspected)
+            for (const CodeFunction& function : never_entered_) mark(by_function_[function]);
+        std::map<Index, CodeFunction> by_index;
+        for (const auto& [function, index] : functions_) by_index[index] = function;
         for (const Loss& loss : losses) {
             if (everything || work_ > most_work) break;
-            if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to) continue;
+            if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to && !damaged) continue;
             const auto from = loss.how == Loss::From::unknown ? std::nullopt : code_number(loss.from);
-            const auto to = loss.regained && !loss.inside ? code_number(loss.to) : std::nullopt;
+            const auto to = loss.regained && (damaged || !loss.inside) ? code_number(loss.to) : std::nullopt;
             std::set<std::uint32_t> forward, back;
             if (from && loss.how == Loss::From::function) {
                 const std::vector<std::uint32_t>& all = by_function_[list_[*from]->function];
@@ -708,6 +775,20 @@ private:
                                                 [&](std::uint32_t n) { return back.contains(n); });
                 if (!itself) back.erase(*to);
             }
+            // Flow that is seen again elsewhere may have passed through whoever called either; and where trace was
+            // lost, also through all that those may call.
+            if (loss.how != Loss::From::unknown && loss.regained && (damaged || !loss.inside))
+                for (const auto& end : {from, to}) {
+                    if (!end) continue;
+                    std::vector<CodeFunction> functions{list_[*end]->function};
+                    for (const Index caller : callers_of(index_of(functions.front())))
+                        if (const auto found = by_index.find(caller); found != by_index.end())
+                            functions.push_back(found->second);
+                    if (damaged)
+                        everything |= suspect(std::move(functions));
+                    else
+                        for (std::size_t i = 1; i < functions.size(); ++i) mark(by_function_[functions[i]]);
+                }
             const bool one = from && to && list_[*from]->function == list_[*to]->function;
             const bool leads =
                 one && std::any_of(forward.begin(), forward.end(), [&](std::uint32_t n) { return back.contains(n); });
@@ -842,6 +923,9 @@ private:
     std::vector<Code*> list_;    // code_, by number
     std::vector<CodeKey> keys_;  // of the same
     std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
+    std::set<CodeFunction> never_entered_;
+    std::map<Index, std::set<Index>> callers_;
+    std::set<CodeFunction> suspected_;
     std::uint64_t work_ = 0;
 };
 

@@ -77,8 +77,11 @@ private:
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             const pft::Config& config = s.source->config;
             options.cycles |= config.cycle_accurate;
-            streams.push_back(
-                {s.sink.get(), s.source->label(), {.dmb_dsb_waypoints = config.barrier_waypoints}, s.buffer});
+            streams.push_back({s.sink.get(),
+                               s.source->label(),
+                               {.dmb_dsb_waypoints = config.barrier_waypoints},
+                               s.buffer,
+                               s.timeline.get()});
         }
         for (const auto* files : {&options_.input.images, &options_.input.symbols})
             for (const std::string& argument : *files) {
@@ -90,6 +93,7 @@ private:
                 options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
             }
         options.instructions = options_.instructions;
+        options.all_functions = options_.all_functions;
         options.most_slices = options_.most_slices;
         analysis::fill_flow_answers(out, streams, options);
         if (options_.disassembly) disassemble(out);

@@ -17,9 +17,10 @@ struct AnswersOptions {
     // What costs time or memory, and is left empty where it is not asked for.
     bool calls = false;  ///< who called whom
     bool timeline = false;
-    bool instructions = false;  ///< every instruction of functions that ran, with their blocks, branches and edges
-    bool disassembly = false;   ///< Instruction::text
-    bool sources = false;       ///< SourceFile::lines
+    bool instructions = false;   ///< every instruction of functions that ran, with their blocks, branches and edges
+    bool all_functions = false;  ///< instructions also of functions that were never entered
+    bool disassembly = false;    ///< Instruction::text
+    bool sources = false;        ///< SourceFile::lines
     std::size_t most_slices = 200000;  ///< of the timeline
 
     // Of a profile: where the files are that ran (waymark spe report).

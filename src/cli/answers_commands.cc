@@ -1,6 +1,9 @@
 /// The commands that show answers: their options, and what they say with --help.
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "answers.h"
 #include "commands.h"
@@ -17,6 +20,7 @@ constexpr const char* exit_status =
 /// A capture, decoded for one command.
 struct Request {
     AnswersOptions answers;
+    std::vector<std::string> more;  // captures of the same program
     bool strict = false;
 
     void add_to(CLI::App& command, ViewOptions& view) {
@@ -25,6 +29,7 @@ struct Request {
         capture->description(
             "What a unit recorded: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
             "dpu.ini; or a bare trace file (.gz and .zst too), which needs --protocol");
+        command.add_option("MORE", more, "More captures of the same program: the answers are those of all together");
         add_shared(command, view);
     }
     void add_shared(CLI::App& command, ViewOptions& view) {
@@ -117,14 +122,40 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
+/// The answers of several captures together; of each, that the output is none of its files.
+Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures) {
+    std::optional<analysis::Answers> all;
+    for (const std::string& capture : captures) {
+        options.input.capture = capture;
+        WM_ASSIGN_OR_RETURN(analysis::Answers one, answers_of(options));
+        if (!all)
+            all = std::move(one);
+        else
+            analysis::merge(*all, one);
+    }
+    if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
+    return std::move(*all);
+}
+
+/// Errors: as `Output::open`, for each of the captures.
+Result<Output> open_output(const std::string& path, const std::vector<std::string>& captures) {
+    for (const std::string& capture : captures) {
+        const auto possible = Output::open(path, capture);
+        if (!possible) return possible.error();
+    }
+    return Output::open(path, captures.front());
+}
+
 template <class Options>
 Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Options> options,
          Status (*show)(const analysis::Answers&, const Options&, Output&)) {
     command.footer(command.get_footer() + exit_status);
     return [request, options, show] {
-        const auto answers = answers_of(request->answers);
+        std::vector<std::string> captures{request->answers.input.capture};
+        captures.insert(captures.end(), request->more.begin(), request->more.end());
+        const auto answers = answers_of_all(request->answers, captures);
         if (!answers) return fail_answers(answers.error());
-        auto out = Output::open(request->answers.input.output, request->answers.input.capture);
+        auto out = open_output(request->answers.input.output, captures);
         if (!out) return fail(out.error());
         return finish(*out, show(*answers, *options, *out), {&*answers}, request->strict);
     };
@@ -137,7 +168,7 @@ Run add_profile(CLI::App& app) {
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<ProfileOptions>();
     request->add_to(command, *options);
-    request->answers.calls = request->answers.instructions = true;
+    request->answers.calls = true;
     command.add_option("--by", options->by, "What makes a row: function, line, block, instruction or image")
         ->type_name("NAME")
         ->check(one_of({"function", "line", "block", "instruction", "image"}))
@@ -153,7 +184,11 @@ Run add_profile(CLI::App& app) {
         "  waymark profile out --symbols program\n"
         "  waymark profile perf.data --by line --metric \"latency cycles\"\n"
         "  waymark profile out --by instruction --format tsv | head\n");
-    return view(command, request, options, show_profile);
+    return [request, options, show = view(command, request, options, show_profile)] {
+        request->answers.instructions = options->by != "function" && options->by != "image";
+        request->answers.disassembly = options->by == "instruction";
+        return show();
+    };
 }
 
 Run add_coverage(CLI::App& app) {
@@ -161,7 +196,18 @@ Run add_coverage(CLI::App& app) {
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<CoverageOptions>();
     request->add_to(command, *options);
-    request->answers.instructions = true;
+    request->answers.instructions = request->answers.all_functions = true;
+    command
+        .add_flag(
+            "--entered{false}", request->answers.all_functions,
+            "Only functions that were entered; else functions that never ran count too, where their code is known")
+        ->default_str("");
+    command
+        .add_option("--only", options->only,
+                    "Only what has this in the name of its function, source or image. May be repeated")
+        ->type_name("TEXT")
+        ->allow_extra_args(false)
+        ->take_all();
     command.add_option("--by", options->by, "What makes a row: file, function or image")
         ->type_name("NAME")
         ->check(one_of({"file", "function", "image"}))
@@ -181,10 +227,11 @@ Run add_coverage(CLI::App& app) {
     command.footer(
         "Three classes: executed; not executed, where the trace is whole and the code did not run; unknown (not\n"
         "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
-        "Both directions of each conditional branch are told. Lines need debug information.\n"
+        "Both directions of each conditional branch are told. Lines need debug information. Functions that never ran\n"
+        "are known by the symbols of --image and --symbols, and count where their code is in an image.\n"
         "\n"
-        "  waymark coverage out --symbols program\n"
-        "  waymark coverage out --uncovered\n"
+        "  waymark coverage out --image program --only src/\n"
+        "  waymark coverage out --uncovered --entered\n"
         "  waymark coverage out --of branches --fail-under 80\n");
     return view(command, request, options, show_coverage);
 }
@@ -247,9 +294,14 @@ Run add_diff(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("diff", "What changed between two captures, function by function");
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<DiffOptions>();
-    auto before = std::make_shared<std::string>(), after = std::make_shared<std::string>();
-    command.add_option("BEFORE", *before, "The capture to compare with")->required();
-    command.add_option("AFTER", *after, "The capture to compare")->required();
+    auto before = std::make_shared<std::vector<std::string>>(), after = std::make_shared<std::vector<std::string>>();
+    auto two = std::make_shared<std::vector<std::string>>();
+    command.add_option("CAPTURES", *two, "The capture to compare with, and the one to compare")->type_name("");
+    const auto set = [&](const char* name, std::vector<std::string>& into, const char* help) {
+        command.add_option(name, into, help)->type_name("CAPTURE…")->expected(1, 1000);
+    };
+    set("--before", *before, "Several captures to compare with, together");
+    set("--after", *after, "Several captures to compare, together");
     InputOptions& input = request->answers.input;
     command.add_option("--image", input.images, "Program image for both, as in waymark flow. May be repeated")
         ->type_name("FILE[@ADDRESS]")
@@ -259,7 +311,7 @@ Run add_diff(CLI::App& app) {
         ->take_all();
     command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
     request->add_shared(command, *options);
-    request->answers.calls = request->answers.instructions = true;
+    request->answers.calls = true;
     add_metric(command, *options);
     command.add_option("--by", options->by, "What is compared: self, a function's own cost, or inclusive")
         ->type_name("NAME")
@@ -279,22 +331,29 @@ Run add_diff(CLI::App& app) {
                     "\n"
                     "  waymark diff yesterday today --symbols program\n"
                     "  waymark diff yesterday today --threshold 2 || echo slower\n"
+                    "  waymark diff --before run1 run2 --after run3 run4\n"
                     "\n"
                     "Exit status: 0 compared, and nothing exceeds --threshold; 1 it does, or there is nothing to "
                     "compare, or\n"
                     "something was lost under --strict; 2 usage; 3 a capture cannot be read to its end, or the output "
                     "not be\n"
                     "written.\n"));
-    return [request, options, before, after] {
-        AnswersOptions wanted = request->answers;
-        wanted.input.capture = *before;
-        const auto a = answers_of(wanted);
+    return [request, options, before, after, two] {
+        if (two->size() == 2 && before->empty() && after->empty()) {
+            *before = {two->front()};
+            *after = {two->back()};
+        } else if (!two->empty() || before->empty() || after->empty()) {
+            say("error",
+                "which captures? diff needs two, or sets of them with --before and --after. See waymark diff --help");
+            return usage;
+        }
+        const auto a = answers_of_all(request->answers, *before);
         if (!a) return fail_answers(a.error());
-        wanted.input.capture = *after;
-        const auto b = answers_of(wanted);
+        const auto b = answers_of_all(request->answers, *after);
         if (!b) return fail_answers(b.error());
-        if (const auto first = Output::open(wanted.input.output, *before); !first) return fail(first.error());
-        auto out = Output::open(wanted.input.output, *after);
+        std::vector<std::string> captures = *before;
+        captures.insert(captures.end(), after->begin(), after->end());
+        auto out = open_output(request->answers.input.output, captures);
         if (!out) return fail(out.error());
         return finish(*out, show_diff(*a, *b, *options, *out), {&*a, &*b}, request->strict);
     };

@@ -1,6 +1,7 @@
 /// `waymark coverage`: which code ran, which did not, and of which nobody can tell.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "views.h"
@@ -22,6 +23,25 @@ struct Classes {
     [[nodiscard]] std::uint64_t all() const { return executed + not_executed + not_observed; }
 };
 
+/// What is asked for: whatever has one of these words in the name of its function, source or image.
+class Chosen {
+public:
+    Chosen(const Answers& answers, const CoverageOptions& options) : answers_(answers), options_(options) {}
+    [[nodiscard]] bool operator()(Index function, Index source) const {
+        if (options_.only.empty()) return true;
+        const Index image = function < answers_.functions.size() ? answers_.functions[function].image : analysis::none;
+        return std::any_of(options_.only.begin(), options_.only.end(), [&](const std::string& word) {
+            const auto in = [&](std::string_view text) { return text.find(word) != text.npos; };
+            return in(function_name(answers_, function)) || in(path_text(answers_, source)) ||
+                   in(image_name(answers_, image));
+        });
+    }
+
+private:
+    const Answers& answers_;
+    const CoverageOptions& options_;
+};
+
 struct Row {
     std::string name;
     std::string_view path{};
@@ -30,10 +50,14 @@ struct Row {
 
 class Coverage {
 public:
-    Coverage(const Answers& answers, std::string by) : answers_(answers), by_(std::move(by)) {
+    Coverage(const Answers& answers, const CoverageOptions& options) : answers_(answers), by_(options.by) {
+        const Chosen chosen(answers, options);
         // What of a line was seen is told of the line, or else put together from its instructions.
         std::map<std::pair<Index, std::uint32_t>, std::pair<Seen, Index>> lines;
         for (const analysis::Instruction& i : answers.instructions) {
+            if (!chosen(i.function, i.source)) continue;
+            if (i.seen == Seen::executed) ran_.insert(i.function);
+            seen_.insert(i.function);
             row(i.function, i.source).instructions.add(i.seen);
             all_.instructions.add(i.seen);
             if (i.source == analysis::none || i.line == 0) continue;
@@ -45,7 +69,7 @@ public:
             all_.lines.add(what.first);
         }
         for (const analysis::Branch& b : answers.branches) {
-            if (b.kind != analysis::Branch::Kind::conditional) continue;
+            if (b.kind != analysis::Branch::Kind::conditional || !chosen(b.function, b.source)) continue;
             for (const auto& [times, seen] :
                  {std::pair(b.taken, b.seen_taken), std::pair(b.not_taken, b.seen_not_taken)}) {
                 const Seen what = times != 0 ? Seen::executed : seen;
@@ -56,6 +80,8 @@ public:
     }
 
     [[nodiscard]] const Row& all() const { return all_; }
+    [[nodiscard]] std::size_t functions() const { return seen_.size(); }
+    [[nodiscard]] std::size_t functions_that_ran() const { return ran_.size(); }
     [[nodiscard]] bool empty() const { return all_.instructions.all() == 0; }
 
     [[nodiscard]] Rows table(const std::string& of, const std::string& sort) const {
@@ -102,21 +128,16 @@ private:
         share.colour = i.executed == i.all() ? Colour::green : i.executed * 2 < i.all() ? Colour::red : Colour::yellow;
         const auto bad = [](std::uint64_t n) { return Cell(n).in(n == 0 ? Colour::dim : Colour::red); };
         const auto unknown = [](std::uint64_t n) { return Cell(n).in(n == 0 ? Colour::dim : Colour::yellow); };
-        return {share,
-                Cell(i.all()),
-                Cell(i.executed),
-                bad(i.not_executed),
-                unknown(i.not_observed),
-                Cell(l.all()),
-                Cell(l.executed),
-                bad(l.not_executed),
-                unknown(l.not_observed),
-                Cell(d.all()),
-                Cell(d.executed),
-                bad(d.not_executed),
-                unknown(d.not_observed),
-                Cell(r.name).in(Colour::bold),
-                r.path.empty() ? Cell() : Cell(r.path)};
+        std::vector<Cell> out{share, Cell(i.all()), Cell(i.executed), bad(i.not_executed), unknown(i.not_observed)};
+        // Of what there is none of, nothing is shown.
+        for (const Classes* c : {&l, &d}) {
+            const auto none = [&](const Cell& cell) { return c->all() == 0 ? Cell(std::string(), "0") : cell; };
+            for (const Cell& cell : {Cell(c->all()), Cell(c->executed), bad(c->not_executed), unknown(c->not_observed)})
+                out.push_back(none(cell));
+        }
+        out.push_back(Cell(r.name).in(Colour::bold));
+        out.push_back(r.path.empty() ? Cell() : Cell(r.path));
+        return out;
     }
     Row& row(Index function, Index source) {
         const bool function_known = function < answers_.functions.size();
@@ -143,11 +164,13 @@ private:
     const Answers& answers_;
     std::string by_;
     std::map<std::pair<Index, int>, Row> rows_;
+    std::set<Index> seen_, ran_;  // functions
     Row all_{"all", {}, {}, {}, {}};
 };
 
 /// Stretches of code that did not run or were not observed, and directions of branches.
-Rows uncovered(const Answers& answers) {
+Rows uncovered(const Answers& answers, const CoverageOptions& options) {
+    const Chosen chosen(answers, options);
     Rows out({{"class", "class", true},
               {"what", "what", true},
               {"instructions", "instructions"},
@@ -162,7 +185,7 @@ Rows uncovered(const Answers& answers) {
     };
     for (std::size_t i = 0; i < answers.instructions.size();) {
         const analysis::Instruction& first = answers.instructions[i];
-        if (first.seen == Seen::executed) {
+        if (first.seen == Seen::executed || !chosen(first.function, first.source)) {
             ++i;
             continue;
         }
@@ -188,6 +211,7 @@ Rows uncovered(const Answers& answers) {
     for (const analysis::Branch& b : answers.branches) {
         // A branch that never ran is told as code.
         if (b.kind != analysis::Branch::Kind::conditional || b.taken + b.not_taken == 0) continue;
+        if (!chosen(b.function, b.source)) continue;
         if (b.taken != 0 && b.not_taken != 0) continue;
         const Seen seen = b.taken == 0 ? b.seen_taken : b.seen_not_taken;
         const std::string lines = line_text(answers, b.source, b.line);
@@ -208,16 +232,19 @@ Status show_coverage(const Answers& answers, const CoverageOptions& options, Out
                                  answers.capture, answers.unit == "SPE" ? "samples" : "counters"));
         return nothing;
     }
-    const Coverage coverage(answers, options.by);
+    const Coverage coverage(answers, options);
     if (coverage.empty()) {
-        say("error", fmt::format("{}: no instruction of a known image ran; waymark flow {} tells what did",
-                                 answers.capture, answers.capture));
+        say("error", options.only.empty() || answers.instructions.empty()
+                         ? fmt::format("{}: no instruction of a known image ran; waymark flow {} tells what did",
+                                       answers.capture, answers.capture)
+                         : fmt::format("{}: no function, source or image has a name with '{}' in it", answers.capture,
+                                       options.only.front()));
         return nothing;
     }
     const Classes& of = Coverage::classes(coverage.all(), options.of);
     const double percent = of.all() == 0 ? 0 : 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
     if (options.uncovered) {
-        const Rows rows = uncovered(answers);
+        const Rows rows = uncovered(answers, options);
         print_rows(
             out, answers, options,
             rows.size() == 0 ? "everything ran, both ways of every branch" : "what did not run, or was not observed",
@@ -229,6 +256,7 @@ Status show_coverage(const Answers& answers, const CoverageOptions& options, Out
                                options.of, of.all(), of.executed, of.not_executed, of.not_observed));
     }
     if (options.format == "text" && !options.uncovered) {
+        out.print("{} of {} ran\n", grouped(coverage.functions_that_ran()), counted(coverage.functions(), "function"));
         out.print(
             "directions: each conditional branch has two. unknown: not seen, but flow was lost where it could "
             "have run\n");

@@ -42,7 +42,7 @@ public:
         else
             by_function(options.by == "image");
         for (Row& row : rows_) {
-            row.self.resize(answers.metrics.size());
+            if (options.by != "block") row.self.resize(answers.metrics.size());
             all_ += row.self[metric_];
             calls_known_ |= row.calls != 0;
             inclusive_known_ |= !row.inclusive.empty();
@@ -87,7 +87,8 @@ public:
                 cells.emplace_back(fmt::format("{:.1f}-{:.1f}%", 100 * i.low, 100 * i.high), std::string(),
                                    self < analysis::few_samples ? Colour::dim : Colour::plain);
             }
-            for (const std::uint64_t cost : r.self) cells.emplace_back(cost);
+            for (std::size_t m = 0; m < answers_.metrics.size(); ++m)
+                cells.push_back(m < r.self.size() ? Cell(r.self[m]) : Cell());
             if (inclusive) {
                 const bool known = !r.inclusive.empty();
                 for (std::size_t m = 0; m < answers_.metrics.size(); ++m)

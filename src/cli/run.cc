@@ -84,8 +84,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
             if (extra.size() > 1 && extra[0] == '-') return fmt::format("{} has no option '{}'", command, extra);
         if (!own.empty())
             return fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
-        return fmt::format("'{}' is one argument too many: {} reads {}", extras.front(), command,
-                           last.get_name() == "diff" ? "two captures" : "one CAPTURE");
+        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", extras.front(), command);
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
         const std::string name = last.get_name();
@@ -106,7 +105,6 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
                 "--unit spe -o FILE",
                 command, command);
-        if (name == "diff") return "which captures? diff needs two: what to compare with, and what to compare";
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
         return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
     }

@@ -25,6 +25,7 @@ struct ProfileOptions : ViewOptions {
 struct CoverageOptions : ViewOptions {
     std::string by = "file", of = "instructions";
     bool uncovered = false;
+    std::vector<std::string> only{};  ///< parts of names of functions, or of paths of sources or images; empty: all
     std::optional<double> fail_under{};  ///< per cent
 };
 struct BranchOptions : ViewOptions {

@@ -117,7 +117,7 @@ class Answers(unittest.TestCase):
     def test_profiles_add_up(self):
         for program, period in (("share", 512), ("chase", 512), ("branch", 256)):
             data = self.record(program, period)
-            truth = int(re.search(r"^records (\d+)", (data.parent / "perf.data.truth.txt").read_text(), re.M)[1])
+            truth = int(re.search(r"^samples\.written (\d+)", (data.parent / "perf.data.truth.txt").read_text(), re.M)[1])
             report = self.rows("report", data, "--limit", "0")
             cycles = sum(int(row["cycles"]) for row in report)
             for by in ("function", "line", "instruction", "image"):

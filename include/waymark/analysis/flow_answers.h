@@ -7,10 +7,14 @@
 /// - what can be reached from the first, by the static control flow of its function, without passing the second;
 /// - what of the second's function leads to it, unless only something called was lost (flow came back to where a call
 ///   or an exception returns); if both are in one function and the second can be reached from the first, only what lies
-///   on the way.
+///   on the way;
+/// - all of whoever was seen to call the function of either, for flow may have passed through it.
+///
+/// and, where trace was lost rather than turned off, all that the functions of either and those callers may call, which
+/// is everything as soon as they branch through a register.
 ///
 /// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
-/// returns may lead to every instruction of their function. What was called and left within one such stretch leaves no
+/// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves no
 /// sign, and is not counted among it.
 #pragma once
 
@@ -46,6 +50,9 @@ struct ProgramFile {
 struct FlowAnswersOptions {
     std::vector<ProgramFile> files{};
     bool instructions = false;  ///< with blocks, branches, lines and loops
+    /// Instructions also of functions that were never seen to be entered, where their code is known. They are
+    /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
+    bool all_functions = false;
     bool cycles = false;        ///< cycles were traced
     std::size_t most_slices = 200000;
 };
