@@ -9,17 +9,19 @@ build_packages=(
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev libcapstone-dev libtbb-dev
     libsqlite3-dev libprotozero-dev
 )
+# The page of `waymark report` is built with these. All else builds without them.
+web_packages=(nodejs npm)
 # The Arm cross compiler for the examples, and what runs them.
 example_packages=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
 record_packages=(qemu-user)
 # clang and its runtime are for the fuzz targets; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, protobuf-compiler, sqlite3 and valgrind (callgrind_annotate) read
-# what is exported.
+# what is exported; Chromium shows reports.
 test_packages=(
     clang libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-perf
-    lcov llvm protobuf-compiler sqlite3 valgrind
+    lcov llvm protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
 
@@ -65,6 +67,13 @@ need_packages() {
     fi
     step packages "installing ${missing[*]}" install_packages "${missing[@]}" ||
         die "installing failed; once it works again, run this script again"
+}
+
+# want_web_packages: Node.js and npm, unless some are there; without them, go on.
+want_web_packages() {
+    if command -v node >/dev/null && command -v npm >/dev/null; then return 0; fi
+    (need_packages "${web_packages[@]}") ||
+        printf 'Going on without Node.js and npm: there will be no waymark report.\n'
 }
 
 install_packages() {

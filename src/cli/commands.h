@@ -18,6 +18,7 @@ Run add_flow(CLI::App& app);
 Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_doctor(CLI::App& app);
+Run add_report(CLI::App& app);
 Run add_spe(CLI::App& app);
 Run add_dpu(CLI::App& app);
 Run add_profile(CLI::App& app);

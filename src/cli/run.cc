@@ -168,6 +168,7 @@ int run(int argc, char** argv) {
     add(add_info(app));
     add(add_packets(app));
     add(add_flow(app));
+    add(add_report(app));
     add(add_profile(app));
     add(add_coverage(app));
     add(add_branches(app));

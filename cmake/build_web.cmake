@@ -1,0 +1,115 @@
+# cmake -D WEB=AUTO|ON|OFF -D NODE=… -D NPM=… -D TESTS=… -D SOURCE=web -D WORK=folder -D OUT=page.cc -P build_web.cmake
+#
+# Copies SOURCE to WORK, runs `npm ci` and `vite build` there, and writes the page into OUT as C++. What is up to date is
+# left alone. Where the page cannot be made, OUT has the reason instead; with WEB=ON that is an error.
+
+# The page, or the reason why there is none, as the C++ that the layer `report` expects.
+function(write_out page why)
+    set(bytes "")
+    set(size 0)
+    if(page)
+        file(READ ${page} hex HEX)
+        string(LENGTH "${hex}" size)
+        math(EXPR size "${size} / 2")
+        string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
+        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    endif()
+    file(WRITE ${OUT}.new "// Made by cmake/build_web.cmake.
+#include \"waymark/report/report.h\"
+
+namespace waymark::report {
+
+namespace {
+constexpr unsigned char page[] = {
+${bytes}0};
+}  // namespace
+
+std::string_view built_in_page() { return {reinterpret_cast<const char*>(page), ${size}}; }
+std::string_view why_no_page() { return \"${why}\"; }
+
+}  // namespace waymark::report
+")
+    file(COPY_FILE ${OUT}.new ${OUT} ONLY_IF_DIFFERENT)
+    file(REMOVE ${OUT}.new)
+endfunction()
+
+# give_up(<why>): in one or two sentences of words that C++ takes as they are.
+macro(give_up why)
+    if(WEB STREQUAL "ON")
+        message(FATAL_ERROR "The page of waymark report cannot be built: ${why}")
+    endif()
+    message(STATUS "waymark report is built without its page: ${why}")
+    file(REMOVE ${WORK}/page.stamp)
+    write_out("" "${why}")
+    return()
+endmacro()
+
+if(WEB STREQUAL "OFF")
+    give_up("This waymark was built with WAYMARK_WEB=OFF, so it has no page for reports. Configure it with WAYMARK_WEB=ON and build again.")
+endif()
+if(NOT NODE OR NOT NPM)
+    give_up("This waymark was built without Node.js, so it has no page for reports. Install the Debian packages nodejs and npm, then configure and build again.")
+endif()
+execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+string(REGEX REPLACE "^v([0-9]+).*" "\\1" major "${version}")
+if(NOT status EQUAL 0 OR NOT major MATCHES "^[0-9]+$" OR major LESS 18)
+    give_up("This waymark was built with Node.js ${version}, and the page for reports needs 18 or newer. Install a newer one and build again.")
+endif()
+
+# What the page is made of, in one number each.
+file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/src/* ${SOURCE}/test/*)
+list(APPEND files index.html package.json package-lock.json tsconfig.json vite.config.ts)
+list(SORT files)
+set(sums "")
+foreach(file ${files})
+    file(SHA256 ${SOURCE}/${file} sum)
+    string(APPEND sums "${file} ${sum}\n")
+endforeach()
+string(SHA256 now "${sums}")
+file(SHA256 ${SOURCE}/package-lock.json packages)
+set(packages "${packages} ${version} tests=${TESTS}")
+
+set(then "")
+if(EXISTS ${WORK}/page.stamp AND EXISTS ${OUT})
+    file(READ ${WORK}/page.stamp then)
+endif()
+if(then STREQUAL "${now} ${packages}")
+    return()
+endif()
+
+file(MAKE_DIRECTORY ${WORK})
+file(REMOVE_RECURSE ${WORK}/src ${WORK}/test)
+foreach(file ${files})
+    get_filename_component(folder ${file} DIRECTORY)
+    file(COPY ${SOURCE}/${file} DESTINATION ${WORK}/${folder})
+endforeach()
+
+# The packages: again only where the list of them is another. Tests need some more.
+set(installed "")
+if(EXISTS ${WORK}/packages.stamp)
+    file(READ ${WORK}/packages.stamp installed)
+endif()
+if(NOT installed STREQUAL packages)
+    file(REMOVE ${WORK}/packages.stamp)
+    set(omit --omit=dev)
+    if(TESTS)
+        set(omit --include=dev)
+    endif()
+    execute_process(COMMAND ${NPM} ci ${omit} --prefer-offline --no-audit --no-fund --fetch-retries=1
+            --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
+        WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_FILE ${WORK}/npm.log ERROR_FILE ${WORK}/npm.log TIMEOUT 300)
+    if(NOT status EQUAL 0)
+        give_up("npm could not install the packages that the page for reports is built with, so this waymark has none; ${WORK}/npm.log says why. With a network at hand, build again.")
+    endif()
+    file(WRITE ${WORK}/packages.stamp "${packages}")
+endif()
+
+execute_process(COMMAND ${NODE} node_modules/vite/bin/vite.js build --logLevel warn WORKING_DIRECTORY ${WORK}
+    RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 300)
+file(WRITE ${WORK}/vite.log "${log}")
+if(NOT status EQUAL 0 OR NOT EXISTS ${WORK}/dist/index.html)
+    # A mistake in web/, not a missing tool.
+    message(FATAL_ERROR "vite could not build the page of waymark report:\n${log}")
+endif()
+write_out(${WORK}/dist/index.html "")
+file(WRITE ${WORK}/page.stamp "${now} ${packages}")

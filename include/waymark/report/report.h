@@ -1,0 +1,39 @@
+/// `analysis::Answers` → one HTML file that a browser opens from disk: no network, no other file. The page itself is
+/// made from web/ when Waymark is built; this layer puts the data into it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "waymark/analysis/answers.h"
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/result.h"
+
+namespace waymark::report {
+
+/// The page without data, as web/ was built into this library. Empty: it was built without, for the reason that
+/// `why_no_page` gives. Lives as long as the program.
+[[nodiscard]] std::string_view built_in_page();
+/// Why there is no page, and how to get it, in two sentences; empty: there is one.
+[[nodiscard]] std::string_view why_no_page();
+
+struct ReportOptions {
+    std::uint64_t most_bytes = 10'000'000;  ///< of the file
+    /// How much of each kind a browser is given at most; what costs least is left out first.
+    std::uint32_t most_slices = 200'000, most_calls = 200'000, most_instructions = 300'000, most_rows = 20'000;
+    std::string_view page = built_in_page();
+};
+
+struct ReportSize {
+    std::uint64_t bytes{};  ///< of the file
+    std::uint32_t
+        reductions{};  ///< things the file leaves out to stay within its bounds: the report's health says which
+};
+
+/// Writes the file. What had to be left out to stay within the bounds of `options` is in the health it shows.
+/// `unsupported`: there is no page; `usage`: the page does not hold the places data goes to, or is itself larger than
+/// `most_bytes`. Nothing is written then.
+[[nodiscard]] Result<ReportSize> write_report(const analysis::Answers& answers, const ReportOptions& options,
+                                              ByteSink& sink);
+
+}  // namespace waymark::report

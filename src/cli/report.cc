@@ -1,0 +1,91 @@
+/// `waymark report`: what a capture says, as one HTML file to look at.
+#include "waymark/report/report.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "answers.h"
+#include "commands.h"
+
+namespace waymark::cli {
+
+namespace {
+
+struct ReportCommandOptions {
+    AnswersOptions answers;
+    double most_megabytes = 10;
+    bool no_sources = false;
+};
+
+Status report(const ReportCommandOptions& options) {
+    if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
+        say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
+        return usage;
+    }
+    if (report::built_in_page().empty()) {
+        say("error", report::why_no_page());
+        return usage;
+    }
+    AnswersOptions wanted = options.answers;
+    wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = true;
+    wanted.sources = !options.no_sources;
+    auto answers = answers_of(wanted);
+    if (!answers) return fail(answers.error());
+    report::ReportOptions how;
+    how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
+    // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
+    ByteCollector page;
+    const auto size = report::write_report(*answers, how, page);
+    if (!size) return fail(size.error());
+    const std::string& path = wanted.input.output;
+    auto out = Output::open(path, wanted.input.capture);
+    if (!out) return fail(out.error());
+    out->write({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
+    if (std::string why; out->close(why) != decoded) {
+        say("error", why);
+        return unreadable;
+    }
+    if (path == "-") return decoded;
+    std::string sentence =
+        fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
+    if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
+    fmt::print(stderr, "{}\n", sentence);
+    return decoded;
+}
+
+}  // namespace
+
+Run add_report(CLI::App& app) {
+    auto options = std::make_shared<ReportCommandOptions>();
+    CLI::App& command = *app.add_subcommand("report", "All that a capture says, as one HTML file to look at");
+    AnswersOptions& answers = options->answers;
+    answers.input.add_to(command);
+    answers.input.output = "report.html";
+    CLI::Option* output = command.get_option("--output");
+    output->description("Write there; - is standard output")->capture_default_str();
+    command.add_option("--jobs", answers.jobs, "Decode with so many threads; 0: one for each core")
+        ->type_name("N")
+        ->capture_default_str();
+    command
+        .add_option("--max-size", options->most_megabytes,
+                    "The file takes at most so much: what costs least is left out")
+        ->type_name("MB")
+        ->capture_default_str();
+    command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
+    command.footer(
+        "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"
+        "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, branches, loops,\n"
+        "exceptions, and what else the unit tells. It holds names, and source text where it is found: see "
+        "--no-sources\n"
+        "before you pass it on.\n"
+        "\n"
+        "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
+        "  waymark report perf.data -o monday.html\n"
+        "\n"
+        "Exit status: 0 the report is written; 2 usage, or this waymark was built without the page; 3 the capture "
+        "cannot\n"
+        "be read, nothing in it could be decoded, or the report not be written.\n");
+    return [options] { return report(*options); };
+}
+
+}  // namespace waymark::cli

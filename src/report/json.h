@@ -1,0 +1,113 @@
+/// JSON of the shape the page reads: objects whose members are mostly columns of numbers.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace waymark::report {
+
+class Json {
+public:
+    /// A member's name, in an object.
+    Json& key(std::string_view name) {
+        separate();
+        text(name);
+        out_ += ':';
+        first_ = true;
+        return *this;
+    }
+    void begin_object() { open('{'); }
+    void end_object() { close('}'); }
+    void begin_array() { open('['); }
+    void end_array() { close(']'); }
+
+    void string(std::string_view value) {
+        separate();
+        text(value);
+    }
+    template <class Number>
+    void number(Number value) {
+        separate();
+        fmt::format_to(std::back_inserter(out_), "{}", value);
+    }
+    void boolean(bool value) {
+        separate();
+        out_ += value ? "true" : "false";
+    }
+    void null() {
+        separate();
+        out_ += "null";
+    }
+
+    /// An array of what `value(row)` gives for each row.
+    template <class Rows, class Value>
+    void column(std::string_view name, const Rows& rows, Value&& value) {
+        key(name).begin_array();
+        for (const auto& row : rows) number(value(row));
+        end_array();
+    }
+    template <class Rows, class Value>
+    void strings(std::string_view name, const Rows& rows, Value&& value) {
+        key(name).begin_array();
+        for (const auto& row : rows) string(value(row));
+        end_array();
+    }
+    /// The first value and then differences, which compress better where rows are sorted.
+    template <class Rows, class Value>
+    void differences(std::string_view name, const Rows& rows, Value&& value) {
+        std::int64_t last = 0;
+        column(name, rows, [&](const auto& row) {
+            const auto now = static_cast<std::int64_t>(value(row));
+            return now - std::exchange(last, now);
+        });
+    }
+    /// Addresses, as differences; one too large for a number of JavaScript is the address itself, a string in
+    /// hexadecimal.
+    template <class Rows, class Value>
+    void addresses(std::string_view name, const Rows& rows, Value&& value) {
+        constexpr std::uint64_t most = std::uint64_t{1} << 52;
+        std::uint64_t last = 0;
+        key(name).begin_array();
+        for (const auto& row : rows) {
+            const std::uint64_t now = value(row), up = now - last, down = last - now;
+            if (up < most)
+                number(up);
+            else if (down < most)
+                number(-static_cast<std::int64_t>(down));
+            else
+                string(fmt::format("{:x}", now));
+            last = now;
+        }
+        end_array();
+    }
+
+    [[nodiscard]] const std::string& str() const { return out_; }
+
+private:
+    void open(char bracket) {
+        separate();
+        out_ += bracket;
+        first_ = true;
+    }
+    void close(char bracket) {
+        out_ += bracket;
+        first_ = false;
+    }
+    void separate() {
+        if (!first_) out_ += ',';
+        first_ = false;
+    }
+    /// Names come from files: whatever is not UTF-8 in them is replaced rather than refused.
+    void text(std::string_view value) {
+        out_ += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+
+    std::string out_;
+    bool first_ = true;
+};
+
+}  // namespace waymark::report

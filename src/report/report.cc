@@ -1,0 +1,120 @@
+#include "waymark/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pack.h"
+#include "sections.h"
+
+namespace waymark::report {
+
+namespace {
+
+using analysis::Answers;
+
+// Places in the page that data goes to; web/vite.config.ts leaves them there.
+constexpr std::string_view title_place = "<title>Waymark report</title>";
+constexpr std::string_view data_place = "<script type=\"text/plain\" id=\"waymark-data\"></script>";
+
+Bytes as_bytes(std::string_view text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) switch (c) {
+            case '&': out += "&amp;"; break;
+            case '<': out += "&lt;"; break;
+            case '>': out += "&gt;"; break;
+            case '"': out += "&quot;"; break;
+            default: out += c;
+        }
+    return out;
+}
+
+/// A part of the data, and how much it may hold.
+struct Part {
+    std::string_view id;
+    std::function<Section(Limit)> make;
+    Limit limit;
+    std::string packed{}, left_out{};
+
+    void remake() {
+        Section section = make(limit);
+        packed = pack(section.json);
+        left_out = std::move(section.left_out);
+    }
+};
+
+std::string element(std::string_view id, std::string_view packed) {
+    return fmt::format("<script type=\"text/plain\" id=\"waymark-{}\">{}</script>\n", id, packed);
+}
+
+}  // namespace
+
+Result<ReportSize> write_report(const Answers& answers, const ReportOptions& options, ByteSink& sink) {
+    if (options.page.empty()) return Error{Errc::unsupported, std::string(why_no_page())};
+    const std::size_t title = options.page.find(title_place), data = options.page.find(data_place);
+    if (title == options.page.npos || data == options.page.npos || data < title)
+        return Error{Errc::usage, "the page has no place for its title and data; build web/ again"};
+    if (options.page.size() >= options.most_bytes)
+        return Error{Errc::usage, fmt::format("a report takes at least {} bytes, and at most {} were asked for",
+                                              options.page.size(), options.most_bytes)};
+
+    std::vector<Part> parts{
+        {"calls", [&](Limit limit) { return calls_section(answers, limit); }, options.most_calls},
+        {"code", [&](Limit limit) { return code_section(answers, limit); }, options.most_instructions},
+        {"branches", [&](Limit limit) { return branches_section(answers, limit); }, options.most_instructions},
+        {"timeline", [&](Limit limit) { return timeline_section(answers, limit); }, options.most_slices},
+    };
+    for (Part& part : parts) part.remake();
+    Part head{"head",
+              [&](Limit limit) {
+                  std::vector<std::string> left_out;
+                  for (const Part& part : parts)
+                      if (!part.left_out.empty()) left_out.push_back(part.left_out);
+                  return head_section(answers, limit, left_out);
+              },
+              options.most_rows};
+    head.remake();
+
+    // The largest part gives way, half of what it holds at a time, until all fit.
+    const std::uint64_t frame = options.page.size() + escaped(answers.capture).size() + 1000;
+    const std::uint64_t room = options.most_bytes > frame ? options.most_bytes - frame : 0;
+    const auto used = [&] {
+        std::uint64_t sum = head.packed.size();
+        for (const Part& part : parts) sum += part.packed.size();
+        return sum;
+    };
+    while (used() > room) {
+        Part* largest = head.limit > 1 ? &head : nullptr;
+        for (Part& part : parts)
+            if (part.limit > 1 && (largest == nullptr || part.packed.size() > largest->packed.size())) largest = &part;
+        if (largest == nullptr)
+            return Error{Errc::usage, fmt::format("the names of functions alone take more than the {} bytes asked for",
+                                                  options.most_bytes)};
+        largest->limit /= 2;
+        largest->remake();
+        // What the head says of the others is a few sentences: it is written anew when they fit.
+        if (largest != &head && used() <= room) head.remake();
+    }
+
+    ReportSize size;
+    for (const Part& part : parts) size.reductions += part.left_out.empty() ? 0 : 1;
+    size.reductions += head.left_out.empty() ? 0 : 1;
+    const auto write = [&](std::string_view text) {
+        size.bytes += text.size();
+        sink.write(as_bytes(text));
+    };
+    write(options.page.substr(0, title));
+    write(fmt::format("<title>{} – Waymark report</title>", escaped(answers.capture)));
+    write(options.page.substr(title + title_place.size(), data - title - title_place.size()));
+    write(element(head.id, head.packed));
+    for (const Part& part : parts) write(element(part.id, part.packed));
+    write(options.page.substr(data + data_place.size()));
+    return size;
+}
+
+}  // namespace waymark::report

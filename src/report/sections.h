@@ -1,0 +1,39 @@
+/// The parts of a report's data. Each is a JSON object of its own, so that the page unpacks what is looked at, and a
+/// part that grew too large is made again alone. web/src/data/wire.ts is the other side of this.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/analysis/answers.h"
+
+namespace waymark::report {
+
+/// How much a section holds at most: calls, instructions, rows or slices.
+using Limit = std::uint64_t;
+
+struct Section {
+    std::string json;
+    std::string left_out{};  ///< a sentence: what is not in it for its limit; empty: nothing
+};
+
+/// Who called whom. Calls beyond the limit that cost least are folded into one for each caller; sums stay.
+[[nodiscard]] Section calls_section(const analysis::Answers& answers, Limit most_calls);
+
+/// Instructions, lines and the text of sources; of the functions that cost most, where there are too many instructions.
+/// Where texts are long, only what stands near code.
+[[nodiscard]] Section code_section(const analysis::Answers& answers, Limit most_instructions);
+
+/// Branches, and calls from function to function: those that happened most often.
+[[nodiscard]] Section branches_section(const analysis::Answers& answers, Limit most_branches);
+
+/// Tracks, slices, marks and series. Slices beyond the limit that are shortest are merged, series lose points between
+/// their extremes.
+[[nodiscard]] Section timeline_section(const analysis::Answers& answers, Limit most_slices);
+
+/// All the rest, and `left_out` of the others as findings.
+[[nodiscard]] Section head_section(const analysis::Answers& answers, Limit most_rows,
+                                   const std::vector<std::string>& left_out);
+
+}  // namespace waymark::report

@@ -1,0 +1,301 @@
+// node browser.mjs WEB FOLDER CHROMIUM
+//
+// Opens every FOLDER/*.html in Chromium from disk, at three widths and in both themes, and does in it what people do:
+// search, sort, zoom, walk by keys, change the theme. Nothing may be asked of a network, nothing be said on the console,
+// no text be without contrast or name. What is seen is in FOLDER/NAME.json. Playwright and axe are those of WEB.
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [web, folder, executablePath] = process.argv.slice(2);
+const require = createRequire(join(resolve(web), "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const mostBytes = 10_000_000;
+const mostMilliseconds = 10_000; // the aim is 2 s; this machine may be busy
+const failures = [];
+let checks = 0;
+
+function check(what, good, detail = "") {
+    ++checks;
+    if (!good) failures.push(`${what}${detail === "" ? "" : `: ${detail}`}`);
+}
+
+const patience = 15_000;
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+
+/// A page with a report in it, which fails on whatever it should not do.
+async function open(name, { width, height = 900, colorScheme = "light", reducedMotion = "reduce" }, hash = "") {
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion });
+    const page = await context.newPage();
+    page.setDefaultTimeout(patience);
+    const where = `${name} at ${width} ${colorScheme}`;
+    page.on("console", (message) => check(`${where}: nothing on the console`, false, message.text()));
+    page.on("pageerror", (error) => check(`${where}: no error`, false, error.stack));
+    page.on("request", (request) => {
+        if (!/^(file|data|blob):/.test(request.url())) check(`${where}: no request`, false, request.url());
+    });
+    const began = Date.now();
+    await page.goto(pathToFileURL(join(folder, `${name}.html`)).href + hash);
+    await page.waitForSelector("h1");
+    return { page, where, took: Date.now() - began, close: () => context.close() };
+}
+
+async function views(page) {
+    return page.$$eval(".nav li a", (all) => all.map((a) => a.getAttribute("href").replace("#/", "")));
+}
+
+async function go(page, view) {
+    await page.evaluate((v) => (location.hash = `#/${v}`), view);
+    await page.waitForFunction((v) => document.querySelector(`.view-${v} h1`), view);
+    // Parts are unpacked when their view is opened.
+    await page.waitForFunction(() => !document.querySelector("main p.empty[role=status]"));
+}
+
+async function accessible(page, where) {
+    const found = await page.evaluate(async () => {
+        const result = await globalThis.axe.run(document, {
+            runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+            resultTypes: ["violations"],
+        });
+        return result.violations
+            .filter((v) => v.impact === "serious" || v.impact === "critical")
+            .map((v) => `${v.id}: ${v.nodes.slice(0, 2).map((n) => `${n.target.join(" ")} (${n.any.map((a) => a.message).join(", ").slice(0, 200)})`).join("; ")}`);
+    });
+    check(`${where}: accessible`, found.length === 0, found.join("\n      "));
+}
+
+/// Each view in one width and theme.
+async function lookAtAll(name, size, axeToo) {
+    const { page, where, took, close } = await open(name, size);
+    check(`${where}: opens in time`, took < mostMilliseconds, `${took} ms`);
+    if (axeToo) await page.evaluate(axe);
+    for (const view of await views(page)) {
+        await go(page, view);
+        await page.waitForTimeout(30);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        check(`${where}, ${view}: as wide as the screen`, wide <= size.width, `${wide} of ${size.width}`);
+        if (axeToo) await accessible(page, `${where}, ${view}`);
+    }
+    check(`${where}: no script from data`, !(await page.evaluate(() => globalThis.harmed)));
+    await close();
+    return took;
+}
+
+/// How many different colours a canvas shows, up to a hundred.
+const colorsOf = (page, selector) =>
+    page.$eval(selector, (canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const seen = new Set();
+        for (let i = 0; i < data.length && seen.size < 100; i += 4 * 7) seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+        return seen.size;
+    });
+
+async function interact(name) {
+    const { page, where, close } = await open(name, { width: 1280 });
+    const there = await views(page);
+    const is = (what, good, detail) => check(`${where}: ${what}`, good, detail);
+
+    // Health stands first, the worst finding before the others.
+    const order = ["bad", "warning", "note", "good"];
+    const health = await page.$$eval(".finding", (all) => all.map((f) => f.className.split(" ")[1]));
+    is("the worst first", health.every((s, i) => i === 0 || order.indexOf(s) >= order.indexOf(health[i - 1])), health.join());
+    is("health first", (await page.$eval("main h2", (h) => h.id)) === "health");
+
+    // Keys: the theme, help, views by number, search.
+    await page.keyboard.press("t");
+    is("t makes it dark", (await page.$eval("html", (h) => h.dataset.theme)) === "dark");
+    await page.keyboard.press("t");
+    await page.keyboard.press("?");
+    is("? shows keys", await page.isVisible("dialog[open]"));
+    await page.keyboard.press("Escape");
+    is("Esc closes them", !(await page.$("dialog[open]")));
+    await page.keyboard.press("2");
+    await page.waitForSelector(`.view-${there[1]}`);
+    await page.keyboard.press("Tab");
+    is("Tab goes on", await page.evaluate(() => document.activeElement !== document.body));
+
+    if (there.includes("functions")) {
+        await go(page, "functions");
+        const rows = () => page.getAttribute(".table", "aria-rowcount").then(Number);
+        const all = await rows();
+        const name = await page.$eval(".table-body .row .name", (n) => n.title);
+        // A slash in a search box is a slash.
+        await page.evaluate(() => document.activeElement.blur());
+        await page.keyboard.press("/");
+        await page.keyboard.type(name);
+        await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) < n || n <= 2, all);
+        const found = await page.$$eval(".table-body .name", (c) => c.map((n) => n.title));
+        is("search finds", found.includes(name), `${name} in ${found.join(" | ")}`);
+        await page.keyboard.press("Control+a");
+        await page.keyboard.type("no function is called so");
+        await page.waitForSelector(".table .empty");
+        await page.keyboard.press("Escape");
+        await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) === n, all);
+        const names = () => page.$$eval(".table-body .row .name", (c) => c.slice(0, 8).map((n) => n.title));
+        await page.click('.table-head button:has-text("Function")');
+        const up = await names();
+        is("sorts up", up.every((n, i) => i === 0 || up[i - 1] <= n), up.join(" | "));
+        await page.click('.table-head button:has-text("Function")');
+        const down = await names();
+        is("sorts down", down.every((n, i) => i === 0 || down[i - 1] >= n), down.join(" | "));
+        await page.focus(".table");
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("Enter");
+        await page.waitForSelector(".detail .full-name");
+        is("Enter opens a row", (await page.textContent(".detail .full-name")) === (down[1] ?? down[0]));
+    }
+    if (there.includes("calls")) {
+        await go(page, "calls");
+        await page.waitForSelector(".flame canvas");
+        await page.waitForTimeout(80);
+        is("the flame graph is drawn", (await colorsOf(page, ".flame canvas")) > 4);
+        await page.focus(".flame");
+        const selected = () => page.textContent(".detail .full-name");
+        const root = await selected();
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("ArrowDown");
+        const deeper = await selected();
+        is("↓ goes to what is called", deeper !== root, deeper);
+        await page.keyboard.press("Enter");
+        const range = await page.$eval(".flame", (f) => [Number(f.dataset.from), Number(f.dataset.to)]);
+        is("Enter zooms", range[1] > range[0], range.join());
+        await page.keyboard.press("ArrowUp");
+        await page.keyboard.press("ArrowUp");
+        is("↑ goes back", (await selected()) === root);
+        await page.keyboard.press("0");
+        await page.waitForTimeout(60);
+        const box = await page.locator(".flame canvas").boundingBox();
+        await page.mouse.click(box.x + 20, box.y + 30);
+        is("a click selects", (await selected()) !== root);
+        await page.click("text=From leaves");
+        is("from leaves", (await selected()) === "all, by what ran", await selected());
+        await page.keyboard.press("/");
+        await page.keyboard.type("a");
+        await page.waitForFunction(() => document.querySelector(".search-note").textContent.includes("%"));
+        await page.click("text=As a table");
+        is("the table has the calls", Number(await page.getAttribute(".table", "aria-rowcount")) > 2);
+    }
+    if (there.includes("timeline")) {
+        await go(page, "timeline");
+        await page.waitForSelector(".timeline canvas");
+        await page.waitForTimeout(200);
+        is("the timeline is drawn", (await colorsOf(page, ".timeline canvas")) > 3);
+        const seen = () => page.$eval("#timeline-seen", (s) => [Number(s.dataset.from), Number(s.dataset.to)]);
+        const settle = () => page.waitForTimeout(260);
+        const all = await seen();
+        await page.focus(".timeline");
+        await page.keyboard.press("+");
+        await settle();
+        const closer = await seen();
+        is("+ zooms", closer[1] - closer[0] < (all[1] - all[0]) * 0.9 || all[1] - all[0] <= 4, closer.join());
+        await page.keyboard.press("ArrowRight");
+        await settle();
+        is("→ moves", (await seen())[0] > closer[0] || all[1] - all[0] <= 4, (await seen()).join());
+        const box = await page.locator(".timeline canvas").boundingBox();
+        await page.mouse.move(box.x + box.width / 2, box.y + 40);
+        const before = await seen();
+        await page.mouse.wheel(0, -240);
+        await settle();
+        is("the wheel zooms", (await seen())[1] - (await seen())[0] < before[1] - before[0] || before[1] - before[0] <= 4);
+        await page.keyboard.press("0");
+        await settle();
+        is("0 shows all", (await seen()).join() === all.join());
+        await page.keyboard.press("n");
+        if (await page.$(".detail")) {
+            await settle();
+            await page.keyboard.press("n");
+            is("n selects", (await page.textContent(".detail .full-name")) !== "");
+        }
+        await page.click("text=As a table");
+        is("the table has what is seen", (await page.$$(".table")).length > 0);
+    }
+    if (there.includes("code")) {
+        await go(page, "code");
+        await page.waitForSelector(".listing .line");
+        is("marks tell coverage", (await page.$$(".line .seen[aria-label]")).length > 0);
+        const line = await page.$('.code-pane:first-of-type .line.with-code');
+        if (line) {
+            await line.click();
+            is("a line is chosen", (await page.$$(".line.chosen")).length > 0);
+        }
+    }
+    if (there.includes("branches")) {
+        await go(page, "branches");
+        const all = Number(await page.getAttribute(".table", "aria-rowcount"));
+        await page.click('.segments >> text="One way"');
+        is("branches of one outcome are fewer", Number(await page.getAttribute(".table", "aria-rowcount")) <= all);
+    }
+    // What is not there is said where it would be.
+    for (const view of ["calls", "timeline", "loops", "charts", "tables"].filter((v) => !there.includes(v))) {
+        await go(page, view);
+        is(`${view} says why it is absent`, /\.$/.test((await page.textContent("main .empty")).trim()));
+    }
+    await close();
+}
+
+/// Names that are markup are text.
+async function harmless(name) {
+    const { page, where, close } = await open(name, { width: 1280 });
+    for (const view of await views(page)) {
+        await go(page, view);
+        check(`${where}, ${view}: no markup from data`, (await page.$$("main img, main b > *")).length === 0);
+    }
+    await page.waitForTimeout(100);
+    check(`${where}: no script from data`, !(await page.evaluate(() => globalThis.harmed)));
+    check(`${where}: the name is shown as it is`, (await page.textContent(".capture b")).includes("script><img src=x"));
+    await close();
+}
+
+/// Without what it needs, and with data that is cut, it says so.
+async function complains(name) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.addInitScript(() => delete globalThis.DecompressionStream);
+    await page.goto(pathToFileURL(join(folder, `${name}.html`)).href);
+    await page.waitForSelector("[role=alert]");
+    check("without DecompressionStream: says so", /DecompressionStream/.test(await page.textContent("[role=alert]")));
+    await context.close();
+    const other = await browser.newPage();
+    await other.goto(pathToFileURL(join(folder, "cut.htm")).href);
+    await other.waitForSelector("[role=alert]");
+    const said = await other.textContent("[role=alert]");
+    check("cut data: says so", /Was the file cut/.test(said), said);
+    await other.close();
+}
+
+const names = readdirSync(folder).filter((f) => f.endsWith(".html")).map((f) => f.slice(0, -5)).sort();
+for (const name of names) {
+    const bytes = statSync(join(folder, `${name}.html`)).size;
+    check(`${name}: small`, bytes <= mostBytes, `${bytes} bytes`);
+    let slowest = 0;
+    const began = Date.now();
+    // Every size and theme of one report; the others at two, which differ in both.
+    const sizes = [
+        [360, "light"],
+        [360, "dark"],
+        [900, "light"],
+        [900, "dark"],
+        [1600, "light"],
+        [1600, "dark"],
+    ];
+    const chosen = name === "ptm" || (name === "flow" && !names.includes("ptm")) ? sizes : [sizes[0], sizes[5]];
+    for (const size of name === "large" || name === "hostile" ? [sizes[4]] : chosen) {
+        const [width, colorScheme] = size;
+        // axe takes a second a view: narrow and light, wide and dark.
+        const axeToo = name !== "hostile" && name !== "large" && (size === sizes[0] || size === sizes[5]);
+        slowest = Math.max(slowest, await lookAtAll(name, { width, colorScheme }, axeToo));
+    }
+    // What never comes is a failure among others.
+    const attempt = (what) => what.catch((error) => check(`${name}: ${error.message}`, false));
+    await attempt(interact(name));
+    if (name === "hostile") await attempt(harmless(name));
+    if (name === "flow") await attempt(complains(name));
+    console.log(`${name}: ${(bytes / 1e6).toFixed(2)} MB, opens in ${slowest} ms at most; looked at for ${Date.now() - began} ms`);
+}
+await browser.close();
+for (const failure of failures) console.log(`FAILED ${failure}`);
+console.log(`${checks} checks, ${failures.length} failed`);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Reports in a browser: recorded with each unit, of real captures, made by hand, large and hostile (browser.mjs).
+
+    browser_test.py WAYMARK MADE_REPORT SOURCE_DIR WEB [--write-only]
+
+With --write-only the reports are written and no browser is needed: for programs built with sanitizers, whose page is that
+of the others. WEB is the folder in which the page was built, with the packages of its tests. WM_KEEP_REPORTS=DIR keeps the reports there.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+def skip(why):
+    print(f"SKIPPED: {why}")
+    sys.exit(SKIPPED)
+
+
+def run(*arguments, env=None):
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=200, env=env)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))} failed with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done
+
+
+def captures(waymark, source, work):
+    """(name, capture, options) of what can be had here; what cannot is said."""
+    corpus = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or source / ".." / "shared" / "corpus")
+    if (corpus / "ptm/tc2").is_dir():
+        yield "corpus", corpus / "ptm/tc2", []
+    else:
+        print(f"note: no report of a real capture: there is none in {corpus}; set WAYMARK_CORPUS")
+        yield "sort", source / "examples/sort/capture", ["--image", source / "examples/sort/sort.elf"]
+    ways = (
+        ("ptm", "arm-linux-gnueabihf-gcc", "qemu-arm", "examples/interpreter/interpreter.c",
+         ["--cycle-accurate", "--start-at", "main"], ["fibonacci", "12"]),
+        ("dpu", "arm-linux-gnueabihf-gcc", "qemu-arm", "examples/tasks/tasks.c", ["--unit", "dpu"], []),
+        ("spe", "aarch64-linux-gnu-gcc", "qemu-aarch64", "examples/interpreter/interpreter.c",
+         ["--unit", "spe", "-c", "256"], ["fibonacci", "12"]),
+    )
+    for name, compiler, qemu, code, options, arguments in ways:
+        missing = [tool for tool in (compiler, qemu) if shutil.which(tool) is None]
+        if missing:
+            print(f"note: no report of a recording of {name}: {' and '.join(missing)} is missing")
+            continue
+        program, capture = work / f"{name}-program", work / f"{name}-capture"
+        run(compiler, "-O1", "-g", "-static", "-I", source / "guest", "-o", program, source / code, "-lpthread")
+        run(waymark, "record", *options, "-o", capture, "--", program, *arguments)
+        yield name, capture, ["--symbols", program] if name == "ptm" else []
+
+
+def main():
+    waymark, made, source, web = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
+    write_only = "--write-only" in sys.argv
+    node = shutil.which("node") or shutil.which("nodejs")
+    chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if node is None:
+        skip("node is missing (Debian package nodejs)")
+    if chromium is None and not write_only:
+        skip("no Chromium (Debian package chromium)")
+    if not write_only and not (web / "node_modules/playwright-core").is_dir():
+        skip(f"the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
+    with tempfile.TemporaryDirectory() as temporary:
+        work = pathlib.Path(temporary)
+        reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or work / "reports")
+        reports.mkdir(parents=True, exist_ok=True)
+        probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=60)
+        if probe.returncode == SKIPPED:
+            skip(probe.stderr.strip())
+        for kind in ("flow", "samples", "hostile", "large"):
+            run(made, kind, reports / f"{kind}.html")
+        whole = (reports / "flow.html").read_bytes()
+        at = whole.index(b'id="waymark-head">')
+        (reports / "cut.htm").write_bytes(whole[:at + 300] + whole[whole.index(b"</script>", at):])
+        for name, capture, options in captures(waymark, source, work):
+            run(waymark, "report", capture, *options, "-o", reports / f"{name}.html")
+        if write_only:
+            for report in sorted(reports.glob("*.html")):
+                print(f"{report.name}: {report.stat().st_size} bytes")
+                assert report.stat().st_size <= 10_000_000, report
+            return
+        done = subprocess.run([node, source / "tests/report/browser.mjs", web, reports, chromium], timeout=500)
+        sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

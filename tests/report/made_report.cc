@@ -1,0 +1,35 @@
+/// made_report KIND FILE: writes a report of answers made by hand. KIND: flow, samples, hostile or large, the last one
+/// of the size that a capture of a hundred million instructions gives.
+#include <cstdio>
+#include <fstream>
+#include <string_view>
+
+#include "report/made_answers.h"
+#include "waymark/report/report.h"
+
+namespace {
+struct FileSink final : waymark::ByteSink {
+    explicit FileSink(const char* path) : file(path, std::ios::binary) {}
+    void write(waymark::Bytes bytes) override {
+        file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    }
+    std::ofstream file;
+};
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) return 2;
+    const std::string_view kind = argv[1];
+    using namespace waymark::test;
+    const auto answers = kind == "samples"   ? made_samples()
+                         : kind == "hostile" ? made_hostile()
+                         : kind == "large"   ? made_flow(8000, 150'000, 240'000)
+                                             : made_flow();
+    FileSink sink(argv[2]);
+    const auto size = waymark::report::write_report(answers, {}, sink);
+    if (!size) {
+        std::fprintf(stderr, "%s\n", size.error().message.c_str());
+        return 77;
+    }
+    return sink.file ? 0 : 1;
+}

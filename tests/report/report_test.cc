@@ -1,0 +1,198 @@
+#include "waymark/report/report.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/made_answers.h"
+
+namespace waymark::report {
+namespace {
+
+using nlohmann::json;
+using namespace test;
+
+constexpr std::string_view small_page =
+    "<html><title>Waymark report</title><script type=\"text/plain\" id=\"waymark-data\"></script></html>";
+
+ReportOptions options_with(std::string_view page) {
+    ReportOptions options;
+    options.page = page;
+    return options;
+}
+
+std::string written(const Answers& answers, const ReportOptions& options = options_with(small_page)) {
+    ByteCollector sink;
+    const auto size = write_report(answers, options, sink);
+    EXPECT_TRUE(size.has_value()) << (size ? "" : size.error().message);
+    if (size) {
+        EXPECT_EQ(size->bytes, sink.bytes().size());
+    }
+    return {sink.bytes().begin(), sink.bytes().end()};
+}
+
+/// What the page would read: base64 and deflate undone by other code than wrote them.
+json part(const std::string& file, const std::string& id) {
+    const std::string open = "id=\"waymark-" + id + "\">";
+    const std::size_t begin = file.find(open) + open.size(), end = file.find("</script>", begin);
+    if (file.find(open) == file.npos) return {};
+    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string packed;
+    std::uint32_t bits = 0;
+    int have = 0;
+    for (std::size_t i = begin; i < end && file[i] != '='; ++i) {
+        const std::size_t digit = digits.find(file[i]);
+        if (digit == digits.npos) ADD_FAILURE() << "no base64 at " << i;
+        bits = bits << 6 | static_cast<std::uint32_t>(digit);
+        if ((have += 6) >= 8) packed += static_cast<char>(bits >> (have -= 8) & 255);
+    }
+    std::string text(20'000'000, '\0');
+    z_stream stream{};
+    inflateInit2(&stream, -15);
+    stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_in = static_cast<uInt>(packed.size());
+    stream.next_out = reinterpret_cast<Bytef*>(text.data());
+    stream.avail_out = static_cast<uInt>(text.size());
+    EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    text.resize(stream.total_out);
+    inflateEnd(&stream);
+    return json::parse(text);
+}
+
+std::uint64_t sum(const json& column) {
+    std::uint64_t total = 0;
+    for (const json& value : column) total += value.get<std::uint64_t>();
+    return total;
+}
+
+TEST(Report, HoldsWhatTheAnswersSay) {
+    const Answers answers = made_flow();
+    const std::string file = written(answers);
+    const json head = part(file, "head");
+    EXPECT_EQ(head["format"], 1);
+    EXPECT_EQ(head["unit"], "PTM");
+    EXPECT_EQ(head["health"].size(), 2U);
+    EXPECT_EQ(head["health"][0]["offset"], "0x1000");
+    EXPECT_EQ(head["functions"]["name"][5], "function_5");
+    const auto costs = function_costs(answers);
+    for (std::size_t f = 0; f < costs.size(); ++f) {
+        EXPECT_EQ(head["functions"]["self"][1][f], costs[f].self[1]);
+        EXPECT_EQ(head["functions"]["inclusive"][0][f], costs[f].inclusive[0]);
+    }
+    const json calls = part(file, "calls"), code = part(file, "code"), timeline = part(file, "timeline");
+    EXPECT_EQ(calls["function"].size(), answers.calls.size());
+    EXPECT_EQ(code["instructions"]["text"].size(), answers.instructions.size());
+    EXPECT_LT(code["texts"].size(), 30U);  // each text once
+    EXPECT_EQ(part(file, "branches")["branches"]["taken"][3], 300);
+    EXPECT_EQ(timeline["axis"]["begin"], "5000000");
+    EXPECT_EQ(timeline["slices"]["begin"][0], 0);
+    EXPECT_NE(file.find("<title>made – Waymark report</title>"), file.npos);
+}
+
+TEST(Report, AddressesBeyondWhatANumberHoldsAreText) {
+    Answers answers = made_flow(2, 4, 8);
+    answers.functions[0].address = 0x9000'0000'1234'5678;
+    answers.functions[1].address = 0x9000'0000'1234'5670;
+    const json address = part(written(answers), "head")["functions"]["address"];
+    EXPECT_EQ(address[0], "9000000012345678");
+    EXPECT_EQ(address[1], -8);
+}
+
+TEST(Report, HoldsNoMarkupOfNames) {
+    const std::string file = written(made_hostile());
+    EXPECT_EQ(file.find("<img"), file.npos);
+    EXPECT_EQ(file.find("onerror=\""), file.npos);
+    EXPECT_NE(file.find("<title>&lt;/script&gt;"), file.npos);
+    // Bytes that are no UTF-8 become U+FFFD, and the rest of the name stays.
+    const std::string name = part(file, "head")["functions"]["name"][3];
+    EXPECT_NE(name.find("broken \xef\xbf\xbd"), name.npos);
+    EXPECT_NE(name.find("onerror"), name.npos);
+}
+
+TEST(Report, CallsThatDoNotFitAreSummedUpForTheirCaller) {
+    const Answers answers = made_flow(12, 500, 8);
+    ReportOptions options = options_with(small_page);
+    options.most_calls = 40;
+    const std::string file = written(answers, options);
+    const json calls = part(file, "calls");
+    EXPECT_LE(calls["function"].size(), 80U);
+    for (std::size_t metric = 0; metric < 2; ++metric) {
+        std::uint64_t all = 0;
+        for (const CallNode& node : answers.calls) all += node.self[metric];
+        EXPECT_EQ(sum(calls["self"][metric]), all);
+    }
+    std::int64_t parent = 0;
+    for (std::size_t i = 0; i < calls["parent"].size(); ++i) {
+        parent += calls["parent"][i].get<std::int64_t>();
+        EXPECT_LT(parent, static_cast<std::int64_t>(i));
+    }
+    bool said = false;
+    const json head = part(file, "head");
+    for (const json& finding : head["health"])
+        said = said || finding["what"].get<std::string>().find("40 most costly of 500 calls") != std::string::npos;
+    EXPECT_TRUE(said);
+}
+
+TEST(Report, SlicesThatDoNotFitAreMerged) {
+    const Answers answers = made_flow(12, 20, 8000);
+    ReportOptions options = options_with(small_page);
+    options.most_slices = 1000;
+    const json timeline = part(written(answers, options), "timeline");
+    const std::size_t slices = timeline["slices"]["length"].size();
+    EXPECT_LE(slices, 1000U);
+    EXPECT_GT(slices, 100U);
+    const std::uint64_t shortest = timeline["resolution"];
+    EXPECT_GT(shortest, 0U);
+    for (const json& length : timeline["slices"]["length"]) EXPECT_GE(length.get<std::uint64_t>(), shortest);
+    // Series keep what is greatest and least.
+    double most = 0, kept = 0;
+    for (const auto& point : answers.timeline.series[0].points) most = std::max(most, point.value);
+    for (const json& value : timeline["series"][0]["value"]) kept = std::max(kept, std::stod(value.get<std::string>()));
+    EXPECT_NEAR(kept, most, 1e-3);
+}
+
+TEST(Report, InstructionsThatDoNotFitAreThoseOfCheapFunctions) {
+    const Answers answers = made_flow();
+    ReportOptions options = options_with(small_page);
+    options.most_instructions = 100;
+    const json code = part(written(answers, options), "code");
+    EXPECT_EQ(code["instructions"]["times"].size(), 100U);
+    // The first functions ran most often.
+    for (const json& f : code["instructions"]["function"]) EXPECT_LT(f.get<int>(), 5);
+}
+
+TEST(Report, StaysWithinItsBoundAndSaysWhatItLeavesOut) {
+    const Answers answers = made_flow(200, 5'000, 10'000);
+    const std::size_t whole = written(answers).size();
+    ReportOptions options = options_with(small_page);
+    options.most_bytes = whole / 3;
+    ByteCollector sink;
+    const auto size = write_report(answers, options, sink);
+    ASSERT_TRUE(size.has_value());
+    EXPECT_LE(sink.bytes().size(), options.most_bytes);
+    EXPECT_GT(sink.bytes().size(), options.most_bytes / 3);
+    EXPECT_GT(size->reductions, 0U);
+    options.most_bytes = 1500;
+    EXPECT_EQ(write_report(answers, options, sink).error().code, Errc::usage);
+}
+
+TEST(Report, EmptyAnswersAreAReportToo) {
+    Answers answers;
+    answers.metrics = {{"instructions", "instructions"}};
+    EXPECT_EQ(part(written(answers), "head")["has"]["calls"], 0);
+}
+
+TEST(Report, SaysWhatIsMissing) {
+    ByteCollector sink;
+    EXPECT_EQ(write_report({}, options_with(""), sink).error().code, Errc::unsupported);
+    EXPECT_EQ(write_report({}, options_with("<html></html>"), sink).error().code, Errc::usage);
+    EXPECT_TRUE(sink.bytes().empty());
+    // The page is there or the reason why not.
+    EXPECT_NE(built_in_page().empty(), why_no_page().empty());
+}
+
+}  // namespace
+}  // namespace waymark::report

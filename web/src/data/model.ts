@@ -1,0 +1,185 @@
+/// The report's data as views use it. Parts are unpacked when they are first asked for.
+import { addresses, sums, unpack } from "./decode";
+import { type Lane, lanes } from "./lod";
+import type { Tree } from "./tree";
+import type { BranchesPart, CallsPart, CodePart, Head, TimelinePart } from "./wire";
+
+export const enum Seen {
+    executed,
+    notExecuted,
+    notObserved,
+}
+
+export const seenWords = ["executed", "not executed", "not observed"] as const;
+export const branchKinds = ["conditional", "unconditional", "call", "indirect", "indirect call", "return"] as const;
+export const markKinds = ["gap", "exception", "context", "user data", "trigger", "overflow"] as const;
+export const isaNames = ["A32", "T32", "TEE", "Jazelle", "A64"] as const;
+
+export interface Functions {
+    size: number;
+    address: BigUint64Array;
+}
+
+export interface Code {
+    part: CodePart;
+    address: BigUint64Array;
+    line: Float64Array; // of CodePart.lines
+    /// Rows of CodePart.lines by source.
+    linesOf: number[][];
+    /// Rows of CodePart.instructions by function.
+    instructionsOf: Map<number, number[]>;
+    /// Text of a line, undefined where it is not in the report.
+    text(source: number, line: number): string | undefined;
+    /// The last line of a source that is in the report.
+    lastLine(source: number): number;
+}
+
+export interface Branches {
+    part: BranchesPart;
+    address: BigUint64Array;
+    target: BigUint64Array;
+}
+
+export interface Timeline {
+    part: TimelinePart;
+    begin: Float64Array;
+    length: Float64Array;
+    track: Float64Array;
+    lanes: Lane[][];
+    marks: { begin: Float64Array; end: Float64Array; track: number[]; kind: number[]; text: number[] };
+    series: { name: string; unit: string; track: number; time: Float64Array; value: Float64Array }[];
+}
+
+/// Splits the texts of a source into lines.
+function reader(sources: (number | string)[][]) {
+    const split: Map<number, string>[] = [];
+    const last: number[] = [];
+    const of = (source: number) => {
+        let lines = split[source];
+        if (lines === undefined) {
+            lines = new Map();
+            const parts = sources[source] ?? [];
+            for (let i = 0; i + 1 < parts.length; i += 2) {
+                let line = parts[i] as number;
+                for (const text of (parts[i + 1] as string).split("\n")) lines.set(line++, text);
+                last[source] = line - 1;
+            }
+            split[source] = lines;
+        }
+        return lines;
+    };
+    return {
+        text: (source: number, line: number) => (source < 0 ? undefined : of(source).get(line)),
+        lastLine: (source: number) => (source < 0 ? 0 : (of(source), last[source] ?? 0)),
+    };
+}
+
+export function codeOf(part: CodePart): Code {
+    const linesOf: number[][] = [];
+    // Differences run over sources: the column is one sequence.
+    const line = sums(part.lines.line);
+    part.lines.source.forEach((source, i) => {
+        if (source >= 0) (linesOf[source] ??= []).push(i);
+    });
+    const instructionsOf = new Map<number, number[]>();
+    part.instructions.function.forEach((f, i) => {
+        const list = instructionsOf.get(f);
+        if (list) list.push(i);
+        else instructionsOf.set(f, [i]);
+    });
+    return { part, address: addresses(part.instructions.address), line, linesOf, instructionsOf, ...reader(part.sources) };
+}
+
+export function treeOf(part: CallsPart): Tree {
+    return {
+        parent: Int32Array.from(sums(part.parent)),
+        function: Int32Array.from(part.function),
+        kind: Uint8Array.from(part.kind),
+        calls: Float64Array.from(part.calls),
+        self: part.self.map((column) => Float64Array.from(column)),
+    };
+}
+
+export function timelineOf(part: TimelinePart): Timeline {
+    const begin = sums(part.slices.begin);
+    const length = Float64Array.from(part.slices.length);
+    const track = sums(part.slices.track);
+    const markBegin = sums(part.marks.begin);
+    return {
+        part,
+        begin,
+        length,
+        track,
+        lanes: lanes({ begin, length, track, depth: part.slices.depth }, part.tracks.name.length),
+        marks: {
+            begin: markBegin,
+            end: markBegin.map((b, i) => b + part.marks.length[i]!),
+            track: part.marks.track,
+            kind: part.marks.kind,
+            text: part.marks.text,
+        },
+        series: part.series.map((s) => ({
+            name: s.name,
+            unit: s.unit,
+            track: s.track,
+            time: sums(s.time),
+            value: Float64Array.from(s.value, Number),
+        })),
+    };
+}
+
+export class Report {
+    readonly functionAddress: BigUint64Array;
+    private readonly parts = new Map<string, Promise<unknown>>();
+
+    private constructor(
+        readonly head: Head,
+        private readonly packed: (part: string) => string,
+    ) {
+        this.functionAddress = addresses(head.functions.address);
+    }
+
+    /// `packed` gives the text of a part.
+    static async open(packed: (part: string) => string): Promise<Report> {
+        const head = await unpack<Head>(packed("head"));
+        if (head.format !== 1) throw new Error(`the data is of format ${head.format}, this page reads 1`);
+        return new Report(head, packed);
+    }
+
+    calls(): Promise<Tree> {
+        return this.once("calls", treeOf);
+    }
+    code(): Promise<Code> {
+        return this.once("code", codeOf);
+    }
+    branches(): Promise<Branches> {
+        return this.once("branches", (part: BranchesPart) => ({
+            part,
+            address: addresses(part.branches.address),
+            target: addresses(part.branches.target),
+        }));
+    }
+    timeline(): Promise<Timeline> {
+        return this.once("timeline", timelineOf);
+    }
+
+    functionName(i: number): string {
+        return i < 0 ? "[unknown]" : (this.head.functions.name[i] ?? "[unknown]");
+    }
+    /// Image, if there is more than one.
+    imageName(f: number): string {
+        return this.head.images[this.head.functions.image[f] ?? -1]?.name ?? "";
+    }
+    sourceName(i: number): string {
+        return this.head.sources[i] ?? "";
+    }
+
+    private once<Part, T>(name: string, make: (part: Part) => T): Promise<T> {
+        let made = this.parts.get(name) as Promise<T> | undefined;
+        if (made === undefined) {
+            made = unpack<Part>(this.packed(name)).then(make);
+            this.parts.set(name, made);
+        }
+        return made;
+    }
+}

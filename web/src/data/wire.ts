@@ -1,0 +1,187 @@
+/// What `waymark report` puts into the page: src/report/sections.cc is the other side of this. Columns instead of rows;
+/// an index of -1 is none.
+
+export interface Finding {
+    severity: 0 | 1 | 2 | 3; // good, note, warning, bad
+    what: string;
+    todo: string;
+    offset?: string;
+}
+
+export interface Figure {
+    name: string;
+    value: string;
+    note: string;
+}
+
+export interface Metric {
+    name: string;
+    unit: string;
+    exact: boolean;
+    note: string;
+}
+
+/// Differences; an address itself, in hexadecimal, where it is too far away for a number.
+export type AddressColumn = (number | string)[];
+
+export interface Chart {
+    kind: 0 | 1; // histogram, shares
+    title: string;
+    xUnit: string;
+    yUnit: string;
+    note: string;
+    label: string[];
+    value: number[];
+    barNote: string[];
+}
+
+export interface GenericTable {
+    title: string;
+    note: string;
+    columns: string[];
+    numbers: number[];
+    rows: string[][];
+    of: number;
+}
+
+export interface ExceptionRow {
+    name: string;
+    number: number;
+    times: number;
+    nested: number;
+    returned: number;
+    least: number;
+    most: number;
+    sum: number;
+}
+
+export interface Head {
+    format: number;
+    capture: string;
+    unit: string;
+    version: string;
+    traceBytes: number;
+    health: Finding[];
+    summary: Figure[];
+    metrics: Metric[];
+    images: { name: string; path: string; buildId: string }[];
+    sources: string[];
+    functions: {
+        name: string[];
+        linkage: string[];
+        image: number[];
+        address: AddressColumn;
+        bytes: number[];
+        source: number[];
+        line: number[];
+        synthetic: number[];
+        calls: number[];
+        self: number[][];
+        inclusive?: number[][];
+    };
+    loops: {
+        head: AddressColumn;
+        tail: AddressColumn;
+        function: number[];
+        source: number[];
+        line: number[];
+        entries: number[];
+        iterations: number[];
+        costs: number[][];
+    };
+    exceptions: ExceptionRow[];
+    charts: Chart[];
+    tables: GenericTable[];
+    has: {
+        calls: number;
+        instructions: number;
+        lines: number;
+        branches: number;
+        slices: number;
+        marks: number;
+        series: number;
+        axisUnit: string;
+    };
+}
+
+export interface CallsPart {
+    parent: number[]; // differences
+    function: number[];
+    kind: number[]; // root, call, interrupt, unsynchronised; 4: several, folded
+    calls: number[];
+    self: number[][];
+}
+
+export interface CodePart {
+    instructions: {
+        address: AddressColumn;
+        bytes: number[];
+        isa: number[];
+        seen: number[];
+        function: number[];
+        source: number[];
+        line: number[];
+        times: number[];
+        costs?: number[][];
+        text: number[];
+    };
+    texts: string[];
+    lines: {
+        source: number[];
+        line: number[]; // differences
+        seen: number[];
+        function: number[];
+        times: number[];
+        costs: number[][];
+    };
+    sources: (number | string)[][]; // first line, text, first line, text, …
+}
+
+export interface BranchesPart {
+    branches: {
+        address: AddressColumn;
+        target: AddressColumn;
+        kind: number[];
+        function: number[];
+        source: number[];
+        line: number[];
+        taken: number[];
+        notTaken: number[];
+        seenTaken: number[];
+        seenNotTaken: number[];
+        mispredicted: number[];
+    };
+    edges: { from: number[]; to: number[]; times: number[] };
+}
+
+export interface SeriesPart {
+    name: string;
+    unit: string;
+    track: number;
+    time: number[]; // differences
+    value: string[];
+}
+
+export interface TimelinePart {
+    axis: {
+        unit: string;
+        ticksPerSecond: number;
+        begin: string;
+        length: number;
+        uncertainty: number;
+        note: string;
+    };
+    resolution: number;
+    tracks: { name: string[]; parent: number[] };
+    slices: {
+        begin: number[]; // differences
+        length: number[];
+        track: number[]; // differences
+        function: number[];
+        depth: number[];
+        merged: number[];
+    };
+    marks: { begin: number[]; length: number[]; track: number[]; kind: number[]; text: number[] };
+    texts: string[];
+    series: SeriesPart[];
+}

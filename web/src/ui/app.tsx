@@ -1,0 +1,186 @@
+/// The frame around the views: their list, the theme, the keys.
+import type { ComponentType } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import type { Report } from "../data/model";
+import { viewsOf } from "../data/views";
+import { BranchesView } from "../views/branches";
+import { CallsView } from "../views/calls";
+import { ChartsView } from "../views/charts";
+import { CodeView } from "../views/code";
+import { ExceptionsView } from "../views/exceptions";
+import { FunctionsView } from "../views/functions";
+import { LoopsView } from "../views/loops";
+import { SummaryView } from "../views/summary";
+import { TablesView } from "../views/tables";
+import { TimelineView } from "../views/timeline";
+import { hashOf, type Place, placeOf, type ViewId, type ViewProps } from "./state";
+import { fileName } from "./text";
+import { setTheme, useTheme } from "./theme";
+
+const views: Record<ViewId, ComponentType<ViewProps>> = {
+    summary: SummaryView,
+    calls: CallsView,
+    timeline: TimelineView,
+    functions: FunctionsView,
+    code: CodeView,
+    branches: BranchesView,
+    loops: LoopsView,
+    exceptions: ExceptionsView,
+    charts: ChartsView,
+    tables: TablesView,
+};
+
+const keys: [string, string][] = [
+    ["/", "search in this view"],
+    ["1 … 9", "go to a view of the list"],
+    ["t", "light or dark"],
+    ["?", "these keys"],
+    ["Esc", "close, leave the search, zoom out"],
+    ["↑ ↓ Page Home End", "walk a table or listing; Enter opens the row"],
+    ["← → ↑ ↓", "flame graph: to the calls beside, to the caller, to what it calls"],
+    ["Enter, Backspace", "flame graph: zoom in, zoom out"],
+    ["← →", "timeline: earlier, later"],
+    ["+ −", "timeline: zoom in, zoom out; 0 shows all"],
+    ["n p", "timeline: next and previous slice of the track"],
+    ["↑ ↓", "timeline: to the caller of the slice, to what it calls"],
+    ["Tab", "from one part to the next"],
+];
+
+function Keys(props: { close: () => void }) {
+    const dialog = useRef<HTMLDialogElement>(null);
+    useEffect(() => {
+        dialog.current?.showModal();
+    }, []);
+    return (
+        <dialog ref={dialog} class="keys" aria-labelledby="keys-title" onClose={props.close}>
+            <h2 id="keys-title">Keys</h2>
+            <dl>
+                {keys.map(([key, what]) => (
+                    <div key={key + what}>
+                        <dt>{key}</dt>
+                        <dd>{what}</dd>
+                    </div>
+                ))}
+            </dl>
+            <form method="dialog">
+                <button type="submit" class="button">
+                    Close
+                </button>
+            </form>
+        </dialog>
+    );
+}
+
+export function App({ report }: { report: Report }) {
+    const { head } = report;
+    const all = useMemo(() => viewsOf(head), [head]);
+    const present = all.filter((v) => v.absent === undefined);
+    const [place, setPlace] = useState<Place>(placeOf(location.hash));
+    const [metric, setMetric] = useState(0);
+    const [help, setHelp] = useState(false);
+    const theme = useTheme();
+    const main = useRef<HTMLElement>(null);
+    const toggleTheme = () => setTheme(theme === "light" ? "dark" : "light");
+
+    useEffect(() => {
+        const moved = () => setPlace(placeOf(location.hash));
+        addEventListener("hashchange", moved);
+        return () => removeEventListener("hashchange", moved);
+    }, []);
+    const go = (to: Place) => {
+        location.hash = hashOf(to);
+    };
+    const info = all.find((v) => v.id === place.view) ?? all[0]!;
+    const View = views[info.id];
+
+    const shown = useRef(info.id);
+    useEffect(() => {
+        if (shown.current === info.id) {
+            document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+            return;
+        }
+        shown.current = info.id;
+        scrollTo(0, 0);
+        main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+        document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    }, [info.id]);
+
+    useEffect(() => {
+        const pressed = (event: KeyboardEvent) => {
+            const target = event.target as HTMLElement;
+            if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog")) return;
+            if (event.key === "/") main.current?.querySelector<HTMLInputElement>("[data-search]")?.focus();
+            else if (event.key === "?") setHelp(true);
+            else if (event.key === "t") toggleTheme();
+            else if (/^[1-9]$/.test(event.key) && present[Number(event.key) - 1]) go({ view: present[Number(event.key) - 1]!.id });
+            else return;
+            event.preventDefault();
+        };
+        addEventListener("keydown", pressed);
+        return () => removeEventListener("keydown", pressed);
+    });
+
+    return (
+        <>
+            <a class="skip" href="#main" onClick={(event) => {
+                event.preventDefault();
+                main.current?.focus();
+            }}>
+                To the content
+            </a>
+            <header class="top">
+                <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+                    <rect x="1" y="2" width="14" height="3" rx="1" fill="#0072b2" />
+                    <rect x="1" y="6.5" width="9" height="3" rx="1" fill="#56b4e9" />
+                    <rect x="1" y="11" width="5" height="3" rx="1" fill="#e69f00" />
+                </svg>
+                <p class="capture">
+                    <b title={head.capture}>{fileName(head.capture.replace(/\/+$/, ""))}</b>
+                    <span class="unit">{head.unit}</span>
+                </p>
+                <button type="button" class="button" onClick={toggleTheme} aria-label={theme === "light" ? "Dark colours" : "Light colours"} title="Light or dark ( t )">
+                    {theme === "light" ? "☾" : "☀"}
+                </button>
+                <button type="button" class="button" onClick={() => setHelp(true)} aria-label="Keys" title="Keys ( ? )">
+                    ?
+                </button>
+            </header>
+            <nav class="nav" aria-label="Views">
+                <ul>
+                    {present.map((v, i) => (
+                        <li key={v.id}>
+                            <a href={hashOf({ view: v.id })} aria-current={v.id === info.id ? "page" : undefined} title={i < 9 ? `( ${i + 1} )` : undefined}>
+                                {v.name}
+                            </a>
+                        </li>
+                    ))}
+                </ul>
+                {present.length < all.length && (
+                    <div class="absent">
+                        <h2>Not in this report</h2>
+                        <dl>
+                            {all.filter((v) => v.absent !== undefined).map((v) => (
+                                <div key={v.id}>
+                                    <dt>{v.name}</dt>
+                                    <dd>{v.absent}</dd>
+                                </div>
+                            ))}
+                        </dl>
+                    </div>
+                )}
+            </nav>
+            <main ref={main} id="main" tabIndex={-1} class={`view view-${info.id}`}>
+                {info.absent === undefined ? (
+                    <View report={report} place={place} metric={metric} setMetric={setMetric} go={go} />
+                ) : (
+                    <>
+                        <h1>{info.name}</h1>
+                        <p class="empty">{info.absent}</p>
+                    </>
+                )}
+            </main>
+            {help && <Keys close={() => setHelp(false)} />}
+        </>
+    );
+}

@@ -1,0 +1,176 @@
+/// Small pieces that several views share.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import type { Metric } from "../data/wire";
+import { Seen, seenWords } from "../data/model";
+import { percent, shortened } from "./text";
+
+/// A search box that `/` goes to.
+export function Search(props: { label: string; value: string; onInput: (value: string) => void; note?: string }) {
+    return (
+        <label class="search">
+            <span class="hidden">{props.label}</span>
+            <input
+                type="search"
+                data-search
+                placeholder={`${props.label}  ( / )`}
+                value={props.value}
+                onInput={(event) => props.onInput(event.currentTarget.value)}
+                onKeyDown={(event) => {
+                    if (event.key !== "Escape") return;
+                    if (props.value !== "") props.onInput("");
+                    else event.currentTarget.blur();
+                    event.stopPropagation();
+                }}
+            />
+            <span class="search-note" role="status">
+                {props.note ?? ""}
+            </span>
+        </label>
+    );
+}
+
+export function Choice<T extends string | number>(props: {
+    label: string;
+    value: T;
+    options: { value: T; name: string; title?: string }[];
+    onChange: (value: T) => void;
+}) {
+    return (
+        <label class="choice">
+            <span>{props.label}</span>
+            <select
+                value={String(props.value)}
+                onChange={(event) => {
+                    const chosen = props.options.find((o) => String(o.value) === event.currentTarget.value);
+                    if (chosen) props.onChange(chosen.value);
+                }}
+            >
+                {props.options.map((o) => (
+                    <option key={String(o.value)} value={String(o.value)} title={o.title}>
+                        {o.name}
+                    </option>
+                ))}
+            </select>
+        </label>
+    );
+}
+
+/// Buttons of which one is pressed.
+export function Segments<T extends string>(props: {
+    label: string;
+    value: T;
+    options: { value: T; name: string; title?: string }[];
+    onChange: (value: T) => void;
+}) {
+    return (
+        <div class="segments" role="group" aria-label={props.label}>
+            {props.options.map((o) => (
+                <button
+                    key={o.value}
+                    type="button"
+                    title={o.title}
+                    aria-pressed={o.value === props.value}
+                    onClick={() => props.onChange(o.value)}
+                >
+                    {o.name}
+                </button>
+            ))}
+        </div>
+    );
+}
+
+export function MetricChoice(props: { metrics: Metric[]; value: number; onChange: (metric: number) => void }) {
+    if (props.metrics.length < 2) return null;
+    return (
+        <Choice
+            label="Metric"
+            value={props.value}
+            options={props.metrics.map((m, i) => ({ value: i, name: m.exact ? m.name : `${m.name} (estimate)`, title: m.note }))}
+            onChange={props.onChange}
+        />
+    );
+}
+
+/// A name that is cut in its middle; whole in its tooltip.
+export function Name(props: { name: string; most?: number }) {
+    return (
+        <span class="name" title={props.name}>
+            {shortened(props.name, props.most ?? 56)}
+        </span>
+    );
+}
+
+/// A share of a whole, as a bar and a number.
+export function Share(props: { part: number; whole: number }) {
+    const share = props.whole > 0 ? Math.min(1, props.part / props.whole) : 0;
+    return (
+        <span class="share">
+            <span class="share-bar" aria-hidden="true">
+                <span style={{ width: `${100 * share}%` }} />
+            </span>
+            <span class="share-number">{percent(props.part, props.whole)}</span>
+        </span>
+    );
+}
+
+/// Executed, not executed or not observed: a shape, and a word for those who do not see it.
+export function SeenMark(props: { seen: number }) {
+    return <span class={`seen seen-${props.seen}`} role="img" aria-label={seenWords[props.seen] ?? ""} title={seenWords[props.seen]} />;
+}
+
+export function SeenLegend() {
+    return (
+        <ul class="legend" aria-label="Coverage">
+            {[Seen.executed, Seen.notExecuted, Seen.notObserved].map((seen) => (
+                <li key={seen}>
+                    <SeenMark seen={seen} />
+                    {seenWords[seen]}
+                    {seen === Seen.notObserved && <span class="quiet"> (flow was lost where it could have run)</span>}
+                </li>
+            ))}
+        </ul>
+    );
+}
+
+/// What a promise gives; why it failed.
+export function useLoaded<T>(load: () => Promise<T>): T | Error | undefined {
+    const [value, setValue] = useState<T | Error | undefined>(undefined);
+    useEffect(() => {
+        let wanted = true;
+        load().then(
+            (v) => wanted && setValue(v),
+            (e: unknown) => wanted && setValue(e instanceof Error ? e : new Error(String(e))),
+        );
+        return () => {
+            wanted = false;
+        };
+    }, []);
+    return value;
+}
+
+export function Loading(props: { what: string; error?: Error }) {
+    if (props.error)
+        return (
+            <p class="empty" role="alert">
+                {props.what} cannot be read: {props.error.message}
+            </p>
+        );
+    return (
+        <p class="empty" role="status">
+            Reading {props.what}…
+        </p>
+    );
+}
+
+/// A heading, what belongs to the view as a whole beside it, and a note.
+export function ViewHead(props: { title: string; note?: string; children?: ComponentChildren }) {
+    return (
+        <div class="view-head">
+            <h1 tabIndex={-1}>{props.title}</h1>
+            {props.note && <p class="note">{props.note}</p>}
+            {props.children && <div class="tools">{props.children}</div>}
+        </div>
+    );
+}

@@ -1,0 +1,50 @@
+/// Where the reader is: the view, and what is looked at in it. Kept behind the # of the address, so that going back works.
+
+export type ViewId =
+    | "summary"
+    | "calls"
+    | "timeline"
+    | "functions"
+    | "code"
+    | "branches"
+    | "loops"
+    | "exceptions"
+    | "charts"
+    | "tables";
+
+export interface Place {
+    view: ViewId;
+    function?: number;
+    source?: number;
+    line?: number;
+    address?: bigint;
+}
+
+export function placeOf(hash: string): Place {
+    const [view = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
+    const values = new URLSearchParams(query);
+    const place: Place = { view: (view || "summary") as ViewId };
+    for (const key of ["function", "source", "line"] as const) {
+        const text = values.get(key);
+        if (text !== null && /^\d+$/.test(text)) place[key] = Number(text);
+    }
+    const address = values.get("address");
+    if (address !== null && /^0x[0-9a-f]+$/.test(address)) place.address = BigInt(address);
+    return place;
+}
+
+export function hashOf(place: Place): string {
+    const values = new URLSearchParams();
+    for (const key of ["function", "source", "line"] as const) if (place[key] !== undefined) values.set(key, String(place[key]));
+    if (place.address !== undefined) values.set("address", "0x" + place.address.toString(16));
+    const query = values.toString();
+    return `#/${place.view}${query === "" ? "" : "?" + query}`;
+}
+
+export interface ViewProps {
+    report: import("../data/model").Report;
+    place: Place;
+    metric: number;
+    setMetric: (metric: number) => void;
+    go: (place: Place) => void;
+}

@@ -1,0 +1,260 @@
+/// Source and disassembly beside each other, with what each line and instruction cost, and whether it ran.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { type Code, isaNames, Seen, seenWords } from "../data/model";
+import { matcher } from "../data/search";
+import { Choice, Loading, MetricChoice, Name, Search, SeenLegend, SeenMark, Segments, ViewHead, useLoaded } from "../ui/parts";
+import { hashOf, type ViewProps } from "../ui/state";
+import { counted, fileName, grouped, hex, percent, short } from "../ui/text";
+
+export function CodeView(props: ViewProps) {
+    const loaded = useLoaded(() => props.report.code());
+    if (loaded === undefined || loaded instanceof Error) return <Loading what="the code" error={loaded} />;
+    return <Both {...props} code={loaded} />;
+}
+
+function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code: Code }) {
+    const { head } = report;
+    const { instructions, lines } = code.part;
+    const [query, setQuery] = useState("");
+    const [side, setSide] = useState<"source" | "code">("source");
+    const [line, setLine] = useState<{ source: number; line: number } | undefined>(undefined);
+
+    // Functions that have something to show, the costly first.
+    const functions = useMemo(() => {
+        const cost = head.functions.self[metric] ?? [];
+        const with_ = new Set(code.instructionsOf.keys());
+        lines.function.forEach((f) => with_.add(f));
+        with_.delete(-1);
+        return [...with_].sort((a, b) => (cost[b] ?? 0) - (cost[a] ?? 0));
+    }, [metric]);
+    const total = useMemo(() => (head.functions.self[metric] ?? []).reduce((sum, c) => sum + c, 0), [metric]);
+    const f = place.function ?? functions[0] ?? -1;
+
+    const rows = code.instructionsOf.get(f) ?? [];
+    // The file of a function is the one it begins in, or that most of its instructions are from.
+    const source = useMemo(() => {
+        if (place.source !== undefined) return place.source;
+        const own = head.functions.source[f] ?? -1;
+        if (own >= 0) return own;
+        const votes = new Map<number, number>();
+        for (const i of rows) if (instructions.source[i]! >= 0) votes.set(instructions.source[i]!, (votes.get(instructions.source[i]!) ?? 0) + 1);
+        for (let i = 0; i < lines.source.length; ++i) if (lines.function[i] === f && lines.source[i]! >= 0) votes.set(lines.source[i]!, (votes.get(lines.source[i]!) ?? 0) + 1);
+        return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? -1;
+    }, [f, place.source]);
+
+    const found = useMemo(() => {
+        const is = matcher(query);
+        return is ? functions.filter((i) => is(report.functionName(i))) : functions;
+    }, [query, functions]);
+    const costOf = (i: number) => (instructions.costs ? (instructions.costs[metric]?.[i] ?? 0) : instructions.times[i]!);
+    const costName = instructions.costs ? (head.metrics[metric]?.name ?? "") : "times";
+    const ran = rows.filter((i) => instructions.seen[i] === Seen.executed).length;
+    const lost = rows.filter((i) => instructions.seen[i] === Seen.notObserved).length;
+
+    return (
+        <>
+            <ViewHead title="Source and code">
+                <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
+                <SeenLegend />
+            </ViewHead>
+            <div class="code">
+                <aside class="code-functions" aria-label="Functions">
+                    <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : grouped(found.length)} />
+                    <ul class="function-list">
+                        {found.slice(0, 500).map((i) => (
+                            <li key={i}>
+                                <a href={hashOf({ view: "code", function: i })} aria-current={i === f ? "true" : undefined}>
+                                    <Name name={report.functionName(i)} most={30} />
+                                    <span class="number">{percent(head.functions.self[metric]?.[i] ?? 0, total)}</span>
+                                </a>
+                            </li>
+                        ))}
+                    </ul>
+                    {found.length > 500 && <p class="quiet">and {counted(found.length - 500, "more", "more")}: search for them</p>}
+                </aside>
+                <div class="code-narrow">
+                    <Choice label="Function" value={f} options={functions.slice(0, 500).map((i) => ({ value: i, name: report.functionName(i) }))} onChange={(i) => go({ view: "code", function: i })} />
+                    <Segments
+                        label="What is shown"
+                        value={side}
+                        onChange={setSide}
+                        options={[
+                            { value: "source", name: "Source" },
+                            { value: "code", name: "Instructions" },
+                        ]}
+                    />
+                </div>
+                <section class={`code-pane ${side === "source" ? "" : "behind"}`} aria-label="Source">
+                    <h2 title={report.sourceName(source)}>{source >= 0 ? fileName(report.sourceName(source)) : "Source"}</h2>
+                    {source >= 0 ? (
+                        <Source code={code} source={source} f={f} first={head.functions.source[f] === source ? head.functions.line[f]! : 0} metric={metric} line={line?.source === source ? line.line : undefined}
+                            select={(l) => setLine(line?.line === l && line.source === source ? undefined : { source, line: l })} place={place} />
+                    ) : (
+                        <p class="empty">No debug information says where this function's source is.</p>
+                    )}
+                </section>
+                <section class={`code-pane ${side === "code" ? "" : "behind"}`} aria-label="Instructions">
+                    <h2 title={report.functionName(f)}>
+                        <Name name={report.functionName(f)} most={44} />
+                        <span class="quiet">
+                            {rows.length > 0 && ` ${grouped(ran)} of ${counted(rows.length, "instruction")} ran`}
+                            {lost > 0 && `, ${grouped(lost)} not observed`}
+                        </span>
+                    </h2>
+                    {rows.length > 0 ? (
+                        <Instructions report={report} code={code} rows={rows} costOf={costOf} costName={costName} line={line} selectLine={setLine} address={place.address} />
+                    ) : (
+                        <p class="empty">The instructions of this function are not in the report.</p>
+                    )}
+                </section>
+            </div>
+        </>
+    );
+}
+
+const rowHeight = 20;
+
+/// A list of rows of one height, of which those in view are in the page.
+function Rows(props: { count: number; label: string; at?: number; row: (i: number, active: string) => preact.ComponentChildren; open: (i: number) => void }) {
+    const frame = useRef<HTMLDivElement>(null);
+    const [active, setActive] = useState(-1);
+    const [top, setTop] = useState(0);
+    const [height, setHeight] = useState(600);
+    useEffect(() => {
+        const at = frame.current!;
+        const observer = new ResizeObserver(() => setHeight(at.clientHeight));
+        observer.observe(at);
+        setHeight(at.clientHeight);
+        return () => observer.disconnect();
+    }, []);
+    useEffect(() => {
+        const at = frame.current!;
+        if (props.at === undefined || props.at < 0) return;
+        const y = props.at * rowHeight;
+        if (y < at.scrollTop + rowHeight || y > at.scrollTop + at.clientHeight - 3 * rowHeight) at.scrollTop = Math.max(0, y - at.clientHeight / 4);
+    }, [props.at]);
+    const first = Math.max(0, Math.floor(top / rowHeight) - 10);
+    const last = Math.min(props.count, Math.ceil((top + height) / rowHeight) + 10);
+    const rows = [];
+    for (let i = first; i < last; ++i) rows.push(props.row(i, i === active ? " active" : ""));
+    const onKeyDown = (event: KeyboardEvent) => {
+        const from = active < 0 ? Math.max(0, props.at ?? 0) : active;
+        const page = Math.max(1, Math.floor(height / rowHeight) - 2);
+        const steps: Record<string, number> = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: props.count - 1 };
+        const to = steps[event.key];
+        if (to !== undefined) {
+            const row = Math.max(0, Math.min(props.count - 1, to));
+            const at = frame.current!;
+            setActive(row);
+            if (row * rowHeight < at.scrollTop) at.scrollTop = row * rowHeight;
+            else if ((row + 1) * rowHeight > at.scrollTop + at.clientHeight - 12) at.scrollTop = (row + 1) * rowHeight - at.clientHeight + 12;
+        } else if (event.key === "Enter" && active >= 0) props.open(active);
+        else return;
+        event.preventDefault();
+    };
+    return (
+        <div ref={frame} class="listing" tabIndex={0} role="region" aria-label={props.label} onKeyDown={onKeyDown} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+            <div style={{ height: props.count * rowHeight }}>
+                <div style={{ transform: `translateY(${first * rowHeight}px)` }}>{rows}</div>
+            </div>
+        </div>
+    );
+}
+
+/// Strength of a background: what costs a hundredth of the most is still seen.
+const heat = (part: number, most: number) => (part > 0 && most > 0 ? Math.max(0.06, Math.sqrt(part / most)) : 0);
+
+function Source(props: { code: Code; source: number; f: number; first: number; metric: number; line: number | undefined; select: (line: number) => void; place: ViewProps["place"] }) {
+    const { code, source } = props;
+    const { lines } = code.part;
+    const byLine = useMemo(() => {
+        const out = new Map<number, number>();
+        for (const i of code.linesOf[source] ?? []) out.set(code.line[i]!, i);
+        return out;
+    }, [source]);
+    const costOf = (i: number) => lines.costs[props.metric]?.[i] || lines.times[i] || 0;
+    const most = useMemo(() => Math.max(0, ...[...byLine.values()].map(costOf)), [byLine, props.metric]);
+    const last = Math.max(code.lastLine(source), ...byLine.keys(), 0);
+    const hasText = code.lastLine(source) > 0;
+    // Without its text, only lines with code are worth a row; with parts of it, those parts are.
+    const shown = useMemo(() => {
+        const out: number[] = [];
+        for (let l = 1; l <= last; ++l) if (byLine.has(l) || code.text(source, l) !== undefined) out.push(l);
+        return out;
+    }, [source]);
+    const firstOfFunction = useMemo(() => {
+        if (props.place.line) return props.place.line;
+        let hot = 0;
+        let best = 0;
+        let first = Infinity;
+        for (const [l, i] of byLine)
+            if (lines.function[i] === props.f) {
+                first = Math.min(first, l);
+                if (costOf(i) > best) {
+                    best = costOf(i);
+                    hot = l;
+                }
+            }
+        return props.first || (Number.isFinite(first) ? first : hot);
+    }, [source, props.f]);
+    const goal = shown.indexOf(props.line ?? firstOfFunction);
+    return (
+        <>
+            {!hasText && <p class="note">The text of this file was not found: these are the lines that have code.</p>}
+            <Rows count={shown.length} label="Source lines; Enter shows the instructions of a line" at={goal} open={(k) => byLine.has(shown[k]!) && props.select(shown[k]!)} row={(k, active) => {
+                const l = shown[k]!;
+                const i = byLine.get(l);
+                const cost = i === undefined ? 0 : costOf(i);
+                const away = k > 0 && shown[k - 1] !== l - 1;
+                return (
+                    <div key={l} class={`line${l === props.line ? " chosen" : ""}${i === undefined ? "" : " with-code"}${away ? " away" : ""}${active}`} style={{ "--heat-part": heat(cost, most) }} onClick={i === undefined ? undefined : () => props.select(l)}>
+                        <span class="gutter">{i === undefined ? "" : <SeenMark seen={lines.seen[i]!} />}</span>
+                        <span class="line-number">{l}</span>
+                        <span class="cost" title={i === undefined ? undefined : `${grouped(cost)}; ${seenWords[lines.seen[i]!]}`}>{cost > 0 ? short(cost) : ""}</span>
+                        <code>{code.text(source, l) ?? ""}</code>
+                    </div>
+                );
+            }} />
+        </>
+    );
+}
+
+function Instructions(props: {
+    report: ViewProps["report"];
+    code: Code;
+    rows: number[];
+    costOf: (i: number) => number;
+    costName: string;
+    line: { source: number; line: number } | undefined;
+    selectLine: (line: { source: number; line: number } | undefined) => void;
+    address: bigint | undefined;
+}) {
+    const { code, rows, report } = props;
+    const { instructions, texts } = code.part;
+    const most = useMemo(() => Math.max(0, ...rows.map(props.costOf)), [rows, props.costName]);
+    const isLine = (i: number) => props.line !== undefined && instructions.source[i] === props.line.source && instructions.line[i] === props.line.line;
+    const choose = (i: number) => {
+        if (instructions.line[i]! > 0) props.selectLine(isLine(i) ? undefined : { source: instructions.source[i]!, line: instructions.line[i]! });
+    };
+    const goal = props.line ? rows.findIndex(isLine) : props.address !== undefined ? rows.findIndex((i) => code.address[i] === props.address) : -1;
+    return (
+        <Rows count={rows.length} label={`Instructions, ${props.costName} of each; Enter shows the line of one`} at={goal} open={(k) => choose(rows[k]!)} row={(k, active) => {
+            const i = rows[k]!;
+            const cost = props.costOf(i);
+            const before = rows[k - 1];
+            const newLine = instructions.line[i]! > 0 && (before === undefined || instructions.line[before] !== instructions.line[i] || instructions.source[before] !== instructions.source[i]);
+            const source = instructions.source[i]!;
+            return (
+                <div key={i} class={`line with-code${isLine(i) ? " chosen" : ""}${code.address[i] === props.address ? " goal" : ""}${active}`} style={{ "--heat-part": heat(cost, most) }}
+                    onClick={() => choose(i)}>
+                    <span class="gutter"><SeenMark seen={instructions.seen[i]!} /></span>
+                    <span class="line-number" title={isaNames[instructions.isa[i]!]}>{hex(code.address[i]!).slice(2)}</span>
+                    <span class="cost" title={`${grouped(cost)}; ${seenWords[instructions.seen[i]!]}`}>{cost > 0 ? short(cost) : ""}</span>
+                    <code>{texts[instructions.text[i]!] || `${isaNames[instructions.isa[i]!]}, ${counted(instructions.bytes[i]!, "byte")}`}</code>
+                    <span class="of-line" title={report.sourceName(source)}>{newLine ? `${source >= 0 ? fileName(report.sourceName(source)) : ""}:${instructions.line[i]}` : ""}</span>
+                </div>
+            );
+        }} />
+    );
+}

@@ -1,0 +1,199 @@
+/// All functions with what they cost; one of them with who calls it.
+import { useMemo, useState } from "preact/hooks";
+
+import { inclusive } from "../data/tree";
+import { matcher } from "../data/search";
+import { MetricChoice, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
+import { hashOf, type ViewProps } from "../ui/state";
+import { type Column, DataTable } from "../ui/table";
+import { counted, fileName, grouped, hex, short, withUnit } from "../ui/text";
+
+export function FunctionsView({ report, place, metric, setMetric, go }: ViewProps) {
+    const { head } = report;
+    const { functions } = head;
+    const [query, setQuery] = useState("");
+    const self = functions.self[metric] ?? [];
+    const whole = functions.inclusive?.[metric];
+    const total = useMemo(() => self.reduce((sum, c) => sum + c, 0), [self]);
+    const unit = head.metrics[metric]?.name ?? "";
+    const rows = useMemo(() => {
+        const is = matcher(query);
+        return functions.name
+            .map((_, i) => i)
+            .filter((i) => is === undefined || is(`${functions.name[i]} ${report.imageName(i)} ${report.sourceName(functions.source[i]!)}`));
+    }, [query]);
+    const columns = useMemo<Column[]>(() => {
+        const out: Column[] = [
+            {
+                id: "name",
+                name: "Function",
+                width: "minmax(170px, 3fr)",
+                value: (i) => report.functionName(i),
+                show: (i) => <Name name={report.functionName(i)} />,
+            },
+            {
+                id: "self",
+                name: "Self",
+                title: `${unit} of the function itself`,
+                number: true,
+                width: "minmax(176px, 1.3fr)",
+                value: (i) => self[i] ?? 0,
+                show: (i) => (
+                    <span class="with-share">
+                        <span title={withUnit(self[i] ?? 0, unit)}>{short(self[i] ?? 0)}</span> <Share part={self[i] ?? 0} whole={total} />
+                    </span>
+                ),
+            },
+        ];
+        if (whole)
+            out.push({
+                id: "total",
+                name: "Total",
+                title: `${unit} of the function and all it calls`,
+                number: true,
+                width: "minmax(176px, 1.3fr)",
+                value: (i) => whole[i] ?? 0,
+                show: (i) => (
+                    <span class="with-share">
+                        <span title={withUnit(whole[i] ?? 0, unit)}>{short(whole[i] ?? 0)}</span> <Share part={whole[i] ?? 0} whole={total} />
+                    </span>
+                ),
+            });
+        if (functions.calls.some((c) => c > 0))
+            out.push({ id: "calls", name: "Calls", number: true, width: "86px", value: (i) => functions.calls[i] ?? 0 });
+        if (head.images.length > 1)
+            out.push({ id: "image", name: "Program", width: "minmax(100px, 1fr)", value: (i) => report.imageName(i) });
+        if (functions.source.some((s) => s >= 0))
+            out.push({
+                id: "place",
+                name: "Defined in",
+                width: "minmax(110px, 1fr)",
+                value: (i) => {
+                    const source = report.sourceName(functions.source[i]!);
+                    return source === "" ? "" : `${fileName(source)}:${functions.line[i]}`;
+                },
+                show: (i) => <span title={report.sourceName(functions.source[i]!)}>{placeText(report, functions.source[i]!, functions.line[i]!)}</span>,
+            });
+        return out;
+    }, [metric]);
+    const chosen = place.function;
+    return (
+        <>
+            <ViewHead title="Functions" note={head.metrics[metric]?.note}>
+                <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "function")} />
+                <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
+            </ViewHead>
+            <DataTable
+                label="Functions"
+                columns={columns}
+                rows={rows}
+                sort={{ by: "self", down: true }}
+                selected={chosen}
+                open={(i) => go({ view: "functions", function: i })}
+                height={chosen === undefined ? undefined : "min(48vh, 600px)"}
+            />
+            {chosen !== undefined && chosen < functions.name.length && (
+                <FunctionDetail key={chosen} report={report} f={chosen} metric={metric} />
+            )}
+        </>
+    );
+}
+
+export function placeText(report: ViewProps["report"], source: number, line: number): string {
+    const path = report.sourceName(source);
+    return path === "" ? "" : line > 0 ? `${fileName(path)}:${line}` : fileName(path);
+}
+
+/// One function: everything that is known of it.
+function FunctionDetail({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
+    const { head } = report;
+    const { functions, has } = head;
+    const address = report.functionAddress[f] ?? 0n;
+    return (
+        <section class="detail" aria-label="The chosen function">
+            <h2 class="full-name">{report.functionName(f)}</h2>
+            <dl class="facts">
+                {functions.linkage[f] && <Fact name="linkage name" value={functions.linkage[f]!} />}
+                {!functions.synthetic[f] && (
+                    <Fact name="address" value={`${hex(address)}${functions.bytes[f] ? `, ${withUnit(functions.bytes[f]!, "bytes")}` : ""}`} />
+                )}
+                {report.imageName(f) && <Fact name="program" value={report.imageName(f)} />}
+                {functions.source[f]! >= 0 && <Fact name="defined in" value={`${report.sourceName(functions.source[f]!)}:${functions.line[f]}`} />}
+                {head.metrics.map((m, i) => (
+                    <Fact
+                        key={m.name}
+                        name={m.name}
+                        value={`${grouped(functions.self[i]?.[f] ?? 0)} itself${functions.inclusive ? `, ${grouped(functions.inclusive[i]?.[f] ?? 0)} with what it calls` : ""}`}
+                    />
+                ))}
+            </dl>
+            <p class="links">
+                {has.instructions + has.lines > 0 && <a class="button" href={hashOf({ view: "code", function: f })}>Source and code</a>}
+                {has.calls > 1 && <a class="button" href={hashOf({ view: "calls", function: f })}>In the flame graph</a>}
+            </p>
+            {has.calls > 1 && <Around report={report} f={f} metric={metric} />}
+        </section>
+    );
+}
+
+function Fact(props: { name: string; value: string }) {
+    return (
+        <div>
+            <dt>{props.name}</dt>
+            <dd>{props.value}</dd>
+        </div>
+    );
+}
+
+/// Who calls it and what it calls, from the call tree.
+function Around({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
+    const tree = useLoaded(() => report.calls());
+    const { callers, callees } = useMemo(() => {
+        const callers = new Map<number, { calls: number; cost: number }>();
+        const callees = new Map<number, { calls: number; cost: number }>();
+        if (tree === undefined || tree instanceof Error) return { callers, callees };
+        const cost = inclusive(tree, metric);
+        const add = (to: typeof callers, name: number, node: number) => {
+            const entry = to.get(name) ?? { calls: 0, cost: 0 };
+            entry.calls += tree.calls[node]!;
+            entry.cost += cost[node]!;
+            to.set(name, entry);
+        };
+        for (let i = 1; i < tree.parent.length; ++i) {
+            const parent = tree.parent[i]!;
+            if (tree.function[i] === f) add(callers, tree.function[parent] ?? -1, i);
+            if (parent >= 0 && tree.function[parent] === f && tree.function[i]! >= 0) add(callees, tree.function[i]!, i);
+        }
+        return { callers, callees };
+    }, [tree, metric]);
+    const list = (title: string, of: typeof callers) => (
+        <div>
+            <h3>{title}</h3>
+            {of.size === 0 && <p class="quiet">none</p>}
+            <ul class="around">
+                {[...of]
+                    .sort((a, b) => b[1].cost - a[1].cost)
+                    .slice(0, 12)
+                    .map(([name, entry]) => (
+                        <li key={name}>
+                            {name >= 0 ? (
+                                <a href={hashOf({ view: "functions", function: name })}>
+                                    <Name name={report.functionName(name)} most={40} />
+                                </a>
+                            ) : (
+                                <span class="quiet">[not in the trace]</span>
+                            )}
+                            <span class="number" title={withUnit(entry.cost, report.head.metrics[metric]?.name ?? "")}>{short(entry.cost)}</span>
+                            <span class="number quiet">{entry.calls > 0 ? counted(entry.calls, "call") : ""}</span>
+                        </li>
+                    ))}
+            </ul>
+        </div>
+    );
+    return (
+        <div class="two">
+            {list("Called by", callers)}
+            {list("Calls", callees)}
+        </div>
+    );
+}

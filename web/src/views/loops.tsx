@@ -1,0 +1,89 @@
+/// Loops, by what they cost or how often they ran.
+import { useMemo, useState } from "preact/hooks";
+
+import { addresses } from "../data/decode";
+import { matcher } from "../data/search";
+import { MetricChoice, Name, Search, Share, ViewHead } from "../ui/parts";
+import type { ViewProps } from "../ui/state";
+import { type Column, DataTable } from "../ui/table";
+import { counted, grouped, hex, short } from "../ui/text";
+import { placeText } from "./functions";
+
+export function LoopsView({ report, metric, setMetric, go }: ViewProps) {
+    const { head } = report;
+    const { loops } = head;
+    const [query, setQuery] = useState("");
+    const first = useMemo(() => addresses(loops.head), []);
+    const last = useMemo(() => addresses(loops.tail), []);
+    const total = useMemo(() => (head.functions.self[metric] ?? []).reduce((sum, c) => sum + c, 0), [metric]);
+    const rows = useMemo(() => {
+        const is = matcher(query);
+        return loops.function
+            .map((_, i) => i)
+            .filter((i) => is === undefined || is(`${report.functionName(loops.function[i]!)} ${placeText(report, loops.source[i]!, loops.line[i]!)} ${hex(first[i]!)}`));
+    }, [query]);
+    const columns = useMemo<Column[]>(() => {
+        const out: Column[] = [
+            {
+                id: "function",
+                name: "In function",
+                width: "minmax(150px, 2fr)",
+                value: (i) => report.functionName(loops.function[i]!),
+                show: (i) => <Name name={report.functionName(loops.function[i]!)} />,
+            },
+            {
+                id: "place",
+                name: "Loop",
+                title: "From its head to the branch back",
+                width: "minmax(200px, 1.5fr)",
+                value: (i) => first[i]!,
+                show: (i) => {
+                    const place = placeText(report, loops.source[i]!, loops.line[i]!);
+                    return <span class="mono" title={place}>{place || `${hex(first[i]!)} – ${hex(last[i]!)}`}</span>;
+                },
+            },
+            { id: "entries", name: "Entries", number: true, width: "110px", value: (i) => loops.entries[i]! },
+            { id: "iterations", name: "Iterations", number: true, width: "120px", value: (i) => loops.iterations[i]! },
+            {
+                id: "mean",
+                name: "Each",
+                title: "Iterations of an entry, on average",
+                number: true,
+                width: "90px",
+                value: (i) => (loops.entries[i]! > 0 ? loops.iterations[i]! / loops.entries[i]! : 0),
+                show: (i) => (loops.entries[i]! > 0 ? grouped(loops.iterations[i]! / loops.entries[i]!) : "–"),
+            },
+        ];
+        const costs = loops.costs[metric];
+        if (costs?.some((c) => c > 0))
+            out.push({
+                id: "cost",
+                name: head.metrics[metric]?.name ?? "Cost",
+                title: "Of all instructions from head to branch",
+                number: true,
+                width: "minmax(190px, 1.4fr)",
+                value: (i) => costs[i] ?? 0,
+                show: (i) => (
+                    <span class="with-share">
+                        <span>{short(costs[i] ?? 0)}</span> <Share part={costs[i] ?? 0} whole={total} />
+                    </span>
+                ),
+            });
+        return out;
+    }, [metric]);
+    return (
+        <>
+            <ViewHead title="Loops" note="The blocks between a backward branch and its target. Loops within others count in both.">
+                <Search label="Search loops" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "loop")} />
+                <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
+            </ViewHead>
+            <DataTable
+                label="Loops"
+                columns={columns}
+                rows={rows}
+                sort={{ by: columns.some((c) => c.id === "cost") ? "cost" : "iterations", down: true }}
+                open={(i) => go({ view: "code", function: loops.function[i]! >= 0 ? loops.function[i] : undefined, address: first[i] })}
+            />
+        </>
+    );
+}

@@ -1,0 +1,127 @@
+/// How far to trust the capture, then its figures and where most went.
+import { Name, Share } from "../ui/parts";
+import { hashOf, type ViewProps } from "../ui/state";
+import { counted, grouped, short } from "../ui/text";
+import { viewsOf } from "../data/views";
+
+const severities = ["good", "note", "warning", "bad"] as const;
+const signs = ["✓", "i", "!", "✕"] as const;
+const words = ["Good", "Note", "Warning", "Bad"] as const;
+
+/// Digits of values that come as text are grouped too.
+function spaced(value: string): string {
+    return value
+        .replace(/\b\d{1,3}(?:,\d{3})+\b/g, (n) => n.replace(/,/g, "\u202f"))
+        .replace(/^\d{5,}(?![\d.])/, (n) => grouped(Number(n)));
+}
+
+export function SummaryView({ report, metric }: ViewProps) {
+    const { head } = report;
+    const { functions } = head;
+    const costs = functions.self[metric] ?? [];
+    const total = costs.reduce((sum, c) => sum + c, 0);
+    const top = costs
+        .map((cost, f) => ({ cost, f }))
+        .filter((x) => x.cost > 0)
+        .sort((a, b) => b.cost - a.cost)
+        .slice(0, 8);
+    const findings = [...head.health].sort((a, b) => b.severity - a.severity);
+    const absent = viewsOf(head).filter((v) => v.absent !== undefined);
+    return (
+        <>
+            <h1 tabIndex={-1}>Summary</h1>
+            <section aria-labelledby="health">
+                <h2 id="health">Can this capture be trusted?</h2>
+                {findings.length === 0 ? (
+                    <p class="empty">Nothing is known against it.</p>
+                ) : (
+                    <ul class="findings">
+                        {findings.map((f) => (
+                            <li key={f.what} class={`finding ${severities[f.severity]}`}>
+                                <span class="sign" aria-hidden="true">
+                                    {signs[f.severity]}
+                                </span>
+                                <div>
+                                    <p>
+                                        <span class="hidden">{words[f.severity]}: </span>
+                                        {spaced(f.what)}
+                                        {f.offset && <span class="quiet"> (first at offset {f.offset})</span>}
+                                    </p>
+                                    {f.todo && <p class="todo">{f.todo}</p>}
+                                </div>
+                            </li>
+                        ))}
+                    </ul>
+                )}
+            </section>
+            <section aria-labelledby="figures">
+                <h2 id="figures">Figures</h2>
+                <dl class="figures">
+                    <div>
+                        <dt>trace</dt>
+                        <dd>
+                            {grouped(head.traceBytes)} <span class="quiet">bytes</span>
+                        </dd>
+                    </div>
+                    {head.summary.map((f) => (
+                        <div key={f.name}>
+                            <dt>{f.name}</dt>
+                            <dd class={f.value.length > 24 ? "long" : ""}>
+                                {spaced(f.value)}
+                                {f.note && <p class="quiet">{spaced(f.note)}</p>}
+                            </dd>
+                        </div>
+                    ))}
+                </dl>
+            </section>
+            {top.length > 0 && (
+                <section aria-labelledby="top">
+                    <h2 id="top">Where most {head.metrics[metric]?.name ?? ""} went</h2>
+                    <ol class="top-functions">
+                        {top.map(({ cost, f }) => (
+                            <li key={f}>
+                                <a href={hashOf({ view: "functions", function: f })}>
+                                    <Name name={report.functionName(f)} most={44} />
+                                </a>
+                                <span class="number">{short(cost)}</span>
+                                <Share part={cost} whole={total} />
+                            </li>
+                        ))}
+                    </ol>
+                    <p class="note">
+                        Of the function itself, without what it calls.{" "}
+                        <a href={hashOf({ view: "functions" })}>All {counted(functions.name.length, "function")}</a>
+                    </p>
+                </section>
+            )}
+            {head.images.length > 0 && (
+                <section aria-labelledby="programs">
+                    <h2 id="programs">Programs</h2>
+                    <ul class="programs">
+                        {head.images.map((i) => (
+                            <li key={i.name + i.path}>
+                                <b>{i.name}</b>
+                                {i.path && <span class="path">{i.path}</span>}
+                                {i.buildId && <span class="path">build ID {i.buildId}</span>}
+                            </li>
+                        ))}
+                    </ul>
+                </section>
+            )}
+            {absent.length > 0 && (
+                <section aria-labelledby="absent" class="absent-below">
+                    <h2 id="absent">Not in this report</h2>
+                    <dl class="plain">
+                        {absent.map((v) => (
+                            <div key={v.id}>
+                                <dt>{v.name}</dt>
+                                <dd>{v.absent}</dd>
+                            </div>
+                        ))}
+                    </dl>
+                </section>
+            )}
+            <p class="note">Written by Waymark {head.version}.</p>
+        </>
+    );
+}
