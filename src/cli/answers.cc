@@ -243,6 +243,20 @@ private:
                 fmt::format("{}calls were nested deeper than {}: the {} lowest frames were forgotten", source,
                             analysis::FlowCalls::most_frames, grouped(left.frames)),
                 "");
+        std::uint64_t ways = 0, losses = 0;
+        for (const analysis::FlowCounts* counts : s.sink->counts()) {
+            ways += counts->ways_left_out;
+            losses += counts->losses_left_out;
+        }
+        if (ways != 0)
+            add(warning,
+                fmt::format("{}indirect branches have led to too many places: of {} it was not counted where to",
+                            source, grouped(ways)),
+                "");
+        if (losses != 0)
+            add(note,
+                fmt::format("{}flow was lost at more places than are kept: nothing counts as not executed", source),
+                "");
         if (left.contexts != 0)
             add(note,
                 fmt::format("{}more than {} Context IDs: the others share one stack", source,

@@ -14,8 +14,8 @@
 /// is everything as soon as they branch through a register.
 ///
 /// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
-/// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves no
-/// sign, and is not counted among it.
+/// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves
+/// no sign, and is not counted among it.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct FlowAnswersOptions {
     /// Instructions also of functions that were never seen to be entered, where their code is known. They are
     /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
     bool all_functions = false;
-    bool cycles = false;        ///< cycles were traced
+    bool cycles = false;  ///< cycles were traced
     std::size_t most_slices = 200000;
 };
 

@@ -166,7 +166,6 @@ private:
     void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
     void arrive(const Place& place, FlowCounts& counts);
     void arrive_behind(Wait wait, const Place& place, FlowCounts& counts);
-    void remember_loss(FlowCounts& counts);
     void add_stray_cycles(std::uint32_t cycles, FlowCounts& counts);
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
 
