@@ -67,10 +67,7 @@ Result<ExportReport> write_autofdo(const Answers& answers, ByteSink& sink) {
             own += weight(i);
         }
     }
-    if (own == 0)
-        return Error{Errc::not_found, lacks(answers,
-                                            "source lines of functions; give the program with debug "
-                                            "information (built with -g) with --symbols")};
+    if (own == 0) return Error{Errc::not_found, lacks_lines(answers)};
     for (const Edge& e : answers.edges) {
         if (e.kind != Branch::Kind::call && e.kind != Branch::Kind::indirect_call) continue;
         const Instruction* from = instruction_at(answers, e.from);

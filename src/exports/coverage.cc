@@ -44,10 +44,7 @@ Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
         }
         i = end;
     }
-    if (files.empty())
-        return Error{Errc::not_found, lacks(answers,
-                                            "source lines; give the program with debug information (built "
-                                            "with -g) with --symbols")};
+    if (files.empty()) return Error{Errc::not_found, lacks_lines(answers)};
     const auto find = [&](Index source) -> CoveredFile* {
         const auto at = std::lower_bound(files.begin(), files.end(), source,
                                          [](const CoveredFile& f, Index sought) { return f.source < sought; });

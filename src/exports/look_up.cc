@@ -57,4 +57,11 @@ std::string lacks(const Answers& a, std::string_view what) {
     return fmt::format("this {} capture tells no {}", a.unit.empty() ? "kind of" : a.unit, what);
 }
 
+std::string lacks_lines(const Answers& a) {
+    const std::string what = lacks(a, "source lines");
+    // Counters are of functions and ranges, whatever is known of the program.
+    if (a.unit == "DPU") return what;
+    return what + "; give the program with debug information (built with -g) with --symbols";
+}
+
 }  // namespace waymark::exports

@@ -60,5 +60,7 @@ namespace waymark::exports {
 
 /// What a capture like this one has not got, as the beginning of a sentence: `this SPE capture tells no …`.
 [[nodiscard]] std::string lacks(const analysis::Answers& a, std::string_view what);
+/// That source lines are missing, and what to do where something can be done.
+[[nodiscard]] std::string lacks_lines(const analysis::Answers& a);
 
 }  // namespace waymark::exports

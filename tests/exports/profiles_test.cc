@@ -397,7 +397,7 @@ TEST(Callgrind, NamesAreNotToldInJumps) {
     std::sort(a.edges.begin(), a.edges.end(), [](const Edge& x, const Edge& y) { return x.from < y.from; });
     const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
     EXPECT_NE(out.text.find("jfi=(1)\njfn=compare\njump=3 0x8028 40\n0x800c 13\n"), std::string::npos) << out.text;
-    EXPECT_NE(out.text.find("\nfn=(3) compare\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("\ncfn=(3) compare\n"), std::string::npos) << out.text;
 }
 
 TEST(Callgrind, RecursionIsCountedOnce) {
