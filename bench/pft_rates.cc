@@ -8,6 +8,8 @@
 ///     e  b cycle-accurate with timestamps
 ///     f  two sources like b through the formatter
 ///
+/// `analysis-counts` and `analysis-calls` do what answers need: who called whom, or only how often what ran.
+///
 /// WAYMARK_BENCH_WAYPOINTS: waypoints in each stream, 20 million if not given.
 #include <benchmark/benchmark.h>
 
@@ -22,6 +24,7 @@
 
 #include "support/synthetic.h"
 #include "support/trace_writer.h"
+#include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/formatter.h"
@@ -261,6 +264,32 @@ struct Parallel {
     pft::ParallelDecoder decoder;
 };
 
+/// As `waymark profile` does it. No symbols: functions begin where they are called.
+template <bool calls, unsigned workers>
+struct Analysed {
+    Analysed(const Part& part, Counts& c)
+        : counts(c),
+          code(symbols, memory),
+          sink(code, [](Offset at) { return at.value; }, {.calls = calls}),
+          decoder(part.config, *part.code, blocks, sink,
+                  {.workers = workers,
+                   .ranges = calls ? pft::ParallelDecoder::Ranges::told : pft::ParallelDecoder::Ranges::counted}) {}
+    void feed(Bytes bytes) { decoder.feed(bytes); }
+    void finish() {
+        decoder.finish();
+        if (!calls) sink.take_counts({blocks.blocks(), decoder.counts(), decoder.cycles()});
+        sink.finish();
+        for (const analysis::FlowCounts* some : sink.counts()) add(counts, some->times, blocks.blocks());
+    }
+    Counts& counts;
+    image::Symbols symbols;
+    image::MemoryMap memory;
+    flow::BlockTable blocks;
+    analysis::FlowCode code;
+    analysis::FlowSink sink;
+    pft::ParallelDecoder decoder;
+};
+
 /// Frames to the decoders of their sources, a piece at a time.
 template <class D>
 class Sources {
@@ -440,6 +469,10 @@ void for_each_decoder(F&& f) {
     f.template operator()<Counted>("counts", false);
     f.template operator()<Parallel<Ranges::told>>("fast-2", true);
     f.template operator()<Parallel<Ranges::counted>>("counts-2", true);
+    f.template operator()<Analysed<false, 1>>("analysis-counts", false);
+    f.template operator()<Analysed<true, 1>>("analysis-calls", false);
+    f.template operator()<Analysed<false, 2>>("analysis-counts-2", true);
+    f.template operator()<Analysed<true, 2>>("analysis-calls-2", true);
 #ifdef WAYMARK_OPENCSD
     f.template operator()<OpenCsd>("opencsd", false);
 #endif

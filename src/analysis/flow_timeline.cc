@@ -88,15 +88,22 @@ void FlowTimeline::put(const Piece& piece) {
     if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
 }
 
-/// Until half of what may be kept is left.
+/// Until no more are left than may be kept, or one of each track and depth.
 void FlowTimeline::coarsen() {
+    std::uint64_t latest = 0;
+    for (const Piece& p : pieces_) latest = std::max(latest, p.end);
+    // Frames that are still open stand between pieces too: nothing merges across where they begin.
+    for (std::size_t depth = 0; depth < open_.size(); ++depth)
+        pieces_.push_back({open_[depth].begin, std::numeric_limits<std::uint64_t>::max(), open_[depth].function,
+                           track(), static_cast<std::uint32_t>(depth), 0});
     std::sort(pieces_.begin(), pieces_.end(), before);
     // First at the resolution of before: only what is new is merged by it.
     if (resolution_ != 0) merge_pieces(pieces_, resolution_);
-    while (pieces_.size() > most_slices_ && resolution_ < std::numeric_limits<std::uint64_t>::max() / 2) {
+    while (pieces_.size() > most_slices_ + open_.size() && resolution_ <= latest) {
         resolution_ = std::max<std::uint64_t>(2 * resolution_, 2);
         merge_pieces(pieces_, resolution_);
     }
+    std::erase_if(pieces_, [](const Piece& p) { return p.merged == 0; });
 }
 
 void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolution) {

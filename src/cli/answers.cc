@@ -77,8 +77,11 @@ private:
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             const pft::Config& config = s.source->config;
             options.cycles |= config.cycle_accurate;
-            streams.push_back(
-                {s.sink.get(), s.source->label(), {.dmb_dsb_waypoints = config.barrier_waypoints}, s.buffer});
+            streams.push_back({s.sink.get(),
+                               s.source->label(),
+                               {.dmb_dsb_waypoints = config.barrier_waypoints},
+                               s.buffer,
+                               s.timeline.get()});
         }
         for (const auto* files : {&options_.input.images, &options_.input.symbols})
             for (const std::string& argument : *files) {

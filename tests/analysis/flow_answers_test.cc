@@ -1,0 +1,332 @@
+// From flow to answers: which instructions ran, which could have, branches, loops; the timeline's bounds; merging.
+#include "waymark/analysis/flow_answers.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/random.h"
+
+namespace waymark::analysis {
+namespace {
+
+using flow::Block;
+using flow::End;
+
+/// f at 0x1000 chooses between two ways and counts down; g at 0x1020 calls it.
+constexpr std::uint32_t code_words[] = {
+    0xe3500000,  // 1000 f: cmp r0, #0
+    0x0a000001,  // 1004    beq 1010
+    0xe3a01001,  // 1008    mov r1, #1
+    0xea000000,  // 100c    b 1014
+    0xe3a01002,  // 1010    mov r1, #2
+    0xe2500001,  // 1014    subs r0, r0, #1
+    0x1afffffd,  // 1018    bne 1014
+    0xe12fff1e,  // 101c    bx lr
+    0xebfffff6,  // 1020 g: bl f
+    0xe3a00000,  // 1024    mov r0, #0
+    0x0a000000,  // 1028    beq 1030
+    0xe3a02001,  // 102c    mov r2, #1
+    0xe12fff1e,  // 1030    bx lr
+};
+
+class FlowToAnswers : public testing::Test {
+protected:
+    FlowToAnswers() {
+        std::vector<std::uint8_t> bytes;
+        for (const std::uint32_t word : code_words)
+            for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
+        EXPECT_TRUE(memory.add_bytes(bytes, {0x1000}, {}, "program").has_value());
+        symbols.add("f", {0x1000}, 0x20, image::SymbolKind::function);
+        symbols.add("g", {0x1020}, 0x14, image::SymbolKind::function);
+    }
+
+    struct Part {
+        std::vector<flow::Range> ranges;
+        std::vector<flow::Event> events;
+    };
+    void run(Part& part, std::uint32_t start, std::uint32_t instructions, End end, std::uint8_t flags,
+             std::uint32_t target, bool taken) {
+        const Block block{.start = start,
+                          .target = target,
+                          .bytes = 4 * instructions,
+                          .instructions = instructions,
+                          .section = 0,
+                          .isa = isa::Isa::a32,
+                          .end = end,
+                          .last_bytes = 4,
+                          .flags = flags};
+        std::uint32_t id = 0;
+        while (id < blocks.size() && !(blocks[id] == block)) ++id;
+        if (id == blocks.size()) blocks.push_back(block);
+        part.ranges.push_back({id * 2 + (taken ? 1U : 0U), 0, flow::no_cycles, 1});
+    }
+    void call_f(Part& p) { run(p, 0x1020, 1, End::direct, Block::link, 0x1000, true); }
+    void choose(Part& p, bool equal) { run(p, 0x1000, 2, End::direct, Block::conditional, 0x1010, equal); }
+    void first_way(Part& p) { run(p, 0x1008, 2, End::direct, 0, 0x1014, true); }
+    void count(Part& p, bool from_second_way, bool again) {
+        run(p, from_second_way ? 0x1010 : 0x1014, from_second_way ? 3 : 2, End::direct, Block::conditional, 0x1014,
+            again);
+    }
+    void return_f(Part& p) { run(p, 0x101c, 1, End::indirect, Block::function_return, 0, true); }
+    void after(Part& p) {
+        run(p, 0x1024, 2, End::direct, Block::conditional, 0x1030, true);
+        return_g(p);
+    }
+    void return_g(Part& p) { run(p, 0x1030, 1, End::indirect, Block::function_return, 0, true); }
+    static void gap(Part& p) {
+        p.events.push_back({static_cast<std::uint32_t>(p.ranges.size()), {}, Gap{{1}, {2}, GapReason::framing}});
+    }
+    /// Trace is off for a while, by the unit's own choice.
+    static void off(Part& p) {
+        p.events.push_back(
+            {static_cast<std::uint32_t>(p.ranges.size()), {}, flow::TraceOn{flow::TraceOnReason::enabled}});
+    }
+
+    Answers answers(const std::vector<Part>& parts) {
+        std::vector<std::unique_ptr<FlowCode>> codes;
+        std::vector<std::unique_ptr<FlowSink>> sinks;
+        std::vector<FlowStream> streams;
+        for (const Part& part : parts) {
+            codes.push_back(std::make_unique<FlowCode>(symbols, memory));
+            sinks.push_back(std::make_unique<FlowSink>(
+                *codes.back(), [](Offset at) { return at.value; }, FlowSink::Options{.calls = true}));
+            sinks.back()->consume({blocks, {}, part.ranges, part.events});
+            sinks.back()->finish();
+            streams.push_back({.sink = sinks.back().get(), .source = "source"});
+        }
+        Answers out;
+        fill_flow_answers(out, streams, {.instructions = true});
+        return out;
+    }
+    static std::map<std::uint64_t, Seen> seen(const Answers& a) {
+        std::map<std::uint64_t, Seen> out;
+        for (const Instruction& i : a.instructions) out[i.address] = i.seen;
+        return out;
+    }
+    static const Branch& branch(const Answers& a, std::uint64_t address) {
+        for (const Branch& b : a.branches)
+            if (b.address == address) return b;
+        ADD_FAILURE() << "no branch at " << address;
+        return a.branches.front();
+    }
+    Part whole() {
+        Part p;
+        call_f(p);
+        choose(p, false);
+        first_way(p);
+        count(p, false, true);
+        count(p, false, true);
+        count(p, false, false);
+        return_f(p);
+        after(p);
+        return p;
+    }
+
+    image::MemoryMap memory;
+    image::Symbols symbols;
+    std::vector<Block> blocks;
+};
+
+TEST_F(FlowToAnswers, EveryInstructionOfFunctionsThatRan) {
+    const Answers a = answers({whole()});
+    ASSERT_EQ(a.instructions.size(), std::size(code_words));
+    std::map<std::uint64_t, std::uint64_t> times;
+    for (const Instruction& i : a.instructions) times[i.address] = i.times;
+    EXPECT_EQ(times[0x1000], 1U);
+    EXPECT_EQ(times[0x1010], 0U);
+    EXPECT_EQ(times[0x1014], 3U);
+    EXPECT_EQ(times[0x102c], 0U);
+    EXPECT_EQ(times[0x1030], 1U);
+    EXPECT_EQ(seen(a)[0x1010], Seen::not_executed);
+    EXPECT_EQ(seen(a)[0x102c], Seen::not_executed);
+    EXPECT_EQ(seen(a)[0x1014], Seen::executed);
+}
+
+TEST_F(FlowToAnswers, BranchesAndLoops) {
+    const Answers a = answers({whole()});
+    const Branch& chooses = branch(a, 0x1004);
+    EXPECT_EQ(chooses.kind, Branch::Kind::conditional);
+    EXPECT_EQ(chooses.taken, 0U);
+    EXPECT_EQ(chooses.not_taken, 1U);
+    EXPECT_EQ(chooses.seen_taken, Seen::not_executed);
+    EXPECT_EQ(chooses.seen_not_taken, Seen::executed);
+    EXPECT_EQ(branch(a, 0x1018).taken, 2U);
+    EXPECT_EQ(branch(a, 0x1020).kind, Branch::Kind::call);
+    EXPECT_EQ(branch(a, 0x101c).kind, Branch::Kind::function_return);
+    ASSERT_EQ(a.loops.size(), 1U);
+    EXPECT_EQ(a.loops[0].head, 0x1014U);
+    EXPECT_EQ(a.loops[0].tail, 0x1018U);
+    EXPECT_EQ(a.loops[0].entries, 1U);
+    EXPECT_EQ(a.loops[0].iterations, 3U);
+    EXPECT_EQ(a.loops[0].costs, Costs{6});
+}
+
+TEST_F(FlowToAnswers, TheCallsEdgeHasWhatPassedUntilItsReturn) {
+    const Answers a = answers({whole()});
+    for (const Edge& e : a.edges)
+        if (e.kind == Branch::Kind::call) {
+            EXPECT_EQ(e.from, 0x1020U);
+            EXPECT_EQ(e.to, 0x1000U);
+            EXPECT_EQ(e.times, 1U);
+            EXPECT_EQ(e.inclusive, Costs{11});
+            return;
+        }
+    FAIL() << "no call";
+}
+
+TEST_F(FlowToAnswers, OnlyWhatLiesOnTheWayCouldHaveRunUnseen) {
+    Part p;
+    call_f(p);
+    choose(p, false);
+    off(p);  // at 0x1008
+    return_f(p);
+    after(p);
+    const Answers a = answers({p});
+    auto is = seen(a);
+    for (const std::uint64_t on_the_way : {0x1008, 0x100c, 0x1014, 0x1018})
+        EXPECT_EQ(is[on_the_way], Seen::not_observed) << std::hex << on_the_way;
+    // The other way was not taken before, and nothing that ran unseen leads back.
+    EXPECT_EQ(is[0x1010], Seen::not_executed);
+    // Flow may have passed through the caller.
+    EXPECT_EQ(is[0x102c], Seen::not_observed);
+    EXPECT_EQ(branch(a, 0x1004).seen_taken, Seen::not_executed);
+    EXPECT_EQ(branch(a, 0x1018).seen_taken, Seen::not_observed);
+}
+
+TEST_F(FlowToAnswers, WhereTraceIsDamagedAllThatMayHaveBeenCalledIsNotObserved) {
+    Part p;
+    call_f(p);
+    choose(p, false);
+    gap(p);
+    return_f(p);
+    after(p);
+    auto is = seen(answers({p}));
+    EXPECT_EQ(is[0x1010], Seen::not_observed);
+    EXPECT_EQ(is[0x102c], Seen::not_observed);
+    EXPECT_EQ(is[0x1004], Seen::executed);
+}
+
+TEST_F(FlowToAnswers, WhatLeadsToWhereFlowIsRegainedCouldHaveRunUnseen) {
+    Part p;
+    return_g(p);  // the trace begins here
+    const Answers a = answers({p});
+    auto is = seen(a);
+    EXPECT_EQ(is[0x1030], Seen::executed);
+    // Only what the code that ran leads to is known to be code: nothing is, before it.
+    EXPECT_FALSE(is.contains(0x1000));
+
+    Part q;
+    call_f(q);
+    choose(q, true);
+    count(q, true, false);
+    return_f(q);
+    off(q);
+    return_g(q);
+    is = seen(answers({q}));
+    EXPECT_EQ(is[0x1024], Seen::not_observed);
+    EXPECT_EQ(is[0x102c], Seen::not_observed);
+    EXPECT_EQ(is[0x1008], Seen::not_executed);
+}
+
+TEST_F(FlowToAnswers, CapturesAddUpToWhatOneWouldSay) {
+    Part second;
+    call_f(second);
+    choose(second, true);
+    count(second, true, true);
+    count(second, false, false);
+    return_f(second);
+    after(second);
+    const Answers both = answers({whole(), second});
+    Answers merged = answers({whole()});
+    merge(merged, answers({second}));
+
+    ASSERT_EQ(merged.functions.size(), both.functions.size());
+    const auto costs = function_costs(merged), expected = function_costs(both);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        EXPECT_EQ(merged.functions[i].name, both.functions[i].name);
+        EXPECT_EQ(costs[i].calls, expected[i].calls);
+        EXPECT_EQ(costs[i].self, expected[i].self);
+        EXPECT_EQ(costs[i].inclusive, expected[i].inclusive);
+    }
+    ASSERT_EQ(merged.instructions.size(), both.instructions.size());
+    for (std::size_t i = 0; i < both.instructions.size(); ++i) {
+        EXPECT_EQ(merged.instructions[i].address, both.instructions[i].address);
+        EXPECT_EQ(merged.instructions[i].times, both.instructions[i].times);
+        EXPECT_EQ(merged.instructions[i].seen, both.instructions[i].seen);
+    }
+    ASSERT_EQ(merged.edges.size(), both.edges.size());
+    for (std::size_t i = 0; i < both.edges.size(); ++i) {
+        EXPECT_EQ(merged.edges[i].times, both.edges[i].times);
+        EXPECT_EQ(merged.edges[i].inclusive, both.edges[i].inclusive);
+    }
+    ASSERT_EQ(merged.branches.size(), both.branches.size());
+    for (std::size_t i = 0; i < both.branches.size(); ++i) {
+        EXPECT_EQ(merged.branches[i].taken, both.branches[i].taken);
+        EXPECT_EQ(merged.branches[i].not_taken, both.branches[i].not_taken);
+        EXPECT_EQ(merged.branches[i].seen_taken, both.branches[i].seen_taken);
+    }
+    ASSERT_EQ(merged.loops.size(), both.loops.size());
+    EXPECT_EQ(merged.loops[0].entries, both.loops[0].entries);
+    EXPECT_EQ(merged.loops[0].costs, both.loops[0].costs);
+}
+
+// ---- the timeline
+
+TEST(FlowTimelines, AreBoundedAndStayNested) {
+    for (const std::size_t most : {100U, 1000U, 5000U}) {
+        FlowTimeline timeline(false, most);
+        synthetic::Random random(most);
+        Work now;
+        std::uint32_t depth = 0;
+        std::uint64_t slices = 0;
+        std::vector<std::uint64_t> begins;
+        for (int i = 0; i < 50000; ++i) {
+            now.instructions += random.below(20);
+            if (depth == 0 || (depth < 12 && random.half())) {
+                timeline.enter(now, depth++, 1 + random.below(5));
+                begins.push_back(now.instructions);
+            } else {
+                timeline.leave(now, --depth);
+                slices += begins.back() != now.instructions ? 1 : 0;
+                begins.pop_back();
+            }
+        }
+        for (const std::uint64_t begin : begins) slices += begin != now.instructions ? 1 : 0;
+        timeline.finish(now);
+        EXPECT_LE(timeline.pieces().size(), most);
+        EXPECT_GT(timeline.resolution(), 0U);
+        std::uint64_t merged = 0;
+        std::map<std::uint32_t, FlowTimeline::Piece> around;
+        std::uint64_t last = 0;
+        for (const FlowTimeline::Piece& p : timeline.pieces()) {
+            merged += p.merged;
+            EXPECT_LE(last, p.begin);
+            last = p.begin;
+            if (p.depth != 0) {
+                EXPECT_LE(around[p.depth - 1].begin, p.begin);
+                EXPECT_GE(around[p.depth - 1].end, p.end);
+            }
+            if (p.merged > 1) {
+                EXPECT_LE(p.end - p.begin, timeline.resolution());
+            }
+            around[p.depth] = p;
+        }
+        EXPECT_EQ(merged, slices);
+    }
+}
+
+TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
+    const TickMap map({{100, 1000}, {200, 1400}, {300, 1500}});
+    EXPECT_EQ(map.ticks(100), 1000U);
+    EXPECT_EQ(map.ticks(150), 1200U);
+    EXPECT_EQ(map.ticks(250), 1450U);
+    EXPECT_EQ(map.ticks(50), 800U);
+    EXPECT_EQ(map.ticks(400), 1600U);
+    EXPECT_EQ(map.uncertainty(), 400U);
+}
+
+}  // namespace
+}  // namespace waymark::analysis
