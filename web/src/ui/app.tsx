@@ -1,6 +1,6 @@
 /// The frame around the views: their list, the theme, the keys.
 import type { ComponentType } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Report } from "../data/model";
 import { viewsOf } from "../data/views";
@@ -49,7 +49,7 @@ const keys: [string, string][] = [
 
 function Keys(props: { close: () => void }) {
     const dialog = useRef<HTMLDialogElement>(null);
-    useEffect(() => {
+    useLayoutEffect(() => {
         dialog.current?.showModal();
     }, []);
     return (
