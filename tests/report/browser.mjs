@@ -171,7 +171,7 @@ async function interact(name) {
         await page.mouse.click(box.x + 20, box.y + 30);
         is("a click selects", (await selected()) !== root);
         await page.click("text=From leaves");
-        is("from leaves", (await selected()) === "all, by what ran", await selected());
+        await page.waitForFunction(() => document.querySelector(".detail .full-name").textContent === "all, by what ran");
         await page.keyboard.press("/");
         await page.keyboard.type("a");
         await page.waitForFunction(() => document.querySelector(".search-note").textContent.includes("%"));

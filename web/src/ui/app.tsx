@@ -109,7 +109,7 @@ export function App({ report }: { report: Report }) {
     useEffect(() => {
         const pressed = (event: KeyboardEvent) => {
             const target = event.target as HTMLElement;
-            if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog")) return;
+            if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog[open]")) return;
             if (event.key === "/") main.current?.querySelector<HTMLInputElement>("[data-search]")?.focus();
             else if (event.key === "?") setHelp(true);
             else if (event.key === "t") toggleTheme();
