@@ -1,6 +1,6 @@
 /// The frame around the views: their list, the theme, the keys.
 import type { ComponentType } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Report } from "../data/model";
 import { viewsOf } from "../data/views";
@@ -49,7 +49,7 @@ const keys: [string, string][] = [
 
 function Keys(props: { close: () => void }) {
     const dialog = useRef<HTMLDialogElement>(null);
-    useEffect(() => {
+    useLayoutEffect(() => {
         dialog.current?.showModal();
     }, []);
     return (
@@ -109,7 +109,7 @@ export function App({ report }: { report: Report }) {
     useEffect(() => {
         const pressed = (event: KeyboardEvent) => {
             const target = event.target as HTMLElement;
-            if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog")) return;
+            if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog[open]")) return;
             if (event.key === "/") main.current?.querySelector<HTMLInputElement>("[data-search]")?.focus();
             else if (event.key === "?") setHelp(true);
             else if (event.key === "t") toggleTheme();
