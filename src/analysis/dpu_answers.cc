@@ -213,10 +213,10 @@ private:
         if (!said_.complete)
             say(Severity::warning, "The unit still held trace when the buffer was read",
                 "Disable tracing and wait for DP_SR.TWBA to clear before reading");
-        if (t.wide != 0)
-            say(Severity::warning,
-                fmt::format("{} with a difference above 2^30: a counter may have wrapped unseen in it",
-                            counted(t.wide, "interval", "intervals")),
+        if (const DpuWide& wide = costs_.wide(); wide.intervals != 0)
+            say(Severity::bad,
+                fmt::format("{} with a difference above 2^30: a damaged word, or a counter wrapped unseen in it",
+                            counted(wide.intervals, "interval", "intervals")),
                 "Read the counters more often (mode sample with a shorter period)");
         if (!knows_owners())
             say(Severity::note,

@@ -1,5 +1,7 @@
 /// The commands that show answers: their options, and what they say with --help.
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,8 +106,9 @@ Status finish(Output& out, Status shown, std::initializer_list<const analysis::A
 }
 
 /// Nothing in a capture is no mistake of the command line.
-Status fail_answers(const Error& error) {
-    if (error.code != Errc::not_found) return fail(error);
+Status fail_answers(const Error& error, const std::vector<std::string>& captures) {
+    const auto is_missing = [](const std::string& c) { return c != "-" && !std::filesystem::exists(c); };
+    if (error.code != Errc::not_found || std::ranges::any_of(captures, is_missing)) return fail(error);
     say("error", error.message);
     return nothing;
 }
@@ -139,10 +142,8 @@ Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vect
 
 /// Errors: as `Output::open`, for each of the captures.
 Result<Output> open_output(const std::string& path, const std::vector<std::string>& captures) {
-    for (const std::string& capture : captures) {
-        const auto possible = Output::open(path, capture);
-        if (!possible) return possible.error();
-    }
+    for (const std::string& capture : captures)
+        if (auto error = would_replace(path, capture)) return *std::move(error);
     return Output::open(path, captures.front());
 }
 
@@ -154,7 +155,7 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
         std::vector<std::string> captures{request->answers.input.capture};
         captures.insert(captures.end(), request->more.begin(), request->more.end());
         const auto answers = answers_of_all(request->answers, captures);
-        if (!answers) return fail_answers(answers.error());
+        if (!answers) return fail_answers(answers.error(), captures);
         auto out = open_output(request->answers.input.output, captures);
         if (!out) return fail(out.error());
         return finish(*out, show(*answers, *options, *out), {&*answers}, request->strict);
@@ -348,9 +349,9 @@ Run add_diff(CLI::App& app) {
             return usage;
         }
         const auto a = answers_of_all(request->answers, *before);
-        if (!a) return fail_answers(a.error());
+        if (!a) return fail_answers(a.error(), *before);
         const auto b = answers_of_all(request->answers, *after);
-        if (!b) return fail_answers(b.error());
+        if (!b) return fail_answers(b.error(), *after);
         std::vector<std::string> captures = *before;
         captures.insert(captures.end(), after->begin(), after->end());
         auto out = open_output(request->answers.input.output, captures);

@@ -24,7 +24,12 @@ bool is_part_of(const std::filesystem::path& file, const std::filesystem::path& 
     if (std::filesystem::equivalent(file, capture, none)) return true;
     const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
     const std::filesystem::path kind = file.extension();
-    return std::filesystem::is_regular_file(file, none) && std::filesystem::equivalent(folder, capture, none) &&
+    // A folder may be named by its snapshot.ini or dpu.ini.
+    const bool named_by_file = capture.extension() == ".ini" && std::filesystem::is_regular_file(capture, none);
+    const std::filesystem::path of = !named_by_file              ? capture
+                                     : capture.has_parent_path() ? capture.parent_path()
+                                                                 : std::filesystem::path(".");
+    return std::filesystem::is_regular_file(file, none) && std::filesystem::equivalent(folder, of, none) &&
            (kind == ".ini" || kind == ".bin" || kind == ".elf");
 }
 

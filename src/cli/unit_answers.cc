@@ -141,7 +141,9 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     said.layout = dpu::layout_note;
     for (const capture::DpuImage& image : input.capture().images)
         said.images.push_back({image.path.string(), image.load_bias});
-    said.reconciled = costs.reconciled();
+    analysis::DpuCounts rows{};
+    for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
+    said.reconciled = costs.reconciled(rows);
     said.totals = decoded.totals;
     said.overwritten = decoded.overwritten;
     said.cut = decoded.cut;

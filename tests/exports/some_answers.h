@@ -117,17 +117,8 @@ inline analysis::Answers random_answers(std::uint64_t seed, std::size_t slices) 
     a.version = "0.1.0";
     a.trace_bytes = 20 * slices;
     a.metrics = {{"instructions", "instructions"}};
-    constexpr const char* awkward[] = {"operator<",
-                                       "a;b",
-                                       "say \"hi\"",
-                                       "back\\slash",
-                                       "line\nbreak",
-                                       "caf\xc3\xa9",
-                                       "bad\xff"
-                                       "byte",
-                                       "tab\there",
-                                       "<&>",
-                                       "(1) x"};
+    constexpr const char* awkward[] = {"operator<",   "a;b",      "say \"hi\"", "back\\slash", "line\nbreak",
+                                       "caf\xc3\xa9", "bad\xffy", "tab\there",  "<&>",         "(1) x"};
     a.sources = {{"/src/a b.c", {}}};
     for (Index i = 0; i < 40; ++i)
         a.functions.push_back({std::string(awkward[i % 10]) + std::to_string(i), "f" + std::to_string(i), none,
