@@ -26,6 +26,34 @@ struct DebugInfo::State {
         if (debug != nullptr) debug_file = debug;
     }
 
+    /// The line of an address that the index of the file (.debug_aranges) says nothing of: Clang writes none.
+    std::optional<SourceLine> line_without_index(std::uint64_t address) {
+        if (!units_listed) {
+            units_listed = true;
+            Dwarf_Addr bias = 0;
+            for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module, die, &bias)) != nullptr;) {
+                Dwarf_Addr base = 0, first = 0, end = 0;
+                for (std::ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &first, &end)) > 0;)
+                    if (first < end) units.push_back({first + bias, end + bias, bias, *die});
+            }
+            std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.first < b.first; });
+        }
+        auto unit = std::upper_bound(units.begin(), units.end(), address,
+                                     [](std::uint64_t at, const Unit& u) { return at < u.first; });
+        if (unit == units.begin() || address >= (--unit)->end) return std::nullopt;
+        Dwarf_Line* const found = dwarf_getsrc_die(&unit->die, address - unit->bias);
+        int line = 0;
+        const char* const file = found == nullptr ? nullptr : dwarf_linesrc(found, nullptr, nullptr);
+        if (file == nullptr || dwarf_lineno(found, &line) != 0 || line <= 0) return std::nullopt;
+        return SourceLine{file, static_cast<std::uint32_t>(line)};
+    }
+
+    struct Unit {
+        std::uint64_t first, end, bias;
+        Dwarf_Die die;
+    };
+    std::vector<Unit> units;  // of compilation, by address
+    bool units_listed = false;
     std::string debug_path;      // what the callbacks point at
     char* debug_path_pointer{};  // must outlive the session
     Dwfl_Callbacks callbacks{};
@@ -98,7 +126,7 @@ std::optional<SourceLine> DebugInfo::line(Address address) {
     state_->look();
     if (!state_->has_dwarf) return std::nullopt;
     Dwfl_Line* const found = dwfl_module_getsrc(state_->module, address.value);
-    if (found == nullptr) return std::nullopt;
+    if (found == nullptr) return state_->line_without_index(address.value);
     int line = 0;
     const char* const file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
     if (file == nullptr || line <= 0) return std::nullopt;
