@@ -35,6 +35,8 @@ function oneFile(): Plugin {
 
 export default defineConfig({
     plugins: [oneFile()],
+    // The tests' server is never asked anything; by number, since not every container knows `localhost`.
+    server: { host: "127.0.0.1" },
     esbuild: { jsx: "automatic", jsxImportSource: "preact" },
     build: {
         target: "es2021",
