@@ -33,4 +33,8 @@ struct AnswersOptions {
 /// `not_found`: nothing could be decoded, with the reason.
 [[nodiscard]] Result<analysis::Answers> answers_of(const AnswersOptions& options);
 
+/// Says why there are no answers, and gives the status: nothing in a capture is no mistake, but a capture that is not
+/// there is an error of reading.
+Status fail_answers(const Error& error, const std::vector<std::string>& captures);
+
 }  // namespace waymark::cli

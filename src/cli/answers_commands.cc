@@ -105,14 +105,6 @@ Status finish(Output& out, Status shown, std::initializer_list<const analysis::A
     return decoded;
 }
 
-/// Nothing in a capture is no mistake of the command line.
-Status fail_answers(const Error& error, const std::vector<std::string>& captures) {
-    const auto is_missing = [](const std::string& c) { return c != "-" && !std::filesystem::exists(c); };
-    if (error.code != Errc::not_found || std::ranges::any_of(captures, is_missing)) return fail(error);
-    say("error", error.message);
-    return nothing;
-}
-
 /// A check that an option's value is a number from 0 to `most`.
 CLI::Validator percent(double most = 1e6) {
     return CLI::Validator(
@@ -163,6 +155,13 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
 }
 
 }  // namespace
+
+Status fail_answers(const Error& error, const std::vector<std::string>& captures) {
+    const auto is_missing = [](const std::string& c) { return c != "-" && !std::filesystem::exists(c); };
+    if (error.code != Errc::not_found || std::ranges::any_of(captures, is_missing)) return fail(error);
+    say("error", error.message);
+    return nothing;
+}
 
 Run add_profile(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("profile", "What each function, line, block, instruction or image cost");

@@ -90,11 +90,7 @@ public:
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
-        if (!answers) {
-            std::error_code none;
-            const bool there = wanted.input.capture == "-" || fs::exists(wanted.input.capture, none);
-            return there ? fail_export(answers.error()) : fail(answers.error());
-        }
+        if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
         const auto metric = exports::find_metric(*answers, options_.metric);
         if (!metric) return fail_export(metric.error());
         metric_ = *metric;

@@ -30,7 +30,7 @@ Status report(const ReportCommandOptions& options) {
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = true;
     wanted.sources = !options.no_sources;
     auto answers = answers_of(wanted);
-    if (!answers) return fail(answers.error());
+    if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
     report::ReportOptions how;
     how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
     // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
