@@ -37,8 +37,8 @@ public:
 
     template <class... Args>
     void print(fmt::format_string<Args...> format, Args&&... args) {
-        fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-        if (buffer_.size() >= flush_bytes) flush();
+        // Unlike `format_to` this is compiled once, in fmt's own library.
+        write(fmt::vformat(format, fmt::make_format_args(args...)));
     }
     void write(std::string_view text) {
         if (text.size() >= flush_bytes) return write_through(text);

@@ -32,7 +32,7 @@ public:
     template <class Number>
     void number(Number value) {
         separate();
-        fmt::format_to(std::back_inserter(out_), "{}", value);
+        out_ += fmt::to_string(value);
     }
     void boolean(bool value) {
         separate();
