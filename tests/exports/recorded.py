@@ -1,4 +1,5 @@
 """What the tests of consumers share: programs recorded with each unit, commands that must succeed, and skipping aloud."""
+import collections
 import json
 import os
 import pathlib
@@ -32,44 +33,62 @@ def need(tool, package):
     return found
 
 
-def run(*arguments, status=0, **more):
-    """Runs a command and gives what became of it; another status than the one that is due ends the test."""
-    arguments = [str(a) for a in arguments]
+def attempt(*arguments, **more):
+    """Runs a command and gives what became of it."""
     more = {"capture_output": True, "text": True, "timeout": 200, **more}
-    done = subprocess.run(arguments, **more)
+    return subprocess.run([str(a) for a in arguments], **more)
+
+
+def run(*arguments, status=0, **more):
+    """Runs a command; another status than the one that is due ends the test."""
+    done = attempt(*arguments, **more)
     if done.returncode != status:
-        sys.exit(f"{' '.join(arguments)} ended with {done.returncode}, not {status}:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{' '.join(map(str, arguments))} ended with {done.returncode}, not {status}:\n{done.stdout}{done.stderr}")
     return done
 
 
-class Recording:
+class Capture:
+    """A capture, the options its answers need, and a folder for what is made of it."""
+
+    def __init__(self, waymark, capture, folder, options=()):
+        self.waymark, self.capture, self.folder, self.options = waymark, capture, pathlib.Path(folder), list(options)
+        self.folder.mkdir(exist_ok=True)
+
+    def says(self, command, *more):
+        return run(self.waymark, command, self.capture, *self.options, *more).stdout
+
+    def export(self, to, name=None, *more, status=0):
+        file = self.folder / (name or to)
+        run(self.waymark, "export", self.capture, *self.options, "--to", to, "-o", file, *more, status=status)
+        return file
+
+    def costs(self, metric=0):
+        """Name → self and inclusive costs of functions by a metric, as `waymark profile` has them; its name."""
+        told = json.loads(self.says("profile", "--format", "json"))
+        metric, own, total = told["metrics"][metric]["name"], collections.Counter(), collections.Counter()
+        # Functions in different files may share a name.
+        for row in told["rows"]:
+            own[row["function"]] += row[metric]
+            total[row["function"]] += row.get(f"{metric} inclusive") or row[metric]
+        return own, total, metric
+
+
+class Recording(Capture):
     """A program and the capture of a run of it."""
 
     def __init__(self, waymark, source, folder, unit):
-        compiler, package, options, qemu, code, self.how, self.arguments = WAYS[unit]
+        compiler, package, options, qemu, code, how, self.arguments = WAYS[unit]
         need(compiler, package)
         need(qemu, "qemu-user")
-        self.waymark, self.unit = waymark, unit
-        self.folder = pathlib.Path(folder) / unit
-        self.folder.mkdir()
-        self.source, self.program, self.capture = (self.folder / n for n in (pathlib.Path(code).name, "program", "capture"))
+        folder = pathlib.Path(folder) / unit
+        super().__init__(waymark, folder / "capture", folder)
+        self.source, self.program = folder / pathlib.Path(code).name, folder / "program"
+        # Its own copy: what is said of paths is then said of this folder.
         shutil.copy(source / code, self.source)
         run(compiler, "-O1", "-g", *options, "-I", source / "guest", "-o", self.program, self.source, "-lpthread")
-        run(waymark, "record", *self.how, "-o", self.capture, "--", self.program, *self.arguments)
-        self.options = ["--symbols", self.program] if unit == "ptm" else []
-
-    def waymark_says(self, command, *more):
-        return run(self.waymark, command, self.capture, *self.options, *more).stdout
-
-    def export(self, to, name=None, *more):
-        file = self.folder / (name or to)
-        run(self.waymark, "export", self.capture, *self.options, "--to", to, "-o", file, *more)
-        return file
-
-    def table(self, name):
-        """The rows of one table of answers."""
-        done = run(self.waymark, "export", self.capture, *self.options, "--to", "jsonl", "--table", name)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        run(waymark, "record", *how, "-o", self.capture, "--", self.program, *self.arguments)
+        if unit == "ptm":
+            self.options = ["--symbols", self.program]
 
 
 def corpus(source):

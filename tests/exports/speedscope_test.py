@@ -31,14 +31,6 @@ def amount(text):
     return float(text.replace(",", "")), 0
 
 
-def by_name(rows, value):
-    """Sums by name: functions in different files may share one."""
-    sums = collections.Counter()
-    for row in rows:
-        sums[row["name"]] += value(row)
-    return sums
-
-
 def slices(document, profile):
     """Name → its own time in an evented profile, and the whole."""
     own, stack, since = collections.Counter(), [], profile["startValue"]
@@ -63,13 +55,6 @@ class Speedscope(unittest.TestCase):
         done = recorded.run(NODE, SOURCE / "tests/exports/speedscope.mjs", WEB, CHROMIUM, *files)
         cls.seen = {(pathlib.Path(s["file"]).parent.name, pathlib.Path(s["file"]).name): s
                     for s in json.loads(done.stdout)}
-
-    def costs(self, unit):
-        """Name → self and inclusive costs of functions by the first metric, as `waymark profile` has them."""
-        told = json.loads(self.recordings[unit].waymark_says("profile", "--format", "json"))
-        metric = told["metrics"][0]["name"]
-        rows = [{**row, "name": row["function"]} for row in told["rows"]]
-        return by_name(rows, lambda r: r[metric]), by_name(rows, lambda r: r.get(f"{metric} inclusive") or r[metric])
 
     def shows(self, profile, own, total=None):
         """The hottest functions stand first, with their weights."""
@@ -98,7 +83,7 @@ class Speedscope(unittest.TestCase):
                 own, whole = slices(document, profile)
                 self.shows(shown, own)
             else:
-                own, total = self.costs(unit)
+                own, total, _ = self.recordings[unit].costs()
                 whole = sum(own.values())
                 self.shows(shown, own, total)
             self.assertLessEqual(abs(weight - whole), rounded, (profile["name"], shown["weight"], whole))
@@ -116,7 +101,7 @@ class Speedscope(unittest.TestCase):
         self.assertEqual(self.check("dpu")[-1]["type"], "sampled")
 
     def test_it_reads_what_is_for_others(self):
-        own, total = self.costs("ptm")
+        own, total, _ = self.recordings["ptm"].costs()
         for name in ("out.pprof", "out.folded"):
             seen = self.seen["ptm", name]
             self.assertEqual(seen["errors"], [], name)
