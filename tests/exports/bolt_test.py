@@ -21,6 +21,14 @@ def newest(name):
     return (name, *(f"{name}-{version}" for version in range(30, 14, -1)))
 
 
+def as_perf2bolt(path):
+    """BOLT does what the name it is called by says, and knows no `perf2bolt-16`: that links to the one that it knows."""
+    path = pathlib.Path(path)
+    while path.name != "perf2bolt" and path.is_symlink():
+        path = path.parent / path.readlink()
+    return path
+
+
 class Bolt(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -96,6 +104,7 @@ class Bolt(unittest.TestCase):
 
 if __name__ == "__main__":
     PERF2BOLT, BOLT = (recorded.need(newest(tool), "bolt-16") for tool in ("perf2bolt", "llvm-bolt"))
+    PERF2BOLT = as_perf2bolt(PERF2BOLT)
     recorded.need("aarch64-linux-gnu-nm", "binutils-aarch64-linux-gnu")
     QEMU = recorded.need("qemu-aarch64", "qemu-user")
     unittest.main(argv=sys.argv[:1], verbosity=2)
