@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "file_sink.h"
 #include "options.h"
+#include "waymark/core/file_error.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/callgrind.h"
@@ -74,6 +75,22 @@ std::uint64_t now() {
     if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH"); fixed != nullptr)
         return std::strtoull(fixed, nullptr, 10);
     return static_cast<std::uint64_t>(std::time(nullptr));
+}
+
+/// For CLI::Option::transform(): `200K` becomes a number of bytes; none is no size.
+CLI::Validator byte_count() {
+    return {[](std::string& text) {
+                const std::string given = text;
+                std::string wrong;
+                try {
+                    wrong = CLI::AsSizeValue(false)(text);
+                } catch (const CLI::Error& error) {
+                    wrong = error.what();
+                }
+                if (wrong.empty() && text != "0" && given.front() != '-') return std::string();
+                return fmt::format("'{}' is no number of bytes; give one such as 200000, 500K or 3M", given);
+            },
+            ""};
 }
 
 class ExportCommand {
@@ -186,13 +203,20 @@ private:
 
     Status write_database(const Answers& a) const {
         std::error_code none;
+        if (fs::is_directory(path_, none)) return fail(cannot_create(path_, EISDIR));
         if (fs::exists(path_, none) && !fs::is_regular_file(path_, none))
             return fail({Errc::usage, path_ + " is no file that SQLite could write"});
+        if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty() && !fs::is_directory(folder, none))
+            return fail(cannot_create(path_, fs::exists(folder, none) ? ENOTDIR : ENOENT));
         const fs::path temporary = temporary_name(path_);
         auto report = exports::write_sqlite(a, temporary);
         std::error_code error;
         if (report) fs::rename(temporary, path_, error);
         if (!report || error) fs::remove(temporary, none);
+        // What was to be written has another name.
+        if (!report)
+            if (auto& said = report.error().message; said.find(temporary.string()) != said.npos)
+                said.replace(said.find(temporary.string()), temporary.string().size(), path_);
         if (error) return fail({Errc::unreadable, fmt::format("cannot write {}: {}", path_, error.message())});
         return finish(report);
     }
@@ -203,7 +227,12 @@ private:
         if (fs::equivalent(path_, options_.answers.input.capture, error))
             return fail({Errc::usage, path_ + " is what is to be read; name another folder for the output"});
         fs::create_directories(path_, error);
-        if (error) return fail({Errc::unreadable, fmt::format("cannot create {}: {}", path_, error.message())});
+        if (error && fs::is_regular_file(path_))
+            return fail(
+                {Errc::usage, fmt::format("{} is a file, and --to {} writes a folder of tables; name another, or "
+                                          "one table with --table",
+                                          path_, format_->name)});
+        if (error) return fail(cannot_create(path_, error.value()));
         ExportReport all;
         std::string empty;
         for (const exports::TableInfo& table : exports::tables()) {
@@ -250,8 +279,7 @@ Run add_export(CLI::App& app) {
                     "perfetto, firefox, speedscope: at most so many bytes (K, M and G are understood); shorter slices "
                     "are merged or left out. perfetto: three times the trace if not given")
         ->type_name("BYTES")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::PositiveNumber);
+        ->transform(byte_count());
     command.add_option("--table", options->table, "csv, jsonl: this table alone")->type_name("NAME");
     command
         .add_option("--of-image", options->of_image,

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "output.h"
+#include "waymark/core/file_error.h"
 
 namespace waymark::cli {
 
@@ -22,26 +23,20 @@ fs::path temporary_name(const fs::path& path) {
 }
 
 Result<std::unique_ptr<FileSink>> FileSink::open(const std::string& path, const std::string& input) {
-    const auto cannot = [&] {
-        return Error{Errc::unreadable, fmt::format("cannot create {}: {}", path, std::strerror(errno))};
-    };
     if (path == "-") return std::unique_ptr<FileSink>(new FileSink(stdout, {}, "standard output"));
     if (const auto error = would_replace(path, input)) return *error;
     std::error_code none;
     const fs::path place = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : fs::path(path);
     const auto there = fs::status(place, none);
-    if (fs::is_directory(there)) {
-        errno = EISDIR;
-        return cannot();
-    }
+    if (fs::is_directory(there)) return cannot_create(path, EISDIR);
     if (fs::exists(there) && !fs::is_regular_file(there)) {
         std::FILE* const file = std::fopen(place.c_str(), "wb");
-        if (file == nullptr) return cannot();
+        if (file == nullptr) return cannot_create(path, errno);
         return std::unique_ptr<FileSink>(new FileSink(file, {}, place));
     }
     const fs::path temporary = temporary_name(place);
     std::FILE* const file = std::fopen(temporary.c_str(), "wbx");
-    if (file == nullptr) return cannot();
+    if (file == nullptr) return cannot_create(path, errno);
     return std::unique_ptr<FileSink>(new FileSink(file, temporary, place));
 }
 

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "waymark/core/file_error.h"
+
 namespace waymark::cli {
 
 namespace {
@@ -44,8 +46,7 @@ Result<Output> Output::open(const std::string& path, const std::string& input) {
     if (path.empty() || path == "-") return Output(stdout, "standard output");
     if (const auto error = would_replace(path, input)) return *error;
     std::FILE* file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr)
-        return Error{Errc::unreadable, fmt::format("cannot create {}: {}", path, std::strerror(errno))};
+    if (file == nullptr) return cannot_create(path, errno);
     return Output(file, path);
 }
 

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "commands.h"
@@ -40,19 +43,40 @@ int allow(void*, int action, const char* name, const char*, const char*, const c
     }
 }
 
+/// What a file is that is no database, and what is one.
+Error no_database(const std::string& path, std::string_view what) {
+    return {Errc::bad_format, fmt::format("{} is no SQLite database: {}. 'waymark export CAPTURE --to sqlite -o FILE' "
+                                          "writes one of a capture",
+                                          path, what)};
+}
+
 Result<Database> open_database(const std::string& path) {
     std::error_code none;
     if (!std::filesystem::exists(path, none))
         return Error{Errc::not_found, fmt::format("{}: there is no such file", path)};
+    if (std::filesystem::is_directory(path, none)) return no_database(path, "it is a folder");
+    constexpr std::string_view magic = "SQLite format 3";
+    std::string head(magic.size(), '\0');
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Error{Errc::unreadable, fmt::format("cannot open {}: {}", path, std::strerror(errno))};
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(file.gcount()));
+    if (head.empty()) return no_database(path, "it is empty");
+    if (head != magic) {
+        std::string found;
+        for (const char c : head.substr(0, 8)) found += fmt::format("{:02x} ", static_cast<unsigned char>(c));
+        return no_database(path, fmt::format("it begins with the bytes {}where one has the text \"{}\"", found, magic));
+    }
     sqlite3* raw = nullptr;
     const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
     Database db(raw);
-    // Whether it is a database shows when it is first read.
+    // Whether it is a whole one shows when it is first read.
     if (code != SQLITE_OK ||
         sqlite3_exec(raw, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK)
-        return Error{Errc::bad_format, fmt::format("{}: {}; 'waymark export CAPTURE --to sqlite -o FILE' writes files "
-                                                   "that can be queried",
-                                                   path, raw == nullptr ? "no memory" : sqlite3_errmsg(raw))};
+        return Error{
+            Errc::bad_format,
+            fmt::format("{}: {}; was the file cut? 'waymark export CAPTURE --to sqlite -o FILE' writes it anew", path,
+                        raw == nullptr ? "no memory" : sqlite3_errmsg(raw))};
     sqlite3_set_authorizer(raw, allow, nullptr);
     return db;
 }

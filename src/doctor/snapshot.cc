@@ -8,6 +8,7 @@
 
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/core/file_error.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/pft/registers.h"
 
@@ -111,7 +112,7 @@ Status write_inferred(const Report& report, const fs::path& folder) {
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
         return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
     fs::create_directories(folder, error);
-    if (error) return cannot_write(folder, error.message());
+    if (error) return cannot_create(folder, error.value());
 
     capture::Capture capture;
     capture.description = "inferred by waymark doctor";

@@ -114,23 +114,31 @@ private:
         std::vector<const Line*> lines;
         for (const Line& l : file.lines)
             if (l.function == f.function) lines.push_back(&l);
-        const auto hit = static_cast<std::uint64_t>(
+        Sums sums;
+        sums.lines = lines.size();
+        sums.lines_hit = static_cast<std::uint64_t>(
             std::count_if(lines.begin(), lines.end(), [](const Line* l) { return hits(*l) != 0; }));
+        for (const Branch* b : file.branches) {
+            if (b->function != f.function) continue;
+            sums.branches += 2;
+            sums.branches_hit += outcomes(*b);
+        }
         out_.write("            <method");
         name("name", function_name(answers_, f.function));
+        out_.write(" signature=\"()\"");
+        rates(sums);
         out_.print(
-            " signature=\"()\" line-rate=\"{:.6f}\" branch-rate=\"1.000000\" complexity=\"0\">\n"
+            " complexity=\"0\">\n"
             "              <lines>\n                <line number=\"{}\" hits=\"{}\"/>\n              </lines>\n"
             "            </method>\n",
-            rate(hit, lines.size()), f.line, f.entries);
+            f.line, f.entries);
     }
     void line(const CoveredFile& file, const Line& l, std::vector<const Branch*>::const_iterator first,
               std::size_t indent) {
         out_.print("{:{}}<line number=\"{}\" hits=\"{}\"", "", indent, l.line, hits(l));
         auto end = first;
         std::uint64_t taken = 0;
-        for (; end != file.branches.end() && (*end)->line == l.line; ++end)
-            taken += std::uint64_t{(*end)->taken != 0} + std::uint64_t{(*end)->not_taken != 0};
+        for (; end != file.branches.end() && (*end)->line == l.line; ++end) taken += outcomes(**end);
         if (first == end) {
             out_.write(" branch=\"false\"/>\n");
             return;
@@ -140,7 +148,7 @@ private:
                    taken, all, "", indent + 2);
         for (auto b = first; b != end; ++b)
             out_.print("{:{}}<condition number=\"{}\" type=\"jump\" coverage=\"{}%\"/>\n", "", indent + 4, b - first,
-                       50 * (unsigned{(*b)->taken != 0} + unsigned{(*b)->not_taken != 0}));
+                       50 * outcomes(**b));
         out_.print("{:{}}</conditions>\n{:{}}</line>\n", "", indent + 2, "", indent);
     }
 

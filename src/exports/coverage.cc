@@ -21,7 +21,7 @@ std::uint64_t CoveredFile::lines_hit() const {
 
 std::uint64_t CoveredFile::branches_hit() const {
     std::uint64_t out = 0;
-    for (const Branch* b : branches) out += std::uint64_t{b->taken != 0} + std::uint64_t{b->not_taken != 0};
+    for (const Branch* b : branches) out += outcomes(*b);
     return out;
 }
 

@@ -16,6 +16,11 @@ namespace waymark::exports {
     return line.times == 0 ? 1 : line.times;
 }
 
+/// How many of a conditional branch's two outcomes were seen.
+[[nodiscard]] inline std::uint64_t outcomes(const analysis::Branch& branch) {
+    return std::uint64_t{branch.taken != 0} + std::uint64_t{branch.not_taken != 0};
+}
+
 struct CoveredFunction {
     analysis::Index function{};
     std::uint32_t line{};

@@ -106,9 +106,10 @@ private:
             pbf_writer f(p, profile::function);
             f.add_uint64(function::id, i + 1);
             f.add_int64(function::name, string(function_name(answers_, i)));
-            f.add_int64(function::system_name, string(linkage_name(answers_, i)));
             if (i == answers_.functions.size()) continue;
             const analysis::Function& of = answers_.functions[i];
+            // pprof takes brackets out of names that stand as these too, as C++ parameters: `(no symbol) in libc.so`.
+            if (!of.linkage_name.empty()) f.add_int64(function::system_name, string(of.linkage_name));
             if (const std::string_view file = source_path(answers_, of.source); !file.empty())
                 f.add_int64(function::file, string(file));
             if (of.line != 0) f.add_int64(function::start_line, of.line);

@@ -171,12 +171,7 @@ Result<ExportReport> write_speedscope(const Answers& answers, const SpeedscopeOp
     };
     Fitted fitted;
     if (options.max_bytes) {
-        fitted = fit(answers.timeline, *options.max_bytes, size);
-        if (!fitted.fits)
-            return Error{Errc::usage, fmt::format("--max-size {} is too small: without a timeline it takes {} bytes",
-                                                  grouped(*options.max_bytes), grouped(size(fitted.timeline)))};
-        if (const std::string text = fitted.what.text(answers.timeline.axis); !text.empty())
-            report.notes.push_back(text);
+        WM_ASSIGN_OR_RETURN(fitted, fit_beside_costs(answers.timeline, *options.max_bytes, size, report));
     }
     const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
     report.bytes = FileWriter(answers, timeline, options.metric, sink).write();

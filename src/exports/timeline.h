@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "waymark/analysis/answers.h"
+#include "waymark/core/result.h"
+#include "waymark/exports/export.h"
+#include "writer.h"
 
 namespace waymark::exports {
 
@@ -117,6 +120,19 @@ Fitted fit(const analysis::Timeline& timeline, std::uint64_t limit, Size&& size)
         (fits(middle) ? above : below) = middle;
     }
     return best;
+}
+
+/// `fit` for files that hold more than a timeline; tells the report what was left out. `usage`: the rest alone is
+/// larger.
+template <class Size>
+Result<Fitted> fit_beside_costs(const analysis::Timeline& timeline, std::uint64_t limit, Size&& size,
+                                ExportReport& report) {
+    Fitted fitted = fit(timeline, limit, size);
+    if (!fitted.fits)
+        return Error{Errc::usage, fmt::format("--max-size {} is too small: without a timeline it takes {} bytes",
+                                              grouped(limit), grouped(size(fitted.timeline)))};
+    if (const std::string text = fitted.what.text(timeline.axis); !text.empty()) report.notes.push_back(text);
+    return fitted;
 }
 
 }  // namespace waymark::exports

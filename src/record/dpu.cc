@@ -13,6 +13,7 @@
 #include <set>
 
 #include "system_calls.h"
+#include "waymark/core/file_error.h"
 #include "waymark/image/symbols.h"
 #include "waymark/record/dpu_truth.h"
 
@@ -469,7 +470,7 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
     }
     const bool made = !fs::exists(folder, error);
     fs::create_directories(folder, error);
-    if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
+    if (error) return cannot_create(folder, error.value());
     std::unique_ptr<DpuRecorder> recorder(new DpuRecorder(std::move(options)));
     recorder->made_folder_ = made;
     const auto create = [&](const char* name) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "mapped_file.h"
+#include "waymark/core/file_error.h"
 
 namespace waymark::record {
 
@@ -315,8 +316,7 @@ Result<std::unique_ptr<Profiler>> Profiler::create(ProfileOptions options) {
                                                   options.file.string())};
     }
     const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0)
-        return Error{Errc::unreadable, fmt::format("cannot write {}: {}", options.file.string(), std::strerror(errno))};
+    if (file < 0) return cannot_create(options.file, errno);
     std::unique_ptr<Profiler> profiler(new Profiler(std::move(options)));
     Profiler& p = *profiler;
     p.file_ = std::make_unique<File>(file);

@@ -11,6 +11,7 @@
 
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/core/file_error.h"
 
 namespace waymark::record {
 
@@ -80,7 +81,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
         }
     }
     fs::create_directories(folder, error);
-    if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
+    if (error) return cannot_create(folder, error.value());
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
     WM_RETURN_IF_ERROR(recorder->describe(false));
     return recorder;

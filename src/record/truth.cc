@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "waymark/core/file_error.h"
+
 namespace waymark::record {
 
 namespace {
@@ -105,8 +107,7 @@ Result<Truth> read_truth(const std::filesystem::path& folder) {
 Result<std::unique_ptr<RangeWriter>> RangeWriter::create(const std::filesystem::path& path) {
     auto writer = std::make_unique<RangeWriter>();
     writer->file_.reset(std::fopen(path.c_str(), "wb"));
-    if (!writer->file_)
-        return Error{Errc::unreadable, fmt::format("cannot create {}: {}", path.string(), std::strerror(errno))};
+    if (!writer->file_) return cannot_create(path, errno);
     return writer;
 }
 

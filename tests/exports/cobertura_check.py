@@ -39,8 +39,27 @@ def check(element, path):
         assert valid == 2 * len(conditions), path
         assert sum(int(c.get("coverage").rstrip("%")) // 50 for c in conditions) == hit, path
         assert percent == f"{hit * 100 // valid}%", path
+    for rate in has & {"line-rate", "branch-rate"}:
+        assert 0 <= float(element.get(rate)) <= 1, path
+    if element.tag == "line":
+        assert int(element.get("number")) > 0 and int(element.get("hits")) >= 0, path
+        assert (element.get("branch") == "true") == (element.get("condition-coverage") is not None), path
+    if element.tag == "lines":
+        numbers = [int(line.get("number")) for line in element]
+        assert numbers == sorted(set(numbers)), f"{path}: lines out of order, or twice"
     for child in element:
         check(child, path)
+
+
+def check_rates(part):
+    """Of the root, a package or a class: rates are those of the lines in it; of nothing, nothing is missing."""
+    lines = part.findall("lines/line") if part.tag == "class" else part.findall(".//class/lines/line")
+    hit = sum(line.get("hits") != "0" for line in lines)
+    branches = [tuple(map(int, line.get("condition-coverage").split("(")[1].rstrip(")").split("/")))
+                for line in lines if line.get("branch") == "true"]
+    taken, valid = sum(b[0] for b in branches), sum(b[1] for b in branches)
+    for rate, some, whole in (("line-rate", hit, len(lines)), ("branch-rate", taken, valid)):
+        assert abs(float(part.get(rate)) - (some / whole if whole else 1)) < 1e-5, (part.tag, part.get("name"), rate)
 
 
 def main():
@@ -55,7 +74,10 @@ def main():
     for name, value in (("lines-valid", len(lines)), ("lines-covered", hit), ("branches-valid", valid),
                         ("branches-covered", taken)):
         assert root.get(name) == str(value), name
-    assert abs(float(root.get("line-rate")) - hit / len(lines)) < 1e-5
+    assert int(root.get("timestamp")) > 10 ** 12, "a time in milliseconds"
+    assert root.get("version"), "no version"
+    for part in (root, *root.iter("package"), *root.iter("class")):
+        check_rates(part)
     print(f"{len(lines)} lines, {hit} covered, {valid} branches, {taken} covered, "
           f"{len(root.findall('.//method'))} methods")
 

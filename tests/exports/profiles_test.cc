@@ -261,7 +261,7 @@ std::string gunzip(const std::string& bytes) {
 
 struct ReadProfile {
     std::vector<std::string> strings;
-    std::map<std::uint64_t, std::uint64_t> function_names, location_functions, location_lines;
+    std::map<std::uint64_t, std::uint64_t> function_names, system_names, location_functions, location_lines;
     std::vector<std::pair<std::vector<std::uint64_t>, std::vector<std::int64_t>>> samples;
     /// `compare;sort;main`, the innermost first.
     [[nodiscard]] std::map<std::string, std::vector<std::int64_t>> by_path() const {
@@ -312,6 +312,8 @@ ReadProfile read_profile(const std::string& bytes) {
                     id = f.get_uint64();
                 else if (f.tag() == 2)
                     out.function_names[id] = f.get_uint64();
+                else if (f.tag() == 3)
+                    out.system_names[id] = f.get_uint64();
                 else
                     f.skip();
             }
@@ -335,6 +337,18 @@ TEST(Pprof, PathsWithAllMetrics) {
                                                                     {"compare;sort(int*, int);main", {15, 16}},
                                                                     {"[interrupt 6];sort(int*, int);main", {6, 7}}};
     EXPECT_EQ(profile.by_path(), expected);
+}
+
+TEST(Pprof, NamesThatAreNoSymbolsHaveNoSystemName) {
+    auto answers = small_answers();
+    answers.functions[0].name = "<code not known>";
+    answers.functions[0].linkage_name.clear();
+    const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {}, sink); });
+    const ReadProfile profile = read_profile(gunzip(out.text));
+    EXPECT_EQ(profile.strings.at(profile.function_names.at(1)), "<code not known>");
+    // With one, pprof would cut the brackets out.
+    EXPECT_FALSE(profile.system_names.contains(1));
+    EXPECT_EQ(profile.strings.at(profile.system_names.at(2)), "_Z4sortPii");
 }
 
 TEST(Pprof, InstructionsWhereThereIsNoTree) {

@@ -1,0 +1,32 @@
+/// Why a file or a folder cannot be made, said once for all who make some.
+#pragma once
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "waymark/core/result.h"
+
+namespace waymark {
+
+/// `cannot create out/a.txt: there is no folder out; make it first`. `error` is of errno. Looks at the file system as
+/// it is now: where that does not explain the error, it is told in the words of the operating system.
+[[nodiscard]] inline Error cannot_create(const std::filesystem::path& path, int error) {
+    namespace fs = std::filesystem;
+    std::string why = std::generic_category().message(error);
+    std::error_code none;
+    if (error == EISDIR && fs::is_directory(path, none)) why = "it is a folder; name a file";
+    const fs::path folder = path.parent_path();
+    if (error == ENOENT && !folder.empty() && !fs::exists(folder, none))
+        why = "there is no folder " + folder.string() + "; make it first";
+    if (error == ENOTDIR) {
+        // What stands where a folder would have to.
+        fs::path there = path;
+        while (there.has_relative_path() && !fs::exists(there, none)) there = there.parent_path();
+        if (fs::exists(there, none) && !fs::is_directory(there, none)) why = there.string() + " is no folder";
+    }
+    return {Errc::unreadable, "cannot create " + path.string() + ": " + why};
+}
+
+}  // namespace waymark

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""pprof, as it comes with Go, on recordings of each unit: its table of functions must be that of `waymark profile`.
+
+    pprof_test.py WAYMARK SOURCE_DIR
+"""
+import collections
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+import recorded
+
+WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+
+
+class Pprof(unittest.TestCase):
+    def check(self, unit, metrics):
+        with tempfile.TemporaryDirectory() as temporary:
+            recording = recorded.Recording(WAYMARK, SOURCE, temporary, unit)
+            profile = recording.export("pprof")
+            for metric in metrics:
+                own, total, name = recording.costs(metric)
+                said = recorded.run(GO, "tool", "pprof", "-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={metric}",
+                                    profile).stdout
+                self.assertIn(f"Type: {name.replace(' ', '_')}", said.replace(name, name.replace(" ", "_")))
+                flat, cumulative = collections.Counter(), collections.Counter()
+                row = r"^ *(\d+)\w* +[\d.]+% +[\d.]+% +(\d+)\w* +[\d.]+%  (.+?)(?: \(inline\))?$"
+                for self_cost, with_calls, function in re.findall(row, said, re.M):
+                    flat[function] += int(self_cost)
+                    cumulative[function] += int(with_calls)
+                self.assertGreaterEqual(len(+flat), 10)
+                self.assertEqual(+flat, +own, (unit, name))
+                # Recursion over functions that share a name is counted once by name there, and once each here.
+                for function, cost in flat.most_common(10):
+                    self.assertEqual(cumulative[function], total[function] or cost, (unit, name, function))
+
+    def test_program_flow(self):
+        self.check("ptm", (0, 1))
+
+    def test_samples(self):
+        self.check("spe", (0,))
+
+    def test_counters_of_a_dpu(self):
+        self.check("dpu", (0,))
+
+
+if __name__ == "__main__":
+    GO = recorded.need("go", "golang-go")
+    unittest.main(argv=sys.argv[:1], verbosity=2)
