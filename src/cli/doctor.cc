@@ -160,8 +160,10 @@ void print_source(Output& out, const doctor::Report& report, const doctor::Sourc
         line(out, "proven", "return stack: in use (the image agrees only so)");
     if (p.spacings != 0)
         line(out, "syncs",
-             fmt::format("{} A-syncs, {} to {} bytes apart, {} in the mean", grouped(p.asyncs),
-                         grouped(p.least_spacing), grouped(p.most_spacing), grouped(p.spacing_sum / p.spacings)));
+             p.least_spacing == p.most_spacing
+                 ? fmt::format("{} A-syncs, {} apart", grouped(p.asyncs), counted(p.least_spacing, "byte"))
+                 : fmt::format("{} A-syncs, {} to {} bytes apart, {} in the mean", grouped(p.asyncs),
+                               grouped(p.least_spacing), grouped(p.most_spacing), grouped(p.spacing_sum / p.spacings)));
     else
         line(out, "syncs", counted(p.asyncs, "A-sync"));
     for (const ImageVerdict& v : report.images)

@@ -507,16 +507,15 @@ private:
         const Identity& identity = source.identity;
         const PftParse as_described = parse_pft(stretches, ini);
         const auto wrong = [&](std::string kind, std::string says, std::string bytes, std::string reg) {
-            add_finding(source, Severity::error, std::move(kind),
-                        as_described.first_error ? as_described.first_error : as_described.first_context_change,
-                        fmt::format("{}; parsed so, {} ({}) {} no packets and {} unsaid", says,
-                                    counted(as_described.errors, "stretch", "stretches"),
-                                    bytes_text(as_described.lost_bytes), are(as_described.errors),
-                                    counted(as_described.context_changes, "Context ID changes", "Context IDs change")),
-                        fmt::format("{}: so {} {} no packets", bytes,
-                                    counted(identity.parse.errors, "stretch", "stretches"), are(identity.parse.errors)),
-                        "the registers were read before or after another setting was in force, or from another unit",
-                        fmt::format("correct {} of {}", reg, source.name));
+            add_finding(
+                source, Severity::error, std::move(kind),
+                as_described.first_error ? as_described.first_error : as_described.first_context_change,
+                fmt::format("{}; parsed so, {} ({}) without packets, and {} unsaid", says,
+                            counted(as_described.errors, "stretch", "stretches"), bytes_text(as_described.lost_bytes),
+                            counted(as_described.context_changes, "Context ID changes", "Context IDs change")),
+                fmt::format("{}: so {} without packets", bytes, counted(identity.parse.errors, "stretch", "stretches")),
+                "the registers were read before or after another setting was in force, or from another unit",
+                fmt::format("correct {} of {}", reg, source.name));
         };
         const bool worse = as_described.against() > identity.parse.against();
         if (worse && ini.cycle_accurate != identity.config.cycle_accurate && identity.cycle_accurate_proven)
@@ -562,8 +561,8 @@ private:
         const PftParse p = parse_pft(stretches, source.config);
         if (p.errors != 0)
             add_finding(source, Severity::warning, "damaged-packets", p.first_error,
-                        fmt::format("{} ({}) {} no packets, under any configuration",
-                                    counted(p.errors, "stretch", "stretches"), bytes_text(p.lost_bytes), are(p.errors)),
+                        fmt::format("{} ({}) without packets, under any configuration",
+                                    counted(p.errors, "stretch", "stretches"), bytes_text(p.lost_bytes)),
                         "packets up to the next A-sync", "bytes were damaged or lost on their way",
                         "trace goes on at the A-sync behind each; get the buffer anew if it matters");
         if (p.overflows != 0)

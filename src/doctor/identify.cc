@@ -139,7 +139,7 @@ std::string verdict(const PftParse& p) {
     if (p.asyncs == 0) return "no A-sync (00 00 00 00 00 80)";
     if (p.isyncs == 0) return fmt::format("{}, but no I-sync", counted(p.asyncs, "A-sync"));
     return fmt::format(
-        "{}, {}, {}, {} ({}) of no packet{}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
+        "{}, {}, {}, {} ({}) without packets{}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
         counted(p.isyncs, "I-sync"), counted(p.errors, "stretch", "stretches"), counted(p.lost_bytes, "byte"),
         p.context_changes != 0 ? fmt::format(", {} unsaid", counted(p.context_changes, "Context ID that changes",
                                                                     "Context IDs that change"))

@@ -663,6 +663,7 @@ private:
             arrive_at(to, *only);
             return keep(to);
         }
+        if (!path.last_known && p.target.bytes != 5) keep_start(to);  // the address may mean several places
         complete_for(path, p.target, p.alt_isa, [&](const Place& place) {
             if (only && *only != place) return;
             Path there = to;
@@ -820,7 +821,7 @@ private:
 
     /// An I-sync is taken for one by its header, its reserved bits and bit 0 of its information byte: eleven.
     static constexpr double fixed_bits_of_isync = 1.0 / 2048;
-    static constexpr double doubtful = 4e-3;
+    static constexpr double doubtful = 2e-2;
     static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
     /// So many places are followed where those that return may go anywhere.
     static constexpr std::size_t most_that_return = std::size_t{1} << 16;
