@@ -911,11 +911,10 @@ public:
         if (chains.empty()) return {};
         for (;;) {
             const auto [least, most] = std::minmax_element(chains.begin(), chains.end());
-            if (*least == *most) break;
+            if (*least >= zeros) return {};  // they end apart, or in the A-sync
+            if (*least == *most) return *least;
             *least += length_[*least];
         }
-        if (chains.front() >= zeros) return {};
-        return chains.front();
     }
     [[nodiscard]] std::size_t length(std::size_t at) const { return length_[at]; }
 
