@@ -1072,6 +1072,7 @@ void decode_head(const HeadRecovery& head, const Config& config, const isa::Code
         end = stretch.end;
     }
     if (!head.stretches.empty()) gap(head.sync);
+    out.flush();
 }
 
 }  // namespace waymark::pft
