@@ -46,7 +46,7 @@ Ranges ranges_of(const std::vector<Element>& elements, std::uint64_t shift, std:
 
 class RecoverRecording : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Programmed, RecoverRecording,
-                         ::testing::Values("", "--cycle-accurate", "--timestamps --context-id 4", "--return-stack"));
+                         ::testing::Values("", "--cycle-accurate", "--timestamps --context-id 4"));
 
 TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
     for (const char* needed : {"arm-linux-gnueabihf-gcc", "qemu-arm"})
