@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -119,6 +120,9 @@ std::string_view framing_text(capture::Buffer::Format format) {
     return "";
 }
 
+/// Never rounded up to a certainty.
+std::string confidence_text(double confidence) { return fmt::format("{:.4f}", std::floor(confidence * 1e4) / 1e4); }
+
 std::string head_text(const pft::HeadRecovery& head) {
     if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
     if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync behind an A-sync in the first MiB";
@@ -126,19 +130,20 @@ std::string head_text(const pft::HeadRecovery& head) {
     if (head.outcome != pft::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}", all, name(head.outcome));
     return fmt::format(
-        "{} of {} recovered from {:#x} of the stream on, {}, confidence {:.4f}{}; "
+        "{} of {} recovered from {:#x} of the stream on{}, {}, confidence {}{}; "
         "waymark flow --recover shows them",
-        grouped(head.bytes()), all, head.first.value, counted(head.packets, "packet"), head.confidence,
-        head.confirmed ? ", the I-sync agrees" : "");
+        grouped(head.bytes()), all, head.first.value,
+        head.stretches.size() == 1 ? "" : fmt::format(" in {} stretches", head.stretches.size()),
+        counted(head.packets, "packet"), confidence_text(head.confidence), head.confirmed ? ", the I-sync agrees" : "");
 }
 
 std::string image_text(const ImageVerdict& v) {
     const auto& t = v.trial;
-    std::string text = fmt::format("{} with {}: {} ranges, {}{} contradictions", name(v.kind), v.image,
-                                   grouped(t.totals.ranges), t.ended ? "over " : "", grouped(t.contradictions));
+    std::string text = fmt::format("{} with {}: {}, {}{}", name(v.kind), v.image, counted(t.totals.ranges, "range"),
+                                   t.ended ? "over " : "", counted(t.contradictions, "contradiction"));
     if (v.shift)
-        text += fmt::format("; as {}: {} ranges, {} contradictions", v.argument, grouped(v.shift->trial.totals.ranges),
-                            grouped(v.shift->trial.contradictions));
+        text += fmt::format("; as {}: {}, {}", v.argument, counted(v.shift->trial.totals.ranges, "range"),
+                            counted(v.shift->trial.contradictions, "contradiction"));
     return text;
 }
 
@@ -155,8 +160,10 @@ void print_source(Output& out, const doctor::Report& report, const doctor::Sourc
         line(out, "proven", "return stack: in use (the image agrees only so)");
     if (p.spacings != 0)
         line(out, "syncs",
-             fmt::format("{} A-syncs, {} to {} bytes apart, {} in the mean", grouped(p.asyncs),
-                         grouped(p.least_spacing), grouped(p.most_spacing), grouped(p.spacing_sum / p.spacings)));
+             p.least_spacing == p.most_spacing
+                 ? fmt::format("{} A-syncs, {} apart", grouped(p.asyncs), counted(p.least_spacing, "byte"))
+                 : fmt::format("{} A-syncs, {} to {} bytes apart, {} in the mean", grouped(p.asyncs),
+                               grouped(p.least_spacing), grouped(p.most_spacing), grouped(p.spacing_sum / p.spacings)));
     else
         line(out, "syncs", counted(p.asyncs, "A-sync"));
     for (const ImageVerdict& v : report.images)
@@ -176,8 +183,10 @@ void print_text(Output& out, const doctor::Report& report) {
         line(out, "because", f.cause);
         line(out, "do", f.advice);
     }
-    for (const doctor::BufferReport& b : report.buffers)
+    for (const doctor::BufferReport& b : report.buffers) {
         out.print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
+        if (!b.not_frames.empty()) line(out, "tried", b.not_frames);
+    }
     for (const doctor::SourceReport& s : report.sources) print_source(out, report, s);
 }
 
@@ -236,7 +245,8 @@ ordered_json report_json(const doctor::Report& report) {
                                   {"bytes", b.bytes ? ordered_json(*b.bytes) : ordered_json()},
                                   {"looked_at", b.looked_at},
                                   {"pieces", b.pieces},
-                                  {"skipped", b.skipped}});
+                                  {"skipped", b.skipped},
+                                  {"not_frames", b.not_frames.empty() ? ordered_json() : ordered_json(b.not_frames)}});
     out["sources"] = ordered_json::array();
     for (const doctor::SourceReport& s : report.sources) out["sources"].push_back(source_json(s));
     out["images"] = ordered_json::array();

@@ -88,7 +88,7 @@ bool DpuInput::tells(const dpu::Totals& totals) {
 }
 
 std::string DpuInput::why_nothing() const {
-    const std::string folder = capture_.path.parent_path().string();
+    const std::string parent = capture_.path.parent_path().string(), folder = parent.empty() ? "." : parent;
     const auto messages = [&](std::string_view before) {
         return fmt::format("{}; 'waymark packets {}' lists its messages, and --nexus mirror records both", before,
                            folder);

@@ -662,9 +662,11 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     auto out = Output::open(input.output, input.capture);
     if (!out) return fail(out.error());
     say_layout(format);
+    const bool buffer = !opened->capture().buffer.empty();
     if (format == "text")
-        out->print("# {}\n# {}\n# {:>8}  {:<12} {:<14} what\n", opened->capture().buffer.string(), dpu::layout_note,
-                   "offset", "element", "context");
+        out->print("# {}\n# {}\n# {:>8}  {:<12} {:<14} what\n",
+                   buffer ? opened->capture().buffer.string() : "no buffer in " + opened->capture().path.string(),
+                   dpu::layout_note, "offset", "element", "context");
     if (format == "tsv") {
         out->write("offset\telement\tcontext\tfrom\tto\tvalue\treason");
         for (unsigned c = 0; c < dpu::counter_count; ++c) out->print("\t{}", opened->event_name(c));

@@ -1,5 +1,6 @@
 /// `waymark flow`: the executed program.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -408,7 +409,8 @@ private:
                                            name(head.outcome)));
         say("note", fmt::format("source {}: {} of the {} before its first sync in buffer {} are recovered, with a "
                                 "confidence of {:.4f}; they are marked 'recovered'",
-                                source.label(), grouped(head.bytes()), bytes, buffer, head.confidence));
+                                source.label(), grouped(head.bytes()), bytes, buffer,
+                                std::floor(head.confidence * 1e4) / 1e4));  // never rounded up to a certainty
     }
 
     const FlowOptions& options_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/capture/byte_stream.h"
@@ -20,12 +21,11 @@ void sort_and_conclude(Report& report, std::uint64_t told, std::string_view what
     });
     const std::size_t errors = report.count(Severity::error), warnings = report.count(Severity::warning);
     report.labelled = true;
-    report.verdict = told == 0     ? fmt::format("There are no {} to diagnose.", what)
-                     : errors != 0 ? fmt::format("This capture needs {} correction{} before it can be trusted.", errors,
-                                                 errors == 1 ? "" : "s")
-                     : warnings != 0 ? fmt::format("This capture decodes; {} thing{} in it should be known.", warnings,
-                                                   warnings == 1 ? "" : "s")
-                                     : fmt::format("Nothing is wrong with this capture: {} {}.", told, what);
+    report.verdict =
+        told == 0       ? fmt::format("There are no {} to diagnose.", what)
+        : errors != 0   ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
+        : warnings != 0 ? fmt::format("This capture decodes; {} in it should be known.", counted(warnings, "thing"))
+                        : fmt::format("Nothing is wrong with this capture: {} {}.", told, what);
 }
 
 class FirstGap final : public dpu::ElementSink {
@@ -86,15 +86,18 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         report.buffers.push_back(std::move(buffer));
         if (t.lost_bytes() != 0)
             add(Severity::warning, "damaged-entries", sink.gap,
-                fmt::format("{} of {} bytes are no entry", t.lost_bytes(), t.bytes), "entries of layout WL-1",
+                fmt::format("{} of {} {} no entry", t.lost_bytes(), counted(t.bytes, "byte"), are(t.lost_bytes())),
+                "entries of layout WL-1",
                 "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
                 "check layout, dpu_base and the byte order in dpu.ini");
         if (t.lost != 0)
-            add(Severity::warning, "overflow", sink.lost, fmt::format("{} entries found no room in the unit", t.lost),
-                "none", "the unit sampled faster than memory took", "sample less often, or trace fewer kinds");
+            add(Severity::warning, "overflow", sink.lost,
+                fmt::format("{} found no room in the unit", counted(t.lost, "entry", "entries")), "none",
+                "the unit sampled faster than memory took", "sample less often, or trace fewer kinds");
         if (t.wide != 0)
             add(Severity::warning, "counter-wrap", {},
-                fmt::format("{} of {} counter intervals are above half the range", t.wide, t.readings),
+                fmt::format("{} of {} {} above half the range", t.wide, counted(t.readings, "counter interval"),
+                            are(t.wide)),
                 "intervals that cannot have wrapped unseen", "readings lie too far apart", "sample more often");
         if (decoded.overwritten)
             add(Severity::note, "overwritten", {}, "older trace was overwritten", "all since the first enable",
@@ -139,20 +142,24 @@ Result<Report> examine_perf(const std::filesystem::path& file) {
             "get the file anew");
     if (q.lost_bytes() + q.damaged_bytes() != 0)
         add(Severity::warning, "damaged-records", {},
-            fmt::format("{} bytes in no record, {} of damage inside records", q.lost_bytes(), q.damaged_bytes()),
+            fmt::format("{} in no record, {} of damage inside records", counted(q.lost_bytes(), "byte"),
+                        q.damaged_bytes()),
             "records only", "the kernel cut a record at the end of a buffer, or bytes were damaged",
             "waymark spe records shows where; a larger AUX buffer (perf record -m ,SIZE) is cut less often");
     if (q.truncated.stretches != 0)
         add(Severity::warning, "overflow", {},
-            fmt::format("{} stretches of trace are truncated", q.truncated.stretches), "none",
-            "perf did not empty the AUX buffer in time", "a larger buffer (-m ,SIZE), or a larger period (-c)");
+            fmt::format("{} of trace {} truncated", counted(q.truncated.stretches, "stretch", "stretches"),
+                        are(q.truncated.stretches)),
+            "none", "perf did not empty the AUX buffer in time", "a larger buffer (-m ,SIZE), or a larger period (-c)");
     if (q.collided.stretches != 0)
-        add(Severity::note, "collision", {}, fmt::format("{} stretches saw collisions", q.collided.stretches), "none",
+        add(Severity::note, "collision", {},
+            fmt::format("{} saw collisions", counted(q.collided.stretches, "stretch", "stretches")), "none",
             "a sample was taken while the one before was not finished", "a larger period (-c)");
     if (q.container_losses != 0)
         add(Severity::warning, "container", {},
-            fmt::format("{} bytes of the file itself are lost", q.container_lost_bytes), "a whole file",
-            "perf.data is damaged or cut", "get the file anew");
+            fmt::format("{} of the file itself {} lost", counted(q.container_lost_bytes, "byte"),
+                        are(q.container_lost_bytes)),
+            "a whole file", "perf.data is damaged or cut", "get the file anew");
     if (q.lost_events != 0)
         add(Severity::warning, "lost-events", {}, fmt::format("perf lost {} of its own records", q.lost_events), "none",
             "mappings or threads may be missing", "a larger buffer (-m SIZE)");

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "text.h"
 #include "waymark/coresight/bypass.h"
 #include "waymark/flow/summary.h"
 
@@ -17,7 +18,7 @@ namespace {
 using capture::Buffer;
 using coresight::TraceId;
 
-std::string bytes_text(std::uint64_t n) { return fmt::format("{} byte{}", n, n == 1 ? "" : "s"); }
+std::string bytes_text(std::uint64_t n) { return counted(n, "byte"); }
 
 /// Takes the frames of one piece apart.
 class Split {
@@ -234,17 +235,17 @@ private:
     /// Bytes of sources whose protocol is recognised, taken apart so.
     static std::uint64_t recognised(const Taken& taken) {
         std::uint64_t sum = 0;
-        const auto add_bytes = [&](const std::vector<Stretch>& stretches) {
+        const auto add_bytes = [&](const std::vector<Stretch>& stretches, bool framed) {
             if (stretches.empty()) return;
             // A part will do to choose by, and there is much to choose from.
             constexpr std::size_t enough_bytes = 1 << 18;
             std::vector<Stretch> part(1, stretches.front());
             part.front().bytes.resize(std::min(part.front().bytes.size(), enough_bytes));
-            if (identify(part).protocol == Protocol::unknown) return;
+            if (identify(part, framed).protocol == Protocol::unknown) return;
             for (const Stretch& s : stretches) sum += s.bytes.size();
         };
-        for (const auto& stretches : taken.by_id) add_bytes(stretches);
-        add_bytes(taken.bare);
+        for (const auto& stretches : taken.by_id) add_bytes(stretches, true);
+        add_bytes(taken.bare, false);
         return sum;
     }
 
@@ -276,6 +277,13 @@ private:
             for (std::uint64_t skip = 1; skip < 16 && skip < head.size(); ++skip)
                 if (coresight::guess_framing(head.subspan(skip)).kind == coresight::BufferKind::aligned)
                     consider(Buffer::Format::coresight, skip);
+        if (most == 0 && out.format == Buffer::Format::coresight) {
+            out.not_frames = why_no_frames(taken);
+            if (!out.not_frames.empty()) {
+                out.format = Buffer::Format::unknown;
+                return take_apart(sample, Buffer::Format::source_data, 0);
+            }
+        }
         if (out.skipped != 0)
             add_finding({Severity::warning,
                          "frame-offset",
@@ -287,6 +295,22 @@ private:
                          "the dump begins inside a frame, or behind a header",
                          fmt::format("drop the first {} (--write-snapshot does)", bytes_text(out.skipped))});
         return taken;
+    }
+
+    /// Any bytes can be read as frames. What speaks against it where no source is recognised; empty: nothing.
+    static std::string why_no_frames(const Taken& taken) {
+        constexpr auto plausible = 16;  // sources of one bus
+        const auto ids =
+            std::count_if(taken.by_id.begin(), taken.by_id.end(), [](const auto& s) { return !s.empty(); });
+        std::uint64_t reserved = 0;
+        for (unsigned id = 0; id < coresight::trace_ids; ++id)
+            if (id != 0 && !coresight::is_source({static_cast<std::uint8_t>(id)}))
+                for (const Stretch& s : taken.by_id[id]) reserved += s.bytes.size();
+        const std::uint64_t forbidden = taken.frames.lost[static_cast<unsigned>(GapReason::framing)];
+        if (ids <= plausible && reserved == 0 && forbidden == 0) return {};
+        return fmt::format(
+            "as CoreSight frames they would be of {}, {} of them under reserved ones, and {} in frames that cannot be",
+            counted(static_cast<std::uint64_t>(ids), "trace ID"), bytes_text(reserved), bytes_text(forbidden));
     }
 
     /// The description says how the buffer is framed. Is it?
@@ -320,7 +344,7 @@ private:
     void report_frames(const Buffer& buffer, BufferReport& out, const Taken& taken) {
         out.frames = taken.frames;
         const coresight::Totals& t = taken.frames;
-        if (out.format == Buffer::Format::source_data) return;
+        if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown) return;
         const auto first = [&](GapReason reason) {
             const auto found = std::find_if(taken.gaps.begin(), taken.gaps.end(),
                                             [&](const Gap& gap) { return gap.reason == reason; });
@@ -397,13 +421,14 @@ private:
             source.buffer = buffer.name;
             source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
             for (const Stretch& s : stretches) source.bytes += s.bytes.size();
-            source.identity = identify(stretches);
+            source.identity = identify(stretches, id.has_value());
             source.config = source.identity.config;
             report_.sources.push_back(std::move(source));
             stretches_.push_back(stretches);
             known_.push_back(known);
         };
-        if (out.format == Buffer::Format::source_data) return take(taken.bare, std::nullopt);
+        if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown)
+            return take(taken.bare, std::nullopt);
         for (unsigned id = 0; id < coresight::trace_ids; ++id)
             if (coresight::is_source({static_cast<std::uint8_t>(id)}) && !taken.by_id[id].empty())
                 take(taken.by_id[id], TraceId{static_cast<std::uint8_t>(id)});
@@ -412,14 +437,23 @@ private:
             for (const pipeline::Source& source : session_.sources)
                 if (source.name == name && source.trace_id && taken.by_id[source.trace_id->value].empty())
                     report_absent(buffer, source);
-        for (const SourceReport& source : report_.sources)
-            if (source.buffer == buffer.name && !source.described)
+        for (const SourceReport& source : report_.sources) {
+            if (source.buffer != buffer.name) continue;
+            if (source.described && source.identity.protocol == Protocol::unknown)
+                add_finding(source, Severity::note, "not-recognised", first_offset(source),
+                            fmt::format("{} of a protocol that Waymark does not know", bytes_text(source.bytes)),
+                            "Program Flow Trace, to be decoded",
+                            fmt::format("the description says {}; what was tried stands with the source",
+                                        described(source.trace_id)->type),
+                            "another tool for this source; the others are decoded without it");
+            if (!source.described)
                 add_finding(source, Severity::warning, "unknown-id", first_offset(source),
                             fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
                                         name_of(source)),
                             "IDs of described sources only",
                             "a source was left out of the description, or has another ID",
                             fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value));
+        }
     }
     [[nodiscard]] std::string name_of(const SourceReport& source) const {
         return std::string(name(source.identity.protocol));
@@ -476,9 +510,10 @@ private:
             add_finding(
                 source, Severity::error, std::move(kind),
                 as_described.first_error ? as_described.first_error : as_described.first_context_change,
-                fmt::format("{}; parsed so, {} stretches ({}) are no packets and {} Context IDs change unsaid", says,
-                            as_described.errors, bytes_text(as_described.lost_bytes), as_described.context_changes),
-                fmt::format("{}: so {} stretches are no packets", bytes, identity.parse.errors),
+                fmt::format("{}; parsed so, {} ({}) without packets, and {} unsaid", says,
+                            counted(as_described.errors, "stretch", "stretches"), bytes_text(as_described.lost_bytes),
+                            counted(as_described.context_changes, "Context ID changes", "Context IDs change")),
+                fmt::format("{}: so {} without packets", bytes, counted(identity.parse.errors, "stretch", "stretches")),
                 "the registers were read before or after another setting was in force, or from another unit",
                 fmt::format("correct {} of {}", reg, source.name));
         };
@@ -488,8 +523,8 @@ private:
                   identity.config.cycle_accurate ? "cycle counts in the bytes" : "no cycle counts in the bytes",
                   "ETMCR bit 12");
         if (worse && ini.context_id_bytes != identity.config.context_id_bytes && identity.context_id_proven)
-            wrong("context-id-size", fmt::format("ETMCR says Context IDs of {} bytes", ini.context_id_bytes),
-                  fmt::format("Context IDs of {} bytes", identity.config.context_id_bytes), "ETMCR bits 15:14");
+            wrong("context-id-size", fmt::format("ETMCR says Context IDs of {}", bytes_text(ini.context_id_bytes)),
+                  fmt::format("Context IDs of {}", bytes_text(identity.config.context_id_bytes)), "ETMCR bits 15:14");
         if (worse && ini.timestamp_bytes != identity.config.timestamp_bytes && identity.timestamp_size_proven)
             wrong(
                 "timestamp-size", fmt::format("ETMCCER says timestamps of {} bits", ini.timestamp_bytes == 9 ? 64 : 48),
@@ -499,14 +534,14 @@ private:
             add_finding(
                 source, Severity::warning, "timestamp-encoding",
                 ini.gray_timestamps ? identity.parse.first_backwards_gray : identity.parse.first_backwards_binary,
-                fmt::format("as ETMCCER has it, {} of {} timestamps go backwards",
+                fmt::format("as ETMCCER has it, {} of {} backwards",
                             ini.gray_timestamps ? identity.parse.backwards_gray : identity.parse.backwards_binary,
-                            identity.parse.timestamps),
+                            counted(identity.parse.timestamps, "timestamp goes", "timestamps go")),
                 ini.gray_timestamps ? "natural binary" : "Gray code", "ETMCCER or ETMIDR is of another unit",
                 fmt::format("correct ETMCCER bit 28 of {}", source.name));
         if (!ini.timestamps && identity.parse.timestamps != 0)
             add_finding(source, Severity::warning, "timestamps-on", identity.parse.first_timestamp,
-                        fmt::format("{} timestamps, but ETMCR bit 28 is 0", identity.parse.timestamps),
+                        fmt::format("{}, but ETMCR bit 28 is 0", counted(identity.parse.timestamps, "timestamp")),
                         "ETMCR bit 28 set", "ETMCR is not the value in force while tracing",
                         fmt::format("correct ETMCR of {}", source.name));
         // What the bytes do not contradict is believed.
@@ -526,14 +561,14 @@ private:
         const PftParse p = parse_pft(stretches, source.config);
         if (p.errors != 0)
             add_finding(source, Severity::warning, "damaged-packets", p.first_error,
-                        fmt::format("{} stretches ({}) are no packets, under any configuration", p.errors,
-                                    bytes_text(p.lost_bytes)),
+                        fmt::format("{} ({}) without packets, under any configuration",
+                                    counted(p.errors, "stretch", "stretches"), bytes_text(p.lost_bytes)),
                         "packets up to the next A-sync", "bytes were damaged or lost on their way",
                         "trace goes on at the A-sync behind each; get the buffer anew if it matters");
         if (p.overflows != 0)
             add_finding(source, Severity::warning, "overflow", p.first_overflow,
-                        fmt::format("the unit's FIFO overflowed {} time{}", p.overflows, p.overflows == 1 ? "" : "s"),
-                        "none", "the sources send more than the trace bus takes",
+                        fmt::format("the unit's FIFO overflowed {}", counted(p.overflows, "time")), "none",
+                        "the sources send more than the trace bus takes",
                         "trace less (address ranges, no cycle counts, no branch broadcast), or widen the trace port");
         if (p.unsynchronised_bytes != 0)
             add_finding(source, Severity::note, "unsynchronised", stretches.front().offsets.capture({0}),
@@ -551,7 +586,8 @@ private:
         if (backwards != 0)
             add_finding(source, Severity::warning, "time-backwards",
                         source.config.gray_timestamps ? p.first_backwards_gray : p.first_backwards_binary,
-                        fmt::format("{} of {} timestamps are below the one before", backwards, p.timestamps),
+                        fmt::format("{} of {} {} below the one before", backwards, counted(p.timestamps, "timestamp"),
+                                    are(backwards)),
                         "timestamps that grow", "the time source was set anew, damage, or another encoding",
                         "do not compare times across these places");
         if (p.padding_bytes > 64)
@@ -728,49 +764,52 @@ private:
                                       : fmt::format("use {}, which agrees with the trace", right);
         const std::uint64_t ranges = v.trial.totals.ranges;
         if (v.kind == Kind::contradicts)
-            add_finding(source, Severity::error, "image", v.trial.first->offset,
-                        fmt::format("{}: {} ({}{} contradictions in {} ranges)", v.image, sentence(v.trial.first->what),
-                                    v.trial.ended ? "over " : "", v.trial.contradictions, ranges),
-                        "no contradiction: trace and code of one program agree everywhere",
-                        "another program or version, another load address, or code that was modified in memory", other);
+            add_finding(
+                source, Severity::error, "image", v.trial.first->offset,
+                fmt::format("{}: {} ({}{} in {})", v.image, sentence(v.trial.first->what), v.trial.ended ? "over " : "",
+                            counted(v.trial.contradictions, "contradiction"), counted(ranges, "range")),
+                "no contradiction: trace and code of one program agree everywhere",
+                "another program or version, another load address, or code that was modified in memory", other);
         if (v.kind == Kind::shifted) {
             const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
             const bool raw = v.trial.first == std::nullopt && ranges == 0;
-            add_finding(source, Severity::error, "image-shift",
-                        v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
-                        v.trial.first ? fmt::format("{}: {}", v.image, sentence(v.trial.first->what))
-                        : raw         ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image,
-                                                    v.trial.no_memory.value)
-                                      : fmt::format("{} holds too little of what ran", v.image),
-                        fmt::format("the same image {} {:#x} bytes {}: there {} ranges agree, {} contradict", "loaded",
-                                    signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
-                                    signed_shift < 0 ? "lower" : "higher", v.shift->trial.totals.ranges,
-                                    v.shift->trial.contradictions),
-                        fmt::format("wrong load address; shift found by {} agreeing addresses, and proven by decoding",
-                                    v.shift->votes),
-                        fmt::format("--image {}", v.argument));
+            add_finding(
+                source, Severity::error, "image-shift",
+                v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
+                v.trial.first ? fmt::format("{}: {}", v.image, sentence(v.trial.first->what))
+                : raw
+                    ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image, v.trial.no_memory.value)
+                    : fmt::format("{} holds too little of what ran", v.image),
+                fmt::format("the same image loaded {:#x} bytes {}: there {}, {}",
+                            signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
+                            signed_shift < 0 ? "lower" : "higher", counted(v.shift->trial.totals.ranges, "range"),
+                            counted(v.shift->trial.contradictions, "contradiction")),
+                fmt::format("wrong load address; shift found by {} agreeing addresses, and proven by decoding",
+                            v.shift->votes),
+                fmt::format("--image {}", v.argument));
         }
         if (v.kind == Kind::not_reached)
             add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
                         v.trial.first_no_memory.value_or(Offset{}),
-                        ranges == 0
-                            ? fmt::format("{} holds no address the trace names (first {:#010x})", v.image,
-                                          v.trial.no_memory.value)
-                            : fmt::format("{} holds {} ranges of what ran, too few to judge it", v.image, ranges),
+                        ranges == 0 ? fmt::format("{} holds no address the trace names (first {:#010x})", v.image,
+                                                  v.trial.no_memory.value)
+                                    : fmt::format("{} holds {} of what ran, too few to judge it", v.image,
+                                                  counted(ranges, "range")),
                         "the program that ran", "another program, or a load address that is far off", other);
         if (v.kind == Kind::unreadable)
             add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
                         "the file cannot be used", "name another file");
         if (v.kind == Kind::matches && v.trial.contradictions != 0)
-            add_finding(source, Severity::warning, "image-here-and-there", v.trial.first->offset,
-                        fmt::format("{}: {} contradictions in {} ranges, first: {}", v.image, v.trial.contradictions,
-                                    ranges, sentence(v.trial.first->what)),
-                        "none", "code that was modified in memory, or damaged trace",
-                        "give the code as it was with a further --image");
+            add_finding(
+                source, Severity::warning, "image-here-and-there", v.trial.first->offset,
+                fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
+                            counted(ranges, "range"), sentence(v.trial.first->what)),
+                "none", "code that was modified in memory, or damaged trace",
+                "give the code as it was with a further --image");
         if (v.kind == Kind::matches && v.trial.totals.no_memory != 0)
             add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
-                        fmt::format("{}: execution went {} times where it holds nothing, first to {:#010x}", v.image,
-                                    v.trial.totals.no_memory, v.trial.no_memory.value),
+                        fmt::format("{}: execution went {} where it holds nothing, first to {:#010x}", v.image,
+                                    counted(v.trial.totals.no_memory, "time"), v.trial.no_memory.value),
                         "all code that ran", "the image is a part of memory", "give the rest with a further --image");
     }
 
@@ -810,11 +849,11 @@ private:
                     ? "There are no bytes of a trace source to diagnose."
                     : "Nothing here is trace of a protocol that Waymark knows; what was tried stands below.";
         else if (errors != 0)
-            report_.verdict = fmt::format("This capture needs {} correction{} before it can be trusted.", errors,
-                                          errors == 1 ? "" : "s");
+            report_.verdict =
+                fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
         else if (warnings != 0)
-            report_.verdict = fmt::format("This capture decodes; {} thing{} in it should be known.", warnings,
-                                          warnings == 1 ? "" : "s");
+            report_.verdict =
+                fmt::format("This capture decodes; {} in it should be known.", counted(warnings, "thing"));
         else
             report_.verdict = "Nothing is wrong with this capture.";
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "text.h"
 #include "waymark/dpu/decoder.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
@@ -131,17 +132,18 @@ private:
 };
 
 std::string text(std::uint8_t context_id_bytes) {
-    return context_id_bytes == 0 ? "not traced"
-                                 : fmt::format("{} byte{}", context_id_bytes, context_id_bytes == 1 ? "" : "s");
+    return context_id_bytes == 0 ? "not traced" : counted(context_id_bytes, "byte");
 }
 
 std::string verdict(const PftParse& p) {
     if (p.asyncs == 0) return "no A-sync (00 00 00 00 00 80)";
-    if (p.isyncs == 0) return fmt::format("{} A-syncs, but no I-sync", p.asyncs);
+    if (p.isyncs == 0) return fmt::format("{}, but no I-sync", counted(p.asyncs, "A-sync"));
     return fmt::format(
-        "{} packets, {} A-syncs, {} I-syncs, {} stretches ({} bytes) that are no packets{}", p.packets, p.asyncs,
-        p.isyncs, p.errors, p.lost_bytes,
-        p.context_changes != 0 ? fmt::format(", {} Context IDs that change unsaid", p.context_changes) : "");
+        "{}, {}, {}, {} ({}) without packets{}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
+        counted(p.isyncs, "I-sync"), counted(p.errors, "stretch", "stretches"), counted(p.lost_bytes, "byte"),
+        p.context_changes != 0 ? fmt::format(", {} unsaid", counted(p.context_changes, "Context ID that changes",
+                                                                    "Context IDs that change"))
+                               : "");
 }
 
 /// Program Flow Trace, or some of it: damage here and there is no reason to doubt.
@@ -185,9 +187,10 @@ void find_facts(Identity& out, const std::vector<Alternative>& all, const Altern
         const Alternative* other = best_other(all, best, field);
         const bool proven = other->parse.against() > best.parse.against();
         out.facts.push_back({std::move(what), std::move(value), proven,
-                             proven ? fmt::format("{}: {} contradictions, here {}", other_value(other->config),
-                                                  other->parse.against(), best.parse.against())
-                                    : fmt::format("{} would parse as well", other_value(other->config))});
+                             proven
+                                 ? fmt::format("{}: {}, here {}", other_value(other->config),
+                                               counted(other->parse.against(), "contradiction"), best.parse.against())
+                                 : fmt::format("{} would parse as well", other_value(other->config))});
         return proven;
     };
     const PftParse& p = best.parse;
@@ -212,8 +215,8 @@ void find_facts(Identity& out, const std::vector<Alternative>& all, const Altern
         out.facts.push_back({"timestamps", "none", true, "no timestamp packet"});
     }
     std::string why;
-    if (p.vmids != 0) why = fmt::format("{} VMID packets", p.vmids);
-    if (p.exception_returns != 0) why = fmt::format("{} exception return packets", p.exception_returns);
+    if (p.vmids != 0) why = counted(p.vmids, "VMID packet");
+    if (p.exception_returns != 0) why = counted(p.exception_returns, "exception return packet");
     if (p.timestamps != 0 && best.config.timestamp_bytes == 9 && out.timestamp_size_proven) why = "64-bit timestamps";
     if (!out.config.gray_timestamps && out.encoding_proven) why = "timestamps in natural binary";
     out.version_proven = !why.empty();
@@ -272,9 +275,9 @@ bool try_spe(Identity& out, const std::vector<Stretch>& stretches) {
         padding += t.padding_bytes;
         bytes += t.bytes;
     }
-    out.tried.push_back(
-        {"Statistical Profiling records",
-         fmt::format("{} records, {} of them sound, {} of {} bytes in none", records, sound, lost, bytes)});
+    out.tried.push_back({"Statistical Profiling records",
+                         fmt::format("{}, {} of them sound, {} of {} in none", counted(records, "record"), sound, lost,
+                                     counted(bytes, "byte"))});
     if (sound == 0 || sound * 2 < records || lost * 4 > bytes - padding) return false;
     out.protocol = Protocol::spe;
     return true;
@@ -309,12 +312,12 @@ bool try_dpu(Identity& out, const std::vector<Stretch>& stretches) {
             order = o == dpu::ByteOrder::big ? "big-endian" : "little-endian";
         }
     }
-    out.tried.push_back(
-        {"Debug and Profiling Unit words (layout WL-1, base 0xfff0a000)",
-         fmt::format("{} entries in {} bytes {}, {} bytes in none", best_entries, best_bytes, order, best_lost)});
+    out.tried.push_back({"Debug and Profiling Unit words (layout WL-1, base 0xfff0a000)",
+                         fmt::format("{} in {} {}, {} in none", counted(best_entries, "entry", "entries"),
+                                     counted(best_bytes, "byte"), order, counted(best_lost, "byte"))});
     if (best_entries < 4 || best_lost * 4 > best_bytes) return false;
     out.protocol = Protocol::dpu;
-    out.facts.push_back({"byte order", order, true, fmt::format("{} entries", best_entries)});
+    out.facts.push_back({"byte order", order, true, counted(best_entries, "entry", "entries")});
     return true;
 }
 
@@ -347,13 +350,13 @@ PftParse parse_pft(const std::vector<Stretch>& stretches, const pft::Config& con
     return out;
 }
 
-Identity identify(const std::vector<Stretch>& stretches) {
+Identity identify(const std::vector<Stretch>& stretches, bool framed) {
     Identity out;
     if (bytes_of(stretches) == 0) {
         out.tried.push_back({"nothing", "there are no bytes"});
         return out;
     }
-    (void)(try_pft(out, stretches) || try_spe(out, stretches) || try_dpu(out, stretches));
+    if (!try_pft(out, stretches) && !framed && !try_spe(out, stretches)) (void)try_dpu(out, stretches);
     return out;
 }
 

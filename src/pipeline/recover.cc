@@ -92,7 +92,7 @@ private:
     /// An A-sync, and so much behind it that its I-sync is there.
     [[nodiscard]] bool enough() const {
         constexpr std::array<std::uint8_t, 6> async{0, 0, 0, 0, 0, 0x80};
-        constexpr std::ptrdiff_t behind = 4096;
+        constexpr auto behind = static_cast<std::ptrdiff_t>(pft::judged_bytes);
         const auto found = std::search(held_.begin(), held_.end(), async.begin(), async.end());
         return held_.end() - found > behind;
     }

@@ -241,6 +241,27 @@ TEST(Doctor, EndsOnAnythingAndSaysSo) {
     }
 }
 
+TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
+    const TemporaryFolder folder;
+    const fs::path noise = folder.path() / "noise.bin";
+    std::mt19937 random(5);
+    std::ofstream(noise, std::ios::binary) << [&] {
+        std::string bytes(50000, ' ');
+        for (char& byte : bytes) byte = static_cast<char>(random());
+        return bytes;
+    }();
+    for (const fs::path& file : {noise, fs::path(WAYMARK_SOURCE_DIR) / "README.md"}) {
+        const Report report = examine_bare(file);
+        SCOPED_TRACE(file.string());
+        ASSERT_EQ(report.buffers.size(), 1U);
+        EXPECT_NE(report.buffers.front().format, capture::Buffer::Format::coresight);
+        ASSERT_EQ(report.sources.size(), 1U);
+        EXPECT_EQ(report.sources.front().identity.protocol, Protocol::unknown);
+        EXPECT_EQ(report.count(Severity::warning), 0U);
+        expect_sound(report);
+    }
+}
+
 TEST(Doctor, LooksAtABoundedPartOfALargeDump) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "large.bin";

@@ -30,7 +30,8 @@ struct BufferReport {
     std::vector<std::filesystem::path> files;
     capture::Buffer::Format format{};  ///< as inferred
     coresight::FramingGuess guess{};
-    std::uint64_t skipped{};  ///< bytes before the first frame, of a dump that begins inside one
+    std::string not_frames{};  ///< what speaks against frames, where `format` is unknown
+    std::uint64_t skipped{};   ///< bytes before the first frame, of a dump that begins inside one
     std::uint64_t looked_at{};
     std::optional<std::uint64_t> bytes{};
     unsigned pieces{};

@@ -68,6 +68,8 @@ struct Identity {
 };
 
 /// Judges one source. Never fails; time is a small multiple of the bytes, for sixteen configurations are tried.
-[[nodiscard]] Identity identify(const std::vector<Stretch>& stretches);
+/// `framed`: the bytes came in frames of a trace bus, where units that write to memory themselves (SPE, DPU) send
+/// nothing.
+[[nodiscard]] Identity identify(const std::vector<Stretch>& stretches, bool framed = false);
 
 }  // namespace waymark::doctor
