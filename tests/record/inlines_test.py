@@ -6,6 +6,7 @@ them: program flow of a 32-bit Arm program and samples of an AArch64 one, with d
 """
 import collections
 import csv
+import gzip
 import io
 import json
 import pathlib
@@ -31,7 +32,8 @@ def chains(tool, program, addresses):
     """What addr2line says of each address: function and line of each frame, the innermost first."""
     out, frames, function = {}, None, None
     asked = "\n".join(f"{a:#x}" for a in addresses)
-    done = subprocess.run([tool, "-a", "-f", "-i", "-e", program], input=asked, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([tool, "-a", "-f", "-i", "-e", program], input=asked, capture_output=True, text=True,
+                          timeout=300)
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         if re.fullmatch(r"0x[0-9a-f]+", line):
@@ -42,6 +44,54 @@ def chains(tool, program, addresses):
             file, number = re.fullmatch(r"(.*?):(\d+|\?)(?: \(discriminator \d+\))?", line).groups()
             frames.append((function, f"{pathlib.Path(file).name}:{number}"))
             function = None
+    return out
+
+
+def fields(data):
+    """The fields of a protocol buffer: number and value."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        key = number()
+        if key & 7 == 2:
+            size = number()
+            at += size
+            yield key >> 3, data[at - size:at]
+        else:
+            assert key & 7 == 0, key
+            yield key >> 3, number()
+
+
+def pprof_chains(data):
+    """Of a profile for pprof: function and line number of each frame, by address."""
+    strings, functions, locations = [], {}, []
+    for field, value in fields(data):
+        if field == 6:
+            strings.append(value.decode())
+        elif field == 5:
+            function = dict(fields(value))
+            functions[function[1]] = function[2]
+        elif field == 4:
+            locations.append(value)
+    out = {}
+    for location in locations:
+        of, lines = list(fields(location)), []
+        for field, value in of:
+            if field == 4:
+                line = dict(fields(value))
+                lines.append((strings[functions[line[1]]], line.get(2, 0)))
+        out[dict(of)[3]] = lines
     return out
 
 
@@ -147,6 +197,16 @@ class Inlines(unittest.TestCase):
         data = self.folder / "perf.data"
         run(WAYMARK, "record", "--unit", "spe", "-c", "256", "-o", data, "--", program, "4000")
         self.check(A64, program, [data], "samples", 50)
+        # The lines of a location for pprof, the innermost first.
+        run(WAYMARK, "export", data, "--to", "pprof", "-o", self.folder / "pprof")
+        found = pprof_chains(gzip.decompress((self.folder / "pprof").read_bytes()))
+        several = 0
+        for address, frames in chains(A64 + "addr2line", program, list(found)).items():
+            if frames[0][1].startswith("inlines."):
+                expected = [(function, int(at.rsplit(":", 1)[1])) for function, at in frames]
+                self.assertEqual(expected, found[address], f"{address:#x}")
+                several += len(frames) > 1
+        self.assertGreater(several, 50)
 
     def test_exports(self):
         program, asked = self.flow("exported")
@@ -161,8 +221,8 @@ class Inlines(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    missing = [tool for tool in ("qemu-arm", "qemu-aarch64", ARM + "gcc", A64 + "gcc", ARM + "addr2line", A64 + "addr2line")
-               if not shutil.which(tool)]
+    tools = ("qemu-arm", "qemu-aarch64", ARM + "gcc", A64 + "gcc", ARM + "addr2line", A64 + "addr2line")
+    missing = [tool for tool in tools if not shutil.which(tool)]
     if missing:
         print(f"SKIPPED: {', '.join(missing)} not on PATH; Debian packages qemu-user, gcc-arm-linux-gnueabihf, "
               "gcc-aarch64-linux-gnu")

@@ -1,5 +1,5 @@
-/* Calls that the compiler puts in their callers' places: nested, twice in one line, under a condition, with parts of their
- * own code elsewhere, and of functions that also have code of their own. */
+/* Calls that the compiler puts in their callers' places: nested, twice in one line, under a condition, with parts of
+ * their own code elsewhere, and of functions that also have code of their own. */
 #include <stdio.h>
 #include <stdlib.h>
 
