@@ -319,10 +319,10 @@ TEST(FlowTimelines, AreBoundedAndStayNested) {
 }
 
 TEST_F(FlowToAnswers, TimesAreNanosecondsWhereTheClockIsKnown) {
-    const auto timeline = [&](std::uint64_t ticks_per_second) {
+    const auto timeline = [&](std::uint64_t ticks_per_second, std::uint64_t begin = 1000) {
         Part p = whole();
         const auto last = static_cast<std::uint32_t>(p.ranges.size() - 1);
-        p.events.push_back({0, {}, flow::Timestamp{1000, true, false, {}}});
+        p.events.push_back({0, {}, flow::Timestamp{begin, true, false, {}}});
         p.events.push_back({last, {}, flow::Timestamp{1024, true, false, {}}});
         FlowCode code(symbols, memory);
         FlowTimeline times(false, 1000);
@@ -348,7 +348,8 @@ TEST_F(FlowToAnswers, TimesAreNanosecondsWhereTheClockIsKnown) {
         EXPECT_NEAR(static_cast<double>(ns.slices[i].begin), static_cast<double>(ticks.slices[i].begin) / 0.024, 42);
         EXPECT_NEAR(static_cast<double>(ns.slices[i].end), static_cast<double>(ticks.slices[i].end) / 0.024, 42);
     }
-    // What no clock counts to is no number that wraps.
+    // A clock that stands tells no time; what no clock counts to is no number that wraps.
+    EXPECT_EQ(timeline(24'000'000, 1024).axis.unit, "instructions");
     EXPECT_GE(timeline(1).axis.end, timeline(1).axis.begin);
 }
 
