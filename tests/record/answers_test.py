@@ -4,6 +4,7 @@
     answers_test.py WAYMARK SOURCE_DIR
 """
 import collections
+import json
 import pathlib
 import random
 import re
@@ -83,6 +84,19 @@ class Answers(unittest.TestCase):
                 if row["class"] == "not executed":
                     wrong = [a for a in ran if int(row["begin"], 16) <= a < int(row["end"], 16)]
                     self.assertEqual(wrong, [], f"{count} bytes at {at:#x}: {row}")
+
+    def test_time(self):
+        # A timestamp counts cycles, one an instruction: at 100 MHz each takes 10 ns.
+        capture = self.record("sieve", "100", options=("--timestamps", "--sync", "500"))
+        instructions = sum(int(row["instructions"]) for row in self.rows("profile", capture))
+        for clock, unit, each in (("100MHz", "ns", 10), ("1GHz", "ns", 1), (None, "ticks", 1)):
+            done = run(WAYMARK, "export", capture, "--image", self.program, "--to", "jsonl", "--table", "capture",
+                       *(("--timestamp-hz", clock) if clock else ()))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            axis = json.loads(done.stdout)
+            self.assertEqual((axis["time_unit"], axis["time_end"] - axis["time_begin"]), (unit, each * instructions))
+            self.assertGreater(axis["time_uncertainty"], 0)
+            self.assertLess(axis["time_uncertainty"], each * instructions // 10)
 
     def test_diff(self):
         few, more = self.record("sieve", "100"), self.record("sieve", "200")
