@@ -1,5 +1,9 @@
 #include "waymark/analysis/answers.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 namespace waymark::analysis {
 
 namespace {
@@ -34,6 +38,63 @@ std::vector<FunctionCosts> function_costs(const Answers& answers) {
         if (outermost) add(f.inclusive, sums[i]);
     }
     return result;
+}
+
+std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction) {
+    std::vector<InlineFrame> out;
+    Index source = instruction.source;
+    std::uint32_t line = instruction.line;
+    for (Index at = instruction.inlined; at < answers.inlined.size();) {
+        const InlinedCall& call = answers.inlined[at];
+        out.push_back({call.name, call.linkage_name.empty() ? call.name : call.linkage_name, source, line});
+        source = call.source;
+        line = call.line;
+        at = call.parent < at ? call.parent : none;
+    }
+    InlineFrame outermost{{}, {}, source, line};
+    if (instruction.function < answers.functions.size()) {
+        const Function& f = answers.functions[instruction.function];
+        outermost.function = f.name;
+        outermost.linkage_name = f.linkage_name.empty() ? f.name : f.linkage_name;
+    }
+    out.push_back(outermost);
+    return out;
+}
+
+std::vector<InlinedCosts> inlined_costs(const Answers& answers) {
+    const std::size_t functions = answers.functions.size(), metrics = answers.metrics.size();
+    // By inlined call; by function what is its own, and what is inlined into it.
+    std::vector<Costs> of_call(answers.inlined.size()), own(functions, Costs(metrics)),
+        within(functions, Costs(metrics));
+    for (const Instruction& i : answers.instructions) {
+        const Costs costs = i.costs.empty() ? Costs{i.times} : i.costs;
+        if (i.inlined < of_call.size()) add(of_call[i.inlined], costs);
+        if (i.function < functions) add((i.inlined < of_call.size() ? within : own)[i.function], costs);
+    }
+    std::vector<InlinedCosts> out(functions);
+    const auto image = [&](Index function) { return function < functions ? answers.functions[function].image : none; };
+    std::map<std::pair<Index, std::string_view>, std::size_t> known;
+    const std::vector<FunctionCosts> all = function_costs(answers);
+    for (std::size_t i = 0; i < functions; ++i) {
+        const Function& f = answers.functions[i];
+        out[i] = {f.name, static_cast<Index>(i), f.image, 0, all[i].self, Costs(metrics)};
+        // Cycles of blocks and of calls may part a little; what is its own is never less than nothing.
+        for (std::size_t m = 0; m < metrics; ++m)
+            out[i].self[m] = all[i].self[m] >= within[i][m] ? all[i].self[m] - within[i][m] : own[i][m];
+        if (!f.synthetic) known.try_emplace({f.image, f.linkage_name.empty() ? f.name : f.linkage_name}, i);
+    }
+    for (std::size_t i = 0; i < answers.inlined.size(); ++i) {
+        if (std::all_of(of_call[i].begin(), of_call[i].end(), [](std::uint64_t n) { return n == 0; })) continue;
+        const InlinedCall& call = answers.inlined[i];
+        const std::string_view name = call.linkage_name.empty() ? call.name : call.linkage_name;
+        const auto [at, fresh] = known.try_emplace({image(call.function), name}, out.size());
+        if (fresh) out.push_back({call.name, none, image(call.function), 0, Costs(metrics), Costs(metrics)});
+        InlinedCosts& costs = out[at->second];
+        ++costs.places;
+        add(costs.self, of_call[i]);
+        add(costs.inlined, of_call[i]);
+    }
+    return out;
 }
 
 }  // namespace waymark::analysis

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "waymark/analysis/answers.h"
+#include "answers_parts.h"
 
 namespace waymark::analysis {
 
@@ -39,6 +40,7 @@ public:
         merge_metrics();
         merge_places();
         merge_calls();
+        merge_inlined();
         merge_code();
         merge_rest();
     }
@@ -137,7 +139,8 @@ private:
         if (function >= b_.functions.size()) return address;
         return address - b_.functions[function].address + a_.functions[functions_[function]].address;
     }
-    /// Adds rows of the other to those here, found by `key`; `sum` adds one to its equal.
+    /// Adds rows of the other to those here, found by `key`; `sum` adds one to its equal. Addresses of several images
+    /// may be the same, so the function belongs to the key.
     template <class Row, class Key, class Move, class Sum>
     void rows(std::vector<Row>& mine, const std::vector<Row>& others, Key&& key, Move&& move, Sum&& sum) {
         std::map<decltype(key(mine.front())), std::size_t> known;
@@ -159,15 +162,27 @@ private:
         row.source = mapped(sources_, row.source);
     }
 
+    void merge_inlined() {
+        InlinedTable table(a_);
+        for (InlinedCall call : b_.inlined) {
+            call.parent = mapped(inlined_, call.parent);
+            move_place(call);
+            inlined_.push_back(table.of(std::move(call)));
+        }
+    }
+
     void merge_code() {
         rows(
-            a_.instructions, b_.instructions, [](const Instruction& i) { return std::pair(i.address, i.isa); },
+            a_.instructions, b_.instructions,
+            [](const Instruction& i) { return std::tuple(i.address, i.isa, i.function); },
             [&](Instruction& i) {
                 i.address = moved(i.address, i.function);
                 i.costs = costs(i.costs);
+                i.inlined = mapped(inlined_, i.inlined);
                 move_place(i);
             },
             [&](Instruction& to, const Instruction& i) {
+                if (to.inlined == none) to.inlined = i.inlined;
                 to.times += i.times;
                 to.seen = seen(to.seen, i.seen);
                 add(to.costs, i.costs);
@@ -184,7 +199,7 @@ private:
                 add(to.costs, l.costs);
             });
         rows(
-            a_.branches, b_.branches, [](const Branch& b) { return std::pair(b.address, b.target); },
+            a_.branches, b_.branches, [](const Branch& b) { return std::tuple(b.address, b.target, b.function); },
             [&](Branch& b) {
                 const std::uint64_t before = b.address;
                 b.address = moved(b.address, b.function);
@@ -199,7 +214,8 @@ private:
                 if (b.mispredicted) to.mispredicted = to.mispredicted.value_or(0) + *b.mispredicted;
             });
         rows(
-            a_.edges, b_.edges, [](const Edge& e) { return std::tuple(e.from, e.to, e.kind); },
+            a_.edges, b_.edges,
+            [](const Edge& e) { return std::tuple(e.from, e.to, e.kind, e.from_function, e.to_function); },
             [&](Edge& e) {
                 e.from = moved(e.from, e.from_function);
                 e.to = moved(e.to, e.to_function);
@@ -212,14 +228,14 @@ private:
                 add(to.inclusive, e.inclusive);
             });
         rows(
-            a_.blocks, b_.blocks, [](const Block& b) { return std::pair(b.address, b.bytes); },
+            a_.blocks, b_.blocks, [](const Block& b) { return std::tuple(b.address, b.bytes, b.function); },
             [&](Block& b) {
                 b.address = moved(b.address, b.function);
                 b.function = mapped(functions_, b.function);
             },
             [](Block& to, const Block& b) { to.times += b.times; });
         rows(
-            a_.loops, b_.loops, [](const Loop& l) { return std::pair(l.head, l.tail); },
+            a_.loops, b_.loops, [](const Loop& l) { return std::tuple(l.head, l.tail, l.function); },
             [&](Loop& l) {
                 l.head = moved(l.head, l.function);
                 l.tail = moved(l.tail, l.function);
@@ -265,11 +281,50 @@ private:
             std::erase_if(a_.health, [&](const Finding& f) {
                 return f.severity == Finding::Severity::good && a_.health.front().severity != f.severity;
             });
+        merge_trust();
         merge_figures();
         // Two captures have no time in common.
         if (!b_.timeline.slices.empty() || !b_.timeline.marks.empty() || !b_.timeline.series.empty()) a_.timeline = {};
         a_.charts.insert(a_.charts.end(), b_.charts.begin(), b_.charts.end());
         a_.tables.insert(a_.tables.end(), b_.tables.begin(), b_.tables.end());
+    }
+
+    /// Exact is what is so in both; what is not in either is said.
+    void merge_trust() {
+        const auto clauses = [](const std::string& text) {
+            std::vector<std::string> out;
+            for (std::size_t at = 0; at < text.size();) {
+                const std::size_t end = std::min(text.find("; ", at), text.size());
+                out.push_back(text.substr(at, end - at));
+                at = end + 2;
+            }
+            return out;
+        };
+        const auto join = [&](std::string& to, const std::string& other, bool both) {
+            std::vector<std::string> mine = clauses(to), more = clauses(other);
+            const auto in = [](const std::vector<std::string>& all) {
+                return [&all](const std::string& c) { return std::find(all.begin(), all.end(), c) != all.end(); };
+            };
+            if (both) {
+                std::erase_if(mine, std::not_fn(in(more)));
+            } else {
+                std::erase_if(more, in(mine));
+                mine.insert(mine.end(), more.begin(), more.end());
+            }
+            to.clear();
+            for (const std::string& c : mine) to += (to.empty() ? "" : "; ") + c;
+        };
+        for (const Trust& t : b_.trust) {
+            const auto found =
+                std::find_if(a_.trust.begin(), a_.trust.end(), [&](const Trust& x) { return x.view == t.view; });
+            if (found == a_.trust.end()) {
+                a_.trust.push_back(t);
+                continue;
+            }
+            join(found->exact, t.exact, true);
+            join(found->estimated, t.estimated, false);
+            join(found->not_known, t.not_known, false);
+        }
     }
 
     /// Whole numbers of the same name add up, but for those that count what is in the tables here.
@@ -296,7 +351,7 @@ private:
     Answers& a_;
     const Answers& b_;
     std::vector<std::size_t> metric_;
-    std::vector<Index> images_, sources_, functions_;
+    std::vector<Index> images_, sources_, functions_, inlined_;
 };
 
 }  // namespace

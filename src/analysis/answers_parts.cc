@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
 
 namespace waymark::analysis {
 
@@ -11,6 +14,52 @@ Index SourceTable::of(const std::string& path) {
     if (path.empty()) return none;
     const auto [at, fresh] = known_.try_emplace(path, static_cast<Index>(answers_.sources.size()));
     if (fresh) answers_.sources.push_back({path, {}});
+    return at->second;
+}
+
+void AddressRanges::add(std::uint64_t first, std::uint64_t bytes, std::size_t number) {
+    constexpr std::uint64_t top = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t end = bytes > top - first ? top : first + bytes;
+    auto next = ranges_.upper_bound(first);
+    if (next != ranges_.begin()) first = std::max(first, std::prev(next)->second.end);
+    while (first < end) {
+        const std::uint64_t free = next == ranges_.end() ? end : std::min(end, next->first);
+        if (first < free) ranges_.emplace_hint(next, first, Range{free, number});
+        if (next == ranges_.end()) return;
+        first = next->second.end;
+        ++next;
+    }
+}
+
+std::optional<std::size_t> AddressRanges::find(std::uint64_t address) const {
+    const auto after = ranges_.upper_bound(address);
+    if (after == ranges_.begin() || address >= std::prev(after)->second.end) return std::nullopt;
+    return std::prev(after)->second.number;
+}
+
+Index SyntheticTable::of(const std::string& name) {
+    const auto [at, fresh] = known_.try_emplace(name, static_cast<Index>(answers_.functions.size()));
+    if (fresh) {
+        Function f;
+        f.name = name;
+        f.synthetic = true;
+        answers_.functions.push_back(std::move(f));
+    }
+    return at->second;
+}
+
+InlinedTable::InlinedTable(Answers& answers) : answers_(answers) {
+    for (Index i = 0; i < answers.inlined.size(); ++i) known_.try_emplace(key(answers.inlined[i]), i);
+}
+
+InlinedTable::Key InlinedTable::key(const InlinedCall& call) {
+    return {call.function, call.parent, call.linkage_name.empty() ? call.name : call.linkage_name, call.source,
+            call.line};
+}
+
+Index InlinedTable::of(InlinedCall call) {
+    const auto [at, fresh] = known_.try_emplace(key(call), static_cast<Index>(answers_.inlined.size()));
+    if (fresh) answers_.inlined.push_back(std::move(call));
     return at->second;
 }
 

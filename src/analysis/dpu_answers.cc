@@ -111,7 +111,7 @@ class Producer {
 public:
     Producer(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
              const DpuAnswersOptions& options)
-        : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_) {
+        : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_), synthetic_(out_) {
         for (unsigned c = 0; c < dpu::counter_count; ++c)
             if (!said.events[c].empty()) counters_.push_back(c);
         // Answers have at least one metric; of a unit whose counters count nothing it is 0 everywhere.
@@ -133,6 +133,8 @@ public:
         }
         metrics();
         health();
+        for (const char* view : {"tasks", "functions", "interrupts", "loops", "timeline", "data"})
+            out_.trust.push_back(trust_in(view, said_, costs_));
         summary();
         calls();
         services();
@@ -268,19 +270,9 @@ private:
         return who.is_context() ? context_text(who.context) : to_text(who);
     }
 
-    Index synthetic(const std::string& name) {
-        const auto [at, fresh] = synthetic_.try_emplace(name, static_cast<Index>(out_.functions.size()));
-        if (fresh) {
-            Function f;
-            f.name = name;
-            f.synthetic = true;
-            out_.functions.push_back(std::move(f));
-        }
-        return at->second;
-    }
     Index function(const DpuCode::Function& f) {
         // Names in angle brackets stand for what is no code.
-        if (f.address == 0) return synthetic(f.name.empty() ? "[not known]" : f.name);
+        if (f.address == 0) return synthetic_.of(f.name.empty() ? "[not known]" : f.name);
         const auto [at, fresh] = functions_.try_emplace(f, static_cast<Index>(out_.functions.size()));
         if (!fresh) return at->second;
         Function made;
@@ -309,7 +301,7 @@ private:
         const Index root = node(none, none, Kind::root, 0, {});
         if (said_.mode != dpu::TraceMode::flow) {
             for (const auto& [who, task] : costs_.tasks())
-                node(root, synthetic(owner_text(who)), Kind::root, task.stays.times, task.sum);
+                node(root, synthetic_.of(owner_text(who)), Kind::root, task.stays.times, task.sum);
             return;
         }
         std::map<std::uint8_t, Index> tasks;
@@ -319,7 +311,7 @@ private:
             Index parent = nodes[path.parent];
             if (path.parent == 0 && path.root) {
                 const auto [at, fresh] = tasks.try_emplace(path.root->id, 0);
-                if (fresh) at->second = node(root, synthetic(task_text(path.root->id)), Kind::root, 0, {});
+                if (fresh) at->second = node(root, synthetic_.of(task_text(path.root->id)), Kind::root, 0, {});
                 parent = at->second;
             }
             const Kind kind = path.service                          ? Kind::interrupt
@@ -484,7 +476,7 @@ private:
         for (const DpuStay& stay : costs_.stays())
             if (stay.end > stay.begin)
                 t.slices.push_back({stay.begin, stay.end, tracks[{stay.context.id, stay.context.supervisor}],
-                                    synthetic(context_text(stay.context)), 0, 1});
+                                    synthetic_.of(context_text(stay.context)), 0, 1});
         if (!times_->services().empty()) {
             const auto track = static_cast<Index>(t.tracks.size());
             t.tracks.push_back({"interrupts and system calls", none});
@@ -564,7 +556,7 @@ private:
     std::vector<unsigned> counters_;
     bool nothing_ = false;
     std::vector<std::optional<image::DebugInfo>> debug_;  // by image
-    std::map<std::string, Index> synthetic_;
+    SyntheticTable synthetic_;
     std::map<DpuCode::Function, Index> functions_;
 };
 

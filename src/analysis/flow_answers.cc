@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "answers_parts.h"
 #include "waymark/analysis/program.h"
 
 namespace waymark::analysis {
@@ -73,7 +74,7 @@ Branch::Kind kind_of(const flow::Block& b) {
 class Filler {
 public:
     Filler(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options)
-        : a_(answers), streams_(streams), options_(options) {}
+        : a_(answers), streams_(streams), options_(options), inlined_(answers), named_(answers) {}
 
     void run() {
         a_.metrics.push_back({"instructions", "instructions"});
@@ -93,6 +94,7 @@ public:
             put_code();
             fill_loops();
         }
+        fill_trust();
     }
 
 private:
@@ -107,6 +109,9 @@ private:
         image::DebugInfo info;
         std::uint64_t bias;
         Index image;
+        // The last place whose inlined calls were asked for, and the innermost of them.
+        image::InlinedPlace place{};
+        Index function = none, inlined = none;
     };
     void open_files() {
         for (const ProgramFile& f : options_.files) {
@@ -115,7 +120,9 @@ private:
             const Index image = image_of(std::string(Program::short_name(f.path)));
             a_.images[image].path = f.path;
             for (const std::uint8_t byte : info->build_id()) a_.images[image].build_id += fmt::format("{:02x}", byte);
-            files_.push_back({std::move(*info), f.load_bias, image});
+            for (const image::DebugInfo::Segment& s : info->segments())
+                file_ranges_.add(s.address.value + f.load_bias, s.bytes, files_.size());
+            files_.push_back({std::move(*info), f.load_bias, image, {}});
         }
     }
     Index image_of(const std::string& name) {
@@ -124,9 +131,8 @@ private:
         return at->second;
     }
     File* file_at(std::uint64_t address) {
-        for (File& f : files_)
-            if (f.info.holds({address - f.bias})) return &f;
-        return nullptr;
+        const auto found = file_ranges_.find(address);
+        return found ? &files_[*found] : nullptr;
     }
     /// `kernel.elf` of the section `kernel.elf[LOAD 0]`.
     Index section_image(const image::MemoryMap& memory, std::uint32_t section) {
@@ -138,13 +144,8 @@ private:
     }
     Index image_at(std::uint64_t address) {
         if (const File* f = file_at(address)) return f->image;
-        for (const FlowStream& s : streams_) {
-            const image::MemoryMap& memory = s.sink->code().memory();
-            for (const image::Region& r : memory.regions())
-                if (!r.shadowed_by && address >= r.address.value && address - r.address.value < r.bytes)
-                    return section_image(memory, r.section);
-        }
-        return none;
+        const Region* region = region_at(address);
+        return region == nullptr ? none : section_image(*region->memory, region->section);
     }
 
     // ---- functions
@@ -181,21 +182,28 @@ private:
         }
     }
 
-    [[nodiscard]] const image::Region* region_at(std::uint64_t address) {
+    struct Region {
+        std::uint64_t address{};
+        std::uint32_t section{};
+        const image::MemoryMap* memory{};
+    };
+    [[nodiscard]] const Region* region_at(std::uint64_t address) {
         if (regions_.empty())
             for (const FlowStream& s : streams_)
-                for (const image::Region& r : s.sink->code().memory().regions())
-                    if (!r.shadowed_by) regions_.push_back(r);
-        for (const image::Region& r : regions_)
-            if (address >= r.address.value && address - r.address.value < r.bytes) return &r;
-        return nullptr;
+                for (const image::Region& r : s.sink->code().memory().regions()) {
+                    if (r.shadowed_by) continue;
+                    region_ranges_.add(r.address.value, r.bytes, regions_.size());
+                    regions_.push_back({r.address.value, r.section, &s.sink->code().memory()});
+                }
+        const auto found = region_ranges_.find(address);
+        return found ? &regions_[*found] : nullptr;
     }
 
     /// Whose code an address is.
     CodeFunction function_at(std::uint64_t address) {
         if (const auto found = symbols().find({address})) return {Kind::symbol, found->symbol.address.value};
-        const image::Region* region = region_at(address);
-        const std::uint64_t begin = region == nullptr ? 0 : region->address.value;
+        const Region* region = region_at(address);
+        const std::uint64_t begin = region == nullptr ? 0 : region->address;
         if (const auto after = entries_.upper_bound(address); after != entries_.begin()) {
             const std::uint64_t entry = *std::prev(after);
             if (entry >= begin && (!symbols_between(entry, address))) return {Kind::entry, entry};
@@ -290,16 +298,6 @@ private:
         if (fresh) nodes_.push_back({kind, function, 0, {}, {}});
         return index;
     }
-    Index named(std::string name) {
-        const auto [at, fresh] = named_.try_emplace(name, static_cast<Index>(a_.functions.size()));
-        if (fresh) {
-            Function f;
-            f.name = std::move(name);
-            f.synthetic = true;
-            a_.functions.push_back(std::move(f));
-        }
-        return at->second;
-    }
 
     void fill_calls() {
         std::set<std::string> sources;
@@ -313,13 +311,13 @@ private:
         nodes_.push_back({CallNode::Kind::root, none, 0, {}, {}});
         for (const FlowStream& s : streams_) {
             const std::size_t top =
-                sources.size() > 1 ? node_below(0, CallNode::Kind::root, named(s.source)) : std::size_t{0};
+                sources.size() > 1 ? node_below(0, CallNode::Kind::root, named_.of(s.source)) : std::size_t{0};
             const std::vector<CodeFunction> known = s.sink->code().functions();
             for (const FlowCalls::Tree& tree : s.sink->calls().trees()) {
                 if (!worth(tree.tree)) continue;
                 add_tree(tree.tree, known,
                          contexts[s.source].size() > 1
-                             ? node_below(top, CallNode::Kind::root, named(context_text(tree.key)))
+                             ? node_below(top, CallNode::Kind::root, named_.of(context_text(tree.key)))
                              : top);
             }
         }
@@ -438,21 +436,31 @@ private:
         const auto all = [&](auto&& test) {
             return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
         };
-        const bool ticks = all([](const FlowTimeline& t) { return t.anchors().size() > 1; });
+        // A clock that stands tells no time.
+        const bool ticks = all([](const FlowTimeline& t) {
+            return t.anchors().size() > 1 && t.anchors().back().ticks > t.anchors().front().ticks;
+        });
         const bool cycles = all([](const FlowTimeline& t) { return t.cycles(); });
-        out.axis.unit = ticks ? "ticks" : cycles ? "cycles" : "instructions";
-        out.axis.note = ticks ? fmt::format("Timestamps of the trace; between two, time passes with the {} in between.",
-                                            cycles ? "cycles" : "instructions")
-                        : cycles
-                            ? "Cycles of each source since its trace began; sources are not aligned."
-                            : "Instructions of each source since its trace began, which is no time; sources are not "
-                              "aligned.";
+        const bool clock = ticks && options_.ticks_per_second != 0;
+        out.axis.unit = clock ? "ns" : ticks ? "ticks" : cycles ? "cycles" : "instructions";
+        out.axis.note =
+            ticks    ? fmt::format("Timestamps of the trace{}; between two, time passes with the {} in between.",
+                                clock ? fmt::format(", {} ticks a second", grouped_digits(options_.ticks_per_second))
+                                         : ", of a clock whose frequency is not known",
+                                cycles ? "cycles" : "instructions")
+            : cycles ? "Cycles of each source since its trace began; sources are not aligned."
+                     : "Instructions of each source since its trace began, which is no time; sources are not "
+                       "aligned.";
         out.axis.begin = ~std::uint64_t{0};
         std::uint64_t left_out = 0;
         std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index> tracks;
         for (const FlowStream* s : parts) {
             const FlowTimeline& t = *s->timeline;
-            const TickMap map(ticks ? t.anchors() : std::vector<FlowTimeline::Anchor>{});
+            std::vector<FlowTimeline::Anchor> anchors;
+            if (ticks) anchors = t.anchors();
+            if (clock)
+                for (FlowTimeline::Anchor& a : anchors) a.ticks = nanoseconds(a.ticks, options_.ticks_per_second);
+            const TickMap map(std::move(anchors));
             out.axis.begin = std::min(out.axis.begin, map.ticks(0));
             out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
             out.axis.uncertainty = std::max(out.axis.uncertainty, map.uncertainty());
@@ -487,6 +495,14 @@ private:
         std::stable_sort(out.marks.begin(), out.marks.end(), [](const Mark& x, const Mark& y) {
             return std::pair(x.track, x.begin) < std::pair(y.track, y.begin);
         });
+    }
+    /// The largest number for what is beyond 584 years.
+    static std::uint64_t nanoseconds(std::uint64_t ticks, std::uint64_t ticks_per_second) {
+        constexpr std::uint64_t second = 1'000'000'000, top = ~std::uint64_t{0};
+        const std::uint64_t seconds = ticks / ticks_per_second;
+        if (seconds >= top / second) return top;
+        const double rest = static_cast<double>(ticks % ticks_per_second) / static_cast<double>(ticks_per_second);
+        return seconds * second + static_cast<std::uint64_t>(rest * static_cast<double>(second));
     }
     Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of,
                 std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index>& tracks) {
@@ -723,6 +739,16 @@ private:
         return false;
     }
 
+    [[nodiscard]] static bool is_damaged(const Troubles& t) {
+        const auto any = [](const auto& troubles) {
+            return std::any_of(troubles.begin(), troubles.end(), [](const Trouble& one) { return one.times != 0; });
+        };
+        auto gaps = t.gaps;
+        for (const GapReason harmless : {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
+            gaps[static_cast<std::size_t>(harmless)] = {};
+        return t.overflows.times != 0 || any(gaps) || any(t.conflicts);
+    }
+
     void find_unobserved() {
         constexpr std::uint64_t most_work = 300'000'000;
         std::set<Loss> losses;
@@ -736,17 +762,8 @@ private:
             for (const std::uint32_t n : numbers) list_[n]->unobserved = true;
         };
         // Trace that was never written is no damage: flow comes back where the unit was programmed to.
-        const bool damaged = std::any_of(streams_.begin(), streams_.end(), [](const FlowStream& s) {
-            const Troubles& t = s.sink->troubles();
-            const auto any = [](const auto& troubles) {
-                return std::any_of(troubles.begin(), troubles.end(), [](const Trouble& one) { return one.times != 0; });
-            };
-            auto gaps = t.gaps;
-            for (const GapReason harmless :
-                 {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
-                gaps[static_cast<std::size_t>(harmless)] = {};
-            return t.overflows.times != 0 || any(gaps) || any(t.conflicts);
-        });
+        const bool damaged = std::any_of(streams_.begin(), streams_.end(),
+                                         [](const FlowStream& s) { return is_damaged(s.sink->troubles()); });
         // What was called and left again unseen leaves no sign; only where flow came back elsewhere is a whole function
         // suspected.
         const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
@@ -806,6 +823,24 @@ private:
             for (Code* code : list_) code->unobserved = true;
     }
 
+    /// The innermost inlined call an address of a file lies in.
+    Index inlined_at(File& file, std::uint64_t address, Index function) {
+        const Address at{address - file.bias};
+        if (file.function == function && file.place.holds(at)) return file.inlined;
+        file.place = file.info.inlined(at);
+        file.function = function;
+        file.inlined = none;
+        for (image::InlinedCall& call : file.place.calls) {
+            InlinedCall out{file.inlined, function, std::move(call.function), std::move(call.linkage_name), none, 0};
+            if (call.at) {
+                out.source = source(call.at->file);
+                out.line = call.at->line;
+            }
+            file.inlined = inlined_.of(std::move(out));
+        }
+        return file.inlined;
+    }
+
     // ---- instructions, lines, branches, blocks
 
     [[nodiscard]] static Seen seen(bool happened, bool unobserved) {
@@ -832,6 +867,7 @@ private:
             out.times = code.times;
             if (options_.cycles) out.costs = {code.times, code.cycles};
             if (File* file = file_at(address)) {
+                if (options_.inlined) out.inlined = inlined_at(*file, address, out.function);
                 if (const auto line = file->info.line({address - file->bias})) {
                     out.source = source(line->file);
                     out.line = line->line;
@@ -908,15 +944,43 @@ private:
         }
     }
 
+    void fill_trust() {
+        Trust functions{.view = "functions", .exact = "instructions and calls of all that was decoded"};
+        if (options_.cycles)
+            functions.estimated = "cycles of single instructions, lines and inlined calls: trace tells those of blocks";
+        const bool lost = std::any_of(streams_.begin(), streams_.end(), [](const FlowStream& s) {
+            return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
+        });
+        if (lost) functions.not_known = "what ran where flow was lost";
+        a_.trust.push_back(functions);
+        if (options_.instructions)
+            a_.trust.push_back({"coverage", "what was executed, and which way branches went", "",
+                                "what is not observed: flow was lost where it could have run"});
+        if (a_.timeline.tracks.empty()) return;
+        Trust time{.view = "timeline"};
+        if (a_.timeline.axis.unit == "ns" || a_.timeline.axis.unit == "ticks") {
+            time.exact = "times of timestamps";
+            time.estimated = fmt::format("what lies between two, which is at most {} {}",
+                                         grouped_digits(a_.timeline.axis.uncertainty), a_.timeline.axis.unit);
+        } else {
+            time.exact = "the order of what ran in one source";
+            time.not_known = "how sources lie to each other in time: there are no timestamps";
+        }
+        a_.trust.push_back(time);
+    }
+
     Answers& a_;
     const std::vector<FlowStream>& streams_;
     const FlowAnswersOptions& options_;
+    InlinedTable inlined_;
     std::vector<File> files_;
-    std::map<std::string, Index> images_, sources_, named_;
+    std::map<std::string, Index> images_, sources_;
+    SyntheticTable named_;
     std::map<BlockKey, BlockSum> blocks_;
     std::set<std::uint64_t> entries_;
     std::vector<std::uint64_t> starts_;
-    std::vector<image::Region> regions_;
+    std::vector<Region> regions_;
+    AddressRanges file_ranges_, region_ranges_;
     std::map<CodeFunction, Index> functions_;
     std::vector<Node> nodes_;
     std::map<CodeKey, Code> code_;

@@ -272,6 +272,13 @@ std::optional<image::SourceLine> Program::line(std::uint32_t mapping, std::uint6
     return o.info->line(*code.address);
 }
 
+std::vector<image::InlinedCall> Program::inlined(std::uint32_t mapping, std::uint64_t pc) {
+    const Code code = find(mapping, pc);
+    State::Opened& o = state_->opened[code.file];
+    if (!code.address || !o.info) return {};
+    return o.info->inlined(*code.address).calls;
+}
+
 std::uint32_t Program::mapping_beside(std::uint32_t mapping, std::uint64_t address) {
     if (mapping == 0) return 0;
     const auto& mappings = state_->capture.data->mappings;

@@ -128,13 +128,17 @@ public:
           quality_(quality_of(capture, totals)),
           totals_(totals),
           tasks_(*capture.data),
-          sources_(out_) {}
+          sources_(out_),
+          synthetic_(out_) {}
 
     Answers make() {
         out_.unit = "SPE";
         for (const StreamQuality& s : quality_.streams) out_.trace_bytes += s.bytes;
         metrics();
         health();
+        out_.trust.push_back({"functions", "how many samples were taken where",
+                              "shares of all that ran: with the interval each lies in",
+                              "calls, and what ran between samples"});
         summary();
         program();
         timeline();
@@ -279,8 +283,21 @@ private:
         std::uint64_t address{};
         Index source = none;
         std::uint32_t line{};
+        std::vector<InlinedCall> chain{};  // the outermost first; its parents and function are still to come
         [[nodiscard]] auto key() const { return std::tuple(file, address, function); }
     };
+
+    [[nodiscard]] std::vector<InlinedCall> chain(std::uint32_t mapping, std::uint64_t pc) {
+        std::vector<InlinedCall> out;
+        for (image::InlinedCall& call : program_.inlined(mapping, pc)) {
+            InlinedCall& one =
+                out.emplace_back(InlinedCall{none, none, std::move(call.function), std::move(call.linkage_name)});
+            if (!call.at) continue;
+            one.source = sources_.of(call.at->file);
+            one.line = call.at->line;
+        }
+        return out;
+    }
 
     [[nodiscard]] PlaceRow place(std::uint32_t mapping, std::uint64_t pc) {
         const Program::Code code = program_.find(mapping, pc);
@@ -305,6 +322,7 @@ private:
         for (std::size_t i = 0; i < gathered_.profile.places().size(); ++i) {
             const Place& p = gathered_.profile.places()[i];
             places.emplace_back(place(p.mapping, p.pc), gathered_.profile.measures()[i]);
+            if (options_.inlined) places.back().first.chain = chain(p.mapping, p.pc);
         }
         struct Pair {
             PlaceRow from, to;
@@ -323,7 +341,8 @@ private:
         sort_sources(places, pairs);
 
         std::map<std::tuple<std::uint64_t, Index, Index>, Instruction> instructions;
-        for (const auto& [p, m] : places) {
+        std::map<std::tuple<std::uint64_t, Index, Index>, std::vector<InlinedCall>> chains;
+        for (auto& [p, m] : places) {
             const Index function = function_[p.function];
             Instruction& at = instructions[{p.address, image_[p.file], function}];
             at.address = p.address;
@@ -333,11 +352,21 @@ private:
             at.source = p.source;
             at.line = p.line;
             add(at.costs, costs_of(m));
+            if (!p.chain.empty()) chains[{p.address, image_[p.file], function}] = std::move(p.chain);
+        }
+        InlinedTable inlined(out_);
+        for (auto& [key, calls] : chains) {
+            Instruction& at = instructions[key];
+            for (InlinedCall& call : calls) {
+                call.parent = at.inlined;
+                call.function = at.function;
+                at.inlined = inlined.of(std::move(call));
+            }
         }
         if (gathered_.profile.rest().samples != 0) {
             Instruction rest;
             rest.isa = isa::Isa::a64;
-            rest.function = synthetic("[further addresses]");
+            rest.function = synthetic_.of("[further addresses]");
             rest.costs = costs_of(gathered_.profile.rest());
             instructions[{~std::uint64_t{0}, none, rest.function}] = rest;
         }
@@ -458,24 +487,15 @@ private:
         const auto renumber = [&](Index& source) {
             if (source != none) source = number[source];
         };
-        for (auto& [p, m] : places) renumber(p.source);
+        for (auto& [p, m] : places) {
+            renumber(p.source);
+            for (InlinedCall& call : p.chain) renumber(call.source);
+        }
         for (auto& pair : pairs) {
             renumber(pair.from.source);
             renumber(pair.to.source);
         }
         for (Function& f : out_.functions) renumber(f.source);
-    }
-
-    /// The function that stands for what is no code.
-    Index synthetic(const std::string& name) {
-        const auto [at, fresh] = synthetic_.try_emplace(name, static_cast<Index>(out_.functions.size()));
-        if (fresh) {
-            Function f;
-            f.name = name;
-            f.synthetic = true;
-            out_.functions.push_back(std::move(f));
-        }
-        return at->second;
     }
 
     // ---- when
@@ -551,9 +571,9 @@ private:
             const std::uint64_t begin = std::max(s.time, t.axis.begin), end = last ? t.axis.end : switches[i + 1].time;
             // 0 is the idle task.
             if (s.tid == perf::nobody || s.tid == 0 || end <= begin) continue;
-            t.slices.push_back({begin, end, cpu_track[s.cpu], synthetic(thread_text({s.pid, s.tid})), 0, 1});
+            t.slices.push_back({begin, end, cpu_track[s.cpu], synthetic_.of(thread_text({s.pid, s.tid})), 0, 1});
             if (const auto track = thread_track.find(s.tid); track != thread_track.end())
-                t.slices.push_back({begin, end, track->second, synthetic(on_cpu(s.cpu)), 0, 1});
+                t.slices.push_back({begin, end, track->second, synthetic_.of(on_cpu(s.cpu)), 0, 1});
         }
         std::stable_sort(t.slices.begin(), t.slices.end(), [](const Slice& a, const Slice& b) {
             return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
@@ -680,7 +700,7 @@ private:
     SourceTable sources_;
     std::map<std::uint32_t, Begin> found_;             // functions of Program with samples, or gone to
     std::map<std::uint32_t, Index> function_, image_;  // of Program's numbers
-    std::map<std::string, Index> synthetic_;
+    SyntheticTable synthetic_;
 };
 
 }  // namespace

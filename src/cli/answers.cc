@@ -93,6 +93,9 @@ private:
                 options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
             }
         options.instructions = options_.instructions;
+        options.inlined = options_.inlined;
+        options.ticks_per_second =
+            options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
         options.most_slices = options_.most_slices;
         analysis::fill_flow_answers(out, streams, options);
@@ -301,6 +304,23 @@ private:
 };
 
 }  // namespace
+
+void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
+    command
+        .add_option("--timestamp-hz", options.timestamp_hz,
+                    "The trace's timestamps count so many ticks a second (K, M and G are understood): the timeline is "
+                    "in nanoseconds then. If not given, what the snapshot says")
+        ->option_text("HZ")
+        ->transform(CLI::AsNumberWithUnit(std::map<std::string, std::uint64_t>{{"hz", 1},
+                                                                               {"k", 1000},
+                                                                               {"khz", 1000},
+                                                                               {"m", 1000000},
+                                                                               {"mhz", 1000000},
+                                                                               {"g", 1000000000},
+                                                                               {"ghz", 1000000000}},
+                                          CLI::AsNumberWithUnit::CASE_INSENSITIVE))
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000'000}));
+}
 
 Result<Answers> answers_of(const AnswersOptions& options) {
     // Which unit it is of.

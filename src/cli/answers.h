@@ -19,14 +19,19 @@ struct AnswersOptions {
     bool timeline = false;
     bool instructions = false;   ///< every instruction of functions that ran, with their blocks, branches and edges
     bool all_functions = false;  ///< instructions also of functions that were never entered
+    bool inlined = false;        ///< the inlined calls that instructions lie in
     bool disassembly = false;    ///< Instruction::text
     bool sources = false;        ///< SourceFile::lines
     std::size_t most_slices = 200000;  ///< of the timeline
+    std::uint64_t timestamp_hz = 0;    ///< of trace macrocells' timestamps; 0: what the capture says
 
     // Of a profile: where the files are that ran (waymark spe report).
     std::string symfs, kallsyms;
     std::vector<std::string> debug_folders;
 };
+
+/// Adds the option that says how fast timestamps count.
+void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
 /// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;

@@ -173,19 +173,29 @@ Run add_profile(CLI::App& app) {
         ->type_name("NAME")
         ->transform(one_of({"function", "line", "block", "instruction", "image"}))
         ->capture_default_str();
+    command.add_flag("--inlines", options->inlines,
+                     "By function: what was inlined counts for the function that was called. By instruction: the calls "
+                     "it was inlined through. Needs debug information");
     add_metric(command, *options);
     add_sort(command, *options, {"self", "inclusive", "calls", "name"},
              "What rows are sorted by: self, inclusive, calls, name");
     command.footer(
         "A function's own cost is that of its instructions; with callees adds what it called, recursion counted once.\n"
         "Of program flow every number is exact; of samples it is an estimate, with the 95 % interval of its share; of\n"
-        "counters it is what the unit counted. Rows of own cost add up to all that ran.\n"
+        "counters it is what the unit counted. Rows of own cost add up to all that ran, with --inlines too: then a\n"
+        "function's cost is that of its lines wherever they are, and inlined tells how much of it was in others.\n"
         "\n"
         "  waymark profile out --symbols program\n"
+        "  waymark profile out --symbols program --inlines\n"
         "  waymark profile perf.data --by line --metric \"latency cycles\"\n"
         "  waymark profile out --by instruction --format tsv | head\n");
     return [request, options, show = view(command, request, options, show_profile)] {
-        request->answers.instructions = options->by != "function" && options->by != "image";
+        if (options->inlines && options->by != "function" && options->by != "instruction") {
+            say("error", "--inlines is for --by function and --by instruction. See waymark profile --help");
+            return usage;
+        }
+        request->answers.inlined = options->inlines;
+        request->answers.instructions = options->inlines || (options->by != "function" && options->by != "image");
         request->answers.disassembly = options->by == "instruction";
         return show();
     };
@@ -324,6 +334,36 @@ Run add_diff(CLI::App& app) {
                     "per cent: a gate for tests. Of samples: in points of share, and only what is beyond their noise")
         ->type_name("PERCENT")
         ->check(percent());
+    command
+        .add_option("--threshold-each", options->threshold_each,
+                    "The same if a function grew by more than this part of what itself cost before; one that is new "
+                    "did")
+        ->type_name("PERCENT")
+        ->check(percent());
+    command
+        .add_option("--threshold-count", options->threshold_count,
+                    "The same if a function, or all together, cost more by this number. Not of samples")
+        ->type_name("N");
+    command
+        .add_option("--least", options->least,
+                    "Functions that cost less than this before and after exceed no threshold")
+        ->type_name("N")
+        ->capture_default_str();
+    command
+        .add_option("--only", options->only,
+                    "Only functions that have this in their name or their image's, and of sums theirs. May be repeated")
+        ->type_name("TEXT")
+        ->allow_extra_args(false)
+        ->take_all();
+    command
+        .add_option("--rename", options->renames,
+                    "The function NEW was called OLD before. May be repeated. What compilers add to names of parts and "
+                    "copies, such as .isra.0, is left out of them anyway")
+        ->type_name("OLD=NEW")
+        ->allow_extra_args(false)
+        ->take_all();
+    command.add_flag("--mean", options->mean,
+                     "Of sets: compare what one capture cost on average, rather than all of them");
     command.footer(
         std::string("Functions are compared by name. Counts of program flow and of counters are compared as they are; "
                     "samples by\n"
@@ -331,9 +371,10 @@ Run add_diff(CLI::App& app) {
                     "\n"
                     "  waymark diff yesterday today --symbols program\n"
                     "  waymark diff yesterday today --threshold 2 || echo slower\n"
+                    "  waymark diff yesterday today --metric cycles --threshold-each 10 --least 1000\n"
                     "  waymark diff --before run1 run2 --after run3 run4\n"
                     "\n"
-                    "Exit status: 0 compared, and nothing exceeds --threshold; 1 it does, or there is nothing to "
+                    "Exit status: 0 compared, and nothing exceeds a threshold; 1 it does, or there is nothing to "
                     "compare, or\n"
                     "something was lost under --strict; 2 usage; 3 a capture cannot be read to its end, or the output "
                     "not be\n"
@@ -347,6 +388,8 @@ Run add_diff(CLI::App& app) {
                 "which captures? diff needs two, or sets of them with --before and --after. See waymark diff --help");
             return usage;
         }
+        options->captures_before = before->size();
+        options->captures_after = after->size();
         const auto a = answers_of_all(request->answers, *before);
         if (!a) return fail_answers(a.error(), *before);
         const auto b = answers_of_all(request->answers, *after);

@@ -1,7 +1,9 @@
 /// `waymark diff`: what changed between two captures, function by function.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "views.h"
 #include "waymark/analysis/profile.h"
@@ -18,30 +20,108 @@ struct Side {
 };
 struct Row {
     Side before, after;
-    std::string image;
+    std::string image{};
     [[nodiscard]] std::int64_t change() const {
         return static_cast<std::int64_t>(after.cost) - static_cast<std::int64_t>(before.cost);
     }
 };
 
+/// What compilers put behind names of parts and copies of a function, with numbers that change from build to build.
+std::string_view without_suffix(std::string_view name) {
+    constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
+                                                       ".cold",       ".lto_priv.", ".llvm."};
+    std::size_t end = name.size();
+    for (const std::string_view suffix : suffixes)
+        if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
+    // As the demangler has them: `f() [clone .part.0]`.
+    if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
+    return name.substr(0, end);
+}
+
 /// Functions go by their names: addresses change from build to build.
-void gather(const Answers& answers, std::size_t metric, bool inclusive, Side Row::*side,
-            std::map<std::string, Row>& rows, std::uint64_t& all) {
-    const auto costs = analysis::function_costs(answers);
+class Names {
+public:
+    /// Errors: `usage`: no `OLD=NEW`.
+    static Result<Names> of(const DiffOptions& options) {
+        Names out(options.only);
+        for (const std::string& rename : options.renames) {
+            const std::size_t equals = rename.find('=');
+            if (equals == 0 || equals == rename.npos || equals + 1 == rename.size())
+                return Error{Errc::usage, fmt::format("--rename {}: give OLD=NEW, two names of functions", rename)};
+            out.renames_[rename.substr(0, equals)] = rename.substr(equals + 1);
+        }
+        return out;
+    }
+    [[nodiscard]] std::string of(std::string_view name, bool before) const {
+        const std::string_view base = without_suffix(name);
+        if (before)
+            for (const std::string_view old : {name, base})
+                if (const auto found = renames_.find(std::string(old)); found != renames_.end()) return found->second;
+        return std::string(base);
+    }
+    [[nodiscard]] bool wanted(std::string_view name, std::string_view image) const {
+        return only_.empty() || std::any_of(only_.begin(), only_.end(), [&](const std::string& part) {
+                   return name.find(part) != name.npos || image.find(part) != image.npos;
+               });
+    }
+
+private:
+    explicit Names(std::vector<std::string> only) : only_(std::move(only)) {}
+    std::vector<std::string> only_;
+    std::map<std::string, std::string> renames_;
+};
+
+/// Costs of all captures of a side, or of one of them on average.
+void gather(const Answers& answers, std::size_t metric, bool inclusive, std::size_t captures, const Names& names,
+            bool before, std::map<std::string, Row>& rows, std::uint64_t& all) {
+    // Functions of one name are one, so that what is inclusive counts them once.
+    Answers named;
+    named.metrics = answers.metrics;
+    named.calls = answers.calls;
+    if (answers.calls.empty()) named.instructions = answers.instructions;
+    std::map<std::string, analysis::Index> known;
+    std::vector<analysis::Index> number;
+    for (const analysis::Function& f : answers.functions) {
+        const auto [at, fresh] =
+            known.try_emplace(names.of(f.name, before), static_cast<analysis::Index>(known.size()));
+        if (fresh) {
+            named.functions.push_back(f);
+            named.functions.back().name = at->first;
+        }
+        number.push_back(at->second);
+    }
+    const auto renumber = [&](analysis::Index& function) {
+        if (function < number.size()) function = number[function];
+    };
+    for (analysis::CallNode& node : named.calls) renumber(node.function);
+    for (analysis::Instruction& instruction : named.instructions) renumber(instruction.function);
+
+    const auto costs = analysis::function_costs(named);
     const bool sampled = answers.metrics.front().unit == "samples";
+    std::uint64_t sum = 0;
     for (std::size_t i = 0; i < costs.size(); ++i) {
+        const std::string& name = named.functions[i].name;
+        const std::string_view image = image_name(answers, named.functions[i].image);
+        if (!names.wanted(name, image)) continue;
         const auto& of = inclusive ? costs[i].inclusive : costs[i].self;
         const std::uint64_t cost = metric < of.size() ? of[metric] : 0;
-        all += metric < costs[i].self.size() ? costs[i].self[metric] : 0;
+        sum += metric < costs[i].self.size() ? costs[i].self[metric] : 0;
         if (cost == 0 && costs[i].calls == 0) continue;
-        Row& row = rows[answers.functions[i].name];
-        if (row.image.empty()) row.image = image_name(answers, answers.functions[i].image);
-        Side& s = row.*side;
+        Row& row = rows[name];
+        if (row.image.empty()) row.image = image;
+        Side& s = before ? row.before : row.after;
         s.cost += cost;
         s.calls += costs[i].calls;
         if (sampled && !costs[i].self.empty()) s.samples += costs[i].self.front();
         s.there = true;
     }
+    const auto each = [&](std::uint64_t n) { return (n + captures / 2) / captures; };
+    for (auto& [name, row] : rows) {
+        Side& s = before ? row.before : row.after;
+        s.cost = each(s.cost);
+        s.calls = each(s.calls);
+    }
+    all = each(sum);
 }
 
 double share(std::uint64_t part, std::uint64_t all) {
@@ -59,12 +139,14 @@ std::string signed_text(std::int64_t change) {
 
 class Diff {
 public:
-    Diff(const Answers& before, const Answers& after, const DiffOptions& options, std::size_t metric_before,
-         std::size_t metric_after)
+    Diff(const Answers& before, const Answers& after, const DiffOptions& options, const Names& names,
+         std::size_t metric_before, std::size_t metric_after)
         : before_(before), after_(after), options_(options), metric_(before.metrics[metric_before]) {
         const bool inclusive = options.by == "inclusive";
-        gather(before, metric_before, inclusive, &Row::before, rows_, all_before_);
-        gather(after, metric_after, inclusive, &Row::after, rows_, all_after_);
+        gather(before, metric_before, inclusive, options.mean ? options.captures_before : 1, names, true, rows_,
+               all_before_);
+        gather(after, metric_after, inclusive, options.mean ? options.captures_after : 1, names, false, rows_,
+               all_after_);
         for (const auto& [name, row] : rows_) order_.push_back(&*rows_.find(name));
         std::stable_sort(order_.begin(), order_.end(), [&](const auto* a, const auto* b) {
             return options_.sort == "name" ? false : weight(a->second) > weight(b->second);
@@ -111,6 +193,7 @@ public:
                   {"calls_after", calls() ? "after" : ""},
                   {"what", "what", true},
                   {"sure", ""},
+                  {"exceeds", ""},
                   {"function", "function", true},
                   {"image", ""}});
         for (const auto* at : order_) {
@@ -132,12 +215,13 @@ public:
                 const double ratio = static_cast<double>(r.change()) / static_cast<double>(r.before.cost);
                 relative = {fmt::format("{:+.1f}%", 100 * ratio), fmt::format("{}", ratio)};
             }
-            out.add({Cell(fmt::format("{:+.2f}{}", points, shares ? "" : "%"), fmt::format("{}", points), colour),
-                     Cell(r.before.cost), Cell(r.after.cost),
-                     Cell(signed_text(r.change()), std::to_string(r.change()), shares ? Colour::plain : colour),
-                     relative, Cell::share(r.before.cost, all_before_), Cell::share(r.after.cost, all_after_),
-                     Cell(r.before.calls), Cell(r.after.calls), Cell(what).in(colour),
-                     Cell(std::string(), sure ? "true" : "false"), Cell(name).in(Colour::bold), Cell(r.image)});
+            out.add(
+                {Cell(fmt::format("{:+.2f}{}", points, shares ? "" : "%"), fmt::format("{}", points), colour),
+                 Cell(r.before.cost), Cell(r.after.cost),
+                 Cell(signed_text(r.change()), std::to_string(r.change()), shares ? Colour::plain : colour), relative,
+                 Cell::share(r.before.cost, all_before_), Cell::share(r.after.cost, all_after_), Cell(r.before.calls),
+                 Cell(r.after.calls), Cell(what).in(colour), Cell(std::string(), sure ? "true" : "false"),
+                 Cell(std::string(), exceeds_any(r) ? "true" : "false"), Cell(name).in(Colour::bold), Cell(r.image)});
         }
         return out;
     }
@@ -178,27 +262,80 @@ public:
     }
 
     /// Whether more grew than is allowed; says what.
-    [[nodiscard]] bool exceeds(double threshold) const {
-        std::size_t many = 0;
-        std::string worst;
-        for (const auto* at : order_) {
-            if (growth(at->second) <= threshold || !is_sure(at->second)) continue;
-            if (many++ == 0) worst = fmt::format("{} by {:.2f}{}", at->first, growth(at->second), unit());
+    [[nodiscard]] bool exceeds() const {
+        bool any = false;
+        const auto total = [&](bool too_much, const std::string& by, const std::string& allowed) {
+            if (!too_much) return;
+            any = true;
+            say("error", fmt::format("{} grew by {} in all, more than the {} allowed", metric_.name, by, allowed));
+        };
+        const auto functions = [&](Limit limit, const std::string& allowed, auto&& by) {
+            std::size_t many = 0;
+            std::string worst;
+            for (const auto* at : order_) {
+                if (!exceeds(at->second, limit)) continue;
+                if (many++ == 0) worst = fmt::format("{} by {}", at->first, by(at->second));
+            }
+            if (many == 0) return;
+            any = true;
+            say("error", fmt::format("{} grew by more than the {} allowed: {}{}", counted(many, "function"), allowed,
+                                     worst, many == 1 ? "" : fmt::format(", and {} more", many - 1)));
+        };
+        std::string all_allowed;
+        const auto allow = [&](std::string text) {
+            all_allowed += (all_allowed.empty() ? "" : " or ") + text;
+            return text;
+        };
+        if (options_.threshold) {
+            const std::string allowed = allow(fmt::format("{:g}{}", *options_.threshold, unit()));
+            total(!by_share() && growth_of_all() > *options_.threshold, fmt::format("{:.2f} %", growth_of_all()),
+                  fmt::format("{:g} %", *options_.threshold));
+            functions(Limit::of_all, allowed, [&](const Row& r) { return fmt::format("{:.2f}{}", growth(r), unit()); });
         }
-        const bool all = !by_share() && growth_of_all() > threshold;
-        if (all)
-            say("error", fmt::format("{} grew by {:.2f} % in all, more than the {:g} % allowed", metric_.name,
-                                     growth_of_all(), threshold));
-        if (many != 0)
-            say("error",
-                fmt::format("{} grew by more than the {:g}{} allowed: {}{}", counted(many, "function"), threshold,
-                            unit(), worst, many == 1 ? "" : fmt::format(", and {} more", many - 1)));
-        if (!all && many == 0)
-            say("note", fmt::format("no function grew by more than the {:g}{} allowed", threshold, unit()));
-        return all || many != 0;
+        if (options_.threshold_each) {
+            const std::string allowed = allow(fmt::format("{:g} % of their own cost before", *options_.threshold_each));
+            functions(Limit::of_itself, allowed, [&](const Row& r) {
+                const auto own = growth_of_itself(r);
+                return own ? fmt::format("{:.2f} %", *own) : fmt::format("{}, from nothing", grouped(r.after.cost));
+            });
+        }
+        if (options_.threshold_count) {
+            const std::string allowed = allow(fmt::format("{} {}", grouped(*options_.threshold_count), metric_.name));
+            total(all_after_ > all_before_ && all_after_ - all_before_ > *options_.threshold_count,
+                  grouped(all_after_ - std::min(all_after_, all_before_)), allowed);
+            functions(Limit::count, allowed, [](const Row& r) { return signed_text(r.change()); });
+        }
+        if (!any && !all_allowed.empty())
+            say("note", fmt::format("no function grew by more than the {} allowed", all_allowed));
+        return any;
     }
 
 private:
+    enum class Limit : std::uint8_t { of_all, of_itself, count };
+    [[nodiscard]] bool exceeds(const Row& row, Limit limit) const {
+        if (std::max(row.before.cost, row.after.cost) < options_.least || !is_sure(row)) return false;
+        switch (limit) {
+            case Limit::of_all: return options_.threshold && growth(row) > *options_.threshold;
+            case Limit::of_itself:
+                if (!options_.threshold_each) return false;
+                if (const auto own = growth_of_itself(row)) return *own > *options_.threshold_each;
+                return row.after.cost != 0;
+            case Limit::count:
+                return options_.threshold_count && row.change() > 0 &&
+                       static_cast<std::uint64_t>(row.change()) > *options_.threshold_count;
+        }
+        return false;
+    }
+    [[nodiscard]] bool exceeds_any(const Row& row) const {
+        return exceeds(row, Limit::of_all) || exceeds(row, Limit::of_itself) || exceeds(row, Limit::count);
+    }
+    /// In per cent of what it cost before, or of its share; nothing: it cost nothing.
+    [[nodiscard]] std::optional<double> growth_of_itself(const Row& row) const {
+        if (row.before.cost == 0) return std::nullopt;
+        if (!by_share()) return 100 * static_cast<double>(row.change()) / static_cast<double>(row.before.cost);
+        const double was = share(row.before.cost, all_before_);
+        return 100 * (share(row.after.cost, all_after_) - was) / was;
+    }
     [[nodiscard]] const char* unit() const { return by_share() ? " points of share" : " % of all before"; }
     [[nodiscard]] double weight(const Row& row) const { return std::abs(growth(row)); }
     [[nodiscard]] bool calls() const {
@@ -230,13 +367,28 @@ Status show_diff(const Answers& before, const Answers& after, const DiffOptions&
                                  before.capture, costs_name(what), after.capture));
         return usage;
     }
-    const Diff diff(before, after, options, *metric, *other);
+    const auto names = Names::of(options);
+    if (!names) {
+        say("error", names.error().message);
+        return usage;
+    }
+    if (options.threshold_count && !what.exact) {
+        say("error", fmt::format("--threshold-count: how many {} there are depends on how long was recorded; "
+                                 "--threshold and --threshold-each compare shares",
+                                 what.name));
+        return usage;
+    }
+    const Diff diff(before, after, options, *names, *metric, *other);
     if (diff.empty()) {
-        say("error", "neither capture tells a function that cost anything");
+        say("error", options.only.empty() ? "neither capture tells a function that cost anything"
+                                          : "no function that cost anything has what --only asks for in its name");
         return nothing;
     }
+    if (options.captures_before != options.captures_after && what.exact && !options.mean)
+        say("note", fmt::format("{} before and {} after: their sums are compared; --mean compares what one cost",
+                                counted(options.captures_before, "capture"), options.captures_after));
     static_cast<void>(diff.print(out));
-    return options.threshold && diff.exceeds(*options.threshold) ? nothing : decoded;
+    return diff.exceeds() ? nothing : decoded;
 }
 
 }  // namespace waymark::cli

@@ -10,9 +10,10 @@
 
 #include "commands.h"
 #include "dpu_answers.h"
-#include "dpu_trust.h"
 #include "options.h"
 #include "table.h"
+#include "views.h"
+#include "waymark/analysis/dpu_answers.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/packet.h"
 
@@ -61,6 +62,10 @@ struct DpuOptions {
     }
 };
 
+ordered_json trust_json(const analysis::Trust& trust) {
+    return {{"exact", trust.exact}, {"estimated", trust.estimated}, {"not_known", trust.not_known}};
+}
+
 /// A capture, decoded and added up.
 class DpuAnswer {
 public:
@@ -72,7 +77,13 @@ public:
         out->costs_ = std::make_unique<DpuCosts>(out->setup_, out->code_);
         WM_ASSIGN_OR_RETURN(out->decoded_, pipeline::decode_dpu(in.trace(), in.dump(), *out->costs_));
         out->costs_->finish();
-        out->trust_ = trust_in(view, in, *out->costs_, out->decoded_);
+        analysis::DpuSaid said;
+        said.mode = in.mode();
+        said.mode_text = in.mode_text();
+        said.totals = out->decoded_.totals;
+        said.overwritten = out->decoded_.overwritten;
+        said.cut = out->decoded_.cut;
+        out->trust_ = analysis::trust_in(view == "report" ? "tasks" : view, said, *out->costs_);
         return out;
     }
 
@@ -143,7 +154,7 @@ public:
         if (troubles.empty()) out.write("lost      nothing\n");
         for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
         for (const std::string& doubt : doubts()) out.print("doubtful  {}\n", doubt);
-        trust_.print(out);
+        print_trust(out, trust_);
     }
     /// What there is but cannot be so, or hardly.
     [[nodiscard]] std::vector<std::string> doubts() const {
@@ -247,7 +258,7 @@ public:
                 {"time_in", costs_->knows_time() ? "cycles" : "readings"},
                 {"lost", losses()},
                 {"doubtful", tells() ? doubts() : std::vector<std::string>()},
-                {"trust", tells() ? trust_.json() : DpuTrust().json()}};
+                {"trust", trust_json(tells() ? trust_ : analysis::Trust())}};
     }
 
     /// `adds_up`: the rows that were shown do.
@@ -348,7 +359,7 @@ private:
     pipeline::DpuDecoded decoded_;
     std::vector<unsigned> counters_;
     unsigned sorted_by_ = 0;
-    DpuTrust trust_;
+    analysis::Trust trust_;
 };
 
 // ---- views

@@ -104,6 +104,7 @@ public:
         wanted.calls = format_->calls;
         wanted.timeline = format_->timeline;
         wanted.instructions = format_->instructions;
+        wanted.inlined = is_table_format() || format_->name == "pprof";
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
@@ -280,6 +281,7 @@ Run add_export(CLI::App& app) {
                     "are merged or left out. perfetto: three times the trace if not given")
         ->type_name("BYTES")
         ->transform(byte_count());
+    add_timestamp_hz(command, options->answers);
     command.add_option("--table", options->table, "csv, jsonl: this table alone")->type_name("NAME");
     command
         .add_option("--of-image", options->of_image,

@@ -21,12 +21,18 @@ struct Row {
     std::uint64_t address{};
     std::uint32_t line{};
     std::uint64_t calls{}, times{};
-    Costs self{}, inclusive{};
+    Costs self{}, inclusive{}, inlined{};
+    std::uint64_t places{};  ///< inlined calls
+    std::string frames{};    ///< of an instruction: the calls it was inlined through
 };
 
 void add(Costs& to, const Costs& costs) {
     if (to.size() < costs.size()) to.resize(costs.size());
     for (std::size_t i = 0; i < costs.size(); ++i) to[i] += costs[i];
+}
+
+bool zero(const Costs& all) {
+    return std::all_of(all.begin(), all.end(), [](std::uint64_t n) { return n == 0; });
 }
 
 class Profile {
@@ -39,12 +45,15 @@ public:
             by_block();
         else if (options.by == "instruction")
             by_instruction();
+        else if (options.inlines)
+            by_inlined_function();
         else
             by_function(options.by == "image");
         for (Row& row : rows_) {
             if (options.by != "block") row.self.resize(answers.metrics.size());
             all_ += row.self[metric_];
             calls_known_ |= row.calls != 0;
+            frames_known_ |= !row.frames.empty();
             inclusive_known_ |= !row.inclusive.empty();
         }
         sort();
@@ -69,12 +78,19 @@ public:
                 columns.push_back({answers_.metrics[m].name + " inclusive", m == metric_ ? "with callees" : ""});
             columns.push_back({"share inclusive", "share"});
         }
+        const bool inlined = options_.inlines && !addresses;
+        if (inlined) {
+            for (std::size_t m = 0; m < answers_.metrics.size(); ++m)
+                columns.push_back({answers_.metrics[m].name + " inlined", m == metric_ ? "inlined" : ""});
+            columns.push_back({"places", "in places"});
+        }
         columns.push_back({"calls", calls_known_ ? "calls" : ""});
         columns.push_back({"times", options_.by == "block" ? "times" : ""});
         columns.push_back({"address", addresses ? "address" : "", true});
         columns.push_back({options_.by, options_.by, true});
         columns.push_back({"line", places && options_.by != "line" ? "line" : "", true});
         columns.push_back({"file", ""});
+        if (frames_known_) columns.push_back({"inlined through", "inlined through", true});
         if (places) columns.push_back({"image", images ? "in" : "", true});
         Rows out(columns);
         for (const Row& r : rows_) {
@@ -95,12 +111,18 @@ public:
                     cells.push_back(known ? Cell(r.inclusive[m]) : Cell());
                 cells.push_back(known ? Cell::share(r.inclusive[metric_], all_) : Cell());
             }
+            if (inlined) {
+                for (std::size_t m = 0; m < answers_.metrics.size(); ++m)
+                    cells.push_back(m < r.inlined.size() ? Cell(r.inlined[m]) : Cell());
+                cells.emplace_back(r.places);
+            }
             cells.emplace_back(r.calls);
             cells.emplace_back(r.times);
             cells.push_back(addresses || r.address != 0 ? Cell::hex(r.address) : Cell());
             cells.push_back(Cell(r.name).in(Colour::bold));
             cells.emplace_back(r.where, r.line == 0 ? std::string() : std::to_string(r.line), Colour::dim);
             cells.push_back(r.path.empty() ? Cell() : Cell(r.path));
+            if (frames_known_) cells.emplace_back(r.frames);
             if (places) cells.emplace_back(r.image);
             out.add(std::move(cells));
         }
@@ -114,9 +136,6 @@ private:
         for (std::size_t i = 0; i < costs.size(); ++i) {
             const analysis::FunctionCosts& c = costs[i];
             const analysis::Function& f = answers_.functions[i];
-            const auto zero = [](const Costs& all) {
-                return std::all_of(all.begin(), all.end(), [](std::uint64_t n) { return n == 0; });
-            };
             if (c.calls == 0 && zero(c.self) && zero(c.inclusive)) continue;
             if (by_image) {
                 const auto [at, fresh] = images.try_emplace(f.image, rows_.size());
@@ -138,6 +157,40 @@ private:
         }
     }
 
+    void by_inlined_function() {
+        const std::vector<analysis::FunctionCosts> all = analysis::function_costs(answers_);
+        for (const analysis::InlinedCosts& c : analysis::inlined_costs(answers_)) {
+            const bool own = c.function < answers_.functions.size();
+            const std::uint64_t calls = own ? all[c.function].calls : 0;
+            if (calls == 0 && c.places == 0 && zero(c.self)) continue;
+            Row row{c.name, {}, std::string(image_name(answers_, c.image)), {}};
+            if (own) {
+                const analysis::Function& f = answers_.functions[c.function];
+                row.where = line_text(answers_, f.source, f.line);
+                row.path = path_text(answers_, f.source);
+                row.line = f.line;
+                row.address = f.synthetic ? 0 : f.address;
+            }
+            row.calls = calls;
+            row.self = c.self;
+            row.inlined = c.inlined;
+            row.places = c.places;
+            rows_.push_back(std::move(row));
+        }
+    }
+    /// `square at main.c:5, called by cube at main.c:9`: the innermost line first, the function itself last.
+    [[nodiscard]] std::string frames_text(const analysis::Instruction& i) const {
+        if (i.inlined >= answers_.inlined.size()) return {};
+        std::string out;
+        for (const analysis::InlineFrame& frame : analysis::inline_frames(answers_, i)) {
+            const std::string line = line_text(answers_, frame.source, frame.line);
+            out += fmt::format("{}{}{}{}", out.empty() ? "" : ", called by ",
+                               frame.function.empty() ? std::string_view("[unknown]") : frame.function,
+                               line.empty() ? "" : " at ", line);
+        }
+        return out;
+    }
+
     [[nodiscard]] Costs costs_of(const analysis::Instruction& i) const {
         return i.costs.empty() ? Costs{i.times} : i.costs;
     }
@@ -146,7 +199,7 @@ private:
         std::map<std::tuple<Index, std::uint32_t, Index>, Row> found;
         for (const analysis::Instruction& i : answers_.instructions) {
             const Costs costs = costs_of(i);
-            if (std::all_of(costs.begin(), costs.end(), [](std::uint64_t n) { return n == 0; })) continue;
+            if (zero(costs)) continue;
             const bool known = i.source != analysis::none && i.line != 0;
             Row& row = known ? found[{i.source, i.line, analysis::none}] : found[{analysis::none, 0, i.function}];
             if (row.name.empty()) {
@@ -166,7 +219,8 @@ private:
         for (const analysis::Instruction& i : answers_.instructions) {
             Row row{place_text(answers_, i.function, i.address), line_text(answers_, i.source, i.line), {}, {}};
             row.self = costs_of(i);
-            if (std::all_of(row.self.begin(), row.self.end(), [](std::uint64_t n) { return n == 0; })) continue;
+            if (zero(row.self)) continue;
+            if (options_.inlines) row.frames = frames_text(i);
             if (!i.text.empty()) row.name += "  " + i.text;
             row.path = path_text(answers_, i.source);
             row.line = i.line;
@@ -218,7 +272,7 @@ private:
     std::size_t metric_;
     std::vector<Row> rows_;
     std::uint64_t all_ = 0;
-    bool calls_known_ = false, inclusive_known_ = false;
+    bool calls_known_ = false, inclusive_known_ = false, frames_known_ = false;
 };
 
 }  // namespace
@@ -233,6 +287,11 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
         say("error", fmt::format("blocks are told by {} only", answers.metrics.front().name));
         return usage;
     }
+    if (options.inlines && answers.instructions.empty()) {
+        say("error", fmt::format("{}: --inlines needs the cost of single instructions, which counters do not tell",
+                                 answers.capture));
+        return usage;
+    }
     const Profile profile(answers, options, *metric);
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
@@ -245,8 +304,13 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
     }
     print_rows(out, answers, options,
                fmt::format("per {}: {}{}", options.by, costs_name(answers.metrics[*metric]),
-                           answers.calls.empty() || options.by != "function" ? "" : ", own and with what it called"),
+                           options.by != "function" ? ""
+                           : options.inlines        ? ", own, wherever it was inlined"
+                           : answers.calls.empty()  ? ""
+                                                    : ", own and with what it called"),
                profile.table());
+    if (options.inlines && answers.inlined.empty())
+        say("note", "no code is known to be inlined: debug information tells that, of programs built with -g");
     if (options.format == "text") {
         for (std::size_t m = 0; m < answers.metrics.size();) {
             std::string names;
@@ -255,6 +319,8 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
                 names += (names.empty() ? "" : ", ") + answers.metrics[m].name;
             if (!note.empty()) out.print("{}: {}\n", names, note);
         }
+        for (const analysis::Trust& trust : answers.trust)
+            if (trust.view == "functions" && !(trust.estimated + trust.not_known).empty()) print_trust(out, trust);
     }
     return decoded;
 }

@@ -71,6 +71,7 @@ Run add_report(CLI::App& app) {
                     "The file takes at most so much: what costs least is left out")
         ->type_name("MB")
         ->capture_default_str();
+    add_timestamp_hz(command, answers);
     command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
     command.footer(
         "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"

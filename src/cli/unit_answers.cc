@@ -86,6 +86,7 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     WM_ASSIGN_OR_RETURN(Answer answer, Answer::open(input));
     analysis::SampleAnswersOptions wanted;
     wanted.sources = options.sources;
+    wanted.inlined = options.inlined;
     wanted.symfs = options.symfs;
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});

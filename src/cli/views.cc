@@ -79,6 +79,12 @@ void print_head(Output& out, const Answers& answers) {
     }
 }
 
+void print_trust(Output& out, const analysis::Trust& trust) {
+    if (!trust.exact.empty()) out.print("exact     {}\n", trust.exact);
+    if (!trust.estimated.empty()) out.print("estimated {}\n", trust.estimated);
+    if (!trust.not_known.empty()) out.print("not known {}\n", trust.not_known);
+}
+
 std::string json_head(const Answers& answers) {
     std::string out = fmt::format("\"capture\": {},\n  \"unit\": {},\n  \"metrics\": [", json_string(answers.capture),
                                   json_string(answers.unit));

@@ -21,11 +21,12 @@ struct ViewOptions {
 };
 struct ProfileOptions : ViewOptions {
     std::string by = "function";
+    bool inlines = false;  ///< what was inlined counts for what was called
 };
 struct CoverageOptions : ViewOptions {
     std::string by = "file", of = "instructions";
     bool uncovered = false;
-    std::vector<std::string> only{};  ///< parts of names of functions, or of paths of sources or images; empty: all
+    std::vector<std::string> only{};     ///< parts of names of functions, or of paths of sources or images; empty: all
     std::optional<double> fail_under{};  ///< per cent
 };
 struct BranchOptions : ViewOptions {
@@ -34,7 +35,15 @@ struct BranchOptions : ViewOptions {
 };
 struct DiffOptions : ViewOptions {
     std::string by = "self";
-    std::optional<double> threshold{};  ///< per cent
+    // What may not be exceeded. Functions that cost less than `least` on both sides exceed nothing.
+    std::optional<double> threshold{};               ///< per cent of all before; points of share
+    std::optional<double> threshold_each{};          ///< per cent of what a function cost before
+    std::optional<std::uint64_t> threshold_count{};  ///< so much more, of a function or in all
+    std::uint64_t least = 0;
+    std::vector<std::string> only{};     ///< parts of names of functions or images; empty: all
+    std::vector<std::string> renames{};  ///< `OLD=NEW`
+    bool mean = false;                   ///< costs of a capture on average, rather than of all
+    std::size_t captures_before = 1, captures_after = 1;
 };
 
 // Each gives the exit status, and says why if there is nothing to show.
@@ -65,6 +74,8 @@ struct DiffOptions : ViewOptions {
 
 /// What stands on top of every view: the capture, and what to know before trusting the rest.
 void print_head(Output& out, const analysis::Answers& answers);
+/// How far figures can be believed, a line of each kind.
+void print_trust(Output& out, const analysis::Trust& trust);
 /// `"capture": …, "unit": …, "metrics": […], "health": […]`, without braces.
 [[nodiscard]] std::string json_head(const analysis::Answers& answers);
 /// Prints rows in the format asked for; in text, below `print_head` and `title`.

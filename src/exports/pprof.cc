@@ -1,7 +1,9 @@
 #include "waymark/exports/pprof.h"
 
+#include <map>
 #include <protozero/pbf_writer.hpp>
 #include <unordered_map>
+#include <utility>
 
 #include "gzip.h"
 #include "look_up.h"
@@ -114,17 +116,42 @@ private:
                 f.add_int64(function::file, string(file));
             if (of.line != 0) f.add_int64(function::start_line, of.line);
         }
+        // Those that were inlined, each name once.
+        std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> known;
+        for (const analysis::InlinedCall& call : answers_.inlined) {
+            const std::string_view linkage = call.linkage_name.empty() ? call.name : call.linkage_name;
+            const auto [at, fresh] =
+                known.try_emplace({call.name, linkage}, answers_.functions.size() + 2 + known.size());
+            inlined_.push_back(at->second);
+            if (!fresh) continue;
+            pbf_writer p(out_);
+            pbf_writer f(p, profile::function);
+            f.add_uint64(function::id, at->second);
+            f.add_int64(function::name, string(call.name));
+            f.add_int64(function::system_name, string(linkage));
+        }
     }
-    void location(std::uint64_t id, Index function_index, std::uint64_t address, std::uint32_t line) {
+    [[nodiscard]] std::uint64_t function_id(Index function) const {
+        return std::min<std::uint64_t>(function, answers_.functions.size()) + 1;
+    }
+    /// A line of a function, by its number in the file.
+    struct Place {
+        std::uint64_t function{};
+        std::uint32_t line{};
+    };
+    /// `lines`: the innermost first, those it was inlined into behind it.
+    void location(std::uint64_t id, Index function_index, std::uint64_t address, const std::vector<Place>& lines) {
         const analysis::Function* f = function_at(answers_, function_index);
         pbf_writer p(out_);
         pbf_writer l(p, profile::location);
         l.add_uint64(location::id, id);
         if (f != nullptr && f->image < answers_.images.size()) l.add_uint64(location::mapping_id, f->image + 1);
         if (address != 0) l.add_uint64(location::address, address);
-        pbf_writer at(l, location::line);
-        at.add_uint64(location::line_function, std::min<std::uint64_t>(function_index, answers_.functions.size()) + 1);
-        if (line != 0) at.add_int64(location::line_line, line);
+        for (const Place& place : lines) {
+            pbf_writer at(l, location::line);
+            at.add_uint64(location::line_function, place.function);
+            if (place.line != 0) at.add_int64(location::line_line, place.line);
+        }
     }
     void sample(const std::vector<std::uint64_t>& path, const std::vector<std::int64_t>& values) {
         pbf_writer p(out_);
@@ -146,7 +173,7 @@ private:
     void tree() {
         for (Index i = 0; i <= answers_.functions.size(); ++i) {
             const analysis::Function* f = function_at(answers_, i);
-            location(i + 1, i, f == nullptr ? 0 : f->address, f == nullptr ? 0 : f->line);
+            location(i + 1, i, f == nullptr ? 0 : f->address, {{function_id(i), f == nullptr ? 0 : f->line}});
         }
         std::vector<std::uint64_t> path;
         std::vector<std::int64_t> value(answers_.metrics.size());
@@ -159,7 +186,7 @@ private:
                 // The root of everything says nothing.
                 const bool named = function_at(answers_, frame.function) != nullptr;
                 if (named || frame.kind != analysis::CallNode::Kind::root || path.empty())
-                    path.push_back(std::min<std::uint64_t>(frame.function, answers_.functions.size()) + 1);
+                    path.push_back(function_id(frame.function));
             }
             sample(path, value);
         }
@@ -169,7 +196,16 @@ private:
         std::uint64_t id = 0;
         for (const Instruction& i : answers_.instructions) {
             if (!values(value, [&](std::size_t m) { return cost_of(i, m); })) continue;
-            location(++id, i.function, i.address, i.line);
+            std::vector<Place> lines;
+            std::uint32_t line = i.line;
+            for (Index at = i.inlined; at < answers_.inlined.size();) {
+                const analysis::InlinedCall& call = answers_.inlined[at];
+                lines.push_back({inlined_[at], line});
+                line = call.line;
+                at = call.parent < at ? call.parent : analysis::none;
+            }
+            lines.push_back({function_id(i.function), line});
+            location(++id, i.function, i.address, lines);
             sample({id}, value);
         }
     }
@@ -180,6 +216,7 @@ private:
     std::string out_;
     std::vector<std::string> strings_;
     std::unordered_map<std::string, std::size_t> string_ids_;
+    std::vector<std::uint64_t> inlined_;  // by inlined call: its function's number in the file
     std::uint64_t samples_ = 0;
 };
 

@@ -85,7 +85,7 @@ constexpr std::array capture_columns{
     Column{"version", text, "of Waymark"},
     Column{"trace_bytes", integer, "size of the trace"},
     Column{"cut", integer, "1: it could not be read to its end; health says why"},
-    Column{"time_unit", text, "of every time in slices, marks, points and exceptions"},
+    Column{"time_unit", text, "of every time in slices, marks and points"},
     Column{"ticks_per_second", integer, "of that unit; null: not known, or it is no clock"},
     Column{"time_begin", integer, "where the timeline begins"},
     Column{"time_end", integer, "where it ends"},
@@ -118,6 +118,16 @@ constexpr std::array summary_columns{
 };
 void summary_rows(const Answers& a, const RowSink& sink) {
     for (const auto& f : a.summary) put(sink, {words(f.name), words(f.value), words(f.note)});
+}
+
+constexpr std::array trust_columns{
+    Column{"view", text, "whose figures: functions, timeline, coverage, tasks, …"},
+    Column{"exact", text, "which are exact; empty: none"},
+    Column{"estimated", text, "which are estimates"},
+    Column{"not_known", text, "what the capture cannot tell, and how it would be recorded"},
+};
+void trust_rows(const Answers& a, const RowSink& sink) {
+    for (const auto& t : a.trust) put(sink, {words(t.view), words(t.exact), words(t.estimated), words(t.not_known)});
 }
 
 constexpr std::array metrics_columns{
@@ -195,6 +205,23 @@ void function_costs_rows(const Answers& a, const RowSink& sink) {
         }
 }
 
+constexpr std::array inlined_calls_columns{
+    Column{"id", integer, "of the call, whose callee the compiler put in its place"},
+    Column{"parent", integer, "the inlined call it is made in; null: the function itself makes it", "inlined_calls.id"},
+    Column{"function", integer, "whose code all of it is", "functions.id"},
+    Column{"name", text, "of what was called, for reading"},
+    Column{"linkage_name", text, "as its symbol would be"},
+    Column{"source", integer, "file it is called in", "sources.id"},
+    Column{"line", integer, "it is called at"},
+};
+void inlined_calls_rows(const Answers& a, const RowSink& sink) {
+    for (std::size_t i = 0; i < a.inlined.size(); ++i) {
+        const analysis::InlinedCall& c = a.inlined[i];
+        put(sink, {number(i), index(c.parent), index(c.function), words(c.name),
+                   words(c.linkage_name.empty() ? c.name : c.linkage_name), index(c.source), known(c.line)});
+    }
+}
+
 constexpr std::array instructions_columns{
     Column{"address", address, "as traced"},
     Column{"bytes", integer, "its length"},
@@ -206,11 +233,13 @@ constexpr std::array instructions_columns{
     Column{"times", integer, "executed, where flow is known"},
     Column{"cost", integer, "in the first metric"},
     Column{"text", text, "disassembled"},
+    Column{"inlined", integer, "innermost inlined call it lies in", "inlined_calls.id"},
 };
 void instructions_rows(const Answers& a, const RowSink& sink) {
     for (const auto& i : a.instructions)
-        put(sink, {number(i.address), number(i.bytes), isa::name(i.isa), word(i.seen), index(i.function),
-                   index(i.source), known(i.line), number(i.times), number(cost_of(i, 0)), words(i.text)});
+        put(sink,
+            {number(i.address), number(i.bytes), isa::name(i.isa), word(i.seen), index(i.function), index(i.source),
+             known(i.line), number(i.times), number(cost_of(i, 0)), words(i.text), index(i.inlined)});
 }
 
 constexpr std::array instruction_costs_columns{
@@ -429,15 +458,16 @@ constexpr std::array exceptions_columns{
     Column{"times", integer, "taken"},
     Column{"nested", integer, "of these while another was handled"},
     Column{"returned", integer, "whose return is in the trace; the following are of these"},
-    Column{"least", integer, "time from entry to return, in capture.time_unit"},
+    Column{"least", integer, "time from entry to return, in unit"},
     Column{"most", integer, "the longest"},
     Column{"total", integer, "of all"},
+    Column{"unit", text, "of these times: instructions or cycles"},
 };
 void exceptions_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.exceptions)
         put(sink, {words(e.name), number(e.number), number(e.times), number(e.nested), number(e.returned),
                    e.returned == 0 ? nothing() : number(e.least), e.returned == 0 ? nothing() : number(e.most),
-                   number(e.sum)});
+                   number(e.sum), words(e.unit)});
 }
 
 constexpr std::array charts_columns{
@@ -500,11 +530,14 @@ constexpr std::array all_tables{
     TableInfo{"capture", "the one capture all the rest is about", capture_columns, false, capture_rows},
     TableInfo{"health", "what to know before trusting the rest, the worst first", health_columns, false, health_rows},
     TableInfo{"summary", "figures, as they are printed", summary_columns, false, summary_rows},
+    TableInfo{"trust", "how far figures can be believed", trust_columns, false, trust_rows},
     TableInfo{"metrics", "what the numbers count", metrics_columns, true, metrics_rows},
     TableInfo{"images", "programs, libraries, memory dumps", images_columns, true, images_rows},
     TableInfo{"sources", "source files", sources_columns, true, sources_rows},
     TableInfo{"functions", "functions, and tasks and interrupts beside them", functions_columns, true, functions_rows},
     TableInfo{"function_costs", "cost of functions, by metric", function_costs_columns, false, function_costs_rows},
+    TableInfo{"inlined_calls", "calls whose callees the compiler put in their places", inlined_calls_columns, true,
+              inlined_calls_rows},
     TableInfo{"instructions", "instructions of functions with executed code", instructions_columns, false,
               instructions_rows},
     TableInfo{"instruction_costs", "cost of instructions, by metric; empty: their times say it all",

@@ -4,15 +4,14 @@
 #include <gelf.h>
 
 #include <algorithm>
+#include <map>
 #include <system_error>
+
+#include "inlined_calls.h"
 
 namespace waymark::image {
 
 struct DebugInfo::State {
-    struct Segment {
-        std::uint64_t offset{}, bytes{}, address{};
-    };
-
     ~State() {
         if (dwfl != nullptr) dwfl_end(dwfl);
     }
@@ -26,8 +25,12 @@ struct DebugInfo::State {
         if (debug != nullptr) debug_file = debug;
     }
 
-    /// The line of an address that the index of the file (.debug_aranges) says nothing of: Clang writes none.
-    std::optional<SourceLine> line_without_index(std::uint64_t address) {
+    struct Unit {
+        std::uint64_t first, end, bias;
+        Dwarf_Die die;
+    };
+    /// The unit of compilation an address lies in, by what units say: Clang writes no index (.debug_aranges).
+    Unit* unit_without_index(std::uint64_t address) {
         if (!units_listed) {
             units_listed = true;
             Dwarf_Addr bias = 0;
@@ -38,9 +41,14 @@ struct DebugInfo::State {
             }
             std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.first < b.first; });
         }
-        auto unit = std::upper_bound(units.begin(), units.end(), address,
-                                     [](std::uint64_t at, const Unit& u) { return at < u.first; });
-        if (unit == units.begin() || address >= (--unit)->end) return std::nullopt;
+        const auto unit = std::upper_bound(units.begin(), units.end(), address,
+                                           [](std::uint64_t at, const Unit& u) { return at < u.first; });
+        return unit == units.begin() || address >= (unit - 1)->end ? nullptr : &*(unit - 1);
+    }
+
+    std::optional<SourceLine> line_without_index(std::uint64_t address) {
+        Unit* const unit = unit_without_index(address);
+        if (unit == nullptr) return std::nullopt;
         Dwarf_Line* const found = dwarf_getsrc_die(&unit->die, address - unit->bias);
         int line = 0;
         const char* const file = found == nullptr ? nullptr : dwarf_linesrc(found, nullptr, nullptr);
@@ -48,14 +56,26 @@ struct DebugInfo::State {
         return SourceLine{file, static_cast<std::uint32_t>(line)};
     }
 
-    struct Unit {
-        std::uint64_t first, end, bias;
-        Dwarf_Die die;
-    };
+    /// The inlined calls of the unit an address lies in; null: no unit has it.
+    const InlinedCalls* inlined_calls(std::uint64_t address) {
+        Dwarf_Addr bias = 0;
+        Dwarf_Die* die = dwfl_module_addrdie(module, address, &bias);
+        if (die == nullptr) {
+            Unit* const unit = unit_without_index(address);
+            if (unit == nullptr) return nullptr;
+            die = &unit->die;
+            bias = unit->bias;
+        }
+        const auto [at, fresh] = inlined_of.try_emplace(dwarf_dieoffset(die));
+        if (fresh) at->second = InlinedCalls(*die, bias);
+        return &at->second;
+    }
+
     std::vector<Unit> units;  // of compilation, by address
     bool units_listed = false;
-    std::string debug_path;      // what the callbacks point at
-    char* debug_path_pointer{};  // must outlive the session
+    std::map<Dwarf_Off, InlinedCalls> inlined_of;  // by the unit's offset
+    std::string debug_path;                        // what the callbacks point at
+    char* debug_path_pointer{};                    // must outlive the session
     Dwfl_Callbacks callbacks{};
     Dwfl* dwfl = nullptr;
     Dwfl_Module* module = nullptr;
@@ -98,7 +118,7 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
             for (std::size_t i = 0; i < count; ++i) {
                 GElf_Phdr header;
                 if (gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_LOAD)
-                    state->segments.push_back({header.p_offset, header.p_memsz, header.p_vaddr});
+                    state->segments.push_back({header.p_offset, header.p_memsz, {header.p_vaddr}});
             }
         }
     }
@@ -110,17 +130,13 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
 }
 
 std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
-    for (const State::Segment& s : state_->segments)
+    for (const Segment& s : state_->segments)
         if (file_offset >= s.offset && file_offset - s.offset < s.bytes)
-            return Address{s.address + (file_offset - s.offset)};
+            return Address{s.address.value + (file_offset - s.offset)};
     return std::nullopt;
 }
 
-bool DebugInfo::holds(Address address) const {
-    return std::any_of(state_->segments.begin(), state_->segments.end(), [&](const State::Segment& s) {
-        return address.value >= s.address && address.value - s.address < s.bytes;
-    });
-}
+const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
 
 std::optional<SourceLine> DebugInfo::line(Address address) {
     state_->look();
@@ -131,6 +147,12 @@ std::optional<SourceLine> DebugInfo::line(Address address) {
     const char* const file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
     if (file == nullptr || line <= 0) return std::nullopt;
     return SourceLine{file, static_cast<std::uint32_t>(line)};
+}
+
+InlinedPlace DebugInfo::inlined(Address address) {
+    state_->look();
+    const InlinedCalls* const calls = state_->has_dwarf ? state_->inlined_calls(address.value) : nullptr;
+    return calls != nullptr ? calls->at(address.value) : InlinedPlace{address, Address{address.value + 1}, {}};
 }
 
 bool DebugInfo::has_lines() {

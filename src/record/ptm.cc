@@ -26,6 +26,7 @@ pft::ModelConfig model_config(const PtmOptions& options) {
         r.ccer = pft::from_value<pft::Etmccer>(0x34c01ac2);
     }
     r.syncfr.value = options.sync_bytes;
+    config.choices.timestamp_numerator = 1;  // a tick is a cycle
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
     return config;

@@ -627,7 +627,7 @@ Section head_section(const Answers& answers, Limit most_rows, const std::vector<
     json.key("slices").number(answers.timeline.slices.size());
     json.key("marks").number(answers.timeline.marks.size());
     json.key("series").number(answers.timeline.series.size());
-    json.key("axisUnit").string(answers.timeline.axis.unit);
+    json.key("exceptionUnit").string(answers.exceptions.empty() ? std::string() : answers.exceptions.front().unit);
     json.end_object();
     json.end_object();
     return {json.str(), own};

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/dpu_elements.h"
+
 namespace waymark::analysis {
 namespace {
 
@@ -19,44 +21,18 @@ using dpu::Reading;
 constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7};
 
 /// Elements as a decoder delivers them, and what comes of them.
-class Trace {
+class Trace : public support::DpuElements {
 public:
-    explicit Trace(dpu::TraceMode mode) {
-        setup_.mode = mode;
-        setup_.complete = true;
-        setup_.initial_context = user5;
-        setup_.initial = dpu::Counters{100, 100, 100, 100, 100, 100};  // wraps at once
-        setup_.cycles = 0;
+    explicit Trace(dpu::TraceMode mode) : DpuElements(support::dpu_setup(mode)) {
         said.mode = mode;
         said.mode_text = name(mode);
         said.events = {"CYCLES", "DC_MISS", "", "", "", ""};
         said.cycles = 0;
         said.tasks = {{5, "worker"}};
-        values_ = *setup_.initial;
-    }
-    Element& element(ElementKind kind) {
-        Element& e = elements_.emplace_back();
-        e.kind = kind;
-        return e;
-    }
-    void change(ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::Context context, std::uint32_t a0,
-                std::uint32_t a1 = 0, std::uint8_t flags = 0) {
-        Element& e = element(kind);
-        e.from = from;
-        e.to = to;
-        e.context = context;
-        e.flags = Element::id_known | Element::privilege_known;
-        e.value = static_cast<std::uint32_t>(readings_.size());
-        Reading& r = readings_.emplace_back();
-        r.flags = flags;
-        r.deltas = {a0, a1, 0, 0, 0, 0};
-        for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
-        r.values = values_;
     }
     /// The end, so many of A0 later.
     Answers finish(std::uint32_t a0, const DpuAnswersOptions& options = {}) {
-        setup_.final = values_;
-        (*setup_.final)[0] = (values_[0] - a0) & dpu::counter_mask;
+        end_after(a0);
         costs = std::make_unique<DpuCosts>(setup_, code);
         times = std::make_unique<DpuTimes>(setup_);
         costs->consume({elements_, readings_});
@@ -69,12 +45,6 @@ public:
     DpuSaid said;
     std::unique_ptr<DpuCosts> costs;
     std::unique_ptr<DpuTimes> times;
-
-private:
-    DpuSetup setup_;
-    std::vector<Element> elements_;
-    std::vector<Reading> readings_;
-    dpu::Counters values_{};
 };
 
 /// Sums of the call tree.

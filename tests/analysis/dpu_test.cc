@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "waymark/dpu/state.h"
+#include "support/dpu_elements.h"
 
 namespace waymark::analysis {
 namespace {
@@ -17,39 +17,13 @@ using dpu::Element;
 using dpu::ElementKind;
 using dpu::Reading;
 
-/// Makes elements as a decoder does, and hands them over in pieces.
-class Script {
+/// Elements that are handed over in pieces.
+class Script : public support::DpuElements {
 public:
-    explicit Script(DpuSetup setup) : setup_(std::move(setup)) {
-        if (setup_.initial) values_ = *setup_.initial;
-        shown_ = setup_.initial_context;
-    }
-    Element& element(ElementKind kind) {
-        Element& e = elements_.emplace_back();
-        e.kind = kind;
-        return e;
-    }
-    /// A reading after so many of A0 and A1, with a change of flow to a context.
-    void change(ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::Context context, std::uint32_t a0,
-                std::uint32_t a1 = 0, std::uint8_t flags = 0) {
-        Element& e = element(kind);
-        e.from = from;
-        e.to = to;
-        e.context = context;
-        e.flags = Element::id_known | Element::privilege_known;
-        e.value = static_cast<std::uint32_t>(readings_.size());
-        Reading& r = readings_.emplace_back();
-        r.flags = flags;
-        r.deltas = {a0, a1, 0, 0, 0, 0};
-        r.wide = static_cast<std::uint8_t>(a0 > dpu::wide_delta ? 1 : 0);
-        for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
-        r.values = values_;
-        shown_ = context;
-    }
+    using DpuElements::DpuElements;
     /// The end, so many of A0 later.
     DpuCosts& finish(std::uint32_t a0, std::size_t piece = 1000) {
-        setup_.final = values_;
-        (*setup_.final)[0] = (values_[0] - a0) & dpu::counter_mask;
+        end_after(a0);
         costs_ = std::make_unique<DpuCosts>(setup_, code);
         for (std::size_t at = 0; at < elements_.size(); at += piece) {
             const std::size_t n = std::min(piece, elements_.size() - at);
@@ -70,23 +44,10 @@ public:
     DpuCode code;
 
 private:
-    DpuSetup setup_;
-    std::vector<Element> elements_;
-    std::vector<Reading> readings_;
-    dpu::Counters values_{};
-    std::optional<dpu::Context> shown_;
     std::unique_ptr<DpuCosts> costs_;
 };
 
-DpuSetup setup(dpu::TraceMode mode) {
-    DpuSetup s;
-    s.mode = mode;
-    s.complete = true;
-    s.initial_context = dpu::Context{false, 5};
-    s.initial = dpu::Counters{100, 100, 100, 100, 100, 100};  // wraps at once
-    s.cycles = 0;
-    return s;
-}
+DpuSetup setup(dpu::TraceMode mode) { return support::dpu_setup(mode); }
 constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
 
 std::map<std::string, std::uint64_t> tasks(const DpuCosts& costs) {

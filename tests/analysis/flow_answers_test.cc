@@ -318,6 +318,41 @@ TEST(FlowTimelines, AreBoundedAndStayNested) {
     }
 }
 
+TEST_F(FlowToAnswers, TimesAreNanosecondsWhereTheClockIsKnown) {
+    const auto timeline = [&](std::uint64_t ticks_per_second, std::uint64_t begin = 1000) {
+        Part p = whole();
+        const auto last = static_cast<std::uint32_t>(p.ranges.size() - 1);
+        p.events.push_back({0, {}, flow::Timestamp{begin, true, false, {}}});
+        p.events.push_back({last, {}, flow::Timestamp{1024, true, false, {}}});
+        FlowCode code(symbols, memory);
+        FlowTimeline times(false, 1000);
+        FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true, .observer = &times});
+        sink.consume({blocks, {}, p.ranges, p.events});
+        sink.finish();
+        times.finish(sink.calls().now());
+        Answers out;
+        fill_flow_answers(out, {{.sink = &sink, .source = "source", .timeline = &times}},
+                          {.ticks_per_second = ticks_per_second});
+        return out.timeline;
+    };
+    const Timeline ticks = timeline(0), ns = timeline(24'000'000);
+    EXPECT_EQ(ticks.axis.unit, "ticks");
+    EXPECT_EQ(ticks.axis.uncertainty, 24U);
+    EXPECT_EQ(ns.axis.unit, "ns");
+    EXPECT_EQ(ns.axis.begin, 41666U);
+    EXPECT_EQ(ns.axis.uncertainty, 1000U);
+    EXPECT_NE(ns.axis.note.find("24,000,000 ticks a second"), std::string::npos) << ns.axis.note;
+    ASSERT_EQ(ns.slices.size(), ticks.slices.size());
+    ASSERT_FALSE(ns.slices.empty());
+    for (std::size_t i = 0; i < ns.slices.size(); ++i) {
+        EXPECT_NEAR(static_cast<double>(ns.slices[i].begin), static_cast<double>(ticks.slices[i].begin) / 0.024, 42);
+        EXPECT_NEAR(static_cast<double>(ns.slices[i].end), static_cast<double>(ticks.slices[i].end) / 0.024, 42);
+    }
+    // A clock that stands tells no time; what no clock counts to is no number that wraps.
+    EXPECT_EQ(timeline(24'000'000, 1024).axis.unit, "instructions");
+    EXPECT_GE(timeline(1).axis.end, timeline(1).axis.begin);
+}
+
 TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
     const TickMap map({{100, 1000}, {200, 1400}, {300, 1500}});
     EXPECT_EQ(map.ticks(100), 1000U);

@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "support/random.h"
+#include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 
 namespace waymark::analysis {
@@ -514,6 +517,224 @@ TEST(FlowParts, AtTheirLimitsTooTheyGiveWhatOnePassGives) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         compare_parts(seed, {.frames = 1 + seed % 6, .nodes = 2 + seed % 30});
         if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+// ---- random programs, whose true stack is known
+
+/// What each function, by name, cost and how often it was called.
+struct Told {
+    std::uint64_t self{}, inclusive{}, calls{};
+    friend bool operator==(const Told&, const Told&) = default;
+};
+std::string text_of(const std::map<std::string, Told>& all) {
+    std::string out;
+    for (const auto& [name, t] : all)
+        out += name + " self " + std::to_string(t.self) + " inclusive " + std::to_string(t.inclusive) + " calls " +
+               std::to_string(t.calls) + "\n";
+    return out;
+}
+
+/// Runs a random program of functions a to n in some threads, and adds up for each instruction whoever is on the
+/// thread's stack, each once: calls and recursion, direct and mutual, tail calls, longjmp to the nearest frame of a
+/// function, interrupts within interrupts, changes of thread, and on request lost trace.
+class TrueProgram {
+public:
+    TrueProgram(Program& program, std::uint64_t seed, bool loses) : flow(program), random_(seed), loses_(loses) {
+        threads_.resize(1 + random_.below(3));
+        for (Thread& t : threads_) t.stack.push_back({any_function(), 0});
+        for (Thread& t : threads_) t.now = begin(t.stack.back().function);
+        flow.context(1);
+        for (std::size_t i = 0; i < 600; ++i) step();
+    }
+
+    Flow flow;
+    std::map<std::string, Told> told;
+    std::uint64_t all = 0;
+
+private:
+    struct Frame {
+        std::string function;
+        std::uint64_t returns_to{};  // 0: the first of a thread
+    };
+    struct Thread {
+        std::vector<Frame> stack;
+        std::uint64_t now{};
+    };
+    std::string any_function() { return std::string(1, static_cast<char>('a' + random_.below(14))); }
+    static std::uint64_t begin(const std::string& function) { return Program::at(function[0]); }
+
+    /// So many instructions of the function on top.
+    void work(Thread& t, std::uint32_t n) {
+        all += n;
+        told[t.stack.back().function].self += n;
+        std::set<std::string> on_stack;
+        for (const Frame& f : t.stack) on_stack.insert(f.function);
+        for (const std::string& function : on_stack) told[function].inclusive += n;
+    }
+
+    void step() {
+        Thread& t = threads_[thread_];
+        const std::string top = t.stack.back().function;
+        const bool handler = top == "o" || top == "p";
+        const auto n = static_cast<std::uint32_t>(1 + random_.below(3));
+        // Space in the function for what follows; longjmp lands behind that.
+        if (t.now - begin(top) > 0x60) {
+            work(t, n);
+            const std::uint64_t back = begin(top) + 4 + 4 * random_.below(8);
+            flow.jump(t.now, back, n);
+            t.now = back;
+            return;
+        }
+        switch (random_.below(16)) {
+            case 0:
+            case 1:
+            case 2:
+            case 3: {
+                if (t.stack.size() > 40) return;
+                const std::string to = random_.below(6) == 0 && !handler ? top : any_function();
+                work(t, n);
+                flow.call(t.now, begin(to), n);
+                t.stack.push_back({to, t.now + 4 * n});
+                ++told[to].calls;
+                t.now = begin(to);
+                return;
+            }
+            case 4:
+            case 5:
+            case 6:
+            case 7:
+                if (handler) {
+                    work(t, n);
+                    flow.eret(t.now, n);
+                    t.stack.pop_back();
+                    t.now = t.stack.back().returns_to;
+                    t.stack.pop_back();  // the exception itself
+                } else if (t.stack.back().returns_to != 0) {
+                    work(t, n);
+                    flow.ret(t.now, n);
+                    t.now = t.stack.back().returns_to;
+                    t.stack.pop_back();
+                }
+                return;
+            case 8: {  // a tail call
+                if (handler || t.stack.back().returns_to == 0) return;
+                const std::string to = any_function();
+                if (to == top) return;
+                work(t, n);
+                flow.jump(t.now, begin(to), n);
+                t.stack.back().function = to;
+                ++told[to].calls;
+                t.now = begin(to);
+                return;
+            }
+            case 9: {  // longjmp, to where a call of setjmp once returned to; not out of a handler
+                std::vector<std::size_t> frames;
+                std::set<std::string> above{top};
+                for (std::size_t i = t.stack.size() - 1; i-- > 0 && t.stack[i].function[0] != '!' && !handler;)
+                    if (above.insert(t.stack[i].function).second && t.stack[i].function[0] < 'o') frames.push_back(i);
+                if (frames.empty()) return;
+                const std::size_t to = frames[random_.below(static_cast<std::uint32_t>(frames.size()))];
+                work(t, n);
+                flow.ret(t.now, n);
+                t.stack.resize(to + 1);
+                t.now = begin(t.stack.back().function) + 0x80 + 4 * random_.below(8);
+                return;
+            }
+            case 10:
+            case 11: {  // an interrupt, of a higher priority than what it interrupts
+                const bool fast = random_.half();
+                const bool in_fast =
+                    std::any_of(t.stack.begin(), t.stack.end(), [](auto& f) { return f.function == "p"; });
+                const bool in_slow =
+                    std::any_of(t.stack.begin(), t.stack.end(), [](auto& f) { return f.function == "o"; });
+                if (in_fast || (in_slow && !fast) || t.stack.size() > 40) return;
+                const std::string to = fast ? "p" : "o";
+                flow.exception(fast ? 15 : 14, t.now, begin(to));
+                t.stack.push_back({fast ? "!15" : "!14", t.now});
+                t.stack.push_back({to, t.now});
+                ++told[t.stack[t.stack.size() - 2].function].calls;
+                ++told[to].calls;
+                // Where an exception led is known by what runs there.
+                work(t, n);
+                flow.plain(begin(to), n);
+                t.now = begin(to) + 4 * n;
+                return;
+            }
+            case 12:
+                thread_ = random_.below(static_cast<std::uint32_t>(threads_.size()));
+                flow.context(1 + thread_);
+                return;
+            case 13:
+                if (!loses_ || random_.half()) return;
+                // What runs unseen: returns and calls.
+                random_.half() ? flow.gap().on(flow::TraceOnReason::begin) : flow.on(flow::TraceOnReason::overflow);
+                while (t.stack.size() > 1 && (random_.half() || t.stack.back().function[0] == '!')) t.stack.pop_back();
+                if (random_.half()) t.stack.push_back({any_function(), begin(t.stack.back().function) + 0x40});
+                t.now = begin(t.stack.back().function) + 4 + 4 * random_.below(8);
+                return;
+            default:
+                work(t, n);
+                flow.plain(t.now, n);
+                t.now += 4 * n;
+        }
+    }
+
+    synthetic::Random random_;
+    bool loses_;
+    std::vector<Thread> threads_;
+    std::uint32_t thread_ = 0;
+};
+
+std::map<std::string, Told> told_by_answers(const Program& program, const Flow& flow) {
+    FlowCode code(program.symbols, program.memory);
+    FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true});
+    consume(sink, program, flow.elements(), 0, flow.elements().size());
+    sink.finish();
+    Answers answers;
+    fill_flow_answers(answers, {{.sink = &sink, .source = "core"}}, {});
+    std::map<std::string, Told> out;
+    const std::vector<FunctionCosts> costs = function_costs(answers);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        std::string name = answers.functions[i].name;
+        if (name == "[exception: IRQ]") name = "!14";
+        if (name == "[exception: FIQ]") name = "!15";
+        if (name.starts_with("context ")) continue;
+        Told& t = out[name];
+        t.self += costs[i].self[0];
+        t.inclusive += costs[i].inclusive[0];
+        t.calls += costs[i].calls;
+    }
+    std::erase_if(out, [](const auto& one) { return one.second == Told{}; });
+    return out;
+}
+
+std::uint64_t programs() {
+    const char* many = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
+    return many == nullptr ? 100 : std::strtoull(many, nullptr, 10);
+}
+
+TEST(FlowPrograms, AreToldAsTheyRan) {
+    for (std::uint64_t seed = 1; seed <= programs(); ++seed) {
+        Program program;
+        TrueProgram truth(program, seed, false);
+        std::erase_if(truth.told, [](const auto& one) { return one.second == Told{}; });
+        ASSERT_EQ(text_of(told_by_answers(program, truth.flow)), text_of(truth.told)) << "seed " << seed;
+    }
+}
+
+TEST(FlowPrograms, WhereTraceIsLostNothingCountsTwice) {
+    for (std::uint64_t seed = 1; seed <= programs(); ++seed) {
+        Program program;
+        TrueProgram truth(program, seed, true);
+        std::uint64_t all = 0;
+        for (const auto& [name, t] : told_by_answers(program, truth.flow)) {
+            EXPECT_EQ(t.self, truth.told[name].self) << name << ", seed " << seed;
+            EXPECT_GE(t.inclusive, t.self) << name << ", seed " << seed;
+            EXPECT_LE(t.inclusive, truth.all) << name << ", seed " << seed;
+            all += t.self;
+        }
+        ASSERT_EQ(all, truth.all) << "seed " << seed;
     }
 }
 

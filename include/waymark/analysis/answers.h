@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waymark/isa/isa.h"
@@ -52,9 +53,19 @@ struct SourceFile {
     std::vector<std::string> lines{};  ///< its text where it was found; empty: not found
 };
 
-/// A line of a function, inlined or not.
+/// A call whose callee the compiler put in its place, so that it is code of the caller's.
+struct InlinedCall {
+    Index parent = none;         ///< the inlined call it is made in, before it; none: the function itself makes it
+    Index function = none;       ///< whose code all of it is: the one that has a symbol
+    std::string name;            ///< of what was called
+    std::string linkage_name{};  ///< as its symbol would be; empty: as the name
+    Index source = none;         ///< where it is called
+    std::uint32_t line{};
+};
+
+/// A line of a function, inlined or not. The name lives as long as the answers.
 struct InlineFrame {
-    std::string function{};
+    std::string_view function{}, linkage_name{};
     Index source = none;
     std::uint32_t line{};
 };
@@ -78,6 +89,7 @@ struct Instruction {
     std::uint64_t times{};  ///< executed; flow only
     Costs costs{};          ///< by metric; empty: `times` says it all
     std::string text{};     ///< disassembled; empty: not asked for
+    Index inlined = none;   ///< innermost inlined call it lies in, index of Answers::inlined
 };
 
 struct Line {
@@ -125,8 +137,9 @@ struct Loop {
     std::uint64_t head{}, tail{};  ///< target of the branch; the branch
     Index function = none, source = none;
     std::uint32_t line{};
-    std::uint64_t entries{}, iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
-    Costs costs{};                          ///< of all instructions from head to tail, by metric
+    std::uint64_t entries{},
+        iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
+    Costs costs{};     ///< of all instructions from head to tail, by metric
 };
 
 // ---- who called whom
@@ -225,6 +238,12 @@ struct Finding {
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
 };
 
+/// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.
+struct Trust {
+    std::string view;  ///< whose figures: `functions`, `timeline`, `coverage`, `tasks`, …
+    std::string exact{}, estimated{}, not_known{};
+};
+
 /// A chart with its values: a histogram, shares of data sources.
 struct Chart {
     enum class Kind : std::uint8_t { histogram, shares };
@@ -257,12 +276,14 @@ struct Answers {
     bool cut{};  ///< the capture could not be read to its end: `health` says why
 
     std::vector<Finding> health;  ///< the worst first
+    std::vector<Trust> trust;     ///< of the kinds of figures that are here, or that the unit could have told
     std::vector<Figure> summary;
     std::vector<Metric> metrics;  ///< at least one; the first is what tables are sorted by
 
     std::vector<Image> images;
     std::vector<SourceFile> sources;
     std::vector<Function> functions;
+    std::vector<InlinedCall> inlined;  ///< parents before children; empty: there are none, or they were not asked for
     std::vector<Instruction> instructions;  ///< by address; of functions with executed code
     std::vector<Line> lines;                ///< by source, line
     std::vector<Branch> branches;           ///< by address
@@ -283,6 +304,21 @@ struct FunctionCosts {
 };
 /// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
+
+/// Where an instruction comes from, the innermost line first; the last is of the function that has the symbol.
+[[nodiscard]] std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction);
+
+/// A function wherever its code is: its own, and what of it was inlined into others.
+struct InlinedCosts {
+    std::string name;
+    Index function = none;    ///< its own code; none: all of it was inlined
+    Index image = none;       ///< its code lies in
+    std::uint64_t places{};   ///< inlined calls of it that cost something
+    Costs self{}, inlined{};  ///< by metric: without what is inlined into it; of that where it was inlined itself
+};
+/// By function as its author wrote them: what was inlined counts for what was called rather than for the caller. The
+/// sum of `self` is that of function_costs. Needs instructions.
+[[nodiscard]] std::vector<InlinedCosts> inlined_costs(const Answers& answers);
 
 /// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
 /// (its build ID, else its name), name and distance from the function's beginning, and their numbers add up, so that

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waymark/analysis/answers.h"
@@ -85,6 +86,11 @@ struct DpuSaid {
     std::uint64_t missing_bytes{};
     std::vector<std::string> problems{};
 };
+
+/// What holds for the figures of a view, by the trace mode and by what is missing. Views: `tasks`, `functions`,
+/// `paths`, `interrupts`, `ranges`, `timeline`, `loops`, `data`, `health`. Of `said` it looks at mode, totals and what
+/// is missing.
+[[nodiscard]] Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs);
 
 struct DpuAnswersOptions {
     bool sources = false;              ///< SourceFile::lines

@@ -53,7 +53,10 @@ struct FlowAnswersOptions {
     /// Instructions also of functions that were never seen to be entered, where their code is known. They are
     /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
     bool all_functions = false;
-    bool cycles = false;  ///< cycles were traced
+    bool inlined = false;  ///< with instructions: the inlined calls they lie in
+    bool cycles = false;   ///< cycles were traced
+    /// Of the timestamps: how many ticks are a second; 0: not known.
+    std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
 };
 

@@ -57,6 +57,9 @@ public:
     /// The source line, if there is debug information.
     [[nodiscard]] std::optional<image::SourceLine> line(std::uint32_t mapping, std::uint64_t pc);
 
+    /// The inlined calls a place lies in, the outermost first.
+    [[nodiscard]] std::vector<image::InlinedCall> inlined(std::uint32_t mapping, std::uint64_t pc);
+
     /// The mapping of the same process as `mapping` that an address lies in, by where it lay last; 0: none.
     [[nodiscard]] std::uint32_t mapping_beside(std::uint32_t mapping, std::uint64_t address);
 

@@ -1,6 +1,6 @@
-/// What an ELF file and its debug information say of an address: source lines, and where a file offset is loaded.
-/// Separate debug files are found by build ID and by .gnu_debuglink; debuginfod servers are asked if and only if the
-/// environment variable DEBUGINFOD_URLS names some.
+/// What an ELF file and its debug information say of an address: source lines, inlined calls, and where a file offset
+/// is loaded. Separate debug files are found by build ID and by .gnu_debuglink; debuginfod servers are asked if and
+/// only if the environment variable DEBUGINFOD_URLS names some.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,24 @@ struct SourceLine {
     friend bool operator==(const SourceLine&, const SourceLine&) = default;
 };
 
+/// A call whose callee the compiler put in its place.
+struct InlinedCall {
+    std::string function;            ///< what was called, for reading; empty: debug information does not name it
+    std::string linkage_name{};      ///< as its symbol would be, where that is another name
+    std::optional<SourceLine> at{};  ///< where it is called
+    friend bool operator==(const InlinedCall&, const InlinedCall&) = default;
+};
+
+/// The inlined calls that the code in [first, end) lies in, the outermost first: each is made by the one before it, the
+/// first by the function that has the symbol.
+struct InlinedPlace {
+    Address first{}, end{};
+    std::vector<InlinedCall> calls{};
+    [[nodiscard]] bool holds(Address address) const {
+        return address.value >= first.value && address.value < end.value;
+    }
+};
+
 /// One file, of any machine. Not for several threads at once.
 class DebugInfo {
 public:
@@ -34,10 +52,17 @@ public:
 
     /// The address, without a load bias, of a byte of the file; nothing if no segment holds it.
     [[nodiscard]] std::optional<Address> address_of(std::uint64_t file_offset) const;
-    /// A segment holds this address (without a load bias).
-    [[nodiscard]] bool holds(Address address) const;
+    /// What is loaded where (without a load bias).
+    struct Segment {
+        std::uint64_t offset{}, bytes{};  ///< in the file; in memory
+        Address address{};
+    };
+    [[nodiscard]] const std::vector<Segment>& segments() const;
     /// The line an address (without a load bias) was compiled from. Reads debug information when first called.
     [[nodiscard]] std::optional<SourceLine> line(Address address);
+    /// The inlined calls an address (without a load bias) lies in; `line` is that of the last. The first question about
+    /// a unit of compilation reads all there are in it; then each is O(log n).
+    [[nodiscard]] InlinedPlace inlined(Address address);
     /// There is debug information. Looks for it when first called.
     [[nodiscard]] bool has_lines();
     /// The separate file it was found in; empty: in the file itself, or nowhere. Looks for it when first called.

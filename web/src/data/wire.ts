@@ -100,7 +100,7 @@ export interface Head {
         slices: number;
         marks: number;
         series: number;
-        axisUnit: string;
+        exceptionUnit: string;
     };
 }
 

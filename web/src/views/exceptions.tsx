@@ -8,7 +8,7 @@ import { timeText } from "../ui/text";
 
 export function ExceptionsView({ report }: ViewProps) {
     const { exceptions, has } = report.head;
-    const time = (value: number, row: number) => (exceptions[row]!.returned > 0 ? timeText(value, has.axisUnit) : "–");
+    const time = (value: number, row: number) => (exceptions[row]!.returned > 0 ? timeText(value, has.exceptionUnit) : "–");
     const mean = (i: number) => (exceptions[i]!.returned > 0 ? exceptions[i]!.sum / exceptions[i]!.returned : 0);
     const columns = useMemo<Column[]>(
         () => [
@@ -26,7 +26,7 @@ export function ExceptionsView({ report }: ViewProps) {
     );
     return (
         <>
-            <ViewHead title="Exceptions" note={`Times are from entry to return, in ${has.axisUnit}. Those whose return was not seen have none.`} />
+            <ViewHead title="Exceptions" note={`Times are from entry to return, in ${has.exceptionUnit}. Those whose return was not seen have none.`} />
             <DataTable label="Exceptions" columns={columns} rows={exceptions.map((_, i) => i)} sort={{ by: "times", down: true }} />
         </>
     );

@@ -1,10 +1,11 @@
-#include "dpu_trust.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace waymark::cli {
+#include "answers_parts.h"
+#include "waymark/analysis/dpu_answers.h"
+
+namespace waymark::analysis {
 
 namespace {
 
@@ -32,26 +33,26 @@ Tells tells(std::optional<dpu::TraceMode> mode) {
     return Tells::little;
 }
 
-std::string mode_only(const DpuInput& input, std::string_view what, std::string_view modes) {
-    return fmt::format("{}: mode {} does not tell; {}", what, input.mode_text(), modes);
+std::string mode_only(const DpuSaid& said, std::string_view what, std::string_view modes) {
+    return fmt::format("{}: mode {} does not tell; {}", what, said.mode_text, modes);
 }
 
 constexpr std::string_view flow_only = "record with --mode flow", changes_only = "record with --mode task or flow";
 
 /// Tasks, and their stays one by one.
-DpuTrust in_tasks(const DpuInput& input, const analysis::DpuCosts& costs, bool all_there, bool stays) {
-    DpuTrust out;
+Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool stays) {
+    Trust out;
     const auto sums = costs.reconciled(costs.total());
     const bool known =
         std::any_of(sums.begin(), sums.end(), [](const auto& counter) { return counter.from && counter.to; });
-    switch (tells(input.mode())) {
+    switch (tells(said.mode)) {
         case Tells::changes:
             out.exact = all_there ? "every figure" : "the sum of all rows; each row but those in < > is a lower bound";
             return out;
         case Tells::samples:
         case Tells::flow:
             if (known) out.exact = "the sum of all rows";
-            if (tells(input.mode()) == Tells::flow && !stays)
+            if (tells(said.mode) == Tells::flow && !stays)
                 out.exact +=
                     fmt::format("{}how often tasks stayed{}", known ? "; " : "", all_there ? "" : ", as a lower bound");
             if (costs.readings() != 0)
@@ -59,25 +60,25 @@ DpuTrust in_tasks(const DpuInput& input, const analysis::DpuCosts& costs, bool a
                     stays ? "begin, end and counts: from the first sample that shows a task to the last before another"
                           : "what each task had: what lies between two samples of one task is taken to be all its own";
             else
-                out.unknown =
+                out.not_known =
                     "what each task had: there is no sample in the trace, only the counters' first and last "
                     "values; record with --mode task, or with --sample-every for an estimate";
-            if (tells(input.mode()) == Tells::samples || stays)
-                out.unknown += fmt::format("{}how often and how long tasks stayed: {}", out.unknown.empty() ? "" : "; ",
-                                           changes_only);
+            if (tells(said.mode) == Tells::samples || stays)
+                out.not_known += fmt::format("{}how often and how long tasks stayed: {}",
+                                             out.not_known.empty() ? "" : "; ", changes_only);
             return out;
         case Tells::little:
             if (known) out.exact = "the sum of all rows";
-            out.unknown = mode_only(input, "what each task had", changes_only);
+            out.not_known = mode_only(said, "what each task had", changes_only);
             return out;
     }
     return out;
 }
 
-DpuTrust in_functions(const DpuInput& input, const analysis::DpuCosts& costs, bool all_there) {
-    DpuTrust out;
-    if (input.mode() != dpu::TraceMode::flow) {
-        out.unknown = mode_only(input, "what functions cost", flow_only);
+Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
+    Trust out;
+    if (said.mode != dpu::TraceMode::flow) {
+        out.not_known = mode_only(said, "what functions cost", flow_only);
         return out;
     }
     out.exact = all_there ? "calls, and what lies between one call, return or interrupt and the next; it counts for "
@@ -85,61 +86,52 @@ DpuTrust in_functions(const DpuInput& input, const analysis::DpuCosts& costs, bo
                           : "the sum of all rows; each row but those in < > is a lower bound";
     out.estimated = "where code goes on in another function without a call, as tail calls do, the first has its cost";
     if (costs.returns_without_call() != 0)
-        out.estimated += fmt::format("; costs with callees: {} led to where no call is open",
-                                     counted(costs.returns_without_call(), "return"));
+        out.estimated +=
+            fmt::format("; costs with callees: {} led to where no call is open",
+                        costs.returns_without_call() == 1 ? std::string("1 return")
+                                                          : grouped_digits(costs.returns_without_call()) + " returns");
     return out;
 }
 
 }  // namespace
 
-void DpuTrust::print(Output& out) const {
-    if (!exact.empty()) out.print("exact     {}\n", exact);
-    if (!estimated.empty()) out.print("estimated {}\n", estimated);
-    if (!unknown.empty()) out.print("not known {}\n", unknown);
-}
-
-nlohmann::ordered_json DpuTrust::json() const {
-    return {{"exact", exact}, {"estimated", estimated}, {"not_known", unknown}};
-}
-
-DpuTrust trust_in(std::string_view view, const DpuInput& input, const analysis::DpuCosts& costs,
-                  const pipeline::DpuDecoded& decoded) {
-    const dpu::Totals& t = decoded.totals;
-    const bool all_there = t.lost == 0 && !decoded.overwritten && !decoded.cut && t.lost_bytes() == 0 &&
-                           t.doubtful == 0 && costs.wide().intervals == 0;
-    DpuTrust out;
+Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs) {
+    const dpu::Totals& t = said.totals;
+    const bool all_there = t.lost == 0 && !said.overwritten && !said.cut && t.lost_bytes() == 0 && t.doubtful == 0 &&
+                           costs.wide().intervals == 0;
+    Trust out{.view = std::string(view)};
     if (costs.wide().intervals != 0 && view != "loops" && view != "data" && view != "health") {
         out.exact = "only the sum of all rows, modulo 2^31";
         return out;
     }
-    if (view == "report" || view == "tasks") out = in_tasks(input, costs, all_there, false);
-    if (view == "timeline") out = in_tasks(input, costs, all_there, true);
-    if (view == "functions" || view == "paths") out = in_functions(input, costs, all_there);
+    if (view == "tasks") out = in_tasks(said, costs, all_there, false);
+    if (view == "timeline") out = in_tasks(said, costs, all_there, true);
+    if (view == "functions" || view == "paths") out = in_functions(said, costs, all_there);
     if (view == "interrupts") {
-        if (tells(input.mode()) == Tells::changes) {
+        if (tells(said.mode) == Tells::changes) {
             out.exact = all_there ? "those taken in user state; what interrupts them is part of them"
                                   : "those that are shown; others may be in what is missing";
         } else {
-            out.unknown = mode_only(input, "what interrupts and system calls cost", changes_only);
+            out.not_known = mode_only(said, "what interrupts and system calls cost", changes_only);
         }
     }
     if (view == "ranges") {
-        if (input.mode() == dpu::TraceMode::flow)
+        if (said.mode == dpu::TraceMode::flow)
             out.exact =
                 "which calls, returns and interrupts lie in a range; what runs between two in it counts as "
                 "inside";
-        else if (input.mode() == dpu::TraceMode::task)
+        else if (said.mode == dpu::TraceMode::task)
             out.estimated =
                 "inside: calls between two switches of tasks may have led elsewhere; record with --mode flow";
         else
-            out.unknown = mode_only(input, "which code ran", flow_only);
+            out.not_known = mode_only(said, "which code ran", flow_only);
     }
     if (view == "loops") {
-        if (input.mode() == dpu::TraceMode::eonce_comp) {
+        if (said.mode == dpu::TraceMode::eonce_comp) {
             out.exact = "iterations in all; an interrupt cuts a run in two";
             out.estimated = "instructions: iterations times the body, where nothing in it branches";
         } else {
-            out.unknown = mode_only(input, "loops", "record with --mode compressed");
+            out.not_known = mode_only(said, "loops", "record with --mode compressed");
         }
     }
     if (view == "data") {
@@ -148,10 +140,11 @@ DpuTrust trust_in(std::string_view view, const DpuInput& input, const analysis::
         if (costs.readings() != 0)
             out.estimated = "time: that of the reading before";
         else
-            out.unknown = "time: there is no reading in the trace";
+            out.not_known = "time: there is no reading in the trace";
     }
     if (view == "health") out.exact = "every figure";
+    out.view = view;
     return out;
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::analysis

@@ -1,0 +1,154 @@
+#include "inlined_calls.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "waymark/image/symbols.h"
+
+namespace waymark::image {
+
+namespace {
+
+std::string text_of(Dwarf_Die& die, unsigned attribute) {
+    Dwarf_Attribute value;
+    const char* const text = dwarf_formstring(dwarf_attr_integrate(&die, attribute, &value));
+    return text == nullptr ? std::string() : std::string(text);
+}
+
+InlinedCall describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count) {
+    InlinedCall out;
+    const std::string name = text_of(die, DW_AT_name);
+    std::string linkage_name = text_of(die, DW_AT_linkage_name);
+    if (linkage_name.empty()) linkage_name = text_of(die, DW_AT_MIPS_linkage_name);
+    out.function = linkage_name.empty() ? name : demangle(linkage_name);
+    if (linkage_name != out.function) out.linkage_name = std::move(linkage_name);
+    Dwarf_Attribute value;
+    Dwarf_Word file = 0, line = 0;
+    if (files != nullptr && dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &value), &file) == 0 &&
+        dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &value), &line) == 0 && file < file_count && line != 0 &&
+        line <= std::numeric_limits<std::uint32_t>::max()) {
+        const char* const path = dwarf_filesrc(files, file, nullptr, nullptr);
+        if (path != nullptr) out.at = SourceLine{path, static_cast<std::uint32_t>(line)};
+    }
+    return out;
+}
+
+/// What holds no code: skipped with all that is in it.
+bool is_data(int tag) {
+    switch (tag) {
+        case DW_TAG_enumeration_type:
+        case DW_TAG_array_type:
+        case DW_TAG_subroutine_type:
+        case DW_TAG_call_site:
+        case DW_TAG_GNU_call_site: return true;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+InlinedCalls::InlinedCalls(Dwarf_Die die, std::uint64_t bias) {
+    Dwarf_Die unit = die, split{};
+    std::uint8_t type = 0;
+    // What stands in a file of its own is read from there, if that is found.
+    if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
+        type == DW_UT_skeleton) {
+        if (split.addr == nullptr) return;
+        unit = split;
+    }
+    std::vector<Span> spans;
+    read(unit, bias, spans);
+    cut(spans);
+}
+
+void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& spans) {
+    Dwarf_Files* files = nullptr;
+    std::size_t file_count = 0;
+    if (dwarf_getsrcfiles(&unit, &files, &file_count) != 0) files = nullptr;
+    struct Open {
+        Dwarf_Die die;
+        std::uint32_t call, depth;  // the innermost call around it, and how many there are
+    };
+    // From the unit down to where the walk is: of each its next sibling is still to come.
+    std::vector<Open> open;
+    Open first_of{{}, none, 0};
+    if (dwarf_child(&unit, &first_of.die) != 0) return;
+    open.push_back(first_of);
+    while (!open.empty()) {
+        Open here = open.back();
+        if (dwarf_siblingof(&open.back().die, &open.back().die) != 0) open.pop_back();
+        const int tag = dwarf_tag(&here.die);
+        if (tag == DW_TAG_subprogram) {
+            here.call = none;
+            here.depth = 0;
+        }
+        if (tag == DW_TAG_inlined_subroutine && here.depth < most_depth) {
+            const auto number = static_cast<std::uint32_t>(calls_.size());
+            Dwarf_Addr base = 0, first = 0, end = 0;
+            bool any = false;
+            for (std::ptrdiff_t next = 0; (next = dwarf_ranges(&here.die, next, &base, &first, &end)) > 0;)
+                if (first < end) {
+                    spans.push_back({first + bias, end + bias, number, here.depth});
+                    any = true;
+                }
+            // Without code it is nobody's caller.
+            if (!any) continue;
+            calls_.push_back({describe(here.die, files, file_count), here.call});
+            here.call = number;
+            ++here.depth;
+        }
+        if (is_data(tag)) continue;
+        Open child = here;
+        if (dwarf_child(&here.die, &child.die) == 0) open.push_back(child);
+    }
+}
+
+/// Cuts spans, which lie in one another, into pieces: of each place the deepest holds.
+void InlinedCalls::cut(std::vector<Span>& spans) {
+    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+        return std::tuple(a.first, a.depth, b.end, a.call) < std::tuple(b.first, b.depth, a.end, b.call);
+    });
+    std::set<std::pair<std::uint32_t, std::size_t>> open;  // depth, which span; the last holds
+    const auto put = [&](std::uint64_t first, std::uint64_t end) {
+        while (!open.empty() && first < end) {
+            const Span& top = spans[open.rbegin()->second];
+            if (top.end <= first) {
+                open.erase(std::prev(open.end()));
+                continue;
+            }
+            const std::uint64_t until = std::min(end, top.end);
+            if (!pieces_.empty() && pieces_.back().end == first && pieces_.back().call == top.call)
+                pieces_.back().end = until;
+            else
+                pieces_.push_back({first, until, top.call});
+            first = until;
+        }
+    };
+    std::uint64_t from = 0;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        put(from, spans[i].first);
+        from = spans[i].first;
+        open.emplace(spans[i].depth, i);
+    }
+    put(from, std::numeric_limits<std::uint64_t>::max());
+}
+
+InlinedPlace InlinedCalls::at(std::uint64_t address) const {
+    InlinedPlace out{Address{address}, Address{address + 1}, {}};
+    const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), address,
+                                        [](std::uint64_t a, const Piece& p) { return a < p.first; });
+    if (after == pieces_.begin() || address >= (after - 1)->end) return out;
+    const Piece& piece = *(after - 1);
+    out.first = {piece.first};
+    out.end = {piece.end};
+    for (std::uint32_t call = piece.call; call != none; call = calls_[call].parent)
+        out.calls.push_back(calls_[call].what);
+    std::reverse(out.calls.begin(), out.calls.end());
+    return out;
+}
+
+}  // namespace waymark::image

@@ -1,0 +1,51 @@
+/// The inlined calls of one unit of compilation, by address.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "waymark/image/debug_info.h"
+
+namespace waymark::image {
+
+class InlinedCalls {
+public:
+    InlinedCalls() = default;
+    /// Reads all of the unit `die`, whose addresses are less by `bias` than those asked for. Of a unit that stands in a
+    /// file of its own (.dwo) and is not found there are none.
+    InlinedCalls(Dwarf_Die die, std::uint64_t bias);
+
+    /// As `DebugInfo::inlined`.
+    [[nodiscard]] InlinedPlace at(std::uint64_t address) const;
+
+private:
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+    /// Files nest no deeper, unless they are damaged.
+    static constexpr std::uint32_t most_depth = 512;
+
+    struct Call {
+        InlinedCall what;
+        std::uint32_t parent = none;
+    };
+    /// [first, end) in which a call is the innermost; `none`: none is. Pieces do not overlap.
+    struct Piece {
+        std::uint64_t first, end;
+        std::uint32_t call;
+    };
+    struct Span {
+        std::uint64_t first, end;
+        std::uint32_t call, depth;
+    };
+
+    void read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& spans);
+    void cut(std::vector<Span>& spans);
+
+    std::vector<Call> calls_;
+    std::vector<Piece> pieces_;  // by address
+};
+
+}  // namespace waymark::image

@@ -1,0 +1,67 @@
+/// Elements of a Debug and Profiling Unit's trace, written the way they happen.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "waymark/analysis/dpu.h"
+#include "waymark/dpu/state.h"
+
+namespace waymark::support {
+
+/// Elements with their readings, as a decoder makes them. Counters begin where `setup` says.
+class DpuElements {
+public:
+    explicit DpuElements(analysis::DpuSetup setup) : setup_(std::move(setup)) {
+        if (setup_.initial) values_ = *setup_.initial;
+    }
+    dpu::Element& element(dpu::ElementKind kind) {
+        dpu::Element& e = elements_.emplace_back();
+        e.kind = kind;
+        return e;
+    }
+    /// A reading after so many of A0 and A1, with a change of flow to a context.
+    void change(dpu::ElementKind kind, std::uint32_t from, std::uint32_t to, dpu::Context context, std::uint32_t a0,
+                std::uint32_t a1 = 0, std::uint8_t flags = 0) {
+        dpu::Element& e = element(kind);
+        e.from = from;
+        e.to = to;
+        e.context = context;
+        e.flags = dpu::Element::id_known | dpu::Element::privilege_known;
+        e.value = static_cast<std::uint32_t>(readings_.size());
+        dpu::Reading& r = readings_.emplace_back();
+        r.flags = flags;
+        r.deltas = {a0, a1, 0, 0, 0, 0};
+        r.wide = static_cast<std::uint8_t>(a0 > dpu::wide_delta ? 1 : 0);
+        for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
+        r.values = values_;
+    }
+
+protected:
+    /// The end of the trace is so many of A0 later.
+    void end_after(std::uint32_t a0) {
+        setup_.final = values_;
+        (*setup_.final)[0] = (values_[0] - a0) & dpu::counter_mask;
+    }
+
+    analysis::DpuSetup setup_;
+    std::vector<dpu::Element> elements_;
+    std::vector<dpu::Reading> readings_;
+
+private:
+    dpu::Counters values_{};
+};
+
+/// A whole trace in a mode, of a task 5 in user state; A0 counts cycles. Counters wrap at once.
+[[nodiscard]] inline analysis::DpuSetup dpu_setup(dpu::TraceMode mode) {
+    analysis::DpuSetup s;
+    s.mode = mode;
+    s.complete = true;
+    s.initial_context = dpu::Context{false, 5};
+    s.initial = dpu::Counters{100, 100, 100, 100, 100, 100};
+    s.cycles = 0;
+    return s;
+}
+
+}  // namespace waymark::support
