@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "dpu_answers.h"
+#include "dpu_trust.h"
 #include "spe_answers.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/spe_answers.h"
@@ -152,7 +153,12 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     analysis::DpuAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.most_slices = options.most_slices;
-    return finished(analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted), options);
+    analysis::Answers answers = analysis::answers_of_dpu(costs, times ? &*times : nullptr, code, said, wanted);
+    for (const char* view : {"tasks", "functions", "interrupts", "timeline", "loops", "data"}) {
+        DpuTrust trust = trust_in(view, input, costs, decoded);
+        answers.trust.push_back({view, std::move(trust.exact), std::move(trust.estimated), std::move(trust.unknown)});
+    }
+    return finished(std::move(answers), options);
 }
 
 }  // namespace waymark::cli

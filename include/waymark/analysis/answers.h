@@ -125,8 +125,9 @@ struct Loop {
     std::uint64_t head{}, tail{};  ///< target of the branch; the branch
     Index function = none, source = none;
     std::uint32_t line{};
-    std::uint64_t entries{}, iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
-    Costs costs{};                          ///< of all instructions from head to tail, by metric
+    std::uint64_t entries{},
+        iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
+    Costs costs{};     ///< of all instructions from head to tail, by metric
 };
 
 // ---- who called whom
@@ -225,6 +226,12 @@ struct Finding {
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
 };
 
+/// How far figures of a kind can be believed. Sentences; empty where there is nothing of the kind.
+struct Trust {
+    std::string of;  ///< `tasks`, `functions`
+    std::string exact{}, estimated{}, unknown{};
+};
+
 /// A chart with its values: a histogram, shares of data sources.
 struct Chart {
     enum class Kind : std::uint8_t { histogram, shares };
@@ -274,6 +281,7 @@ struct Answers {
     std::vector<ExceptionRow> exceptions;
     std::vector<Chart> charts;
     std::vector<Table> tables;
+    std::vector<Trust> trust;  ///< where it differs from kind to kind: of counters
 };
 
 /// What a function cost over all.

@@ -30,6 +30,8 @@ export function viewsOf(head: Head): ViewInfo[] {
             "Counters are of functions and tasks, not of single instructions.")),
         info("branches", "Branches", has.branches > 0, reason(head, "No branch ran in code that is known.",
             "No branch was sampled: record with branch_filter=1 or without a filter.", "Counters do not tell outcomes of branches.")),
+        info("blocks", "Blocks", has.blocks > 0, reason(head, "No code that is known ran.",
+            "Samples are of single operations, not of blocks.", "Counters are not of single instructions.")),
         info("loops", "Loops", head.loops.head.length > 0, reason(head, "No loop ran.",
             "Samples do not tell how often a loop was begun.", "Loops are told in the compressed mode.")),
         info("exceptions", "Exceptions", head.exceptions.length > 0, reason(head, "No exception was traced.",
@@ -37,7 +39,7 @@ export function viewsOf(head: Head): ViewInfo[] {
         info("charts", "Charts", head.charts.length > 0, reason(head,
             "Program flow has no latencies and no data sources; samples (SPE) have.", "No sample has a latency or a data source.",
             "Counters have no distributions.")),
-        info("tables", "Tables", head.tables.length > 0, reason(head, "There is nothing that only a Program Trace Macrocell tells.",
+        info("tables", "Tables", head.tables.length > 0, reason(head, "All that program flow tells is in the other views.",
             "No table belongs to these samples.", "No task was traced.")),
     ];
 }
