@@ -42,7 +42,8 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
         if (gap->reason != GapReason::padding) note(at(now), Mark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
     } else if (std::holds_alternative<flow::NoMemory>(event.what)) {
-        note(at(now), Mark::Kind::gap, no_image);
+        // What lasts is not begun again.
+        if (!gap_ || notes_[*gap_].number != no_image) note(at(now), Mark::Kind::gap, no_image);
     } else if (const auto* on = std::get_if<flow::TraceOn>(&event.what)) {
         if (on->reason == flow::TraceOnReason::overflow) note(at(now), Mark::Kind::overflow, 0);
     } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
@@ -77,7 +78,10 @@ void FlowTimeline::note(std::uint64_t at, Mark::Kind kind, std::uint32_t number)
         ++notes_left_out_;
         return;
     }
-    if (kind == Mark::Kind::gap && !gap_) gap_ = notes_.size();
+    if (kind == Mark::Kind::gap && (!gap_ || number == no_image)) {
+        if (gap_) notes_[*gap_].end = at;
+        gap_ = notes_.size();
+    }
     notes_.push_back({at, at, track(), kind, number});
 }
 

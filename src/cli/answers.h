@@ -21,6 +21,7 @@ struct AnswersOptions {
     bool all_functions = false;  ///< instructions also of functions that were never entered
     bool disassembly = false;    ///< Instruction::text
     bool sources = false;        ///< SourceFile::lines
+    bool without_code = false;   ///< answers even where no code at all is known: what the trace itself tells
     std::size_t most_slices = 200000;  ///< of the timeline
 
     // Of a profile: where the files are that ran (waymark spe report).

@@ -326,7 +326,7 @@ async function interact(name) {
         await go(page, "code");
         await page.waitForSelector(".listing .line");
         is("marks tell coverage", (await page.$$(".line .seen[aria-label]")).length > 0);
-        const line = await page.$('.code-pane:first-of-type .line.with-code');
+        const line = await page.$('section[aria-label="Source"] .line.with-code');
         if (line) {
             await line.click();
             is("a line is chosen", (await page.$$(".line.chosen")).length > 0);

@@ -277,10 +277,14 @@ function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
         }
         // Where flow is not known, nothing above may be read as a rest.
         const { marks } = timeline;
+        let drawnTo = -Infinity;
         for (const m of row.gaps) {
             if (marks.end[m]! < from || marks.begin[m]! > to) continue;
             const x0 = Math.max(left, x(marks.begin[m]!));
             const x1 = Math.min(size.width, Math.max(x(marks.end[m]!), x0 + 3));
+            // Those too short to be told apart are one.
+            if (x1 < drawnTo + 2) continue;
+            drawnTo = x1;
             c.fillStyle = hatched;
             c.fillRect(x0, y, x1 - x0, row.height);
             c.fillStyle = palette.gap;
