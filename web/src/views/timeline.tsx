@@ -338,6 +338,8 @@ function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
         c.lineWidth = 1.25;
         let held = NaN;
         let drawing = false;
+        const below = new Path2D();
+        const band = new Path2D();
         c.beginPath();
         for (let k = 0; k < columns; ++k) {
             const empty = Number.isNaN(e.most[k]!);
@@ -347,14 +349,16 @@ function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
             held = empty ? held : e.last[k]!;
             const top = bottom - (high / most) * room;
             const base = bottom - (Math.max(0, low) / most) * room;
-            c.globalAlpha = 0.16;
-            c.fillRect(left + k, base, 1, bottom - base);
-            c.globalAlpha = 0.42;
-            if (base - top > 1) c.fillRect(left + k, top, 1, base - top);
+            below.rect(left + k, base, 1, bottom - base);
+            if (base - top > 1) band.rect(left + k, top, 1, base - top);
             if (drawing) c.lineTo(left + k, (top + base) / 2);
             else c.moveTo(left + k, (top + base) / 2);
             drawing = true;
         }
+        c.globalAlpha = 0.16;
+        c.fill(below);
+        c.globalAlpha = 0.42;
+        c.fill(band);
         c.globalAlpha = 1;
         c.stroke();
         c.font = labelFont;
@@ -379,10 +383,16 @@ function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
         const h = at.clientHeight;
         c.fillStyle = palette.series[0]!;
         c.globalAlpha = 0.55;
-        for (let px = 0; px < w; ++px) {
-            const value = density[Math.min(density.length - 1, Math.floor((px / w) * density.length))]!;
-            c.fillRect(left + px, h - 4 - value * (h - 10), 1, value * (h - 10));
+        // One shape: columns beside each other would show seams where a pixel is no whole one.
+        c.beginPath();
+        c.moveTo(left, h - 4);
+        for (let px = 0; px <= w; ++px) {
+            const y = h - 4 - density[Math.min(density.length - 1, Math.floor((px / w) * density.length))]! * (h - 10);
+            c.lineTo(left + px, y);
+            c.lineTo(left + px + 1, y);
         }
+        c.lineTo(left + w, h - 4);
+        c.fill();
         c.globalAlpha = 1;
         const { marks } = timeline;
         c.fillStyle = hatch(c, palette.gap, 4);
