@@ -245,7 +245,12 @@ function Instructions(props: {
 }) {
     const { code, rows, report } = props;
     const { instructions, texts } = code.part;
-    const most = useMemo(() => Math.max(0, ...rows.map(props.costOf)), [rows, props.costName]);
+    // By the hottest of the function; where nothing is hot, nothing looks so.
+    const most = useMemo(() => {
+        let all = 0;
+        for (let i = 0; i < instructions.times.length; ++i) all = Math.max(all, props.costOf(i));
+        return Math.max(all / 100, ...rows.map(props.costOf));
+    }, [rows, props.costName]);
     const isLine = (i: number) => props.line !== undefined && instructions.source[i] === props.line.source && instructions.line[i] === props.line.line;
     const choose = (i: number) => {
         if (instructions.line[i]! > 0) props.selectLine(isLine(i) ? undefined : { source: instructions.source[i]!, line: instructions.line[i]! });
