@@ -76,13 +76,13 @@ export function DataTable(props: TableProps) {
     const last = Math.min(sorted.length, Math.ceil((top + height) / rowHeight) + 8);
     // All rows are grids of their own, so widths must not depend on what is in them. Where there is little room the first
     // column stays in view and bars give way to numbers.
-    const least = columns.map((c, i) => (i === 0 ? 132 : c.number ? 84 : 132));
-    const template = columns
-        .map((c, i) => (narrow ? `minmax(${least[i]}px, ${c.number && i > 0 ? 1 : 1.5}fr)` : (c.width ?? (c.number ? "minmax(88px, 120px)" : "minmax(140px, 1fr)"))))
-        .join(" ");
-    const rowStyle = narrow
-        ? { gridTemplateColumns: template, minWidth: `${least.reduce((sum, w) => sum + w + 12, 12)}px` }
-        : { gridTemplateColumns: template };
+    const tracks = columns.map((c, i) => {
+        if (narrow) return i === 0 ? "minmax(132px, 1.5fr)" : c.number ? "minmax(84px, 1fr)" : "minmax(132px, 1.5fr)";
+        return c.width ?? (c.number ? "minmax(88px, 120px)" : "minmax(140px, 1fr)");
+    });
+    // What they need at least; beyond that, a table is scrolled.
+    const least = tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + 12, 12);
+    const rowStyle = { gridTemplateColumns: tracks.join(" "), minWidth: `${least}px` };
 
     const goTo = (row: number) => {
         const to = Math.max(0, Math.min(sorted.length - 1, row));
@@ -170,7 +170,7 @@ export function DataTable(props: TableProps) {
                         >
                             {columns.map((c) => (
                                 <div key={c.id} role="cell" class={c.number ? "number" : ""}>
-                                    {c.show ? c.show(row) : show(c.value(row))}
+                                    {c.show ? c.show(row) : <span>{show(c.value(row))}</span>}
                                 </div>
                             ))}
                         </div>
