@@ -323,7 +323,7 @@ TEST(FlowTimelines, GapsLastUntilCodeIsKnownAgain) {
     timeline.enter({10, 100}, 0, 1);
     timeline.happened({20, 200}, {0, {}, flow::NoMemory{}});
     timeline.leave({20, 200}, 0);
-    timeline.happened({20, 250}, {0, {}, Gap{{}, {}, GapReason::overflow}});  // within the first
+    timeline.happened({20, 250}, {0, {}, Gap{{}, {}, GapReason::framing}});  // within the first
     timeline.happened({20, 260}, {0, {}, flow::NoMemory{}});                  // as before
     timeline.enter({20, 300}, 0, 1);
     timeline.happened({30, 400}, {0, {}, flow::NoMemory{}});
