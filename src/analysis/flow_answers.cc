@@ -483,8 +483,7 @@ private:
                 out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
                                       index_of(known[p.function]), p.depth, p.merged});
             for (const FlowTimeline::Note& n : t.notes()) {
-                const std::uint64_t at = map.ticks(n.at);
-                out.marks.push_back({at, at, track_of[n.track], n.kind, mark_text(n)});
+                out.marks.push_back({map.ticks(n.at), map.ticks(n.end), track_of[n.track], n.kind, mark_text(n)});
             }
             left_out += t.notes_left_out();
         }
@@ -517,7 +516,10 @@ private:
     }
     [[nodiscard]] static std::string mark_text(const FlowTimeline::Note& n) {
         switch (n.kind) {
-            case Mark::Kind::gap: return fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
+            case Mark::Kind::gap:
+                return n.number == FlowTimeline::no_image
+                           ? std::string("gap: no image of the code")
+                           : fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
             case Mark::Kind::exception: return exception_text(n.number);
             case Mark::Kind::context: return fmt::format("context {:#x}", n.number);
             case Mark::Kind::overflow: return "the unit's FIFO overflowed";

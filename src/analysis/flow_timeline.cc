@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 namespace waymark::analysis {
 
@@ -13,6 +14,7 @@ bool before(const FlowTimeline::Piece& a, const FlowTimeline::Piece& b) {
 }  // namespace
 
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
+    if (gap_) notes_[*std::exchange(gap_, std::nullopt)].end = at(now);
     if (depth >= most_depth) return;
     // Below are frames that nobody was told of.
     open_.resize(depth, {no_function, at(now)});
@@ -39,6 +41,9 @@ void FlowTimeline::switch_to(const Work& now, std::optional<std::uint32_t> conte
 void FlowTimeline::happened(const Work& now, const flow::Event& event) {
     if (const auto* gap = std::get_if<Gap>(&event.what)) {
         if (gap->reason != GapReason::padding) note(at(now), Mark::Kind::gap, static_cast<std::uint32_t>(gap->reason));
+    } else if (std::holds_alternative<flow::NoMemory>(event.what)) {
+        // What lasts is not begun again.
+        if (!gap_ || notes_[*gap_].number != no_image) note(at(now), Mark::Kind::gap, no_image);
     } else if (const auto* on = std::get_if<flow::TraceOn>(&event.what)) {
         if (on->reason == flow::TraceOnReason::overflow) note(at(now), Mark::Kind::overflow, 0);
     } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
@@ -63,6 +68,7 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
 void FlowTimeline::finish(const Work& now) {
     leave(now, 0);
     end_ = at(now);
+    if (gap_) notes_[*std::exchange(gap_, std::nullopt)].end = end_;
     if (pieces_.size() > most_slices_) coarsen();
     std::sort(pieces_.begin(), pieces_.end(), before);
 }
@@ -72,7 +78,11 @@ void FlowTimeline::note(std::uint64_t at, Mark::Kind kind, std::uint32_t number)
         ++notes_left_out_;
         return;
     }
-    notes_.push_back({at, track(), kind, number});
+    if (kind == Mark::Kind::gap && (!gap_ || number == no_image)) {
+        if (gap_) notes_[*gap_].end = at;
+        gap_ = notes_.size();
+    }
+    notes_.push_back({at, at, track(), kind, number});
 }
 
 std::uint32_t FlowTimeline::track() {

@@ -107,7 +107,12 @@ private:
         for (const Stream& s : streams_)
             for (const analysis::FlowCounts* counts : s.sink->counts())
                 for (const std::uint64_t times : counts->times) ranges += times;
-        if (ranges == 0) return why_nothing(report, selected);
+        if (ranges == 0 && !(options_.without_code && went_nowhere_known())) return why_nothing(report, selected);
+        if (ranges == 0)
+            out.health.push_back({Finding::Severity::bad,
+                                  "Nothing was decoded: execution was only where no image is known.",
+                                  "Give the program with --image FILE[@ADDRESS]: then this report shows functions, who "
+                                  "called whom, source and code with coverage, branches and loops."});
         health(out, report);
         summarise(out, ranges);
         return out;
@@ -135,6 +140,11 @@ private:
         }
     }
 
+    [[nodiscard]] bool went_nowhere_known() const {
+        return std::any_of(streams_.begin(), streams_.end(),
+                           [](const Stream& s) { return s.sink->troubles().no_memory.times != 0; });
+    }
+
     Error why_nothing(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected) const {
         std::uint64_t bytes = 0, packets = 0;
         for (const pipeline::StreamReport& stream : report.streams) {
@@ -142,13 +152,11 @@ private:
             packets += pipeline::packets(*stream.consumer);
         }
         std::string why = "no waypoint was traced between synchronisations";
-        bool no_memory = false;
-        for (const Stream& s : streams_) no_memory |= s.sink->troubles().no_memory.times != 0;
         if (bytes == 0)
             why = why_no_bytes(session_, selected, report);
         else if (packets == 0)
             why = no_async(bytes);
-        else if (no_memory)
+        else if (went_nowhere_known())
             why = "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
         return {Errc::not_found, "nothing decoded: " + why};
     }

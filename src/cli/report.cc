@@ -1,6 +1,7 @@
 /// `waymark report`: what a capture says, as one HTML file to look at.
 #include "waymark/report/report.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -17,6 +18,21 @@ struct ReportCommandOptions {
     bool no_sources = false;
 };
 
+/// Where functions have no names, says what gives them some.
+void note_missing_symbols(analysis::Answers& answers) {
+    using analysis::Finding;
+    if (answers.unit != "PTM" ||
+        std::any_of(answers.functions.begin(), answers.functions.end(),
+                    [](const analysis::Function& f) { return !f.linkage_name.empty() || f.line != 0; }))
+        return;
+    const auto after_worse = std::find_if(answers.health.begin(), answers.health.end(),
+                                          [](const Finding& f) { return f.severity < Finding::Severity::warning; });
+    answers.health.insert(after_worse,
+                          {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
+                           "Give the program with --symbols FILE: names, and lines of source where it "
+                           "has debug information."});
+}
+
 Status report(const ReportCommandOptions& options) {
     if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
         say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
@@ -29,8 +45,11 @@ Status report(const ReportCommandOptions& options) {
     AnswersOptions wanted = options.answers;
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = true;
     wanted.sources = !options.no_sources;
+    wanted.without_code = true;
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
+    const bool no_code = answers->unit == "PTM" && answers->instructions.empty();
+    if (!no_code) note_missing_symbols(*answers);
     report::ReportOptions how;
     how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
     // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
@@ -45,12 +64,15 @@ Status report(const ReportCommandOptions& options) {
         say("error", why);
         return unreadable;
     }
-    if (path == "-") return decoded;
+    if (path == "-") return no_code ? nothing : decoded;
     std::string sentence =
         fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
     if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
     fmt::print(stderr, "{}\n", sentence);
-    return decoded;
+    if (!no_code) return decoded;
+    say("warning",
+        "nothing decoded: execution was only where no image is known; the report shows what the trace itself tells");
+    return nothing;
 }
 
 }  // namespace
@@ -83,9 +105,10 @@ Run add_report(CLI::App& app) {
         "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
         "  waymark report perf.data -o monday.html\n"
         "\n"
-        "Exit status: 0 the report is written; 2 usage, or this waymark was built without the page; 3 the capture "
-        "cannot\n"
-        "be read, nothing in it could be decoded, or the report not be written.\n");
+        "Without any image the report shows what the trace itself tells, and says what an image would add.\n"
+        "\n"
+        "Exit status: 0 the report is written; 1 nothing could be decoded; 2 usage, or this waymark was built without\n"
+        "the page; 3 the capture cannot be read, or the report not be written.\n");
     return [options] { return report(*options); };
 }
 

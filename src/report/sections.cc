@@ -261,6 +261,18 @@ Section branches_section(const Answers& answers, Limit most_branches) {
     std::vector<const Branch*> branches;
     for (const std::size_t i : kept) branches.push_back(&answers.branches[i]);
 
+    const auto hot = greatest(answers.blocks.size(), most_branches, [&](std::size_t a, std::size_t b) {
+        const Block &one = answers.blocks[a], &other = answers.blocks[b];
+        return one.times * one.instructions > other.times * other.instructions;
+    });
+    std::vector<const Block*> blocks;
+    for (const std::size_t i : hot) blocks.push_back(&answers.blocks[i]);
+    const auto instruction_at = [&](std::uint64_t address) -> const Instruction* {
+        const auto found = std::lower_bound(answers.instructions.begin(), answers.instructions.end(), address,
+                                            [](const Instruction& i, std::uint64_t at) { return i.address < at; });
+        return found != answers.instructions.end() && found->address == address ? &*found : nullptr;
+    };
+
     // The page asks who calls a function, and whom it calls: edges between the same two functions are one.
     struct Pair {
         std::uint64_t times{};
@@ -293,10 +305,30 @@ Section branches_section(const Answers& answers, Limit most_branches) {
     json.column("to", pairs, [](const auto& p) { return p.first.second; });
     json.column("times", pairs, [](const auto& p) { return p.second.times; });
     json.end_object();
+    json.key("blocks").begin_object();
+    json.addresses("address", blocks, [](const Block* b) { return b->address; });
+    json.column("bytes", blocks, [](const Block* b) { return b->bytes; });
+    json.column("instructions", blocks, [](const Block* b) { return b->instructions; });
+    json.column("function", blocks, [](const Block* b) { return index(b->function); });
+    json.column("times", blocks, [](const Block* b) { return b->times; });
+    json.column("source", blocks, [&](const Block* b) {
+        const Instruction* first = instruction_at(b->address);
+        return first == nullptr ? std::int64_t{-1} : index(first->source);
+    });
+    json.column("line", blocks, [&](const Block* b) {
+        const Instruction* first = instruction_at(b->address);
+        return first == nullptr ? 0U : first->line;
+    });
     json.end_object();
-    if (kept.size() == answers.branches.size()) return {json.str()};
-    return {json.str(), fmt::format("Branches are the {} that ran most often, of {}.", counted(kept.size()),
-                                    counted(answers.branches.size()))};
+    json.end_object();
+    std::string left_out;
+    if (kept.size() < answers.branches.size())
+        left_out = fmt::format("Branches are the {} that ran most often, of {}.", counted(kept.size()),
+                               counted(answers.branches.size()));
+    if (hot.size() < answers.blocks.size())
+        left_out += fmt::format("{}Blocks are the {} in which most instructions ran, of {}.",
+                                left_out.empty() ? "" : " ", counted(hot.size()), counted(answers.blocks.size()));
+    return {json.str(), left_out};
 }
 
 // ---- timeline
@@ -540,7 +572,7 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
             json.end_array();
         }
         json.end_array();
-        json.key("of").number(table.rows.size());
+        json.key("view").number(table.rows.size());
         json.end_object();
         more += table.rows.size() - std::min<std::uint64_t>(table.rows.size(), most_rows);
     }
@@ -609,6 +641,17 @@ Section head_section(const Answers& answers, Limit most_rows, const std::vector<
         json.key("least").number(e.least);
         json.key("most").number(e.most);
         json.key("sum").number(e.sum);
+        json.key("unit").string(e.unit);
+        json.end_object();
+    }
+    json.end_array();
+    json.key("trust").begin_array();
+    for (const Trust& t : answers.trust) {
+        json.begin_object();
+        json.key("view").string(t.view);
+        json.key("exact").string(t.exact);
+        json.key("estimated").string(t.estimated);
+        json.key("notKnown").string(t.not_known);
         json.end_object();
     }
     json.end_array();
@@ -624,10 +667,10 @@ Section head_section(const Answers& answers, Limit most_rows, const std::vector<
     json.key("instructions").number(answers.instructions.size());
     json.key("lines").number(answers.lines.size());
     json.key("branches").number(answers.branches.size());
+    json.key("blocks").number(answers.blocks.size());
     json.key("slices").number(answers.timeline.slices.size());
     json.key("marks").number(answers.timeline.marks.size());
     json.key("series").number(answers.timeline.series.size());
-    json.key("exceptionUnit").string(answers.exceptions.empty() ? std::string() : answers.exceptions.front().unit);
     json.end_object();
     json.end_object();
     return {json.str(), own};

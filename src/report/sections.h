@@ -25,7 +25,7 @@ struct Section {
 /// Where texts are long, only what stands near code.
 [[nodiscard]] Section code_section(const analysis::Answers& answers, Limit most_instructions);
 
-/// Branches, and calls from function to function: those that happened most often.
+/// Branches and blocks, and calls from function to function: those that happened most often.
 [[nodiscard]] Section branches_section(const analysis::Answers& answers, Limit most_branches);
 
 /// Tracks, slices, marks and series. Slices beyond the limit that are shortest are merged, series lose points between

@@ -353,6 +353,26 @@ TEST_F(FlowToAnswers, TimesAreNanosecondsWhereTheClockIsKnown) {
     EXPECT_GE(timeline(1).axis.end, timeline(1).axis.begin);
 }
 
+TEST(FlowTimelines, GapsLastUntilCodeIsKnownAgain) {
+    FlowTimeline timeline(true, 100);
+    timeline.enter({10, 100}, 0, 1);
+    timeline.happened({20, 200}, {0, {}, flow::NoMemory{}});
+    timeline.leave({20, 200}, 0);
+    timeline.happened({20, 250}, {0, {}, Gap{{}, {}, GapReason::framing}});  // within the first
+    timeline.happened({20, 260}, {0, {}, flow::NoMemory{}});                 // as before
+    timeline.enter({20, 300}, 0, 1);
+    timeline.happened({30, 400}, {0, {}, flow::NoMemory{}});
+    timeline.finish({30, 450});
+    const auto& notes = timeline.notes();
+    ASSERT_EQ(notes.size(), 3U);
+    EXPECT_EQ(notes[0].number, FlowTimeline::no_image);
+    EXPECT_EQ(notes[0].at, 200U);
+    EXPECT_EQ(notes[0].end, 300U);
+    EXPECT_EQ(notes[1].end, notes[1].at);
+    EXPECT_EQ(notes[2].at, 400U);
+    EXPECT_EQ(notes[2].end, 450U);
+}
+
 TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
     const TickMap map({{100, 1000}, {200, 1400}, {300, 1500}});
     EXPECT_EQ(map.ticks(100), 1000U);

@@ -1,9 +1,10 @@
 // node browser.mjs WEB FOLDER CHROMIUM
 //
 // Opens every FOLDER/*.html in Chromium from disk, at three widths and in both themes, and does in it what people do:
-// search, sort, zoom, walk by keys, change the theme. Nothing may be asked of a network, nothing be said on the console,
-// no text be without contrast or name. What is seen is in FOLDER/NAME.json. Playwright and axe are those of WEB.
-import { readdirSync, readFileSync, statSync } from "node:fs";
+// search, sort, zoom, walk by keys, follow links, copy, change the theme. Nothing may be asked of a network, nothing be
+// said on the console, no text be without contrast or name. Pictures of what recordings show are in FOLDER/pictures.
+// Playwright and axe are those of WEB.
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,6 +16,7 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const mostBytes = 10_000_000;
 const mostMilliseconds = 10_000; // the aim is 2 s; this machine may be busy
+mkdirSync(join(folder, "pictures"), { recursive: true });
 const failures = [];
 let checks = 0;
 
@@ -28,19 +30,20 @@ const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "
 
 /// A page with a report in it, which fails on whatever it should not do.
 async function open(name, { width, height = 900, colorScheme = "light", reducedMotion = "reduce" }, hash = "") {
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion });
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion, permissions: ["clipboard-read", "clipboard-write"] });
     const page = await context.newPage();
     page.setDefaultTimeout(patience);
-    const where = `${name} at ${width} ${colorScheme}`;
+    const where = { toString: () => `${name} at ${page.viewportSize().width}` };
     page.on("console", (message) => check(`${where}: nothing on the console`, false, message.text()));
     page.on("pageerror", (error) => check(`${where}: no error`, false, error.stack));
     page.on("request", (request) => {
         if (!/^(file|data|blob):/.test(request.url())) check(`${where}: no request`, false, request.url());
     });
-    const began = Date.now();
     await page.goto(pathToFileURL(join(folder, `${name}.html`)).href + hash);
     await page.waitForSelector("h1");
-    return { page, where, took: Date.now() - began, close: () => context.close() };
+    await page.waitForFunction(() => performance.getEntriesByName("waymark-ready").length > 0);
+    const took = await page.evaluate(() => Math.round(performance.getEntriesByName("waymark-ready")[0].duration));
+    return { page, where, took, close: () => context.close() };
 }
 
 async function views(page) {
@@ -60,24 +63,48 @@ async function accessible(page, where) {
             runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
             resultTypes: ["violations"],
         });
-        return result.violations
-            .filter((v) => v.impact === "serious" || v.impact === "critical")
-            .map((v) => `${v.id}: ${v.nodes.slice(0, 2).map((n) => `${n.target.join(" ")} (${n.any.map((a) => a.message).join(", ").slice(0, 200)})`).join("; ")}`);
+        return result.violations.map((v) => `${v.id}, ${v.impact}: ${v.nodes.slice(0, 2).map((n) => `${n.target.join(" ")} (${n.any.map((a) => a.message).join(", ").slice(0, 200)})`).join("; ")}`);
     });
     check(`${where}: accessible`, found.length === 0, found.join("\n      "));
 }
 
-/// Each view in one width and theme.
-async function lookAtAll(name, size, axeToo) {
-    const { page, where, took, close } = await open(name, size);
+const widths = [390, 820, 1440];
+const themes = ["light", "dark"];
+
+/// What a report of each unit must have, whatever its capture.
+const present = {
+    ptm: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops", "exceptions"],
+    corpus: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops"],
+    sort: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops"],
+    spe: ["summary", "timeline", "functions", "code", "branches", "charts", "tables"],
+    dpu: ["summary", "calls", "timeline", "functions", "exceptions", "tables"],
+};
+
+/// Each view in widths and themes: the open page is made as wide and as dark as it should be. Pictures of all are kept.
+async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures = true } = {}) {
+    const { page, where, took, close } = await open(name, { width: 1440 });
     check(`${where}: opens in time`, took < mostMilliseconds, `${took} ms`);
     if (axeToo) await page.evaluate(axe);
-    for (const view of await views(page)) {
+    const there = await views(page);
+    for (const view of present[name] ?? []) check(`${where}: ${view} is there`, there.includes(view), there.join());
+    for (const view of there) {
         await go(page, view);
-        await page.waitForTimeout(30);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-        check(`${where}, ${view}: as wide as the screen`, wide <= size.width, `${wide} of ${size.width}`);
-        if (axeToo) await accessible(page, `${where}, ${view}`);
+        for (const width of allWidths) {
+            await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
+            for (const colorScheme of allThemes) {
+                await page.emulateMedia({ colorScheme });
+                await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
+                // Canvases are drawn before the next frame.
+                await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+                const at = `${where} ${colorScheme}, ${view}`;
+                const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+                check(`${at}: as wide as the screen`, wide <= width, `${wide} of ${width}`);
+                const empty = await page.$$eval("main section, main figure, main canvas", (all) => all.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 4).map((e) => e.className));
+                check(`${at}: nothing is empty`, empty.length === 0, empty.join());
+                if (axeToo) await accessible(page, at);
+                if (pictures) await page.screenshot({ path: join(folder, "pictures", `${name}-${view}-${width}-${colorScheme}.png`), fullPage: true });
+            }
+        }
     }
     check(`${where}: no script from data`, !(await page.evaluate(() => globalThis.harmed)));
     await close();
@@ -115,30 +142,38 @@ async function interact(name) {
     await page.keyboard.press("2");
     await page.waitForSelector(`.view-${there[1]}`);
     await page.keyboard.press("Tab");
-    is("Tab goes on", await page.evaluate(() => document.activeElement !== document.body));
+    const focus = await page.evaluate(() => {
+        const at = document.activeElement;
+        return { element: at.tagName, visible: at.matches(":focus-visible") && parseFloat(getComputedStyle(at).outlineWidth) >= 2 };
+    });
+    is("Tab goes on, and focus is seen", focus.element !== "BODY" && focus.visible, JSON.stringify(focus));
 
     if (there.includes("functions")) {
         await go(page, "functions");
         const rows = () => page.getAttribute(".table", "aria-rowcount").then(Number);
         const all = await rows();
-        const name = await page.$eval(".table-body .row .name", (n) => n.title);
+        const sought = await page.$eval(".table-body .row .name", (n) => n.title);
         // A slash in a search box is a slash.
         await page.evaluate(() => document.activeElement.blur());
         await page.keyboard.press("/");
-        await page.keyboard.type(name);
+        await page.keyboard.type(sought);
         await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) < n || n <= 2, all);
         const found = await page.$$eval(".table-body .name", (c) => c.map((n) => n.title));
-        is("search finds", found.includes(name), `${name} in ${found.join(" | ")}`);
+        is("search finds", found.includes(sought), `${sought} in ${found.join(" | ")}`);
         await page.keyboard.press("Control+a");
         await page.keyboard.type("no function is called so");
         await page.waitForSelector(".table .empty");
         await page.keyboard.press("Escape");
         await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) === n, all);
         const names = () => page.$$eval(".table-body .row .name", (c) => c.slice(0, 8).map((n) => n.title));
+        const sorted = () => page.$$eval('[role="columnheader"]', (all) => all.filter((h) => h.getAttribute("aria-sort") !== "none").map((h) => `${h.textContent.replace(/[▲▼]/, "")} ${h.getAttribute("aria-sort")}`).join());
+        is("sorted by cost first", /^Self descending$/.test(await sorted()), await sorted());
         await page.click('.table-head button:has-text("Function")');
+        is("aria-sort says ascending", (await sorted()) === "Function ascending", await sorted());
         const up = await names();
         is("sorts up", up.every((n, i) => i === 0 || up[i - 1] <= n), up.join(" | "));
         await page.click('.table-head button:has-text("Function")');
+        is("aria-sort says descending", (await sorted()) === "Function descending", await sorted());
         const down = await names();
         is("sorts down", down.every((n, i) => i === 0 || down[i - 1] >= n), down.join(" | "));
         await page.focus(".table");
@@ -146,6 +181,34 @@ async function interact(name) {
         await page.keyboard.press("Enter");
         await page.waitForSelector(".detail .full-name");
         is("Enter opens a row", (await page.textContent(".detail .full-name")) === (down[1] ?? down[0]));
+        const copied = () => page.evaluate(() => navigator.clipboard.readText());
+        await page.click('.table-foot >> text="Copy as text"');
+        await page.waitForSelector('.table-foot >> text="Copied"');
+        const text = (await copied()).trimEnd().split("\n");
+        is("a table is copied whole and in order", text.length === all && text[1].startsWith(`${down[0]}\t`), `${text.length} of ${all} lines; ${text[1]}`);
+        await page.click('.detail >> text="Copy the name"');
+        await page.waitForSelector('.detail >> text="Copied"');
+        is("a name is copied", (await copied()).length > 0);
+        if (there.includes("code") && (await page.$('.detail a:has-text("Source and code")'))) {
+            const opened = await page.textContent(".detail .full-name");
+            await page.click('.detail a:has-text("Source and code")');
+            await page.waitForSelector(".view-code .code-pane h2");
+            is("a function's code is opened", (await page.$eval(".code-pane:last-of-type h2", (h) => h.title)) === opened);
+            await page.goBack();
+            await page.waitForSelector(".view-functions .detail");
+        }
+        await page.keyboard.press("Escape");
+        await page.waitForSelector(".detail", { state: "detached" });
+        is("Escape closes the function", (await page.evaluate(() => location.hash)) === "#/functions");
+        // Of one task or core there is less than of all.
+        const contexts = await page.$('.choice:has-text("Task") select, .choice:has-text("Context") select');
+        if (contexts) {
+            await contexts.selectOption({ index: 1 });
+            await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) < n, all);
+            await contexts.selectOption({ index: 0 });
+            await page.waitForFunction((n) => Number(document.querySelector(".table").getAttribute("aria-rowcount")) === n, all);
+        }
+        is("a choice of tasks", name !== "dpu" || contexts !== null);
     }
     if (there.includes("calls")) {
         await go(page, "calls");
@@ -167,9 +230,29 @@ async function interact(name) {
         is("↑ goes back", (await selected()) === root);
         await page.keyboard.press("0");
         await page.waitForTimeout(60);
+        const seen = () => page.$eval(".flame", (f) => [Number(f.dataset.from), Number(f.dataset.to)]);
+        const whole = await seen();
         const box = await page.locator(".flame canvas").boundingBox();
         await page.mouse.click(box.x + 20, box.y + 30);
         is("a click selects", (await selected()) !== root);
+        // By the mouse to a call that is narrower than all: the last of its row.
+        await page.focus(".flame");
+        for (let i = 0; i < 12; ++i) await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("Enter");
+        const deep = await seen();
+        is("Enter zooms in", deep[1] - deep[0] < whole[1] - whole[0], `${deep} of ${whole}`);
+        await page.keyboard.press("Escape");
+        const out = await seen();
+        is("Escape zooms out", out[1] - out[0] > deep[1] - deep[0], `${out} from ${deep}`);
+        await page.click('text="Show all"');
+        is("Show all shows all", (await seen()).join() === whole.join(), `${await seen()} of ${whole}`);
+        const narrow = await page.evaluate(() => document.querySelector(".flame canvas").getBoundingClientRect().width * 0.04);
+        await page.mouse.dblclick(box.x + narrow, box.y + 110);
+        await page.waitForTimeout(40);
+        is("a double click zooms", (await seen())[1] - (await seen())[0] <= whole[1] - whole[0]);
+        await page.focus(".flame");
+        await page.keyboard.press("0");
+        is("0 shows all", (await seen()).join() === whole.join());
         await page.click("text=From leaves");
         await page.waitForFunction(() => document.querySelector(".detail .full-name").textContent === "all, by what ran");
         await page.keyboard.press("/");
@@ -203,6 +286,33 @@ async function interact(name) {
         await page.keyboard.press("0");
         await settle();
         is("0 shows all", (await seen()).join() === all.join());
+        await page.keyboard.press("+");
+        await page.keyboard.press("+");
+        await settle();
+        const middle = await seen();
+        await page.mouse.move(box.x + box.width * 0.7, box.y + 40);
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width * 0.55, box.y + 40, { steps: 4 });
+        await page.mouse.up();
+        await settle();
+        is("dragging moves", (await seen())[0] > middle[0] || all[1] - all[0] <= 4, `${await seen()} from ${middle}`);
+        await page.click('text="Copy a link"');
+        await page.waitForSelector('text="Copied"');
+        const link = await page.evaluate(() => navigator.clipboard.readText());
+        const kept = await seen();
+        if (await page.$('[aria-label="Gaps"]')) {
+            await page.click('[aria-label="Gaps"] button:last-child');
+            is("the first gap is told", /^Gap 1 of \d+: ./.test(await page.textContent("main > p[role=status]")), await page.textContent("main > p[role=status]"));
+            await page.focus(".timeline");
+            await page.keyboard.press("g");
+        } else is("gaps of the real capture", name !== "corpus");
+        await page.evaluate((hash) => (location.hash = hash), link.slice(link.indexOf("#")));
+        await settle();
+        const again = await seen();
+        is("a link leads to a place in time", Math.abs(again[0] - kept[0]) <= 2 && Math.abs(again[1] - kept[1]) <= 2, `${again} for ${kept} by ${link}`);
+        await page.focus(".timeline");
+        await page.keyboard.press("0");
+        await settle();
         await page.keyboard.press("n");
         if (await page.$(".detail")) {
             await settle();
@@ -216,11 +326,26 @@ async function interact(name) {
         await go(page, "code");
         await page.waitForSelector(".listing .line");
         is("marks tell coverage", (await page.$$(".line .seen[aria-label]")).length > 0);
-        const line = await page.$('.code-pane:first-of-type .line.with-code');
+        const line = await page.$('section[aria-label="Source"] .line.with-code');
         if (line) {
             await line.click();
             is("a line is chosen", (await page.$$(".line.chosen")).length > 0);
         }
+        const copy = page.locator(".code-pane .copy").last();
+        await copy.click();
+        await page.waitForSelector('.code-pane .copy:has-text("Copied")');
+        is("instructions are copied", /^address\t.*\n0x[0-9a-f]+\t/.test(await page.evaluate(() => navigator.clipboard.readText())));
+    }
+    if (there.includes("blocks")) {
+        await go(page, "blocks");
+        await page.click(".table-body .row");
+        await page.waitForSelector(".view-code .line.goal");
+        is("a block leads to its code", (await page.evaluate(() => location.hash)).includes("address=0x"));
+    }
+    if (there.includes("exceptions") && (await go(page, "exceptions"), await page.$("#each"))) {
+        await page.click(".below .table-body .row");
+        await page.waitForSelector(".view-timeline .timeline");
+        is("an exception leads to the timeline", (await page.evaluate(() => location.hash)).includes("from="));
     }
     if (there.includes("branches")) {
         await go(page, "branches");
@@ -233,6 +358,15 @@ async function interact(name) {
         await go(page, view);
         is(`${view} says why it is absent`, /\.$/.test((await page.textContent("main .empty")).trim()));
     }
+    await close();
+}
+
+/// An address opens what it names.
+async function linked(name) {
+    const { page, where, close } = await open(name, { width: 1280 }, "#/functions?function=0");
+    check(`${where}: a link opens a function`, (await page.textContent(".detail .full-name").catch(() => "")) !== "");
+    await page.evaluate(() => (location.hash = "#/no-such-view?function=-1&line=x"));
+    await page.waitForSelector(".view-summary h1");
     await close();
 }
 
@@ -267,34 +401,27 @@ async function complains(name) {
 }
 
 const names = readdirSync(folder).filter((f) => f.endsWith(".html")).map((f) => f.slice(0, -5)).sort();
-for (const name of names) {
+
+async function look(name) {
     const bytes = statSync(join(folder, `${name}.html`)).size;
     check(`${name}: small`, bytes <= mostBytes, `${bytes} bytes`);
-    let slowest = 0;
     const began = Date.now();
-    // Every size and theme of one report; the others at two, which differ in both.
-    const sizes = [
-        [360, "light"],
-        [360, "dark"],
-        [900, "light"],
-        [900, "dark"],
-        [1600, "light"],
-        [1600, "dark"],
-    ];
-    const chosen = name === "ptm" || (name === "flow" && !names.includes("ptm")) ? sizes : [sizes[0], sizes[5]];
-    for (const size of name === "large" || name === "hostile" ? [sizes[4]] : chosen) {
-        const [width, colorScheme] = size;
-        // axe takes a second a view: narrow and light, wide and dark.
-        const axeToo = name !== "hostile" && name !== "large" && (size === sizes[0] || size === sizes[5]);
-        slowest = Math.max(slowest, await lookAtAll(name, { width, colorScheme }, axeToo));
-    }
     // What never comes is a failure among others.
-    const attempt = (what) => what.catch((error) => check(`${name}: ${error.message}`, false));
+    const attempt = (what) => what.catch((error) => check(`${name}: ${error.stack}`, false));
+    let took = 0;
+    const see = async (...how) => void (took = await lookAtAll(name, ...how));
+    if (name === "large" || name === "hostile") await attempt(see([1440], ["light"], { axeToo: false, pictures: false }));
+    else if (name in present) await attempt(see(widths, themes));
+    else await attempt(see([390], themes, { pictures: false }));
     await attempt(interact(name));
     if (name === "hostile") await attempt(harmless(name));
     if (name === "flow") await attempt(complains(name));
-    console.log(`${name}: ${(bytes / 1e6).toFixed(2)} MB, opens in ${slowest} ms at most; looked at for ${Date.now() - began} ms`);
+    if (name in present) await attempt(linked(name));
+    console.log(`${name}: ${(bytes / 1e6).toFixed(2)} MB, ready in ${took} ms; looked at for ${Date.now() - began} ms`);
 }
+
+// One after another: there is one clipboard.
+for (const name of names) await look(name);
 await browser.close();
 for (const failure of failures) console.log(`FAILED ${failure}`);
 console.log(`${checks} checks, ${failures.length} failed`);

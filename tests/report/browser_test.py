@@ -68,8 +68,11 @@ def main():
         skip(f"the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(temporary)
-        reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or work / "reports")
+        reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or web.parent / "reports")
         reports.mkdir(parents=True, exist_ok=True)
+        # What another run left would be looked at too.
+        for old in [*reports.glob("*.htm*"), *reports.glob("pictures/*.png")]:
+            old.unlink()
         probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=60)
         if probe.returncode == SKIPPED:
             skip(probe.stderr.strip())

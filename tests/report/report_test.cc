@@ -179,6 +179,31 @@ TEST(Report, StaysWithinItsBoundAndSaysWhatItLeavesOut) {
     EXPECT_EQ(write_report(answers, options, sink).error().code, Errc::usage);
 }
 
+TEST(Report, BlocksStandWithTheirLinesTheHottestAreKept) {
+    Answers answers = made_flow();
+    // Of two functions: a short block that ran often, a long one that ran less often, but more in sum.
+    answers.blocks = {{0x10000, 8, 2, 0, 100}, {0x10050, 40, 10, 1, 30}, {0x10078, 4, 1, 1, 0}};
+    const json head = part(written(answers), "head");
+    EXPECT_EQ(head["has"]["blocks"], 3);
+    const json blocks = part(written(answers), "branches")["blocks"];
+    EXPECT_EQ(blocks["address"], json({0x10000, 0x50, 0x28}));
+    EXPECT_EQ(blocks["times"], json({100, 30, 0}));
+    EXPECT_EQ(blocks["line"], json({1, 9, 12}));
+    ReportOptions options = options_with(small_page);
+    options.most_instructions = 1;
+    EXPECT_EQ(part(written(answers, options), "branches")["blocks"]["times"], json({30}));
+}
+
+TEST(Report, TellsWhatIsExactAndInWhichUnitExceptionsAre) {
+    Answers answers = made_flow();
+    answers.trust = {{"tasks", "every figure", "", ""}, {"loops", "", "", "the mode does not tell"}};
+    answers.exceptions = {{"IRQ", 14, 2, 0, 5, 7, 12, 2, "cycles"}};
+    const json head = part(written(answers), "head");
+    EXPECT_EQ(head["trust"][0]["exact"], "every figure");
+    EXPECT_EQ(head["trust"][1]["notKnown"], "the mode does not tell");
+    EXPECT_EQ(head["exceptions"][0]["unit"], "cycles");
+}
+
 TEST(Report, EmptyAnswersAreAReportToo) {
     Answers answers;
     answers.metrics = {{"instructions", "instructions"}};

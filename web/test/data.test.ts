@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { addresses, sums, unpack } from "../src/data/decode";
 import { codeOf, treeOf } from "../src/data/model";
 import { lowerBound, matcher } from "../src/data/search";
-import { inclusive, inverted, layout, nodeAt, shareOf } from "../src/data/tree";
+import { contexts, costsByFunction, inclusive, inverted, layout, narrowUntil, nodeAt, shareOf, subtree, type Tree } from "../src/data/tree";
 import { viewsOf } from "../src/data/views";
 import type { Head } from "../src/data/wire";
 import { hashOf, placeOf } from "../src/ui/state";
@@ -131,13 +131,13 @@ describe("views", () => {
             exceptions: there ? [{}] : [],
             charts: there ? [{}] : [],
             tables: there ? [{}] : [],
-            has: { calls: there ? 9 : 0, instructions: 0, lines: there ? 1 : 0, branches: there ? 1 : 0, slices: 0, marks: there ? 1 : 0, series: 0 },
+            has: { calls: there ? 9 : 0, instructions: there ? 1 : 0, lines: there ? 1 : 0, branches: there ? 1 : 0, blocks: there ? 1 : 0, slices: 0, marks: there ? 1 : 0, series: 0 },
         }) as unknown as Head;
     it("shows what has data and says why the rest is not there", () => {
         expect(viewsOf(head("PTM", true)).every((v) => v.absent === undefined)).toBe(true);
         for (const unit of ["PTM", "SPE", "DPU"]) {
             const absent = viewsOf(head(unit, false)).filter((v) => v.absent);
-            expect(absent).toHaveLength(9);
+            expect(absent).toHaveLength(10);
             expect(absent.every((v) => v.absent!.endsWith("."))).toBe(true);
         }
     });
@@ -173,5 +173,62 @@ describe("text", () => {
         expect(shortened("a_long_name_without_arguments", 11)).toBe("a_lon…ments");
         expect(shortened("bool operator<(int)", 12)).toHaveLength(12);
         expect(shortened("(no symbol) in libc.so.6", 10)).toHaveLength(10);
+    });
+});
+
+describe("calls drawn narrow", () => {
+    // A caller with two calls that take next to nothing, and a long one that begins within the same pixel.
+    const tree: Tree = {
+        parent: Int32Array.from([-1, 0, 0, 0]),
+        function: Int32Array.from([-1, 0, 1, 2]),
+        kind: Uint8Array.from([0, 1, 1, 1]),
+        calls: Float64Array.from([0, 1, 1, 1]),
+        self: [Float64Array.from([0, 1, 1, 998])],
+    };
+    it("are one, up to the first that is wide enough to be itself", () => {
+        const map = layout(tree, 0, "first", String);
+        expect(narrowUntil(map, 1, 0, 10)).toBe(2);
+        expect(narrowUntil(map, 1, 0, 1)).toBe(1);
+        expect(narrowUntil(map, 1, 2, 10)).toBe(3);
+    });
+});
+
+describe("cores, threads and tasks", () => {
+    // Two tasks; in the first, f calls itself and g.
+    const tree: Tree = {
+        parent: Int32Array.from([-1, 0, 1, 2, 3, 0, 5]),
+        function: Int32Array.from([-1, 2, 0, 0, 1, 3, 1]),
+        kind: Uint8Array.from([0, 0, 1, 1, 1, 0, 1]),
+        calls: Float64Array.from([0, 1, 1, 4, 2, 1, 7]),
+        self: [Float64Array.from([0, 0, 10, 20, 5, 0, 3])],
+    };
+    it("are told apart where there are several", () => {
+        expect(contexts(tree)).toEqual([1, 5]);
+        expect(contexts(subtree(tree, 1))).toEqual([]);
+    });
+    it("each have calls and costs of their own, recursion once", () => {
+        const first = subtree(tree, 1);
+        expect([...first.parent]).toEqual([-1, 0, 1, 2]);
+        const costs = costsByFunction(first, 0, 4);
+        expect([...costs.self]).toEqual([30, 5, 0, 0]);
+        expect([...costs.total]).toEqual([35, 5, 35, 0]);
+        expect([...costs.calls]).toEqual([5, 2, 1, 0]);
+        expect([...costsByFunction(subtree(tree, 5), 0, 4).total]).toEqual([0, 3, 0, 3]);
+    });
+});
+
+describe("shares", () => {
+    it("of almost all are not all, of almost nothing not nothing", () => {
+        expect(percent(4416, 4417)).toBe(">\u202f99.9\u202f%");
+        expect(percent(1, 1)).toBe("100.0\u202f%");
+        expect(percent(1, 10000)).toBe("<\u202f0.1\u202f%");
+        expect(percent(1, 0)).toBe("–");
+    });
+});
+
+describe("places", () => {
+    it("in time survive the address", () => {
+        expect(placeOf(hashOf({ view: "timeline", from: 5, to: 80 }))).toEqual({ view: "timeline", from: 5, to: 80 });
+        expect(placeOf("#/timeline?from=-1&to=x")).toEqual({ view: "timeline" });
     });
 });

@@ -137,9 +137,9 @@ struct Loop {
     std::uint64_t head{}, tail{};  ///< target of the branch; the branch
     Index function = none, source = none;
     std::uint32_t line{};
-    std::uint64_t entries{},
-        iterations{};  ///< times it was begun, from outside or a loop around it; times its head ran
-    Costs costs{};     ///< of all instructions from head to tail, by metric
+    /// Times it was begun, from outside or a loop around it; times its head ran.
+    std::uint64_t entries{}, iterations{};
+    Costs costs{};  ///< of all instructions from head to tail, by metric
 };
 
 // ---- who called whom

@@ -35,11 +35,13 @@ public:
         friend bool operator==(const Piece&, const Piece&) = default;
     };
     struct Note {
-        std::uint64_t at{};
+        std::uint64_t at{}, end{};  ///< of a gap, until code is known again; else the same
         std::uint32_t track{};
         Mark::Kind kind{};
-        std::uint32_t number{};  ///< of an exception; a Context ID; a GapReason
+        std::uint32_t number{};  ///< of an exception; a Context ID; a GapReason or `no_image`
     };
+    /// Flow went on where the code is not known.
+    static constexpr std::uint32_t no_image = 0xffffffff;
     /// A timestamp, and where it came.
     struct Anchor {
         std::uint64_t at{}, ticks{};
@@ -75,6 +77,7 @@ private:
     std::vector<std::optional<std::uint32_t>> tracks_;
     std::vector<Piece> pieces_;
     std::vector<Note> notes_;
+    std::optional<std::size_t> gap_;  // the note of one that lasts
     std::vector<Anchor> anchors_;
     std::size_t every_ = 1, skipped_ = 0;  // of the anchors, so many are one
     std::uint64_t resolution_ = 0, end_ = 0, notes_left_out_ = 0;

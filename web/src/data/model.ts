@@ -38,6 +38,7 @@ export interface Branches {
     part: BranchesPart;
     address: BigUint64Array;
     target: BigUint64Array;
+    block: BigUint64Array;
 }
 
 export interface Timeline {
@@ -157,12 +158,18 @@ export class Report {
             part,
             address: addresses(part.branches.address),
             target: addresses(part.branches.target),
+            block: addresses(part.blocks.address),
         }));
     }
     timeline(): Promise<Timeline> {
         return this.once("timeline", timelineOf);
     }
 
+    /// Whether it is a row among functions: names of cores, threads and tasks are not, where nothing is theirs.
+    isFunction(i: number): boolean {
+        const { functions } = this.head;
+        return !functions.synthetic[i] || functions.calls[i]! > 0 || functions.self.some((column) => column[i]! > 0);
+    }
     functionName(i: number): string {
         return i < 0 ? "[unknown]" : (this.head.functions.name[i] ?? "[unknown]");
     }

@@ -122,6 +122,76 @@ export function layout(tree: Tree, metric: number, order: Order, nameOf: (node: 
     };
 }
 
+/// Behind the last of the calls from `i` on that are narrower than `narrow` and begin within it: they are drawn as one. A
+/// wide one among them is drawn as itself.
+export function narrowUntil(place: Layout, depth: number, i: number, narrow: number): number {
+    const row = place.rows[depth]!;
+    const begins = place.rowX[depth]!;
+    const until = begins[i]! + narrow;
+    let next = i + 1;
+    while (next < row.length && begins[next]! < until && place.width[row[next]!]! < narrow) ++next;
+    return next;
+}
+
+/// The calls from `root` downwards.
+export function subtree(tree: Tree, root: number): Tree {
+    const rows: number[] = [];
+    const at = new Int32Array(tree.parent.length).fill(-1);
+    for (let i = root; i < at.length; ++i) {
+        if (i !== root && !(tree.parent[i]! >= 0 && at[tree.parent[i]!]! >= 0)) continue;
+        at[i] = rows.length;
+        rows.push(i);
+    }
+    return {
+        parent: Int32Array.from(rows, (i) => (i === root ? -1 : at[tree.parent[i]!]!)),
+        function: Int32Array.from(rows, (i) => tree.function[i]!),
+        kind: Uint8Array.from(rows, (i) => tree.kind[i]!),
+        calls: Float64Array.from(rows, (i) => tree.calls[i]!),
+        self: tree.self.map((column) => Float64Array.from(rows, (i) => column[i]!)),
+    };
+}
+
+/// What each function cost below `tree`: itself, with what it calls (recursion once), and how often it was called.
+export function costsByFunction(tree: Tree, metric: number, functions: number): { self: Float64Array; total: Float64Array; calls: Float64Array } {
+    const self = new Float64Array(functions);
+    const total = new Float64Array(functions);
+    const calls = new Float64Array(functions);
+    const cost = inclusive(tree, metric);
+    const children: number[][] = Array.from({ length: tree.parent.length }, () => []);
+    for (let i = 0; i < cost.length; ++i) {
+        const f = tree.function[i]!;
+        if (tree.parent[i]! >= 0) children[tree.parent[i]!]!.push(i);
+        if (f < 0) continue;
+        self[f]! += tree.self[metric]?.[i] ?? 0;
+        calls[f]! += tree.calls[i]!;
+    }
+    // A function that is open above counts there.
+    const open = new Int32Array(functions);
+    const todo: number[] = cost.length > 0 ? [0] : [];
+    while (todo.length > 0) {
+        const at = todo.pop()!;
+        if (at < 0) {
+            --open[tree.function[-at - 1]!]!;
+            continue;
+        }
+        const f = tree.function[at]!;
+        if (f >= 0) {
+            if (open[f]!++ === 0) total[f]! += cost[at]!;
+            todo.push(-at - 1);
+        }
+        for (const child of children[at]!) todo.push(child);
+    }
+    return { self, total, calls };
+}
+
+/// The cores, threads, tasks or sources that calls are kept apart by and that ran something; none: there is only one.
+export function contexts(tree: Tree): number[] {
+    const out: number[] = [];
+    const cost = inclusive(tree, 0);
+    for (let i = 1; i < tree.parent.length; ++i) if (tree.kind[i] === Kind.root && cost[i]! > 0) out.push(i);
+    return out.length > 1 ? out : [];
+}
+
 /// The call of row `depth` at `x`; -1: none.
 export function nodeAt(place: Layout, depth: number, x: number): number {
     const row = place.rows[depth];

@@ -17,27 +17,33 @@ export function viewsOf(head: Head): ViewInfo[] {
     const { has } = head;
     const info = (id: ViewId, name: string, there: boolean, why: string): ViewInfo =>
         there ? { id, name } : { id, name, absent: why };
-    const nothing = "Nothing was decoded that could be shown here.";
+    const nothing =
+        head.unit === "PTM" && has.instructions === 0
+            ? "No program image was known: give one with --image."
+            : "Nothing was decoded that could be shown here.";
+    const blind = nothing.startsWith("No program");
     return [
         { id: "summary", name: "Summary" },
-        info("calls", "Flame graph", has.calls > 1, reason(head, nothing, "Samples do not tell who called whom.",
+        info("calls", "Flame graph", has.calls > 1 && !blind, reason(head, nothing, "Samples do not tell who called whom.",
             "Only the modes that count at each call and return tell who called whom.")),
         info("timeline", "Timeline", has.slices + has.marks + has.series > 0, reason(head, nothing,
             "The samples carry no time.", "The trace has no entries to place in time.")),
-        info("functions", "Functions", head.functions.name.length > 0, nothing),
+        info("functions", "Functions", head.functions.name.length > 0 && !blind, nothing),
         info("code", "Source and code", has.instructions + has.lines > 0, reason(head,
             "No program image was known: give one with --image.", "No sample lies in a file that was found: see --symfs.",
             "Counters are of functions and tasks, not of single instructions.")),
-        info("branches", "Branches", has.branches > 0, reason(head, "No branch ran in code that is known.",
+        info("branches", "Branches", has.branches > 0, reason(head, blind ? nothing : "No branch ran in code that is known.",
             "No branch was sampled: record with branch_filter=1 or without a filter.", "Counters do not tell outcomes of branches.")),
-        info("loops", "Loops", head.loops.head.length > 0, reason(head, "No loop ran.",
+        info("blocks", "Blocks", has.blocks > 0, reason(head, nothing,
+            "Samples are of single operations, not of blocks.", "Counters are not of single instructions.")),
+        info("loops", "Loops", head.loops.head.length > 0, reason(head, blind ? nothing : "No loop ran.",
             "Samples do not tell how often a loop was begun.", "Loops are told in the compressed mode.")),
         info("exceptions", "Exceptions", head.exceptions.length > 0, reason(head, "No exception was traced.",
             "Samples do not tell exceptions.", "No interrupt was traced.")),
         info("charts", "Charts", head.charts.length > 0, reason(head,
             "Program flow has no latencies and no data sources; samples (SPE) have.", "No sample has a latency or a data source.",
             "Counters have no distributions.")),
-        info("tables", "Tables", head.tables.length > 0, reason(head, "There is nothing that only a Program Trace Macrocell tells.",
+        info("tables", "Tables", head.tables.length > 0, reason(head, "All that program flow tells is in the other views.",
             "No table belongs to these samples.", "No task was traced.")),
     ];
 }

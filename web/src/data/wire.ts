@@ -53,6 +53,15 @@ export interface ExceptionRow {
     least: number;
     most: number;
     sum: number;
+    unit: string;
+}
+
+/// How far figures of a kind can be believed, in sentences.
+export interface Trust {
+    view: string;
+    exact: string;
+    estimated: string;
+    notKnown: string;
 }
 
 export interface Head {
@@ -90,6 +99,7 @@ export interface Head {
         costs: number[][];
     };
     exceptions: ExceptionRow[];
+    trust: Trust[];
     charts: Chart[];
     tables: GenericTable[];
     has: {
@@ -97,10 +107,10 @@ export interface Head {
         instructions: number;
         lines: number;
         branches: number;
+        blocks: number;
         slices: number;
         marks: number;
         series: number;
-        exceptionUnit: string;
     };
 }
 
@@ -152,6 +162,15 @@ export interface BranchesPart {
         mispredicted: number[];
     };
     edges: { from: number[]; to: number[]; times: number[] };
+    blocks: {
+        address: AddressColumn;
+        bytes: number[];
+        instructions: number[];
+        function: number[];
+        times: number[];
+        source: number[];
+        line: number[];
+    };
 }
 
 export interface SeriesPart {

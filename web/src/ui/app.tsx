@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import type { Report } from "../data/model";
 import { viewsOf } from "../data/views";
+import { BlocksView } from "../views/blocks";
 import { BranchesView } from "../views/branches";
 import { CallsView } from "../views/calls";
 import { ChartsView } from "../views/charts";
@@ -25,6 +26,7 @@ const views: Record<ViewId, ComponentType<ViewProps>> = {
     functions: FunctionsView,
     code: CodeView,
     branches: BranchesView,
+    blocks: BlocksView,
     loops: LoopsView,
     exceptions: ExceptionsView,
     charts: ChartsView,
@@ -43,6 +45,7 @@ const keys: [string, string][] = [
     ["← →", "timeline: earlier, later"],
     ["+ −", "timeline: zoom in, zoom out; 0 shows all"],
     ["n p", "timeline: next and previous slice of the track"],
+    ["g G", "timeline: next and previous gap"],
     ["↑ ↓", "timeline: to the caller of the slice, to what it calls"],
     ["Tab", "from one part to the next"],
 ];
@@ -78,6 +81,7 @@ export function App({ report }: { report: Report }) {
     const present = all.filter((v) => v.absent === undefined);
     const [place, setPlace] = useState<Place>(placeOf(location.hash));
     const [metric, setMetric] = useState(0);
+    const [context, setContext] = useState(0);
     const [help, setHelp] = useState(false);
     const theme = useTheme();
     const main = useRef<HTMLElement>(null);
@@ -172,7 +176,7 @@ export function App({ report }: { report: Report }) {
             </nav>
             <main ref={main} id="main" tabIndex={-1} class={`view view-${info.id}`}>
                 {info.absent === undefined ? (
-                    <View report={report} place={place} metric={metric} setMetric={setMetric} go={go} />
+                    <View report={report} place={place} metric={metric} setMetric={setMetric} context={context} setContext={setContext} go={go} />
                 ) : (
                     <>
                         <h1>{info.name}</h1>

@@ -120,7 +120,7 @@ export function SeenMark(props: { seen: number }) {
     return <span class={`seen seen-${props.seen}`} role="img" aria-label={seenWords[props.seen] ?? ""} title={seenWords[props.seen]} />;
 }
 
-export function SeenLegend() {
+export function SeenLegend(props: { heat: string }) {
     return (
         <ul class="legend" aria-label="Coverage">
             {[Seen.executed, Seen.notExecuted, Seen.notObserved].map((seen) => (
@@ -130,7 +130,52 @@ export function SeenLegend() {
                     {seen === Seen.notObserved && <span class="quiet"> (flow was lost where it could have run)</span>}
                 </li>
             ))}
+            <li>
+                <span class="heat-scale" aria-hidden="true" />
+                few to many {props.heat}
+            </li>
         </ul>
+    );
+}
+
+async function toClipboard(text: string): Promise<boolean> {
+    try {
+        await navigator.clipboard.writeText(text);
+        return true;
+    } catch {
+        // Files may be denied the clipboard; the old way works where a key or click asked for it.
+        const area = document.createElement("textarea");
+        area.value = text;
+        area.className = "hidden";
+        document.body.append(area);
+        area.select();
+        const done = document.execCommand("copy");
+        area.remove();
+        return done;
+    }
+}
+
+/// A button that copies text and says that it did.
+export function Copy(props: { text: () => string; what: string; small?: boolean }) {
+    const [said, setSaid] = useState("");
+    useEffect(() => {
+        if (said === "") return;
+        const timer = window.setTimeout(() => setSaid(""), 1600);
+        return () => window.clearTimeout(timer);
+    }, [said]);
+    return (
+        <button
+            type="button"
+            class={`button copy${props.small ? " small" : ""}`}
+            onClick={async (event) => {
+                const button = event.currentTarget;
+                const done = await toClipboard(props.text());
+                button.focus();
+                setSaid(done ? "Copied" : "This browser does not let files copy");
+            }}
+        >
+            <span aria-live="polite">{said || props.what}</span>
+        </button>
     );
 }
 

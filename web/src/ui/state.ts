@@ -7,6 +7,7 @@ export type ViewId =
     | "functions"
     | "code"
     | "branches"
+    | "blocks"
     | "loops"
     | "exceptions"
     | "charts"
@@ -18,13 +19,18 @@ export interface Place {
     source?: number;
     line?: number;
     address?: bigint;
+    /// Of the timeline, since its begin.
+    from?: number;
+    to?: number;
 }
+
+const numbers = ["function", "source", "line", "from", "to"] as const;
 
 export function placeOf(hash: string): Place {
     const [view = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
     const values = new URLSearchParams(query);
     const place: Place = { view: (view || "summary") as ViewId };
-    for (const key of ["function", "source", "line"] as const) {
+    for (const key of numbers) {
         const text = values.get(key);
         if (text !== null && /^\d+$/.test(text)) place[key] = Number(text);
     }
@@ -35,7 +41,7 @@ export function placeOf(hash: string): Place {
 
 export function hashOf(place: Place): string {
     const values = new URLSearchParams();
-    for (const key of ["function", "source", "line"] as const) if (place[key] !== undefined) values.set(key, String(place[key]));
+    for (const key of numbers) if (place[key] !== undefined) values.set(key, String(place[key]));
     if (place.address !== undefined) values.set("address", "0x" + place.address.toString(16));
     const query = values.toString();
     return `#/${place.view}${query === "" ? "" : "?" + query}`;
@@ -46,5 +52,8 @@ export interface ViewProps {
     place: Place;
     metric: number;
     setMetric: (metric: number) => void;
+    /// A node of the call tree: what is chosen of cores, threads, tasks or sources; 0: all.
+    context: number;
+    setContext: (node: number) => void;
     go: (place: Place) => void;
 }

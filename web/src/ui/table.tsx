@@ -2,7 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { grouped } from "./text";
+import { Copy } from "./parts";
+import { counted, grouped } from "./text";
 
 export interface Column {
     id: string;
@@ -31,12 +32,19 @@ export interface TableProps {
 
 const rowHeight = 30;
 
+/// Rows as people paste them into a spreadsheet: values, not what is shown of them.
+function asText(columns: Column[], rows: readonly number[]): string {
+    const cell = (value: number | string | bigint) => (typeof value === "bigint" ? "0x" + value.toString(16) : String(value)).replace(/[\t\n]/g, " ");
+    return [columns.map((c) => c.name).join("\t"), ...rows.map((row) => columns.map((c) => cell(c.value(row))).join("\t"))].join("\n") + "\n";
+}
+
 export function DataTable(props: TableProps) {
     const { columns, rows } = props;
     const [sort, setSort] = useState(props.sort);
     const [active, setActive] = useState(0);
     const [top, setTop] = useState(0);
     const [height, setHeight] = useState(600);
+    const [narrow, setNarrow] = useState(false);
     const frame = useRef<HTMLDivElement>(null);
 
     const sorted = useMemo(() => {
@@ -55,7 +63,10 @@ export function DataTable(props: TableProps) {
     useEffect(() => {
         const at = frame.current;
         if (!at) return;
-        const observer = new ResizeObserver(() => setHeight(at.clientHeight));
+        const observer = new ResizeObserver(() => {
+            setHeight(at.clientHeight);
+            setNarrow(at.clientWidth < 620);
+        });
         observer.observe(at);
         return () => observer.disconnect();
     }, []);
@@ -63,9 +74,15 @@ export function DataTable(props: TableProps) {
 
     const first = Math.max(0, Math.floor(top / rowHeight) - 8);
     const last = Math.min(sorted.length, Math.ceil((top + height) / rowHeight) + 8);
-    const grid = columns.map((c) => c.width ?? (c.number ? "minmax(88px, max-content)" : "minmax(140px, 1fr)"));
-    // All rows are grids of their own, so widths must not depend on what is in them.
-    const template = grid.map((w) => w.replace("max-content", "120px")).join(" ");
+    // All rows are grids of their own, so widths must not depend on what is in them. Where there is little room the first
+    // column stays in view and bars give way to numbers.
+    const tracks = columns.map((c, i) => {
+        if (narrow) return i === 0 ? "minmax(132px, 1.5fr)" : c.number ? "minmax(84px, 1fr)" : "minmax(132px, 1.5fr)";
+        return c.width ?? (c.number ? "minmax(88px, 120px)" : "minmax(140px, 1fr)");
+    });
+    // What they need at least; beyond that, a table is scrolled.
+    const least = tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + 12, 12);
+    const rowStyle = { gridTemplateColumns: tracks.join(" "), minWidth: `${least}px` };
 
     const goTo = (row: number) => {
         const to = Math.max(0, Math.min(sorted.length - 1, row));
@@ -95,8 +112,9 @@ export function DataTable(props: TableProps) {
     };
 
     return (
+        <>
         <div
-            class="table"
+            class={narrow ? "table narrow" : "table"}
             role="table"
             aria-label={`${props.label}, ${grouped(rows.length)} rows`}
             aria-rowcount={rows.length + 1}
@@ -107,7 +125,7 @@ export function DataTable(props: TableProps) {
             onKeyDown={onKeyDown}
         >
             <div role="rowgroup" class="table-head">
-                <div role="row" aria-rowindex={1} class="row" style={{ gridTemplateColumns: template }}>
+                <div role="row" aria-rowindex={1} class="row" style={rowStyle}>
                     {columns.map((c) => {
                         const by = sort?.by === c.id;
                         return (
@@ -144,7 +162,7 @@ export function DataTable(props: TableProps) {
                             aria-rowindex={index + 2}
                             aria-current={row === props.selected ? "true" : undefined}
                             class={`row${row === props.selected ? " selected" : ""}${index === active ? " active" : ""}${props.open ? " link" : ""}`}
-                            style={{ gridTemplateColumns: template, top: index * rowHeight }}
+                            style={{ ...rowStyle, top: index * rowHeight }}
                             onClick={() => {
                                 setActive(index);
                                 props.open?.(row);
@@ -152,7 +170,7 @@ export function DataTable(props: TableProps) {
                         >
                             {columns.map((c) => (
                                 <div key={c.id} role="cell" class={c.number ? "number" : ""}>
-                                    {c.show ? c.show(row) : show(c.value(row))}
+                                    {c.show ? c.show(row) : <span>{show(c.value(row))}</span>}
                                 </div>
                             ))}
                         </div>
@@ -161,6 +179,13 @@ export function DataTable(props: TableProps) {
             </div>
             {rows.length === 0 && <p class="empty">{props.empty ?? "Nothing matches."}</p>}
         </div>
+        {rows.length > 0 && (
+            <div class="table-foot">
+                <span class="quiet">{counted(rows.length, "row")}</span>
+                <Copy small text={() => asText(columns, sorted)} what="Copy as text" />
+            </div>
+        )}
+        </>
     );
 }
 

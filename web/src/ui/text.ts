@@ -26,6 +26,8 @@ export function percent(part: number, whole: number): string {
     if (!(whole > 0)) return "–";
     const share = (100 * part) / whole;
     if (part > 0 && share < 0.05) return `<${thin}0.1${thin}%`;
+    // Almost all is not all.
+    if (part < whole && share >= 99.95) return `>${thin}99.9${thin}%`;
     return `${share.toFixed(1)}${thin}%`;
 }
 

@@ -40,14 +40,14 @@ function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
             {
                 id: "function",
                 name: "In function",
-                width: "minmax(140px, 2fr)",
+                width: "minmax(130px, 2fr)",
                 value: (i) => report.functionName(b.function[i]!),
                 show: (i) => <Name name={report.functionName(b.function[i]!)} most={40} />,
             },
             {
                 id: "address",
                 name: "Branch",
-                width: "minmax(130px, 1fr)",
+                width: "minmax(124px, 1fr)",
                 value: (i) => branches.address[i]!,
                 show: (i) => (
                     <span class="mono" title={branches.target[i] ? `to ${hex(branches.target[i]!)}` : "to where a register says"}>
@@ -55,14 +55,14 @@ function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
                     </span>
                 ),
             },
-            { id: "kind", name: "Kind", width: "116px", value: (i) => branchKinds[b.kind[i]!] ?? "" },
-            { id: "ran", name: "Ran", number: true, width: "100px", value: (i) => b.taken[i]! + b.notTaken[i]!, show: (i) => grouped(b.taken[i]! + b.notTaken[i]!) },
+            { id: "kind", name: "Kind", width: "104px", value: (i) => branchKinds[b.kind[i]!] ?? "" },
+            { id: "ran", name: "Ran", number: true, width: "minmax(72px, 100px)", value: (i) => b.taken[i]! + b.notTaken[i]!, show: (i) => grouped(b.taken[i]! + b.notTaken[i]!) },
             {
                 id: "share",
                 name: "Taken",
                 title: "Share of executions that were taken",
                 number: true,
-                width: "90px",
+                width: "66px",
                 value: (i) => b.taken[i]! / Math.max(1, b.taken[i]! + b.notTaken[i]!),
                 show: (i) => percent(b.taken[i]!, b.taken[i]! + b.notTaken[i]!),
             },
@@ -70,7 +70,7 @@ function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
                 id: "outcomes",
                 name: "Taken, not taken",
                 title: "Sorted by the rarer outcome",
-                width: "minmax(220px, 2fr)",
+                width: "minmax(190px, 2fr)",
                 value: (i) => (b.kind[i] === 0 ? Math.min(b.taken[i]!, b.notTaken[i]!) : -1),
                 show: (i) => (b.kind[i] === 0 ? <Outcomes taken={b.taken[i]!} notTaken={b.notTaken[i]!} seenTaken={b.seenTaken[i]!} seenNotTaken={b.seenNotTaken[i]!} /> : <span class="quiet">always taken</span>),
             },

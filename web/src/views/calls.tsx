@@ -2,9 +2,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { lowerBound, matcher } from "../data/search";
-import { inverted, Kind, type Layout, layout, nodeAt, type Order, shareOf, type Tree } from "../data/tree";
+import { contexts, inverted, Kind, type Layout, layout, narrowUntil, nodeAt, type Order, shareOf, subtree, type Tree } from "../data/tree";
 import { begin, canvasFont, fitting, useFrame, useSize } from "../ui/canvas";
-import { Loading, MetricChoice, Name, Search, Segments, Share, ViewHead, useLoaded } from "../ui/parts";
+import { Choice, Copy, Loading, MetricChoice, Name, Search, Segments, Share, ViewHead, useLoaded } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, percent, short, shortened, withUnit } from "../ui/text";
@@ -19,8 +19,29 @@ export function CallsView(props: ViewProps) {
     return <Calls {...props} tree={loaded} />;
 }
 
-function Calls({ report, place, metric, setMetric, tree }: ViewProps & { tree: Tree }) {
+/// Which core, thread, task or source is shown; 0: all of them.
+export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; value: number; onChange: (node: number) => void }) {
+    const { report, tree } = props;
+    const all = contexts(tree);
+    if (all.length === 0) return null;
+    const nameOf = (node: number): string => {
+        const up = tree.parent[node]!;
+        const name = report.functionName(tree.function[node]!);
+        return up > 0 && tree.kind[up] === Kind.root ? `${nameOf(up)} › ${name}` : name;
+    };
+    return (
+        <Choice
+            label={report.head.unit === "DPU" ? "Task" : "Context"}
+            value={props.value}
+            options={[{ value: 0, name: `all ${all.length}` }, ...all.map((node) => ({ value: node, name: nameOf(node) }))]}
+            onChange={props.onChange}
+        />
+    );
+}
+
+function Calls({ report, place, metric, setMetric, context, setContext, tree: all }: ViewProps & { tree: Tree }) {
     const { head } = report;
+    const tree = useMemo(() => (context > 0 ? subtree(all, context) : all), [all, context]);
     const [way, setWay] = useState<Way>("callers");
     const [order, setOrder] = useState<Order>("cost");
     const [query, setQuery] = useState("");
@@ -55,6 +76,7 @@ function Calls({ report, place, metric, setMetric, tree }: ViewProps & { tree: T
                     note={matches ? `${counted(matches.count, "function")}, ${percent(matches.share, 1)}` : ""}
                 />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
+                <ContextChoice report={report} tree={all} value={context} onChange={setContext} />
                 <Segments<Way>
                     label="Direction"
                     value={way}
@@ -86,7 +108,7 @@ function Calls({ report, place, metric, setMetric, tree }: ViewProps & { tree: T
             {asTable ? (
                 <TreeTable tree={shown} map={map} nameOf={nameOf} unit={unit} metric={metric} selected={selected} select={setSelected} />
             ) : (
-                <Flame key={`${way} ${metric}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} />
+                <Flame key={`${way} ${metric} ${context}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} />
             )}
             <Detail report={report} tree={shown} map={map} nameOf={nameOf} node={selected} metric={metric} way={way} select={setSelected} />
         </>
@@ -154,7 +176,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                 }
                 if (width < 1.5) {
                     // Too narrow to be told apart: all that begin within these pixels are one.
-                    const next = Math.max(i + 1, lowerBound(begins, begins[i]! + 1.5 / scale, i + 1));
+                    const next = narrowUntil(map, depth, i, 1.5 / scale);
                     const last = row[next - 1]!;
                     const end = Math.max(left + 1, Math.min((map.x[last]! + map.width[last]! - from) * scale, left + 1.5));
                     let marked = false;
@@ -466,6 +488,7 @@ function Detail(props: { report: ViewProps["report"]; tree: Tree; map: Layout; n
                     {report.head.has.instructions + report.head.has.lines > 0 && !report.head.functions.synthetic[f] && (
                         <a class="button" href={hashOf({ view: "code", function: f })}>Source and code</a>
                     )}
+                    <Copy text={() => [node, ...path].map(nameOf).reverse().join("\n")} what="Copy the call stack" />
                 </p>
             )}
         </section>

@@ -8,12 +8,14 @@ import type { ViewProps } from "../ui/state";
 import { grouped, percent, short } from "../ui/text";
 
 export function ChartsView({ report }: ViewProps) {
+    // Shares first: where time went says more than how it spreads.
+    const charts = [...report.head.charts].sort((a, b) => b.kind - a.kind);
     return (
         <>
             <ViewHead title="Charts" />
             <div class="charts">
-                {report.head.charts.map((chart, i) => (
-                    <figure key={i} class={`chart ${chart.kind === 0 && chart.label.length > 6 ? "wide" : ""}`}>
+                {charts.map((chart, i) => (
+                    <figure key={i} class={`chart ${chart.kind === 0 && chart.label.length > 10 ? "wide" : ""}`}>
                         <figcaption>
                             <h2>{chart.title}</h2>
                             {chart.note && <p class="note">{chart.note}</p>}
@@ -24,6 +26,15 @@ export function ChartsView({ report }: ViewProps) {
             </div>
         </>
     );
+}
+
+/// Labels and notes come as other commands print them: `system_cache`, `4-7`, `20,175 cycles`.
+const words = (text: string) => text.replace(/(?<=[a-z])_(?=[a-z])/g, " ").replace(/^(\d+)-(\d+)$/, "$1–$2").replace(/(?<=\d),(?=\d{3})/g, "\u202f");
+
+/// The least of 1, 2, 4, 5, 6, 8 times a power of ten that is not less: what an axis ends at.
+export function roundUp(most: number): number {
+    const ten = 10 ** Math.floor(Math.log10(Math.max(1, most)));
+    return [1, 2, 4, 5, 6, 8, 10].map((k) => k * ten).find((end) => end >= most) ?? most;
 }
 
 /// Bars with their labels, values and shares: a table that is a picture.
@@ -44,9 +55,9 @@ function Shares({ chart }: { chart: Chart }) {
                     {chart.label.map((label, i) => (
                         <tr key={i}>
                             <th scope="row" title={chart.barNote[i]}>
-                                {label}
+                                {words(label)}
                                 {chart.kind === 0 && chart.xUnit && ` ${chart.xUnit}`}
-                                {chart.barNote[i] && <span class="quiet bar-note">{chart.barNote[i]}</span>}
+                                {chart.barNote[i] && <span class="quiet bar-note">{words(chart.barNote[i]!)}</span>}
                             </th>
                             <td class="bar">
                                 <span style={{ width: `${(100 * chart.value[i]!) / most}%` }} class={`fill-${i % 4}`} />
@@ -71,7 +82,7 @@ function Histogram({ chart }: { chart: Chart }) {
     const height = 180;
     const left = 52;
     const bottom = 24;
-    const most = Math.max(...chart.value, 1);
+    const most = roundUp(Math.max(...chart.value, 1));
     const total = chart.value.reduce((sum, v) => sum + v, 0);
     const bars = chart.value.length;
     const step = Math.max(1, (width - left - 4) / bars);
@@ -100,7 +111,7 @@ function Histogram({ chart }: { chart: Chart }) {
                     {chart.label.map((label, i) =>
                         i % every === 0 ? (
                             <text key={i} class="tick" x={left + (i + 0.5) * step} y={height + 16} text-anchor="middle">
-                                {label}
+                                {words(label)}
                             </text>
                         ) : null,
                     )}
@@ -108,7 +119,7 @@ function Histogram({ chart }: { chart: Chart }) {
             )}
             <p class="note" aria-live="polite">
                 {at >= 0
-                    ? `${chart.label[at]} ${chart.xUnit}: ${grouped(chart.value[at]!)} ${chart.yUnit}, ${percent(chart.value[at]!, total)}${chart.barNote[at] ? `; ${chart.barNote[at]}` : ""}`
+                    ? `${words(chart.label[at]!)} ${chart.xUnit}: ${grouped(chart.value[at]!)} ${chart.yUnit}, ${percent(chart.value[at]!, total)}${chart.barNote[at] ? `; ${words(chart.barNote[at]!)}` : ""}`
                     : `${chart.yUnit || "number"} by ${chart.xUnit || "value"}`}
             </p>
             <details>

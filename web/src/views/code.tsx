@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { type Code, isaNames, Seen, seenWords } from "../data/model";
 import { matcher } from "../data/search";
-import { Choice, Loading, MetricChoice, Name, Search, SeenLegend, SeenMark, Segments, ViewHead, useLoaded } from "../ui/parts";
+import { Choice, Copy, Loading, MetricChoice, Name, Search, SeenLegend, SeenMark, Segments, ViewHead, useLoaded } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, fileName, grouped, hex, percent, short } from "../ui/text";
 
@@ -17,7 +17,7 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
     const { head } = report;
     const { instructions, lines } = code.part;
     const [query, setQuery] = useState("");
-    const [side, setSide] = useState<"source" | "code">("source");
+    const [wanted, setSide] = useState<"source" | "code">("source");
     const [line, setLine] = useState<{ source: number; line: number } | undefined>(undefined);
 
     // Functions that have something to show, the costly first.
@@ -43,6 +43,8 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
         return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? -1;
     }, [f, place.source]);
 
+    const side = source < 0 ? "code" : wanted;
+
     const found = useMemo(() => {
         const is = matcher(query);
         return is ? functions.filter((i) => is(report.functionName(i))) : functions;
@@ -56,9 +58,9 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
         <>
             <ViewHead title="Source and code">
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
-                <SeenLegend />
+                <SeenLegend heat={head.metrics[metric]?.name ?? "cost"} />
             </ViewHead>
-            <div class="code">
+            <div class={source < 0 ? "code no-source" : "code"}>
                 <aside class="code-functions" aria-label="Functions">
                     <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : grouped(found.length)} />
                     <ul class="function-list">
@@ -85,15 +87,13 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
                         ]}
                     />
                 </div>
-                <section class={`code-pane ${side === "source" ? "" : "behind"}`} aria-label="Source">
-                    <h2 title={report.sourceName(source)}>{source >= 0 ? fileName(report.sourceName(source)) : "Source"}</h2>
-                    {source >= 0 ? (
+                {source >= 0 && (
+                    <section class={`code-pane ${side === "source" ? "" : "behind"}`} aria-label="Source">
+                        <h2 title={report.sourceName(source)}>{fileName(report.sourceName(source))}</h2>
                         <Source code={code} source={source} f={f} first={head.functions.source[f] === source ? head.functions.line[f]! : 0} metric={metric} line={line?.source === source ? line.line : undefined}
                             select={(l) => setLine(line?.line === l && line.source === source ? undefined : { source, line: l })} place={place} />
-                    ) : (
-                        <p class="empty">No debug information says where this function's source is.</p>
-                    )}
-                </section>
+                    </section>
+                )}
                 <section class={`code-pane ${side === "code" ? "" : "behind"}`} aria-label="Instructions">
                     <h2 title={report.functionName(f)}>
                         <Name name={report.functionName(f)} most={44} />
@@ -101,7 +101,9 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
                             {rows.length > 0 && ` ${grouped(ran)} of ${counted(rows.length, "instruction")} ran`}
                             {lost > 0 && `, ${grouped(lost)} not observed`}
                         </span>
+                        {rows.length > 0 && <Copy small text={() => listing(report, code, rows, costOf, costName)} what="Copy" />}
                     </h2>
+                    {source < 0 && <p class="note">No debug information says where this function's source is.</p>}
                     {rows.length > 0 ? (
                         <Instructions report={report} code={code} rows={rows} costOf={costOf} costName={costName} line={line} selectLine={setLine} address={place.address} />
                     ) : (
@@ -111,6 +113,17 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
             </div>
         </>
     );
+}
+
+/// Instructions as text, with what each cost.
+function listing(report: ViewProps["report"], code: Code, rows: number[], costOf: (i: number) => number, costName: string): string {
+    const { instructions, texts } = code.part;
+    const lines = rows.map((i) => {
+        const source = instructions.source[i]!;
+        const place = instructions.line[i]! > 0 && source >= 0 ? `${fileName(report.sourceName(source))}:${instructions.line[i]}` : "";
+        return [hex(code.address[i]!), costOf(i), seenWords[instructions.seen[i]!], texts[instructions.text[i]!] ?? "", place].join("\t");
+    });
+    return ["address\t" + costName + "\tcoverage\tinstruction\tline", ...lines].join("\n") + "\n";
 }
 
 const rowHeight = 20;
@@ -232,7 +245,12 @@ function Instructions(props: {
 }) {
     const { code, rows, report } = props;
     const { instructions, texts } = code.part;
-    const most = useMemo(() => Math.max(0, ...rows.map(props.costOf)), [rows, props.costName]);
+    // By the hottest of the function; where nothing is hot, nothing looks so.
+    const most = useMemo(() => {
+        let all = 0;
+        for (let i = 0; i < instructions.times.length; ++i) all = Math.max(all, props.costOf(i));
+        return Math.max(all / 100, ...rows.map(props.costOf));
+    }, [rows, props.costName]);
     const isLine = (i: number) => props.line !== undefined && instructions.source[i] === props.line.source && instructions.line[i] === props.line.line;
     const choose = (i: number) => {
         if (instructions.line[i]! > 0) props.selectLine(isLine(i) ? undefined : { source: instructions.source[i]!, line: instructions.line[i]! });

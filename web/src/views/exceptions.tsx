@@ -1,15 +1,20 @@
-/// Exceptions and interrupts: how many, and how long they took.
+/// Exceptions and interrupts: how many, how long they took, and each of them.
 import { useMemo } from "preact/hooks";
 
-import { ViewHead } from "../ui/parts";
+import { markKinds, type Timeline } from "../data/model";
+import { Loading, useLoaded, ViewHead } from "../ui/parts";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { timeText } from "../ui/text";
+import { aroundMoment } from "./timeline";
 
-export function ExceptionsView({ report }: ViewProps) {
-    const { exceptions, has } = report.head;
-    const time = (value: number, row: number) => (exceptions[row]!.returned > 0 ? timeText(value, has.exceptionUnit) : "–");
+export function ExceptionsView(props: ViewProps) {
+    const { exceptions, has } = props.report.head;
+    // A handler that the trace does not show took no time in it.
+    const timed = (row: number) => exceptions[row]!.returned > 0 && exceptions[row]!.sum > 0;
+    const time = (value: number, row: number) => (timed(row) ? timeText(Math.round(value), exceptions[row]!.unit) : "–");
     const mean = (i: number) => (exceptions[i]!.returned > 0 ? exceptions[i]!.sum / exceptions[i]!.returned : 0);
+    const units = [...new Set(exceptions.map((e) => e.unit))].join(" or ");
     const columns = useMemo<Column[]>(
         () => [
             { id: "name", name: "Exception", width: "minmax(160px, 2fr)", value: (i) => exceptions[i]!.name },
@@ -26,8 +31,49 @@ export function ExceptionsView({ report }: ViewProps) {
     );
     return (
         <>
-            <ViewHead title="Exceptions" note={`Times are from entry to return, in ${has.exceptionUnit}. Those whose return was not seen have none.`} />
+            <ViewHead
+                title="Exceptions"
+                note={`Times are from entry to return, in ${units}. A dash: no return was seen, or the handler ran where nothing is traced.`}
+            />
             <DataTable label="Exceptions" columns={columns} rows={exceptions.map((_, i) => i)} sort={{ by: "times", down: true }} />
+            {has.marks > 0 && <Each {...props} />}
         </>
+    );
+}
+
+/// Those that the timeline has, one by one.
+function Each(props: ViewProps) {
+    const loaded = useLoaded(() => props.report.timeline());
+    if (loaded === undefined || loaded instanceof Error) return <Loading what="the timeline" error={loaded} />;
+    return <Moments {...props} timeline={loaded} />;
+}
+
+function Moments({ go, timeline }: ViewProps & { timeline: Timeline }) {
+    const { marks } = timeline;
+    const { texts, tracks, axis } = timeline.part;
+    const exception = markKinds.indexOf("exception");
+    const rows = useMemo(() => marks.kind.map((_, i) => i).filter((i) => marks.kind[i] === exception), []);
+    const columns = useMemo<Column[]>(
+        () => [
+            { id: "at", name: "At", number: true, width: "150px", value: (i) => marks.begin[i]!, show: (i) => timeText(marks.begin[i]!, axis.unit, axis.ticksPerSecond) },
+            { id: "what", name: "Exception", width: "minmax(160px, 2fr)", value: (i) => texts[marks.text[i]!] ?? "" },
+            { id: "track", name: "Track", width: "minmax(120px, 1fr)", value: (i) => tracks.name[marks.track[i]!] ?? "" },
+        ],
+        [],
+    );
+    if (rows.length === 0) return null;
+    return (
+        <section class="below" aria-labelledby="each">
+            <h2 id="each">When each was taken</h2>
+            <p class="note">A row opens the timeline there.</p>
+            <DataTable
+                label="Each exception"
+                columns={columns}
+                rows={rows}
+                sort={{ by: "at", down: false }}
+                height="46vh"
+                open={(i) => go({ view: "timeline", ...aroundMoment(timeline, marks.begin[i]!, marks.end[i]!) })}
+            />
+        </section>
     );
 }

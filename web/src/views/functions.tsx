@@ -1,27 +1,40 @@
 /// All functions with what they cost; one of them with who calls it.
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { inclusive } from "../data/tree";
+import { costsByFunction, inclusive, subtree, type Tree } from "../data/tree";
 import { matcher } from "../data/search";
-import { MetricChoice, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
+import { Copy, MetricChoice, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
+import { ContextChoice } from "./calls";
 import { counted, fileName, grouped, hex, short, withUnit } from "../ui/text";
 
-export function FunctionsView({ report, place, metric, setMetric, go }: ViewProps) {
+/// The call tree, where there is one.
+function useTree(report: ViewProps["report"]): Tree | undefined {
+    const tree = useLoaded<Tree | undefined>(() => (report.head.has.calls > 1 ? report.calls() : Promise.resolve(undefined)));
+    return tree instanceof Error ? undefined : tree;
+}
+
+export function FunctionsView({ report, place, metric, setMetric, context, setContext, go }: ViewProps) {
     const { head } = report;
     const { functions } = head;
     const [query, setQuery] = useState("");
-    const self = functions.self[metric] ?? [];
-    const whole = functions.inclusive?.[metric];
-    const total = useMemo(() => self.reduce((sum, c) => sum + c, 0), [self]);
+    const tree = useTree(report);
+    // Of one core, thread, task or source, costs are those of its calls.
+    const part = useMemo(() => (tree && context > 0 ? costsByFunction(subtree(tree, context), metric, functions.name.length) : undefined), [tree, context, metric]);
+    const self: ArrayLike<number> = part?.self ?? functions.self[metric] ?? [];
+    const whole: ArrayLike<number> | undefined = part?.total ?? functions.inclusive?.[metric];
+    const calls: ArrayLike<number> = part?.calls ?? functions.calls;
+    const total = useMemo(() => Array.from(self).reduce((sum, c) => sum + c, 0), [self]);
     const unit = head.metrics[metric]?.name ?? "";
     const rows = useMemo(() => {
         const is = matcher(query);
         return functions.name
             .map((_, i) => i)
+            .filter((i) => report.isFunction(i))
+            .filter((i) => part === undefined || part.total[i]! > 0 || part.calls[i]! > 0)
             .filter((i) => is === undefined || is(`${functions.name[i]} ${report.imageName(i)} ${report.sourceName(functions.source[i]!)}`));
-    }, [query]);
+    }, [query, part]);
     const columns = useMemo<Column[]>(() => {
         const out: Column[] = [
             {
@@ -59,8 +72,8 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                     </span>
                 ),
             });
-        if (functions.calls.some((c) => c > 0))
-            out.push({ id: "calls", name: "Calls", number: true, width: "86px", value: (i) => functions.calls[i] ?? 0 });
+        if (Array.from(calls).some((c) => c > 0))
+            out.push({ id: "calls", name: "Calls", number: true, width: "86px", value: (i) => calls[i] ?? 0 });
         if (head.images.length > 1)
             out.push({ id: "image", name: "Program", width: "minmax(100px, 1fr)", value: (i) => report.imageName(i) });
         if (functions.source.some((s) => s >= 0))
@@ -75,13 +88,22 @@ export function FunctionsView({ report, place, metric, setMetric, go }: ViewProp
                 show: (i) => <span title={report.sourceName(functions.source[i]!)}>{placeText(report, functions.source[i]!, functions.line[i]!)}</span>,
             });
         return out;
-    }, [metric]);
+    }, [metric, part]);
     const chosen = place.function;
+    useEffect(() => {
+        if (chosen === undefined) return;
+        const pressed = (event: KeyboardEvent) => {
+            if (event.key === "Escape" && !(event.target as HTMLElement).closest("input, select, dialog[open]")) go({ view: "functions" });
+        };
+        addEventListener("keydown", pressed);
+        return () => removeEventListener("keydown", pressed);
+    }, [chosen]);
     return (
         <>
             <ViewHead title="Functions" note={head.metrics[metric]?.note}>
                 <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "function")} />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
+                {tree && <ContextChoice report={report} tree={tree} value={context} onChange={setContext} />}
             </ViewHead>
             <DataTable
                 label="Functions"
@@ -128,8 +150,10 @@ function FunctionDetail({ report, f, metric }: { report: ViewProps["report"]; f:
                 ))}
             </dl>
             <p class="links">
-                {has.instructions + has.lines > 0 && <a class="button" href={hashOf({ view: "code", function: f })}>Source and code</a>}
+                {has.instructions + has.lines > 0 && !functions.synthetic[f] && <a class="button" href={hashOf({ view: "code", function: f })}>Source and code</a>}
                 {has.calls > 1 && <a class="button" href={hashOf({ view: "calls", function: f })}>In the flame graph</a>}
+                <Copy text={() => functions.linkage[f] || report.functionName(f)} what="Copy the name" />
+                <a class="button" href={hashOf({ view: "functions" })} title="( Esc )">Close</a>
             </p>
             {has.calls > 1 && <Around report={report} f={f} metric={metric} />}
         </section>
@@ -166,14 +190,19 @@ function Around({ report, f, metric }: { report: ViewProps["report"]; f: number;
         }
         return { callers, callees };
     }, [tree, metric]);
+    const [all, setAll] = useState(false);
+    const most = 12;
+    const name = report.head.metrics[metric]?.name ?? "cost";
     const list = (title: string, of: typeof callers) => (
         <div>
-            <h3>{title}</h3>
+            <h3>
+                {title} <span class="quiet">{of.size > 0 ? `${grouped(of.size)}, by ${name}` : ""}</span>
+            </h3>
             {of.size === 0 && <p class="quiet">none</p>}
             <ul class="around">
                 {[...of]
                     .sort((a, b) => b[1].cost - a[1].cost)
-                    .slice(0, 12)
+                    .slice(0, all ? of.size : most)
                     .map(([name, entry]) => (
                         <li key={name}>
                             {name >= 0 ? (
@@ -194,6 +223,13 @@ function Around({ report, f, metric }: { report: ViewProps["report"]; f: number;
         <div class="two">
             {list("Called by", callers)}
             {list("Calls", callees)}
+            {!all && Math.max(callers.size, callees.size) > most && (
+                <p>
+                    <button type="button" class="button" onClick={() => setAll(true)}>
+                        All of them
+                    </button>
+                </p>
+            )}
         </div>
     );
 }

@@ -12,7 +12,7 @@ const words = ["Good", "Note", "Warning", "Bad"] as const;
 function spaced(value: string): string {
     return value
         .replace(/\b\d{1,3}(?:,\d{3})+\b/g, (n) => n.replace(/,/g, "\u202f"))
-        .replace(/^\d{5,}(?![\d.])/, (n) => grouped(Number(n)));
+        .replace(/^\d{4,}(?![\d.])/, (n) => grouped(Number(n)));
 }
 
 export function SummaryView({ report, metric }: ViewProps) {
@@ -64,7 +64,7 @@ export function SummaryView({ report, metric }: ViewProps) {
                         </dd>
                     </div>
                     {head.summary.map((f) => (
-                        <div key={f.name}>
+                        <div key={f.name} class={f.value.length > 32 ? "wide" : ""}>
                             <dt>{f.name}</dt>
                             <dd class={f.value.length > 24 ? "long" : ""}>
                                 {spaced(f.value)}
@@ -90,8 +90,28 @@ export function SummaryView({ report, metric }: ViewProps) {
                     </ol>
                     <p class="note">
                         Of the function itself, without what it calls.{" "}
-                        <a href={hashOf({ view: "functions" })}>All {counted(functions.name.length, "function")}</a>
+                        <a href={hashOf({ view: "functions" })}>All {counted(functions.name.filter((_, f) => report.isFunction(f)).length, "function")}</a>
                     </p>
+                </section>
+            )}
+            {head.trust.length > 0 && (
+                <section aria-labelledby="trust">
+                    <h2 id="trust">What is exact, and what is not</h2>
+                    <dl class="trust">
+                        {head.trust.map((t) => (
+                            <div key={t.view}>
+                                <dt>{t.view}</dt>
+                                {([["exact", t.exact], ["estimated", t.estimated], ["not known", t.notKnown]] as const).map(
+                                    ([word, what]) =>
+                                        what !== "" && (
+                                            <dd key={word}>
+                                                <span class={`chip ${word.replace(" ", "-")}`}>{word}</span> {what}
+                                            </dd>
+                                        ),
+                                )}
+                            </div>
+                        ))}
+                    </dl>
                 </section>
             )}
             {head.images.length > 0 && (

@@ -5,7 +5,7 @@ import { drawn, extremes, sliceAt } from "../data/lod";
 import { lowerBound, matcher } from "../data/search";
 import { markKinds, type Timeline } from "../data/model";
 import { begin, canvasFont, fitting, labelFont, useFrame, useSize } from "../ui/canvas";
-import { Loading, Name, Search, ViewHead, useLoaded } from "../ui/parts";
+import { Choice, Copy, Loading, Name, Search, ViewHead, useLoaded } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, short, shortened, timeText } from "../ui/text";
@@ -42,8 +42,17 @@ export function TimelineView(props: ViewProps) {
     return <View {...props} timeline={loaded} />;
 }
 
-/// Tracks from top to bottom, each below the one it belongs to.
-function rowsOf(timeline: Timeline): { rows: Row[]; height: number } {
+/// A view of the timeline with a moment of it in the middle, or a stretch of it whole.
+export function aroundMoment(timeline: Timeline, begin: number, end: number): { from: number; to: number } {
+    const total = Math.max(1, timeline.part.axis.length);
+    const room = Math.min(total, Math.max((end - begin) * 3, total / 200, 40));
+    const from = Math.max(0, Math.min(total - room, (begin + end) / 2 - room / 2));
+    return { from: Math.floor(from), to: Math.ceil(from + room) };
+}
+
+/// Tracks from top to bottom, each below the one it belongs to; of `only` and what belongs to it, if it is a track.
+/// `above`: room for its name above each.
+function rowsOf(timeline: Timeline, only: number, above: number): { rows: Row[]; height: number } {
     const { tracks } = timeline.part;
     const children = new Map<number, number[]>();
     tracks.parent.forEach((parent, i) => {
@@ -56,6 +65,7 @@ function rowsOf(timeline: Timeline): { rows: Row[]; height: number } {
     const rows: Row[] = [];
     let y = 4;
     const add = (track: number, indent: number) => {
+        if (track >= 0) y += above;
         const own = order.filter((m) => marks.track[m] === track);
         const row: Row = {
             track,
@@ -72,6 +82,10 @@ function rowsOf(timeline: Timeline): { rows: Row[]; height: number } {
         rows.push(row);
         for (const child of children.get(track) ?? []) if (track >= 0) add(child, indent + 1);
     };
+    if (only >= 0) {
+        add(only, 0);
+        return { rows, height: y };
+    }
     for (const track of children.get(-1) ?? []) add(track, 0);
     if (timeline.series.some((s) => s.track < 0) || marks.track.some((t) => t < 0)) add(-1, 0);
     return { rows, height: y };
@@ -85,25 +99,41 @@ export function stepOf(pixel: number, pixels: number): number {
     return ten * 10;
 }
 
-function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
+function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
     const { axis, tracks, slices, texts } = timeline.part;
     const total = Math.max(1, axis.length);
     const theme = useTheme();
     const [query, setQuery] = useState("");
     const [selected, setSelected] = useState(-1);
     const [asTable, setAsTable] = useState(false);
-    const [seen, setSeen] = useState({ from: 0, to: total });
+    // Those that have something to show can be looked at alone.
+    const [only, setOnly] = useState(-1);
+    const alone = useMemo(() => tracks.name.map((_, i) => i).filter((i) => (timeline.lanes[i]?.length ?? 0) > 0 || tracks.parent.includes(i)), [timeline]);
+    const first = place.from !== undefined && place.to !== undefined && place.to > place.from ? { from: Math.min(place.from, total - 1), to: Math.min(place.to, total) } : { from: 0, to: total };
+    const [seen, setSeen] = useState(first);
+    const { marks } = timeline;
+    const [gapSaid, setGapSaid] = useState("");
     const [tip, setTip] = useState<{ x: number; y: number; lines: string[] } | undefined>(undefined);
     const frame = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const mini = useRef<HTMLCanvasElement>(null);
     const size = useSize(frame);
-    const left = size.width < 520 ? 74 : 150;
+    const narrow = size.width < 520;
+    const above = narrow ? 15 : 0;
+    const left = useMemo(() => {
+        const c = document.createElement("canvas").getContext("2d");
+        if (!c) return 150;
+        // Where there is little room, names stand above.
+        if (narrow) return 6;
+        c.font = labelFont;
+        const widest = Math.max(...tracks.name.map((name) => c.measureText(name).width), ...timeline.series.map((s) => c.measureText(s.name).width), 40);
+        return Math.round(Math.min(widest + 26, 230));
+    }, [timeline, narrow]);
     const width = Math.max(1, size.width - left);
-    const view = useRef({ from: 0, to: total });
-    const goal = useRef({ from: 0, to: total });
+    const view = useRef({ ...first });
+    const goal = useRef({ ...first });
     const motion = useRef(0);
-    const { rows, height } = useMemo(() => rowsOf(timeline), [timeline]);
+    const { rows, height } = useMemo(() => rowsOf(timeline, only, above), [timeline, only, above]);
     const time = (value: number) => timeText(value, axis.unit, axis.ticksPerSecond);
     const nameOf = (slice: number) => report.functionName(slices.function[slice] ?? -1);
 
@@ -113,13 +143,11 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
     }, [query]);
     const matchCount = useMemo(() => (matches ? slices.function.reduce((n, f) => n + (matches[f] ? 1 : 0), 0) : 0), [matches]);
 
-    // How busy each of some stretches is, and where flow was lost: for the picture of all of it.
+    // How much is going on in each of some stretches, by tracks and calls within calls: for the picture of all of it.
     const density = useMemo(() => {
         const columns = 1000;
         const busy = new Float64Array(columns);
-        for (const lanes of timeline.lanes) {
-            const lane = lanes[0];
-            if (!lane) continue;
+        for (const lane of timeline.lanes.flat()) {
             for (let i = 0; i < lane.begin.length; ++i) {
                 const a = (lane.begin[i]! / total) * columns;
                 const b = (lane.end[i]! / total) * columns;
@@ -168,18 +196,29 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         // Labels over what slides below them.
         for (const row of rows) {
             const y = axisHeight + row.y - top;
-            if (y > size.height || y + row.height < axisHeight) continue;
-            c.fillStyle = palette.panel;
-            c.fillRect(0, y - 1, left - 6, row.height + 2);
-            c.fillStyle = palette.ink;
+            if (y - above > size.height || y + row.height < axisHeight) continue;
             c.font = labelFont;
             const name = row.track < 0 ? "" : tracks.name[row.track]!;
-            c.fillText(shortened(name, Math.floor((left - 14 - row.indent * 8) / 6.4)), 6 + row.indent * 8, Math.max(y, axisHeight) + 9);
+            const room = (narrow ? size.width : left) - 16 - row.indent * 8;
+            const label = (text: string) => (c.measureText(text).width <= room ? text : fitting(c, text, room, shortened));
+            if (!narrow) {
+                c.fillStyle = palette.panel;
+                c.fillRect(0, y - 1, left - 6, row.height + 2);
+            }
+            c.fillStyle = palette.ink;
+            c.fillText(label(name), 6 + row.indent * 8, narrow ? y - 7 : Math.max(y, axisHeight) + 9);
             c.fillStyle = palette.muted;
             const below = y + (row.marks.length > 0 ? markHeight : 0) + row.depths * laneHeight;
             row.series.forEach((s, k) => {
                 const series = timeline.series[s]!;
-                c.fillText(shortened(series.name, Math.floor((left - 14) / 6.4)), 6, below + k * seriesHeight + (k === 0 && row.depths === 0 && name !== "" ? 26 : 12));
+                if (narrow) {
+                    c.fillStyle = palette.panel;
+                    c.globalAlpha = 0.85;
+                    c.fillRect(4, below + k * seriesHeight, c.measureText(series.name).width + 6, 14);
+                    c.globalAlpha = 1;
+                    c.fillStyle = palette.muted;
+                }
+                c.fillText(label(series.name), 6, narrow ? below + k * seriesHeight + 7 : below + k * seriesHeight + (k === 0 && row.depths === 0 && name !== "" ? 26 : 12));
             });
             c.strokeStyle = palette.line;
             c.beginPath();
@@ -238,10 +277,14 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         }
         // Where flow is not known, nothing above may be read as a rest.
         const { marks } = timeline;
+        let drawnTo = -Infinity;
         for (const m of row.gaps) {
             if (marks.end[m]! < from || marks.begin[m]! > to) continue;
             const x0 = Math.max(left, x(marks.begin[m]!));
             const x1 = Math.min(size.width, Math.max(x(marks.end[m]!), x0 + 3));
+            // Those too short to be told apart are one.
+            if (x1 < drawnTo + 2) continue;
+            drawnTo = x1;
             c.fillStyle = hatched;
             c.fillRect(x0, y, x1 - x0, row.height);
             c.fillStyle = palette.gap;
@@ -295,6 +338,8 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         c.lineWidth = 1.25;
         let held = NaN;
         let drawing = false;
+        const below = new Path2D();
+        const band = new Path2D();
         c.beginPath();
         for (let k = 0; k < columns; ++k) {
             const empty = Number.isNaN(e.most[k]!);
@@ -304,14 +349,16 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
             held = empty ? held : e.last[k]!;
             const top = bottom - (high / most) * room;
             const base = bottom - (Math.max(0, low) / most) * room;
-            c.globalAlpha = 0.16;
-            c.fillRect(left + k, base, 1, bottom - base);
-            c.globalAlpha = 0.42;
-            if (base - top > 1) c.fillRect(left + k, top, 1, base - top);
+            below.rect(left + k, base, 1, bottom - base);
+            if (base - top > 1) band.rect(left + k, top, 1, base - top);
             if (drawing) c.lineTo(left + k, (top + base) / 2);
             else c.moveTo(left + k, (top + base) / 2);
             drawing = true;
         }
+        c.globalAlpha = 0.16;
+        c.fill(below);
+        c.globalAlpha = 0.42;
+        c.fill(band);
         c.globalAlpha = 1;
         c.stroke();
         c.font = labelFont;
@@ -336,10 +383,16 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         const h = at.clientHeight;
         c.fillStyle = palette.series[0]!;
         c.globalAlpha = 0.55;
-        for (let px = 0; px < w; ++px) {
-            const value = density[Math.min(density.length - 1, Math.floor((px / w) * density.length))]!;
-            c.fillRect(left + px, h - 4 - value * (h - 10), 1, value * (h - 10));
+        // One shape: columns beside each other would show seams where a pixel is no whole one.
+        c.beginPath();
+        c.moveTo(left, h - 4);
+        for (let px = 0; px <= w; ++px) {
+            const y = h - 4 - density[Math.min(density.length - 1, Math.floor((px / w) * density.length))]! * (h - 10);
+            c.lineTo(left + px, y);
+            c.lineTo(left + px + 1, y);
         }
+        c.lineTo(left + w, h - 4);
+        c.fill();
         c.globalAlpha = 1;
         const { marks } = timeline;
         c.fillStyle = hatch(c, palette.gap, 4);
@@ -362,7 +415,7 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         c.fillStyle = palette.muted;
         c.font = labelFont;
         c.textBaseline = "middle";
-        c.fillText("all of it", 6, h / 2);
+        if (!narrow) c.fillText("all of it", 6, h / 2);
     };
 
     useEffect(draw, [size.width, size.height, rows, matches, selected, theme, asTable]);
@@ -374,6 +427,9 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         return { from: start, to: start + length };
     };
     const settled = useRef(0);
+    useEffect(() => {
+        if (place.from !== undefined && place.to !== undefined) show(place.from, place.to, true);
+    }, [place.from, place.to]);
     const show = (from: number, to: number, smooth: boolean) => {
         goal.current = bounded(from, to);
         cancelAnimationFrame(motion.current);
@@ -482,6 +538,20 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         if (found === undefined) return -1;
         return lane.begin[i]! < timeline.begin[selected]! + timeline.length[selected]! ? found : -1;
     };
+    const gaps = useMemo(() => rows.flatMap((row) => row.gaps).filter((m) => marks.kind[m] === MarkKind.gap).sort((a, b) => marks.begin[a]! - marks.begin[b]!), [rows]);
+    const gapAt = useRef(-1);
+    /// The next gap from the one that was shown last, the first behind the last.
+    const toGap = (step: number) => {
+        if (gaps.length === 0) return;
+        gapAt.current = gapAt.current < 0 ? (step > 0 ? 0 : gaps.length - 1) : (gapAt.current + step + gaps.length) % gaps.length;
+        const m = gaps[gapAt.current]!;
+        const around = aroundMoment(timeline, marks.begin[m]!, marks.end[m]!);
+        show(around.from, around.to, true);
+        const row = rows.find((r) => r.gaps.includes(m));
+        const f = frame.current;
+        if (row && f && (row.y < f.scrollTop || row.y > f.scrollTop + f.clientHeight - axisHeight - laneHeight)) f.scrollTop = Math.max(0, row.y - 8);
+        setGapSaid(`Gap ${gapAt.current + 1} of ${gaps.length}: ${(texts[marks.text[m]!] ?? "").replace(/^gap: /, "")}, ${marks.end[m]! > marks.begin[m]! ? `for ${time(marks.end[m]! - marks.begin[m]!)} from` : "at"} ${time(marks.begin[m]!)}`);
+    };
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
         const center = (goal.current.from + goal.current.to) / 2;
@@ -506,7 +576,9 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
             Enter: () => {
                 if (selected >= 0) show(timeline.begin[selected]! - timeline.length[selected]! * 0.1, timeline.begin[selected]! + timeline.length[selected]! * 1.1, true);
             },
-            Escape: () => setSelected(-1),
+            g: () => toGap(1),
+            G: () => toGap(-1),
+            Escape: () => (selected >= 0 ? setSelected(-1) : show(0, total, true)),
         };
         const action = actions[event.key];
         if (!action) return;
@@ -515,9 +587,10 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
         event.stopPropagation();
     };
 
+    const trackName = (i: number): string => (tracks.parent[i]! >= 0 ? `${trackName(tracks.parent[i]!)} › ${tracks.name[i]}` : tracks.name[i]!);
+
     const drag = useRef<{ x: number; y: number; top: number; from: number; to: number; moved: boolean } | undefined>(undefined);
     const pinch = useRef(new Map<number, number>());
-    const { marks } = timeline;
     return (
         <>
             <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places may be off by ${time(axis.uncertainty)}.` : "",
@@ -528,10 +601,21 @@ function View({ report, timeline }: ViewProps & { timeline: Timeline }) {
                     <button type="button" onClick={() => show(0, total, true)}>All</button>
                     <button type="button" onClick={() => zoom(0.5, (goal.current.from + goal.current.to) / 2)} aria-label="Zoom in">+</button>
                 </div>
+                {alone.length > 1 && (
+                    <Choice label="Track" value={only} options={[{ value: -1, name: `all ${tracks.name.length}` }, ...alone.map((i) => ({ value: i, name: trackName(i) }))]} onChange={setOnly} />
+                )}
+                {gaps.length > 0 && (
+                    <div class="segments" role="group" aria-label="Gaps">
+                        <button type="button" onClick={() => toGap(-1)} aria-label="Previous gap">‹</button>
+                        <button type="button" onClick={() => toGap(1)} title="Next gap ( g )">{counted(gaps.length, "gap")} ›</button>
+                    </div>
+                )}
                 <button type="button" class="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
                     As a table
                 </button>
+                <Copy text={() => `${location.href.split("#")[0]}${hashOf({ view: "timeline", from: Math.floor(goal.current.from), to: Math.ceil(goal.current.to) })}`} what="Copy a link" />
             </ViewHead>
+            <p class="note" role="status">{gapSaid}</p>
             <div hidden={asTable}>
                 <ul class="legend" aria-label="Marks">
                     {[...new Set(marks.kind)].sort().map((kind) => (

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""`waymark report` with what people give it: nothing, no capture, no program, nowhere to write; and without its page.
+
+    command_test.py WAYMARK SOURCE_DIR
+"""
+import base64
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+
+waymark, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+capture, program = source / "examples/sort/capture", source / "examples/sort/sort.elf"
+
+
+def run(work, status, says, *arguments):
+    done = subprocess.run([waymark, "report", *map(str, arguments)], cwd=work, capture_output=True, text=True, timeout=60)
+    command = "waymark report " + " ".join(map(str, arguments))
+    assert done.returncode == status, f"{command}: {done.returncode}, not {status}:\n{done.stderr}"
+    assert re.search(says, done.stderr), f"{command}: does not say {says!r}:\n{done.stderr}"
+    assert done.stdout == "", command
+    return done
+
+
+def head(report):
+    packed = re.search(r'id="waymark-head">([^<]*)<', report.read_text())[1]
+    return json.loads(zlib.decompress(base64.b64decode(packed), -15))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    work = pathlib.Path(folder)
+    built_without = subprocess.run([waymark, "report", capture, "-o", "x.html"], cwd=work, capture_output=True, text=True, timeout=60)
+    if built_without.returncode == 2:
+        # Every other command works; this one says what is missing before it reads anything.
+        assert re.search(r"page .*(install|Install|build again)", built_without.stderr), built_without.stderr
+        assert not (work / "x.html").exists()
+        run(work, 2, "page", "missing")
+        print("built without its page: says so")
+        sys.exit(0)
+
+    run(work, 2, "which capture")
+    run(work, 2, "one argument too many", capture, capture)
+    run(work, 2, "--max-size takes megabytes", capture, "--max-size", "0.1")
+    run(work, 3, "no such file or folder", "missing")
+    (work / "empty.bin").write_bytes(b"")
+    run(work, 2, "empty.bin is no snapshot", "empty.bin")
+    run(work, 3, "cannot create no/folder/x.html: No such file or directory", capture, "-o", "no/folder/x.html")
+    run(work, 3, "Is a directory", capture, "-o", work)
+
+    run(work, 0, r"report.html \(0.\d MB\): open it in a browser", capture, "--image", program)
+    whole = head(work / "report.html")
+    assert whole["has"]["instructions"] > 0 and not any("No symbols" in f["what"] for f in whole["health"]), whole["health"]
+    before = (work / "report.html").read_bytes()
+    run(work, 3, "no such file or folder", "missing")
+    assert (work / "report.html").read_bytes() == before, "a report that was there stays"
+
+    # A capture without its program: what the trace itself tells, and what a program would add.
+    shutil.copytree(capture, work / "bare")
+    for ini in (work / "bare").glob("*.ini"):
+        ini.write_text(re.sub(r"\[dump\d*\][^\[]*", "", ini.read_text()))
+    run(work, 1, "nothing decoded: execution was only where no image is known", "bare", "-o", "bare.html")
+    bare = head(work / "bare.html")
+    assert "--image" in bare["health"][0]["todo"] and bare["has"]["instructions"] == 0, bare["health"]
+    assert bare["has"]["marks"] > 0 and bare["traceBytes"] > 0, bare["has"]
+    # With a program that has no symbols it says what gives names.
+    run(work, 0, "open it", capture, "-o", "nameless.html")
+    assert any("--symbols" in f["todo"] for f in head(work / "nameless.html")["health"])
+print("good")

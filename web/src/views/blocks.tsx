@@ -1,0 +1,86 @@
+/// Blocks: code that runs from its first instruction to its last, and how often it did.
+import { useMemo, useState } from "preact/hooks";
+
+import type { Branches } from "../data/model";
+import { matcher } from "../data/search";
+import { Loading, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
+import type { ViewProps } from "../ui/state";
+import { type Column, DataTable } from "../ui/table";
+import { counted, hex, short } from "../ui/text";
+import { placeText } from "./functions";
+
+export function BlocksView(props: ViewProps) {
+    const loaded = useLoaded(() => props.report.branches());
+    if (loaded === undefined || loaded instanceof Error) return <Loading what="the blocks" error={loaded} />;
+    return <Rows {...props} branches={loaded} />;
+}
+
+function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
+    const b = branches.part.blocks;
+    const address = branches.block;
+    const [query, setQuery] = useState("");
+    const ran = (i: number) => b.times[i]! * b.instructions[i]!;
+    const total = useMemo(() => b.times.reduce((sum, _, i) => sum + ran(i), 0), []);
+    const rows = useMemo(() => {
+        const is = matcher(query);
+        return b.times
+            .map((_, i) => i)
+            .filter((i) => is === undefined || is(`${report.functionName(b.function[i]!)} ${placeText(report, b.source[i]!, b.line[i]!)} ${hex(address[i]!)}`));
+    }, [query]);
+    const columns = useMemo<Column[]>(
+        () => [
+            {
+                id: "function",
+                name: "In function",
+                width: "minmax(140px, 2fr)",
+                value: (i) => report.functionName(b.function[i]!),
+                show: (i) => <Name name={report.functionName(b.function[i]!)} most={40} />,
+            },
+            {
+                id: "address",
+                name: "Block",
+                title: "First and last byte; its first line",
+                width: "minmax(190px, 1.4fr)",
+                value: (i) => address[i]!,
+                show: (i) => <span class="mono">{`${hex(address[i]!)} – ${hex(address[i]! + BigInt(Math.max(1, b.bytes[i]!) - 1))}`}</span>,
+            },
+            {
+                id: "place",
+                name: "Line",
+                width: "minmax(110px, 1fr)",
+                value: (i) => placeText(report, b.source[i]!, b.line[i]!),
+                show: (i) => <span class="mono" title={report.sourceName(b.source[i]!)}>{placeText(report, b.source[i]!, b.line[i]!)}</span>,
+            },
+            { id: "instructions", name: "Length", title: "Instructions of the block", number: true, width: "90px", value: (i) => b.instructions[i]! },
+            { id: "times", name: "Times", number: true, width: "110px", value: (i) => b.times[i]! },
+            {
+                id: "ran",
+                name: "Instructions",
+                title: "That ran in it: length by times",
+                number: true,
+                width: "minmax(190px, 1.4fr)",
+                value: ran,
+                show: (i) => (
+                    <span class="with-share">
+                        <span>{short(ran(i))}</span> <Share part={ran(i)} whole={total} />
+                    </span>
+                ),
+            },
+        ],
+        [],
+    );
+    return (
+        <>
+            <ViewHead title="Blocks" note="Code that runs from its first instruction to its last without a branch in between.">
+                <Search label="Search blocks" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "block")} />
+            </ViewHead>
+            <DataTable
+                label="Blocks"
+                columns={columns}
+                rows={rows}
+                sort={{ by: "ran", down: true }}
+                open={(i) => go({ view: "code", function: b.function[i]! >= 0 ? b.function[i] : undefined, address: address[i] })}
+            />
+        </>
+    );
+}
