@@ -43,7 +43,7 @@ Status report(const ReportCommandOptions& options) {
         return usage;
     }
     AnswersOptions wanted = options.answers;
-    wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = true;
+    wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
     wanted.sources = !options.no_sources;
     wanted.without_code = true;
     auto answers = answers_of(wanted);
