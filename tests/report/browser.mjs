@@ -346,6 +346,8 @@ async function interact(name) {
             await line.click();
             is("a line is chosen", (await page.$$(".line.chosen")).length > 0);
         }
+        if (name === "flow" || name === "hostile")
+            is("inlined calls are told", (await page.$$eval(".inlined-head", (all) => all.map((h) => h.textContent).join(" | "))).includes("inlined from inner | inlined from "));
         if (name === "spe" || name === "ptm") {
             const texts = await page.$$eval('section[aria-label="Instructions"] .line > code', (all) => all.map((c) => c.textContent));
             is("instructions are text", texts.length > 0 && texts.every((t) => /^[a-z]/.test(t)), texts.join(" | "));
