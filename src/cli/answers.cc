@@ -330,11 +330,32 @@ void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000'000}));
 }
 
+void add_program_folders(CLI::App& command, AnswersOptions& options) {
+    constexpr const char* group = "Profiles (perf.data)";
+    command
+        .add_option("--symfs", options.symfs,
+                    "Folder with the files of the machine that was recorded, at their paths or by their names alone")
+        ->type_name("DIR")
+        ->group(group);
+    command.add_option("--debug-dir", options.debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group(group);
+    command.add_option("--kallsyms", options.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+        ->type_name("FILE")
+        ->group(group);
+}
+
 Result<Answers> answers_of(const AnswersOptions& options) {
     // Which unit it is of.
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
     if (is_profile(options.input.capture)) return answers_of_profile(options);
-    WM_ASSIGN_OR_RETURN(const pipeline::Session session, open_session(options.input));
+    auto opened = open_session(options.input);
+    // What cannot be opened is an error of reading, not a capture that tells nothing.
+    if (!opened && opened.error().code == Errc::not_found)
+        return Error{Errc::unreadable, opened.error().message, opened.error().offset};
+    WM_ASSIGN_OR_RETURN(const pipeline::Session session, std::move(opened));
     warn(session);
     return FlowAnswers(options, session).run();
 }

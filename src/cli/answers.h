@@ -34,6 +34,9 @@ struct AnswersOptions {
 /// Adds the option that says how fast timestamps count.
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
+/// Adds the options that say where the files of a profile are.
+void add_program_folders(CLI::App& command, AnswersOptions& options);
+
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
 /// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;
 /// `not_found`: nothing could be decoded, with the reason.

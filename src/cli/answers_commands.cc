@@ -45,21 +45,7 @@ struct Request {
         command.add_option("--jobs", answers.jobs, "Threads to work with; 0: as many as there are processors")
             ->type_name("N")
             ->capture_default_str();
-        command
-            .add_option(
-                "--symfs", answers.symfs,
-                "Folder with the files of the machine that was recorded, at their paths or by their names alone")
-            ->type_name("DIR")
-            ->group("Profiles (perf.data)");
-        command
-            .add_option("--debug-dir", answers.debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
-            ->type_name("DIR")
-            ->allow_extra_args(false)
-            ->take_all()
-            ->group("Profiles (perf.data)");
-        command.add_option("--kallsyms", answers.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
-            ->type_name("FILE")
-            ->group("Profiles (perf.data)");
+        add_program_folders(command, answers);
         command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
     }
 };

@@ -10,12 +10,13 @@
 namespace waymark::cli {
 
 struct Disassembler::Handles {
-    std::array<csh, 2> modes{};  // ARM, Thumb
+    std::array<csh, 3> modes{};  // ARM, Thumb, A64
     bool open = false;
 
     Handles() {
         open = cs_open(CS_ARCH_ARM, CS_MODE_ARM, &modes[0]) == CS_ERR_OK &&
-               cs_open(CS_ARCH_ARM, static_cast<cs_mode>(CS_MODE_THUMB | CS_MODE_V8), &modes[1]) == CS_ERR_OK;
+               cs_open(CS_ARCH_ARM, static_cast<cs_mode>(CS_MODE_THUMB | CS_MODE_V8), &modes[1]) == CS_ERR_OK &&
+               cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &modes[2]) == CS_ERR_OK;
     }
     ~Handles() {
         for (csh& mode : modes)
@@ -25,15 +26,28 @@ struct Disassembler::Handles {
     Handles& operator=(const Handles&) = delete;
 };
 
+namespace {
+
+/// A64 instructions are words, each in one piece of memory.
+isa::Fetched fetch_a64(const isa::CodeReader& code, const isa::Space& space, Address address) {
+    const isa::Code found = code.at(address, space);
+    if (found.bytes.size() < 4) return {};
+    std::uint32_t opcode = 0;
+    for (unsigned i = 0; i < 4; ++i) opcode |= std::uint32_t{found.bytes[i]} << (8 * i);
+    return {opcode, 4, found.section};
+}
+
+}  // namespace
+
 Disassembler::Disassembler() = default;
 Disassembler::~Disassembler() = default;
 
 Disassembler::One Disassembler::one(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,
                                     isa::Isa isa) {
     if (!handles_) handles_ = std::make_unique<Handles>();
-    const isa::Fetched fetched = isa::fetch(code, space, {address}, isa);
+    const bool a64 = isa == isa::Isa::a64, thumb = !a64 && isa != isa::Isa::a32;
+    const isa::Fetched fetched = a64 ? fetch_a64(code, space, {address}) : isa::fetch(code, space, {address}, isa);
     if (fetched.bytes == 0) return {};
-    const bool thumb = isa != isa::Isa::a32;
     std::array<std::uint8_t, 4> bytes{};
     const auto put = [&](std::size_t index, std::uint32_t halfword) {
         bytes[index] = static_cast<std::uint8_t>(halfword);
@@ -52,8 +66,10 @@ Disassembler::One Disassembler::one(const isa::CodeReader& code, const isa::Spac
             {},
             fetched.bytes};
     cs_insn* instruction = nullptr;
-    const std::size_t count = handles_->open ? cs_disasm(handles_->modes[thumb ? 1 : 0], bytes.data(), fetched.bytes,
-                                                         address, 1, &instruction)
+    const std::size_t count = handles_->open ? cs_disasm(handles_->modes[a64     ? 2
+                                                                         : thumb ? 1
+                                                                                 : 0],
+                                                         bytes.data(), fetched.bytes, address, 1, &instruction)
                                              : 0;
     if (count != 0) {
         const std::string_view operands = instruction->op_str;

@@ -271,6 +271,16 @@ Run add_export(CLI::App& app) {
     std::vector<std::string> names;
     for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
     command.add_option("--to", options->format, "The format, see below")->type_name("FORMAT")->transform(one_of(names));
+    // What other commands call so, people give here too.
+    command
+        .add_option_function<std::string>(
+            "--format",
+            [](const std::string& format) {
+                throw CLI::ValidationError("--format", fmt::format("say --to {}: it is how waymark export is told the "
+                                                                   "format",
+                                                                   format));
+            })
+        ->group("");
     command
         .add_option("--metric", options->metric,
                     "What is shown, or shown first, where there are several costs; the capture's first if not given")
@@ -291,21 +301,7 @@ Run add_export(CLI::App& app) {
         ->type_name("N")
         ->check(CLI::Range(0U, 256U))
         ->capture_default_str();
-    command
-        .add_option("--symfs", options->answers.symfs,
-                    "Folder with the files of the machine that was recorded, at their paths or by their names alone")
-        ->type_name("DIR")
-        ->group("Profiles (perf.data)");
-    command
-        .add_option("--debug-dir", options->answers.debug_folders,
-                    "Folder as ~/.debug or /usr/lib/debug. May be repeated")
-        ->type_name("DIR")
-        ->allow_extra_args(false)
-        ->take_all()
-        ->group("Profiles (perf.data)");
-    command.add_option("--kallsyms", options->answers.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
-        ->type_name("FILE")
-        ->group("Profiles (perf.data)");
+    add_program_folders(command, options->answers);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(
         "Formats:\n" + format_list() +

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "disassembly.h"
 #include "dpu_answers.h"
 #include "spe_answers.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/spe_answers.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/dpu/format.h"
+#include "waymark/image/memory_map.h"
 
 namespace waymark::cli {
 
@@ -38,6 +41,43 @@ analysis::Answers finished(analysis::Answers answers, const AnswersOptions& opti
         if (answers.cut && f.severity == analysis::Finding::Severity::bad)
             say("error", fmt::format("{}: {}", answers.capture, f.what));
     return answers;
+}
+
+/// Instructions of a profile as text, from the files they were sampled in: addresses are those in the files. Where
+/// there are no such files is said in one finding.
+void disassemble(analysis::Answers& answers) {
+    enum class Code : std::uint8_t { not_tried, known, unknown };
+    struct File {
+        Code code{};
+        image::MemoryMap map;
+    };
+    std::vector<File> files(answers.images.size());
+    Disassembler disassembler;
+    for (analysis::Instruction& i : answers.instructions) {
+        const analysis::Index image =
+            i.function < answers.functions.size() ? answers.functions[i.function].image : analysis::none;
+        if (image >= files.size()) continue;
+        File& file = files[image];
+        const std::string& path = answers.images[image].path;
+        if (file.code == Code::not_tried)
+            file.code = !path.empty() && file.map.add_elf(path).has_value() ? Code::known : Code::unknown;
+        if (file.code == Code::known) i.text = disassembler.text(file.map, {}, i.address, i.isa);
+    }
+    std::string names;
+    std::size_t unknown = 0;
+    constexpr std::size_t most_names = 5;
+    for (std::size_t i = 0; i < files.size(); ++i)
+        if (files[i].code == Code::unknown && unknown++ < most_names)
+            names += (names.empty() ? "" : ", ") + answers.images[i].name;
+    if (unknown == 0) return;
+    if (unknown > most_names) names += fmt::format(" and {} more", unknown - most_names);
+    using analysis::Finding;
+    answers.health.insert(std::find_if(answers.health.begin(), answers.health.end(),
+                                       [](const Finding& f) { return f.severity < Finding::Severity::note; }),
+                          {Finding::Severity::note,
+                           fmt::format("Instructions have no text where no file with their code was found: {}", names),
+                           "Give a copy of the recorded machine's files with --symfs DIR",
+                           {}});
 }
 
 /// Both sums and times of one trace.
@@ -100,9 +140,10 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
         sharing.emplace(*gathered.candidates);
         answer.run(*sharing);
     }
-    return finished(analysis::answers_of_samples(answer.capture(), totals, gathered, sharing ? &*sharing : nullptr,
-                                                 answer.program(), wanted),
-                    options);
+    analysis::Answers answers = analysis::answers_of_samples(answer.capture(), totals, gathered,
+                                                             sharing ? &*sharing : nullptr, answer.program(), wanted);
+    if (options.disassembly) disassemble(answers);
+    return finished(std::move(answers), options);
 }
 
 Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {

@@ -158,6 +158,37 @@ std::vector<bool> costly_functions(const Answers& answers, Limit most) {
     return kept;
 }
 
+/// The inlined calls that instructions lie in, renumbered: those of instructions that were left out are left out too.
+class InlinedCalls {
+public:
+    InlinedCalls(const Answers& answers, const std::vector<const Instruction*>& instructions)
+        : number_(answers.inlined.size(), -1) {
+        for (const Instruction* i : instructions)
+            for (Index at = i->inlined; at < number_.size() && number_[at] < 0; at = answers.inlined[at].parent)
+                number_[at] = 0;
+        // Parents stand before their children, here as there.
+        for (std::size_t at = 0; at < number_.size(); ++at) {
+            if (number_[at] < 0) continue;
+            number_[at] = static_cast<std::int64_t>(calls_.size());
+            calls_.push_back(&answers.inlined[at]);
+        }
+    }
+    [[nodiscard]] bool empty() const { return calls_.empty(); }
+    [[nodiscard]] std::int64_t of(Index at) const { return at < number_.size() ? number_[at] : -1; }
+    void write(Json& json, Texts& texts) const {
+        json.key("inlined").begin_object();
+        json.column("parent", calls_, [&](const InlinedCall* c) { return of(c->parent); });
+        json.column("name", calls_, [&](const InlinedCall* c) { return texts.add(c->name); });
+        json.column("source", calls_, [](const InlinedCall* c) { return index(c->source); });
+        json.column("line", calls_, [](const InlinedCall* c) { return c->line; });
+        json.end_object();
+    }
+
+private:
+    std::vector<std::int64_t> number_;  // by index there; -1: of no instruction
+    std::vector<const InlinedCall*> calls_;
+};
+
 /// The lines of a text that stand within `near` lines of one with code, as [first line, text] of each stretch.
 void write_text(Json& json, const SourceFile& source, const std::vector<std::uint32_t>& with_code, std::uint32_t near) {
     const auto lines = static_cast<std::uint32_t>(source.lines.size());
@@ -213,7 +244,11 @@ Section code_section(const Answers& answers, Limit most_instructions) {
                     [](const Instruction* i) -> const Costs& { return i->costs; });
     Texts texts;
     json.column("text", instructions, [&](const Instruction* i) { return texts.add(i->text); });
+    const InlinedCalls inlined(answers, instructions);
+    if (!inlined.empty())
+        json.column("inlined", instructions, [&](const Instruction* i) { return inlined.of(i->inlined); });
     json.end_object();
+    if (!inlined.empty()) inlined.write(json, texts);
     texts.write(json, "texts");
 
     json.key("lines").begin_object();
@@ -273,15 +308,23 @@ Section branches_section(const Answers& answers, Limit most_branches) {
         return found != answers.instructions.end() && found->address == address ? &*found : nullptr;
     };
 
-    // The page asks who calls a function, and whom it calls: edges between the same two functions are one.
+    // The page asks who calls a function, and whom it calls: edges between the same two functions are one. A jump to
+    // another function's beginning is a tail call, or a call where the unit does not tell calls from jumps.
+    const auto is_call = [&](const Edge& e) {
+        if (e.from_function >= answers.functions.size() || e.to_function >= answers.functions.size()) return false;
+        switch (e.kind) {
+            case Branch::Kind::call:
+            case Branch::Kind::indirect_call: return true;
+            case Branch::Kind::function_return: return false;
+            default: return e.from_function != e.to_function && e.to == answers.functions[e.to_function].address;
+        }
+    };
     struct Pair {
         std::uint64_t times{};
     };
     std::map<std::pair<Index, Index>, Pair> pairs;
     for (const Edge& edge : answers.edges)
-        if (edge.from_function != none && edge.to_function != none &&
-            (edge.kind == Branch::Kind::call || edge.kind == Branch::Kind::indirect_call))
-            pairs[{edge.from_function, edge.to_function}].times += edge.times;
+        if (is_call(edge)) pairs[{edge.from_function, edge.to_function}].times += edge.times;
 
     Json json;
     json.begin_object();
@@ -667,6 +710,7 @@ Section head_section(const Answers& answers, Limit most_rows, const std::vector<
     json.key("instructions").number(answers.instructions.size());
     json.key("lines").number(answers.lines.size());
     json.key("branches").number(answers.branches.size());
+    json.key("edges").number(answers.edges.size());
     json.key("blocks").number(answers.blocks.size());
     json.key("slices").number(answers.timeline.slices.size());
     json.key("marks").number(answers.timeline.marks.size());

@@ -2,7 +2,7 @@
 """Programs with one known trouble each, recorded under the virtual Statistical Profiling unit: the answers must name it
 first, with its source line. And where the names come from: folders with another machine's files, build IDs.
 
-    spe_answers_test.py WAYMARK SOURCE_DIR
+    spe_answers_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import json
 import pathlib
@@ -144,6 +144,59 @@ class Answers(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"error: .*samples")
 
+    def test_instructions_are_those_of_objdump(self):
+        """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
+        def plain(text):
+            """Without comments and names of places; numbers as decimal digits, those of places too."""
+            text = re.sub(r"\s*(//|<).*", "", text.replace("\t", " "))
+            text = re.sub(r"\blo\b", "cc", re.sub(r"\bhs\b", "cs", text))  # two names of a condition
+            mnemonic, _, operands = text.partition(" ")
+            if mnemonic == "adr" or mnemonic == "adrp" or mnemonic[0] in "bct":
+                operands = re.sub(r"(^|, )#?(?:0x)?([0-9a-f]{5,})$", lambda m: f"{m[1]}#0x{m[2]}", operands)
+            numbers = re.sub(r"#?(-?)0x([0-9a-f]+)", lambda m: m[1] + str(int(m[2], 16)), operands)
+            return mnemonic, re.sub(r"#(?=[-\d])|\s", "", numbers)
+
+        differ, compared, loads = [], 0, set()
+        for program, period in (("chase", 512), ("pages", 512), ("branch", 256), ("share", 512)):
+            data = self.record(program, period)
+            listing = {}
+            for line in run("aarch64-linux-gnu-objdump", "-d", data.parent / program).stdout.splitlines():
+                if found := re.match(r" +([0-9a-f]+):\t[0-9a-f]{8} \t(.*)", line):
+                    listing[int(found[1], 16)] = found[2]
+            for row in self.general("profile", data, "--by", "instruction"):
+                if row["image"] != program:
+                    continue
+                mine, other = plain(row["instruction"].split("  ", 1)[1]), plain(listing[int(row["address"], 16)])
+                compared += 1
+                if mine != other:
+                    differ.append((row["address"], mine, other))
+                if program == "chase" and row["line"] == str(line_of("chase", "n = n->next")):
+                    loads.add(mine)
+        self.assertGreater(compared, 100)
+        # Some know fewer extensions and give the opcode.
+        self.assertLess(len(differ), compared / 50, differ)
+        self.assertTrue([text for text in loads if text[0] == "ldr" and re.match(r"x\d+,\[x\d+\]$", text[1])], loads)
+
+    def test_instructions_without_their_file(self):
+        data = self.record("hello", 256, "without")
+        (data.parent / "hello").rename(self.folder / "another")
+        out = self.folder / "rows.jsonl"
+
+        def texts(*options):
+            done = run(WAYMARK, "export", data, "--to", "jsonl", "--table", "instructions", "-o", out, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [json.loads(line)["text"] for line in out.read_text().splitlines()]
+
+        self.assertEqual(set(texts()), {None})
+        done = run(WAYMARK, "export", data, "--to", "jsonl", "--table", "health", "-o", out)
+        said = [row for row in map(json.loads, out.read_text().splitlines()) if "have no text" in str(row)]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("hello", str(said))
+        copies = self.folder / "copies"
+        copies.mkdir()
+        shutil.copy(self.folder / "another", copies / "hello")
+        self.assertNotIn(None, texts("--symfs", copies))
+
     def test_diff_knows_noise(self):
         data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
         same = run(WAYMARK, "diff", data, other, "--threshold", "1")
@@ -259,4 +312,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
             sys.exit(77)
-    unittest.main(argv=[sys.argv[0]], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -200,6 +200,21 @@ async function interact(name) {
         await page.keyboard.press("Escape");
         await page.waitForSelector(".detail", { state: "detached" });
         is("Escape closes the function", (await page.evaluate(() => location.hash)) === "#/functions");
+        // Samples tell of calls by branches alone.
+        if (name === "spe") {
+            await go(page, "summary");
+            await go(page, "functions");
+            let around = 0;
+            for (let row = 0; row < 8 && around === 0; ++row) {
+                await page.click(`.table-body .row >> nth=${row}`);
+                await page.waitForSelector(".detail .two");
+                await page.waitForTimeout(60);
+                around = (await page.$$(".detail .around li")).length;
+            }
+            is("callers and callees of branches", around > 0);
+            await page.keyboard.press("Escape");
+            await page.waitForSelector(".detail", { state: "detached" });
+        }
         // Of one task or core there is less than of all.
         const contexts = await page.$('.choice:has-text("Task") select, .choice:has-text("Context") select');
         if (contexts) {
@@ -330,6 +345,12 @@ async function interact(name) {
         if (line) {
             await line.click();
             is("a line is chosen", (await page.$$(".line.chosen")).length > 0);
+        }
+        if (name === "flow" || name === "hostile")
+            is("inlined calls are told", (await page.$$eval(".inlined-head", (all) => all.map((h) => h.textContent).join(" | "))).includes("inlined from inner | inlined from "));
+        if (name === "spe" || name === "ptm") {
+            const texts = await page.$$eval('section[aria-label="Instructions"] .line > code', (all) => all.map((c) => c.textContent));
+            is("instructions are text", texts.length > 0 && texts.every((t) => /^[a-z]/.test(t)), texts.join(" | "));
         }
         const copy = page.locator(".code-pane .copy").last();
         await copy.click();

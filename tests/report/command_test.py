@@ -48,8 +48,8 @@ with tempfile.TemporaryDirectory() as folder:
     run(work, 3, "no such file or folder", "missing")
     (work / "empty.bin").write_bytes(b"")
     run(work, 2, "empty.bin is no snapshot", "empty.bin")
-    run(work, 3, "cannot create no/folder/x.html: No such file or directory", capture, "-o", "no/folder/x.html")
-    run(work, 3, "Is a directory", capture, "-o", work)
+    run(work, 3, "cannot create no/folder/x.html: there is no folder no/folder; make it first", capture, "-o", "no/folder/x.html")
+    run(work, 3, "it is a folder; name a file", capture, "-o", work)
 
     run(work, 0, r"report.html \(0.\d MB\): open it in a browser", capture, "--image", program)
     whole = head(work / "report.html")

@@ -194,6 +194,53 @@ TEST(Report, BlocksStandWithTheirLinesTheHottestAreKept) {
     EXPECT_EQ(part(written(answers, options), "branches")["blocks"]["times"], json({30}));
 }
 
+TEST(Report, InstructionsNameTheInlinedCallsTheyLieIn) {
+    Answers answers = made_flow();
+    EXPECT_FALSE(part(written(answers), "code").contains("inlined"));
+    answers.inlined = {
+        {none, 7, "elsewhere", "", 0, 1}, {none, 0, "outer", "_Z5outerv", 0, 3}, {1, 0, "inner", "", 1, 9}};
+    answers.instructions[2].inlined = 2;
+    answers.instructions[20 * 7].inlined = 0;
+    const auto calls = [](const json& code) {
+        json out = json::array();
+        for (const json& name : code["inlined"]["name"]) out.push_back(code["texts"][name.get<std::size_t>()]);
+        return out;
+    };
+    const json code = part(written(answers), "code");
+    EXPECT_EQ(calls(code), json({"elsewhere", "outer", "inner"}));
+    EXPECT_EQ(code["inlined"]["parent"], json({-1, -1, 1}));
+    EXPECT_EQ(code["inlined"]["source"], json({0, 0, 1}));
+    EXPECT_EQ(code["inlined"]["line"], json({1, 3, 9}));
+    EXPECT_EQ(code["instructions"]["inlined"][1], -1);
+    EXPECT_EQ(code["instructions"]["inlined"][2], 2);
+    EXPECT_EQ(code["instructions"]["inlined"][20 * 7], 0);
+    // With a function its calls are left out.
+    ReportOptions options = options_with(small_page);
+    options.most_instructions = 100;
+    const json less = part(written(answers, options), "code");
+    EXPECT_EQ(calls(less), json({"outer", "inner"}));
+    EXPECT_EQ(less["inlined"]["parent"], json({-1, 0}));
+    EXPECT_EQ(less["instructions"]["inlined"][2], 1);
+}
+
+TEST(Report, CallsFromFunctionToFunctionAreThoseOfBranches) {
+    Answers answers = made_flow();
+    using Kind = Branch::Kind;
+    const auto to = [&](Index function) { return answers.functions[function].address; };
+    answers.edges = {{to(0) + 4, to(1), 0, 1, Kind::call, 5},
+                     {to(0) + 8, to(1), 0, 1, Kind::indirect_call, 2},
+                     {to(1) + 4, to(0) + 8, 1, 0, Kind::function_return, 7},
+                     {to(2) + 4, to(3), 2, 3, Kind::unconditional, 4},      // a tail call
+                     {to(2) + 8, to(3) + 4, 2, 3, Kind::unconditional, 9},  // into its midst: no call
+                     {to(4) + 8, to(4), 4, 4, Kind::conditional, 50},       // a loop
+                     {to(5) + 8, to(0), 5, none, Kind::call, 1}};
+    EXPECT_EQ(part(written(answers), "head")["has"]["edges"], 7);
+    const json edges = part(written(answers), "branches")["edges"];
+    EXPECT_EQ(edges["from"], json({0, 2}));
+    EXPECT_EQ(edges["to"], json({1, 3}));
+    EXPECT_EQ(edges["times"], json({7, 4}));
+}
+
 TEST(Report, TellsWhatIsExactAndInWhichUnitExceptionsAre) {
     Answers answers = made_flow();
     answers.trust = {{"tasks", "every figure", "", ""}, {"loops", "", "", "the mode does not tell"}};

@@ -107,6 +107,7 @@ export interface Head {
         instructions: number;
         lines: number;
         branches: number;
+        edges: number;
         blocks: number;
         slices: number;
         marks: number;
@@ -134,7 +135,9 @@ export interface CodePart {
         times: number[];
         costs?: number[][];
         text: number[];
+        inlined?: number[]; // the innermost inlined call
     };
+    inlined?: { parent: number[]; name: number[]; source: number[]; line: number[] }; // name: of texts
     texts: string[];
     lines: {
         source: number[];

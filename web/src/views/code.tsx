@@ -6,6 +6,7 @@ import { matcher } from "../data/search";
 import { Choice, Copy, Loading, MetricChoice, Name, Search, SeenLegend, SeenMark, Segments, ViewHead, useLoaded } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, fileName, grouped, hex, percent, short } from "../ui/text";
+import { placeText } from "./functions";
 
 export function CodeView(props: ViewProps) {
     const loaded = useLoaded(() => props.report.code());
@@ -52,6 +53,7 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
     const costOf = (i: number) => (instructions.costs ? (instructions.costs[metric]?.[i] ?? 0) : instructions.times[i]!);
     const costName = instructions.costs ? (head.metrics[metric]?.name ?? "") : "times";
     const ran = rows.filter((i) => instructions.seen[i] === Seen.executed).length;
+    const sampled = head.metrics[0]?.exact === false;
     const lost = rows.filter((i) => instructions.seen[i] === Seen.notObserved).length;
 
     return (
@@ -98,7 +100,7 @@ function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code
                     <h2 title={report.functionName(f)}>
                         <Name name={report.functionName(f)} most={44} />
                         <span class="quiet">
-                            {rows.length > 0 && ` ${grouped(ran)} of ${counted(rows.length, "instruction")} ran`}
+                            {rows.length > 0 && (sampled ? ` ${counted(rows.length, "instruction")} sampled` : ` ${grouped(ran)} of ${counted(rows.length, "instruction")} ran`)}
                             {lost > 0 && `, ${grouped(lost)} not observed`}
                         </span>
                         {rows.length > 0 && <Copy small text={() => listing(report, code, rows, costOf, costName)} what="Copy" />}
@@ -245,6 +247,12 @@ function Instructions(props: {
 }) {
     const { code, rows, report } = props;
     const { instructions, texts } = code.part;
+    // Rows of the list: instructions, and -1 - i before one in another inlined call than that before it.
+    const items = useMemo(() => {
+        const of = instructions.inlined;
+        if (of === undefined) return rows;
+        return rows.flatMap((i, k) => ((of[i] ?? -1) !== (k === 0 ? -1 : (of[rows[k - 1]!] ?? -1)) ? [-1 - i, i] : [i]));
+    }, [rows]);
     // By the hottest of the function; where nothing is hot, nothing looks so.
     const most = useMemo(() => {
         let all = 0;
@@ -255,12 +263,17 @@ function Instructions(props: {
     const choose = (i: number) => {
         if (instructions.line[i]! > 0) props.selectLine(isLine(i) ? undefined : { source: instructions.source[i]!, line: instructions.line[i]! });
     };
-    const goal = props.line ? rows.findIndex(isLine) : props.address !== undefined ? rows.findIndex((i) => code.address[i] === props.address) : -1;
+    const goal = props.line
+        ? items.findIndex((i) => i >= 0 && isLine(i))
+        : props.address !== undefined
+          ? items.findIndex((i) => i >= 0 && code.address[i] === props.address)
+          : -1;
     return (
-        <Rows count={rows.length} label={`Instructions, ${props.costName} of each; Enter shows the line of one`} at={goal} open={(k) => choose(rows[k]!)} row={(k, active) => {
-            const i = rows[k]!;
+        <Rows count={items.length} label={`Instructions, ${props.costName} of each; Enter shows the line of one`} at={goal} open={(k) => items[k]! >= 0 && choose(items[k]!)} row={(k, active) => {
+            const i = items[k]!;
+            if (i < 0) return <InlinedHead key={i} report={report} code={code} i={-1 - i} active={active} />;
             const cost = props.costOf(i);
-            const before = rows[k - 1];
+            const before = items[k - 1]! < 0 ? undefined : items[k - 1];
             const newLine = instructions.line[i]! > 0 && (before === undefined || instructions.line[before] !== instructions.line[i] || instructions.source[before] !== instructions.source[i]);
             const source = instructions.source[i]!;
             return (
@@ -274,5 +287,24 @@ function Instructions(props: {
                 </div>
             );
         }} />
+    );
+}
+
+/// Says which inlined call the instructions below lie in, or that they are the function's own again.
+function InlinedHead({ report, code, i, active }: { report: ViewProps["report"]; code: Code; i: number; active: string }) {
+    const { instructions, inlined, texts } = code.part;
+    const of = (call: number) => {
+        const line = inlined!.line[call]!;
+        const place = placeText(report, inlined!.source[call]!, line);
+        return `${texts[inlined!.name[call]!] || "[unknown]"}${place === "" ? "" : ` (${place})`}`;
+    };
+    const calls: string[] = [];
+    for (let call = instructions.inlined?.[i] ?? -1; call >= 0; call = inlined!.parent[call]!) calls.push(of(call));
+    const text = calls.length > 0 ? `inlined from ${calls[0]}` : `${report.functionName(instructions.function[i]!)} itself`;
+    return (
+        <div class={`line inlined-head${active}`} title={calls.length > 1 ? calls.join(", in ") : undefined}>
+            <span />
+            <span>{text}</span>
+        </div>
     );
 }

@@ -155,7 +155,7 @@ function FunctionDetail({ report, f, metric }: { report: ViewProps["report"]; f:
                 <Copy text={() => functions.linkage[f] || report.functionName(f)} what="Copy the name" />
                 <a class="button" href={hashOf({ view: "functions" })} title="( Esc )">Close</a>
             </p>
-            {has.calls > 1 && <Around report={report} f={f} metric={metric} />}
+            {has.calls > 1 ? <Around report={report} f={f} metric={metric} /> : has.edges > 0 && <AroundByEdges report={report} f={f} />}
         </section>
     );
 }
@@ -169,12 +169,17 @@ function Fact(props: { name: string; value: string }) {
     );
 }
 
+interface Neighbour {
+    calls: number;
+    cost: number;
+}
+
 /// Who calls it and what it calls, from the call tree.
 function Around({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
     const tree = useLoaded(() => report.calls());
     const { callers, callees } = useMemo(() => {
-        const callers = new Map<number, { calls: number; cost: number }>();
-        const callees = new Map<number, { calls: number; cost: number }>();
+        const callers = new Map<number, Neighbour>();
+        const callees = new Map<number, Neighbour>();
         if (tree === undefined || tree instanceof Error) return { callers, callees };
         const cost = inclusive(tree, metric);
         const add = (to: typeof callers, name: number, node: number) => {
@@ -190,13 +195,39 @@ function Around({ report, f, metric }: { report: ViewProps["report"]; f: number;
         }
         return { callers, callees };
     }, [tree, metric]);
+    return <Neighbours report={report} callers={callers} callees={callees} unit={report.head.metrics[metric]?.name ?? "cost"} />;
+}
+
+/// The same from branches, where nothing tells who called whom: how often a call was seen, not what it cost.
+function AroundByEdges({ report, f }: { report: ViewProps["report"]; f: number }) {
+    const branches = useLoaded(() => report.branches());
+    const { callers, callees } = useMemo(() => {
+        const callers = new Map<number, Neighbour>();
+        const callees = new Map<number, Neighbour>();
+        if (branches === undefined || branches instanceof Error) return { callers, callees };
+        const { from, to, times } = branches.part.edges;
+        from.forEach((caller, i) => {
+            if (to[i] === f) callers.set(caller, { calls: 0, cost: times[i]! });
+            if (caller === f) callees.set(to[i]!, { calls: 0, cost: times[i]! });
+        });
+        return { callers, callees };
+    }, [branches]);
+    const sampled = report.head.metrics[0]?.exact === false;
+    return (
+        <>
+            <Neighbours report={report} callers={callers} callees={callees} unit={sampled ? "sampled calls" : "calls"} />
+            <p class="note">From branches that were {sampled ? "sampled" : "traced"}: calls that were not are missing here.</p>
+        </>
+    );
+}
+
+function Neighbours({ report, callers, callees, unit }: { report: ViewProps["report"]; callers: Map<number, Neighbour>; callees: Map<number, Neighbour>; unit: string }) {
     const [all, setAll] = useState(false);
     const most = 12;
-    const name = report.head.metrics[metric]?.name ?? "cost";
     const list = (title: string, of: typeof callers) => (
         <div>
             <h3>
-                {title} <span class="quiet">{of.size > 0 ? `${grouped(of.size)}, by ${name}` : ""}</span>
+                {title} <span class="quiet">{of.size > 0 ? `${grouped(of.size)}, by ${unit}` : ""}</span>
             </h3>
             {of.size === 0 && <p class="quiet">none</p>}
             <ul class="around">
@@ -212,7 +243,7 @@ function Around({ report, f, metric }: { report: ViewProps["report"]; f: number;
                             ) : (
                                 <span class="quiet">[not in the trace]</span>
                             )}
-                            <span class="number" title={withUnit(entry.cost, report.head.metrics[metric]?.name ?? "")}>{short(entry.cost)}</span>
+                            <span class="number" title={withUnit(entry.cost, unit)}>{short(entry.cost)}</span>
                             <span class="number quiet">{entry.calls > 0 ? counted(entry.calls, "call") : ""}</span>
                         </li>
                     ))}
