@@ -500,8 +500,9 @@ private:
         constexpr std::uint64_t second = 1'000'000'000, top = ~std::uint64_t{0};
         const std::uint64_t seconds = ticks / ticks_per_second;
         if (seconds >= top / second) return top;
-        const double rest = static_cast<double>(ticks % ticks_per_second) / static_cast<double>(ticks_per_second);
-        return seconds * second + static_cast<std::uint64_t>(rest * static_cast<double>(second));
+        __extension__ using Wide = unsigned __int128;
+        return seconds * second +
+               static_cast<std::uint64_t>(Wide{ticks % ticks_per_second} * second / ticks_per_second);
     }
     Index track(const std::string& source, std::optional<std::uint32_t> context, std::size_t of,
                 std::map<std::pair<std::string, std::optional<std::uint32_t>>, Index>& tracks) {

@@ -240,6 +240,7 @@ void FlowCalls::arrive(const Place& place, FlowCounts& counts) {
     if (lost) {
         loss_.to = place.address;
         loss_.regained = true;
+        if (observer_ != nullptr) observer_->regained(now());
         go({off && place.begins ? Go::enter : Go::resume, place, true, loss_}, counts);
     } else if (switched) {
         go({Go::take_up, place, true, {}}, counts);

@@ -14,7 +14,7 @@ bool before(const FlowTimeline::Piece& a, const FlowTimeline::Piece& b) {
 }  // namespace
 
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
-    if (gap_) notes_[*std::exchange(gap_, std::nullopt)].end = at(now);
+    regained(now);
     if (depth >= most_depth) return;
     // Below are frames that nobody was told of.
     open_.resize(depth, {no_function, at(now)});
@@ -65,10 +65,14 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
     }
 }
 
+void FlowTimeline::regained(const Work& now) {
+    if (gap_) notes_[*std::exchange(gap_, std::nullopt)].end = at(now);
+}
+
 void FlowTimeline::finish(const Work& now) {
     leave(now, 0);
     end_ = at(now);
-    if (gap_) notes_[*std::exchange(gap_, std::nullopt)].end = end_;
+    regained(now);
     if (pieces_.size() > most_slices_) coarsen();
     std::sort(pieces_.begin(), pieces_.end(), before);
 }
@@ -175,7 +179,11 @@ std::uint64_t TickMap::ticks(std::uint64_t at) const {
         const auto back = static_cast<std::uint64_t>(static_cast<double>(a.at - at) * pace);
         return a.ticks - std::min(back, a.ticks);
     }
-    if (at > b.at) return b.ticks + static_cast<std::uint64_t>(static_cast<double>(at - b.at) * pace);
+    if (at > b.at) {
+        const double room = static_cast<double>(std::numeric_limits<std::uint64_t>::max() - b.ticks);
+        const double on = static_cast<double>(at - b.at) * pace;
+        return on < room ? b.ticks + static_cast<std::uint64_t>(on) : std::numeric_limits<std::uint64_t>::max();
+    }
     return a.ticks + static_cast<std::uint64_t>(static_cast<double>(at - a.at) * pace);
 }
 

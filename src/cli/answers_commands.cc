@@ -337,7 +337,8 @@ Run add_diff(CLI::App& app) {
         ->capture_default_str();
     command
         .add_option("--only", options->only,
-                    "Only functions that have this in their name or their image's, and of sums theirs. May be repeated")
+                    "Only functions that have this in their name or their image's; shares stay those of everything. "
+                    "May be repeated")
         ->type_name("TEXT")
         ->allow_extra_args(false)
         ->take_all();

@@ -102,10 +102,12 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
     for (std::size_t i = 0; i < costs.size(); ++i) {
         const std::string& name = named.functions[i].name;
         const std::string_view image = image_name(answers, named.functions[i].image);
-        if (!names.wanted(name, image)) continue;
+        const bool wanted = names.wanted(name, image);
+        // Shares are of everything.
+        if (wanted || !answers.metrics[metric].exact) sum += metric < costs[i].self.size() ? costs[i].self[metric] : 0;
+        if (!wanted) continue;
         const auto& of = inclusive ? costs[i].inclusive : costs[i].self;
         const std::uint64_t cost = metric < of.size() ? of[metric] : 0;
-        sum += metric < costs[i].self.size() ? costs[i].self[metric] : 0;
         if (cost == 0 && costs[i].calls == 0) continue;
         Row& row = rows[name];
         if (row.image.empty()) row.image = image;
@@ -147,7 +149,7 @@ public:
                all_before_);
         gather(after, metric_after, inclusive, options.mean ? options.captures_after : 1, names, false, rows_,
                all_after_);
-        for (const auto& [name, row] : rows_) order_.push_back(&*rows_.find(name));
+        for (const auto& row : rows_) order_.push_back(&row);
         std::stable_sort(order_.begin(), order_.end(), [&](const auto* a, const auto* b) {
             return options_.sort == "name" ? false : weight(a->second) > weight(b->second);
         });
@@ -175,8 +177,11 @@ public:
         if (metric_.unit != "samples")
             return before_.metrics.front().unit != "samples" ||
                    std::max(row.before.samples, row.after.samples) >= analysis::few_samples;
-        const analysis::Interval a = analysis::wilson_95(row.before.cost, all_before_);
-        const analysis::Interval b = analysis::wilson_95(row.after.cost, all_after_);
+        // A mean is of as many samples as its captures have together.
+        const std::uint64_t of_before = options_.mean ? options_.captures_before : 1;
+        const std::uint64_t of_after = options_.mean ? options_.captures_after : 1;
+        const analysis::Interval a = analysis::wilson_95(of_before * row.before.cost, of_before * all_before_);
+        const analysis::Interval b = analysis::wilson_95(of_after * row.after.cost, of_after * all_after_);
         return a.high < b.low || b.high < a.low;
     }
 

@@ -83,6 +83,8 @@ public:
         said.totals = out->decoded_.totals;
         said.overwritten = out->decoded_.overwritten;
         said.cut = out->decoded_.cut;
+        said.complete = out->setup_.complete;
+        said.missing_bytes = out->input_.missing_bytes();
         out->trust_ = analysis::trust_in(view == "report" ? "tasks" : view, said, *out->costs_);
         return out;
     }

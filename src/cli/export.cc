@@ -224,11 +224,11 @@ private:
 
     /// A file for each table that has rows.
     Status write_folder(const Answers& a) const {
-        std::error_code error;
+        std::error_code error, none;
         if (fs::equivalent(path_, options_.answers.input.capture, error))
             return fail({Errc::usage, path_ + " is what is to be read; name another folder for the output"});
         fs::create_directories(path_, error);
-        if (error && fs::is_regular_file(path_))
+        if (error && fs::is_regular_file(path_, none))
             return fail(
                 {Errc::usage, fmt::format("{} is a file, and --to {} writes a folder of tables; name another, or "
                                           "one table with --table",

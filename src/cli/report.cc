@@ -64,11 +64,13 @@ Status report(const ReportCommandOptions& options) {
         say("error", why);
         return unreadable;
     }
-    if (path == "-") return no_code ? nothing : decoded;
-    std::string sentence =
-        fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
-    if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
-    fmt::print(stderr, "{}\n", sentence);
+    if (path == "-" && !no_code) return decoded;
+    if (path != "-") {
+        std::string sentence =
+            fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
+        if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
+        fmt::print(stderr, "{}\n", sentence);
+    }
     if (!no_code) return decoded;
     say("warning",
         "nothing decoded: execution was only where no image is known; the report shows what the trace itself tells");

@@ -78,8 +78,14 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
     Open first_of{{}, none, 0};
     if (dwarf_child(&unit, &first_of.die) != 0) return;
     open.push_back(first_of);
+    Dwarf_Off behind = 0;
     while (!open.empty()) {
         Open here = open.back();
+        // Sound files are walked in the order of their offsets. A sibling that lies among the children would be walked
+        // as often as there are ways to it.
+        const Dwarf_Off at = dwarf_dieoffset(&here.die);
+        if (at < behind) return;
+        behind = at + 1;
         if (dwarf_siblingof(&open.back().die, &open.back().die) != 0) open.pop_back();
         const int tag = dwarf_tag(&here.die);
         if (tag == DW_TAG_subprogram) {
@@ -91,7 +97,7 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
             Dwarf_Addr base = 0, first = 0, end = 0;
             bool any = false;
             for (std::ptrdiff_t next = 0; (next = dwarf_ranges(&here.die, next, &base, &first, &end)) > 0;)
-                if (first < end) {
+                if (first < end && spans.size() < most_spans) {
                     spans.push_back({first + bias, end + bias, number, here.depth});
                     any = true;
                 }

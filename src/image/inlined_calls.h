@@ -26,6 +26,7 @@ private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     /// Files nest no deeper, unless they are damaged.
     static constexpr std::uint32_t most_depth = 512;
+    static constexpr std::size_t most_spans = std::size_t{1} << 22;
 
     struct Call {
         InlinedCall what;

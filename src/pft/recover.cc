@@ -221,7 +221,8 @@ public:
     }
 
     [[nodiscard]] bool exhausted() const {
-        return program_.exhausted() || pasts_.size() > program_.limits().places * 4;
+        const std::size_t most = program_.limits().places * 4;
+        return program_.exhausted() || pasts_.size() > most || entries_.size() > most;
     }
     /// The path that counts, if there is one; it may end in a cut.
     [[nodiscard]] const std::optional<Path>& chosen() const { return chosen_; }
@@ -342,6 +343,7 @@ private:
         std::uint32_t cut_x = a.cut, cut_y = b.cut;
         while (x != y) {
             ++program_.steps;
+            if (exhausted()) return out;  // which ends the search
             const bool from_x = y == none || (x != none && pasts_[x].depth >= pasts_[y].depth);
             std::uint32_t& from = from_x ? x : y;
             (from_x ? cut_x : cut_y) = pasts_[from].cut;
@@ -424,10 +426,16 @@ private:
         returning_.clear();
         // Few are compared one by one: to clear a large table takes longer.
         constexpr std::size_t few = 8;
-        if (paths_.size() > few) seen_.clear();
-        const bool many = paths_.size() > few;
+        bool many = paths_.size() > few;
+        if (many) seen_.clear();
         std::size_t tested = 0, passed = 0;
         const auto put = [&](const Path& to) {
+            if (too_many(next)) return;  // and will all be forgotten
+            if (!many && next.size() > few) {
+                many = true;
+                seen_.clear();
+                for (std::uint32_t i = 0; i < next.size(); ++i) seen_.try_emplace(state_of(next[i]), i);
+            }
             if (many) {
                 const auto [found, is_new] = seen_.try_emplace(state_of(to), static_cast<std::uint32_t>(next.size()));
                 return is_new ? next.push_back(to) : join(next[found->second], to);

@@ -360,7 +360,7 @@ TEST(FlowTimelines, GapsLastUntilCodeIsKnownAgain) {
     timeline.leave({20, 200}, 0);
     timeline.happened({20, 250}, {0, {}, Gap{{}, {}, GapReason::framing}});  // within the first
     timeline.happened({20, 260}, {0, {}, flow::NoMemory{}});                 // as before
-    timeline.enter({20, 300}, 0, 1);
+    timeline.regained({20, 300});  // in a frame that was there before
     timeline.happened({30, 400}, {0, {}, flow::NoMemory{}});
     timeline.finish({30, 450});
     const auto& notes = timeline.notes();

@@ -151,6 +151,7 @@ class Answers(unittest.TestCase):
             text = re.sub(r"\s*(//|<).*", "", text.replace("\t", " "))
             text = re.sub(r"\blo\b", "cc", re.sub(r"\bhs\b", "cs", text))  # two names of a condition
             mnemonic, _, operands = text.partition(" ")
+            mnemonic = {"movz": "mov"}.get(mnemonic, mnemonic)  # and of an instruction
             if mnemonic == "adr" or mnemonic == "adrp" or mnemonic[0] in "bct":
                 operands = re.sub(r"(^|, )#?(?:0x)?([0-9a-f]{5,})$", lambda m: f"{m[1]}#0x{m[2]}", operands)
             numbers = re.sub(r"#?(-?)0x([0-9a-f]+)", lambda m: m[1] + str(int(m[2], 16)), operands)

@@ -4,19 +4,16 @@
 ///
 /// - Behind a taken branch that leaves a return address: a call. Its frame waits for that address.
 /// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
-/// A
-///   lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Where no
-///   frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins at
-///   A, it is a branch like any other.
+///   A lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Where
+///   no frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins
+///   at A, it is a branch like any other.
 /// - Behind any other branch into another function: a tail call. The new function stands in the place of the old one.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
-/// Behind
-///   an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
+///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
 /// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
 /// - Behind lost flow it resumes: in the topmost frame that waits for A or whose function A lies in; where there is
-/// none,
-///   the stack starts anew with a function whose caller is not known. Where tracing was only switched off for a while
-///   (TraceOn, enabled) and A is where a function begins, that was called by whatever is on top.
+///   none, the stack starts anew with a function whose caller is not known. Where tracing was only switched off for a
+///   while (TraceOn, enabled) and A is where a function begins, that was called by whatever is on top.
 ///
 /// A fork does not know the stack its part begins with. What would look below its own frames is kept as an operation;
 /// `join` does these on the stack before, so that one pass and any division into parts give the same.
@@ -46,6 +43,8 @@ public:
     /// Another stack is in use; its frames are told anew with `enter`.
     virtual void switch_to(const Work& now, std::optional<std::uint32_t> context_id) = 0;
     virtual void happened(const Work& now, const flow::Event& event) = 0;
+    /// Flow was lost, and is known again from here on; frames that change by it are told behind this.
+    virtual void regained(const Work& now) = 0;
 };
 
 /// Whose stack: Context ID and VMID.

@@ -26,6 +26,7 @@ public:
     void leave(const Work& now, std::uint32_t depth) override;
     void switch_to(const Work& now, std::optional<std::uint32_t> context_id) override;
     void happened(const Work& now, const flow::Event& event) override;
+    void regained(const Work& now) override;
     void finish(const Work& now);
 
     struct Piece {
