@@ -75,12 +75,17 @@ std::vector<InlinedCosts> inlined_costs(const Answers& answers) {
     const auto image = [&](Index function) { return function < functions ? answers.functions[function].image : none; };
     std::map<std::pair<Index, std::string_view>, std::size_t> known;
     const std::vector<FunctionCosts> all = function_costs(answers);
+    std::vector<bool> by_tree(metrics, true);
+    for (std::size_t i = 0; i < functions; ++i)
+        for (std::size_t m = 0; m < metrics; ++m)
+            if (all[i].self[m] < within[i][m]) by_tree[m] = false;
     for (std::size_t i = 0; i < functions; ++i) {
         const Function& f = answers.functions[i];
         out[i] = {f.name, static_cast<Index>(i), f.image, 0, all[i].self, Costs(metrics)};
-        // Cycles of blocks and of calls may part a little; what is its own is never less than nothing.
+        // A call tree that is full has costs with callers, and cycles of blocks and of calls may part: then what
+        // instructions say holds, for all.
         for (std::size_t m = 0; m < metrics; ++m)
-            out[i].self[m] = all[i].self[m] >= within[i][m] ? all[i].self[m] - within[i][m] : own[i][m];
+            out[i].self[m] = by_tree[m] ? all[i].self[m] - within[i][m] : own[i][m];
         if (!f.synthetic) known.try_emplace({f.image, f.linkage_name.empty() ? f.name : f.linkage_name}, i);
     }
     for (std::size_t i = 0; i < answers.inlined.size(); ++i) {

@@ -284,7 +284,10 @@ private:
         merge_trust();
         merge_figures();
         // Two captures have no time in common.
-        if (!b_.timeline.slices.empty() || !b_.timeline.marks.empty() || !b_.timeline.series.empty()) a_.timeline = {};
+        if (!b_.timeline.slices.empty() || !b_.timeline.marks.empty() || !b_.timeline.series.empty()) {
+            a_.timeline = {};
+            std::erase_if(a_.trust, [](const Trust& t) { return t.view == "timeline"; });
+        }
         a_.charts.insert(a_.charts.end(), b_.charts.begin(), b_.charts.end());
         a_.tables.insert(a_.tables.end(), b_.tables.begin(), b_.tables.end());
     }

@@ -41,14 +41,19 @@ std::string_view without_suffix(std::string_view name) {
 /// Functions go by their names: addresses change from build to build.
 class Names {
 public:
-    /// Errors: `usage`: no `OLD=NEW`.
+    /// Errors: `usage`: no `OLD=NEW`, or not clear which `=` is meant.
     static Result<Names> of(const DiffOptions& options) {
         Names out(options.only);
         for (const std::string& rename : options.renames) {
             const std::size_t equals = rename.find('=');
             if (equals == 0 || equals == rename.npos || equals + 1 == rename.size())
                 return Error{Errc::usage, fmt::format("--rename {}: give OLD=NEW, two names of functions", rename)};
-            out.renames_[rename.substr(0, equals)] = rename.substr(equals + 1);
+            if (rename.find('=', equals + 1) != rename.npos)
+                return Error{Errc::usage,
+                             fmt::format("--rename {}: names that have = in them cannot be told apart here; "
+                                         "give OLD=NEW with one",
+                                         rename)};
+            out.renames_[rename.substr(0, equals)] = without_suffix(std::string_view(rename).substr(equals + 1));
         }
         return out;
     }

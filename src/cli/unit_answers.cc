@@ -21,11 +21,13 @@ namespace perf = capture::perf;
 namespace {
 
 /// What only captures of trace macrocells need.
-waymark::Status refuse_flow_options(const InputOptions& input, const char* what) {
+waymark::Status refuse_flow_options(const AnswersOptions& options, const char* what) {
+    const InputOptions& input = options.input;
     const char* given = !input.sources.empty()                                                    ? "--source"
                         : !input.symbols.empty()                                                  ? "--symbols"
                         : !input.protocol.empty()                                                 ? "--protocol"
                         : !input.buffer_format.empty()                                            ? "--buffer-format"
+                        : options.timestamp_hz != 0                                               ? "--timestamp-hz"
                         : !input.trace_ids.empty()                                                ? "--trace-id"
                         : !input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty() ? "--etm…"
                                                                                                   : nullptr;
@@ -112,7 +114,7 @@ bool is_profile(const std::string& path) {
 }
 
 Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
-    WM_RETURN_IF_ERROR(refuse_flow_options(options.input, "a profile, which says itself how it was recorded"));
+    WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which says itself how it was recorded"));
     if (!options.input.images.empty())
         return Error{Errc::usage,
                      "--image: files of a profile are found by their recorded names; --symfs DIR says where "
@@ -147,7 +149,7 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
 }
 
 Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
-    WM_RETURN_IF_ERROR(refuse_flow_options(options.input, "a capture of a DPU, which says itself how it was recorded"));
+    WM_RETURN_IF_ERROR(refuse_flow_options(options, "a capture of a DPU, which says itself how it was recorded"));
     WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(options.input.capture));
     analysis::DpuCode code;
     analysis::DpuSaid said;

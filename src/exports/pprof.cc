@@ -116,9 +116,15 @@ private:
                 f.add_int64(function::file, string(file));
             if (of.line != 0) f.add_int64(function::start_line, of.line);
         }
-        // Those that were inlined, each name once.
+        // Those that were inlined, each name once. Their file is that of the code in them, or of the next call in them.
+        std::vector<Index> sources(answers_.inlined.size(), analysis::none);
+        for (const analysis::InlinedCall& call : answers_.inlined)
+            if (call.parent < sources.size()) sources[call.parent] = call.source;
+        for (const analysis::Instruction& i : answers_.instructions)
+            if (i.inlined < sources.size() && i.source != analysis::none) sources[i.inlined] = i.source;
         std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> known;
-        for (const analysis::InlinedCall& call : answers_.inlined) {
+        for (std::size_t i = 0; i < answers_.inlined.size(); ++i) {
+            const analysis::InlinedCall& call = answers_.inlined[i];
             const std::string_view linkage = call.linkage_name.empty() ? call.name : call.linkage_name;
             const auto [at, fresh] =
                 known.try_emplace({call.name, linkage}, answers_.functions.size() + 2 + known.size());
@@ -129,6 +135,8 @@ private:
             f.add_uint64(function::id, at->second);
             f.add_int64(function::name, string(call.name));
             f.add_int64(function::system_name, string(linkage));
+            if (const std::string_view file = source_path(answers_, sources[i]); !file.empty())
+                f.add_int64(function::file, string(file));
         }
     }
     [[nodiscard]] std::uint64_t function_id(Index function) const {

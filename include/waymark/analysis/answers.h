@@ -317,7 +317,9 @@ struct InlinedCosts {
     Costs self{}, inlined{};  ///< by metric: without what is inlined into it; of that where it was inlined itself
 };
 /// By function as its author wrote them: what was inlined counts for what was called rather than for the caller. The
-/// sum of `self` is that of function_costs. Needs instructions.
+/// sum of `self` is that of function_costs; of a metric in which those are less than what is inlined into a function,
+/// it is that of the instructions. Needs instructions. A function without a linkage name in debug information is
+/// another than the one of that name among the symbols.
 [[nodiscard]] std::vector<InlinedCosts> inlined_costs(const Answers& answers);
 
 /// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
