@@ -21,7 +21,7 @@ test_packages=(
     clang libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-perf
-    lcov llvm bolt-16 diff-cover protobuf-compiler sqlite3 valgrind chromium
+    lcov llvm bolt-16 diff-cover git protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
 
