@@ -107,10 +107,10 @@ std::string function_text(const DpuCode::Function& f) {
     return f.name.empty() ? fmt::format("{:#010x}", f.address) : f.name;
 }
 
-class Producer {
+class DpuProducer {
 public:
-    Producer(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
-             const DpuAnswersOptions& options)
+    DpuProducer(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
+                const DpuAnswersOptions& options)
         : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_), synthetic_(out_) {
         for (unsigned c = 0; c < dpu::counter_count; ++c)
             if (!said.events[c].empty()) counters_.push_back(c);
@@ -564,7 +564,7 @@ private:
 
 Answers answers_of_dpu(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
                        const DpuAnswersOptions& options) {
-    return Producer(costs, times, code, said, options).make();
+    return DpuProducer(costs, times, code, said, options).make();
 }
 
 }  // namespace waymark::analysis

@@ -6,8 +6,6 @@
 
 namespace waymark::analysis {
 
-using flow::Block;
-
 FlowCalls::FlowCalls(FlowCode& code, bool open, Limits limits) : code_(code), open_(open), limits_(limits) {
     loss_.how = Loss::From::unknown;
 }
@@ -58,7 +56,7 @@ void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t t
     run_ = run;
 }
 
-void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const Block& block) {
+void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block) {
     wait_edge_ = edge;
     indirect_ = block.end == flow::End::indirect;
     const std::uint64_t after = block.start + block.bytes;
@@ -190,7 +188,7 @@ void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
     flush();
     const Wait wait = end_wait(counts);
     if (wait == Wait::no && last_edge_ != no_edge) {
-        const Block& last = counts.known.blocks[last_edge_ / 2];
+        const flow::Block& last = counts.known.blocks[last_edge_ / 2];
         loss_.how = Loss::From::place;
         loss_.from = (last_edge_ & 1U) != 0 && last.end == flow::End::direct ? last.target : last.start + last.bytes;
     }
@@ -223,7 +221,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     tell_frames();
 }
 
-void FlowCalls::arrive(const Place& place, FlowCounts& counts) {
+void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     plain_ = true;
     if (open_ && !first_) {
         first_ = place;
@@ -249,7 +247,7 @@ void FlowCalls::arrive(const Place& place, FlowCounts& counts) {
     }
 }
 
-void FlowCalls::arrive_behind(Wait wait, const Place& place, FlowCounts& counts) {
+void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& counts) {
     Stack& stack = current();
     const bool named = place.entry == place.home;
     switch (wait) {
@@ -505,7 +503,7 @@ void FlowCalls::keep(const Operation& operation, FlowCounts& counts) {
 }
 
 /// A return to a function below all that is known.
-void FlowCalls::find_caller(const Place& place, FlowCounts& counts) {
+void FlowCalls::find_caller(const Arrival& place, FlowCounts& counts) {
     Stack& stack = *stack_;
     const bool whole = !stack.empty() && !stack.cut;
     if (whole && stack.frames.front().function == place.home) {
@@ -523,7 +521,7 @@ void FlowCalls::find_caller(const Place& place, FlowCounts& counts) {
     if (observer_ != nullptr) observer_->enter(now(), 0, place.home);
 }
 
-void FlowCalls::start_anew(const Place& place, bool entered, FlowCounts& counts) {
+void FlowCalls::start_anew(const Arrival& place, bool entered, FlowCounts& counts) {
     Stack& stack = current();
     pop_to(0, counts);
     settle(stack);
@@ -549,7 +547,7 @@ void FlowCalls::settle(Stack& stack) const {
     stack.cut = false;
 }
 
-void FlowCalls::tail(const Place& place) {
+void FlowCalls::tail(const Arrival& place) {
     Stack& stack = *stack_;
     Frame& frame = stack.frames.back();
     frame.node = child(frame.caller, place.entry, place.begins || place.entry != place.home ? 1 : 0);

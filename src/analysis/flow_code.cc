@@ -30,8 +30,8 @@ FunctionId FlowCode::home(std::uint64_t address) {
     return number({CodeFunction::Kind::section, known ? (after - 1)->begin : 0});
 }
 
-Place FlowCode::find(std::uint64_t address) {
-    Place place{.address = address, .home = home(address)};
+Arrival FlowCode::find(std::uint64_t address) {
+    Arrival place{.address = address, .home = home(address)};
     const CodeFunction& function = functions_[place.home];
     if (function.kind == CodeFunction::Kind::symbol) {
         place.entry = place.home;
@@ -42,7 +42,7 @@ Place FlowCode::find(std::uint64_t address) {
     return place;
 }
 
-Place FlowCode::place(std::uint64_t address) {
+Arrival FlowCode::place(std::uint64_t address) {
     const std::scoped_lock lock(mutex_);
     return find(address);
 }
@@ -63,7 +63,7 @@ void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
     for (std::size_t i = all_.blocks.size(); i < blocks.size(); ++i) {
         const Block& b = blocks[i];
         all_.blocks.push_back(b);
-        const Place place = find(b.start);
+        const Arrival place = find(b.start);
         all_.places.push_back(place);
         const auto leads = [&](std::uint64_t to) { return home(to) == place.home ? Effect::stays : Effect::leaves; };
         const Effect on = leads(b.start + b.bytes);

@@ -24,14 +24,14 @@ std::array<Traits, classes * 256> make_traits() {
             const auto operation_class = static_cast<spe::OperationClass>(c);
             const spe::Operation o = spe::operation(operation_class, static_cast<std::uint8_t>(type));
             Traits& t = out[c * 256 + type];
-            using Kind = spe::Operation::Kind;
+            using Operation = spe::Operation::Kind;
             if (operation_class == spe::OperationClass::branch)
                 t.kind = Profile::Kind::branch;
             else if (operation_class == spe::OperationClass::load_store)
                 t.kind = o.store ? Profile::Kind::store : Profile::Kind::load;
-            t.vector = o.kind == Kind::sve || o.kind == Kind::sme || o.kind == Kind::sve_memory ||
-                       o.kind == Kind::simd_fp || o.simd;
-            t.atomic = o.kind == Kind::extended && (o.atomic || o.exclusive || o.acquire_release);
+            t.vector = o.kind == Operation::sve || o.kind == Operation::sme || o.kind == Operation::sve_memory ||
+                       o.kind == Operation::simd_fp || o.simd;
+            t.atomic = o.kind == Operation::extended && (o.atomic || o.exclusive || o.acquire_release);
             t.length_bits = o.length_bits();
         }
     }

@@ -19,7 +19,7 @@ struct Named {
     std::uint16_t part;
     std::string_view name;
 };
-constexpr Named cores[] = {
+constexpr Named named_cores[] = {
     {0x41, 0xd0c, "Neoverse N1"},   {0x41, 0xd49, "Neoverse N2"}, {0x41, 0xd40, "Neoverse V1"},
     {0x41, 0xd4f, "Neoverse V2"},   {0x41, 0xd84, "Neoverse V3"}, {0x41, 0xd8e, "Neoverse N3"},
     {0x41, 0xd4b, "Cortex-A78C"},   {0x41, 0xd4d, "Cortex-A715"}, {0x41, 0xd81, "Cortex-A720"},
@@ -79,7 +79,7 @@ std::string core_name(std::uint32_t midr) {
     if (midr == 0) return "not known";
     const std::uint32_t implementer = midr >> 24, part = midr >> 4 & 0xfffU;
     const std::string revision = fmt::format("r{}p{}", midr >> 20 & 0xfU, midr & 0xfU);
-    for (const Named& core : cores)
+    for (const Named& core : named_cores)
         if (core.implementer == implementer && core.part == part) return fmt::format("{} {}", core.name, revision);
     return fmt::format("implementer {:#04x} part {:#05x} {}", implementer, part, revision);
 }

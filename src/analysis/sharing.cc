@@ -18,15 +18,15 @@ struct Access {
     bool store{};
 };
 
-enum class Seen : std::uint8_t { no_memory, no_address, no_accessor, access };
+enum class Reached : std::uint8_t { no_memory, no_address, no_accessor, access };
 
 /// What row `i` does to which line.
-Seen access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes, Access& out) {
+Reached access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes, Access& out) {
     const spe::Columns& c = batch.records;
     const auto has = [&](spe::Column column) { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; };
     if (!has(spe::Column::operation) ||
         static_cast<spe::OperationClass>(c.operation_class[i]) != spe::OperationClass::load_store)
-        return Seen::no_memory;
+        return Reached::no_memory;
     std::uint64_t address = 0;
     out.line.physical = has(spe::Column::data_physical);
     if (out.line.physical) {
@@ -37,7 +37,7 @@ Seen access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes
         // The upper half of the address space is the kernel's, the same in every process.
         out.line.pid = address >> 63 != 0 ? perf::nobody : batch.pid[i];
     } else {
-        return Seen::no_address;
+        return Reached::no_address;
     }
     out.line.line = address & ~std::uint64_t{line_bytes - 1};
     out.offset = static_cast<std::uint32_t>(address & (line_bytes - 1));
@@ -49,8 +49,8 @@ Seen access_of(const SampleBatch& batch, std::size_t i, std::uint32_t line_bytes
     else if (batch.stream.cpu != perf::nobody)
         out.accessor.value = (batch.stream.cpu & 0xffffffU) | Accessor::cpu_flag;
     else
-        return Seen::no_accessor;
-    return Seen::access;
+        return Reached::no_accessor;
+    return Reached::access;
 }
 
 }  // namespace
@@ -70,10 +70,10 @@ void LineCandidates::consume(const SampleBatch& batch) {
     Access a;
     for (const std::uint16_t i : batch.rows) {
         switch (access_of(batch, i, line_bytes_, a)) {
-            case Seen::no_memory: continue;
-            case Seen::no_address: ++without_address_; continue;
-            case Seen::no_accessor: ++without_accessor_; continue;
-            case Seen::access: break;
+            case Reached::no_memory: continue;
+            case Reached::no_address: ++without_address_; continue;
+            case Reached::no_accessor: ++without_accessor_; continue;
+            case Reached::access: break;
         }
         ++accesses_;
         const std::size_t at = a.line.hash() % cells;
@@ -118,7 +118,7 @@ void Sharing::consume(const SampleBatch& batch) {
     const spe::Columns& c = batch.records;
     Access a;
     for (const std::uint16_t i : batch.rows) {
-        if (access_of(batch, i, candidates_.line_bytes(), a) != Seen::access || !candidates_.candidate(a.line))
+        if (access_of(batch, i, candidates_.line_bytes(), a) != Reached::access || !candidates_.candidate(a.line))
             continue;
         const bool sourced = (c.present[i] >> static_cast<unsigned>(spe::Column::data_source) & 1U) != 0;
         const bool other =

@@ -116,10 +116,10 @@ std::string times_text(std::uint64_t n, const char* one, const char* many) {
 }
 std::string bytes_text(std::uint64_t n) { return times_text(n, "byte", "bytes"); }
 
-class Producer {
+class SpeProducer {
 public:
-    Producer(const SampleCapture& capture, const SampleTotals& totals, const GatheredSamples& gathered,
-             const Sharing* sharing, Program& program, const SampleAnswersOptions& options)
+    SpeProducer(const SampleCapture& capture, const SampleTotals& totals, const GatheredSamples& gathered,
+                const Sharing* sharing, Program& program, const SampleAnswersOptions& options)
         : capture_(capture),
           gathered_(gathered),
           sharing_(sharing),
@@ -707,7 +707,7 @@ private:
 
 Answers answers_of_samples(const SampleCapture& capture, const SampleTotals& totals, const GatheredSamples& gathered,
                            const Sharing* sharing, Program& program, const SampleAnswersOptions& options) {
-    return Producer(capture, totals, gathered, sharing, program, options).make();
+    return SpeProducer(capture, totals, gathered, sharing, program, options).make();
 }
 
 }  // namespace waymark::analysis

@@ -8,15 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 #include <utility>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/core/file_error.h"
 
 namespace waymark::capture {
 namespace {
-
-std::string reason(int error_number) { return std::generic_category().message(error_number); }
 
 class DiskFile final : public ByteFile {
 public:

@@ -13,15 +13,14 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <system_error>
 #include <utility>
+
+#include "waymark/core/file_error.h"
 
 namespace waymark::capture {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
-
-std::string reason(int error_number) { return std::generic_category().message(error_number); }
 
 /// An open file, read from front to back. Bytes that were read only to look at them are given out again first.
 class File {
@@ -327,10 +326,8 @@ Result<std::unique_ptr<ByteStream>> open_unless_empty(const std::filesystem::pat
 }
 
 Error empty_file(const std::filesystem::path& path) {
-    return Error{
-        Errc::bad_format,
-        fmt::format("{}: is empty; check that the capture was saved",
-                    path == "-" ? "standard input" : path.string())};
+    return Error{Errc::bad_format, fmt::format("{}: is empty; check that the capture was saved",
+                                               path == "-" ? "standard input" : path.string())};
 }
 
 class ConcatenatedStream final : public ByteStream {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "disk_access.h"
 #include "ini.h"
 #include "text.h"
 #include "waymark/capture/byte_stream.h"
@@ -19,30 +20,6 @@ constexpr std::array<std::string_view, 6> counters{"A0", "A1", "A2", "B0", "B1",
 constexpr std::uint64_t line_bytes = 32;
 // No real capture comes near.
 constexpr std::size_t most_items = 65536;
-
-class DiskAccess final : public FileAccess {
-public:
-    [[nodiscard]] Result<std::string> text(const fs::path& path, std::uint64_t limit) const override {
-        auto stream = open_bytes(path);
-        if (!stream) return std::move(stream.error());
-        auto bytes = read_all(**stream, limit);
-        if (bytes) return std::string(bytes->begin(), bytes->end());
-        if (bytes.error().code != Errc::unsupported) return std::move(bytes.error());
-        return Error{Errc::unsupported, fmt::format("{}: is longer than {} bytes, so it is no dpu.ini; name the folder "
-                                                    "of a DPU capture",
-                                                    path.string(), limit)};
-    }
-    [[nodiscard]] Result<std::uint64_t> size(const fs::path& path) const override {
-        std::error_code failure;
-        const fs::file_status status = fs::status(path, failure);
-        if (status.type() == fs::file_type::not_found) return Error{Errc::not_found, "there is no such file"};
-        if (failure) return Error{Errc::unreadable, failure.message()};
-        if (status.type() == fs::file_type::directory) return Error{Errc::unreadable, "it is a folder"};
-        const std::uint64_t bytes = fs::file_size(path, failure);
-        if (failure) return Error{Errc::unreadable, failure.message()};
-        return bytes;
-    }
-};
 
 std::optional<DpuContext> context_of(std::string_view text) {
     const auto parts = text::split(text, ',');
@@ -370,23 +347,13 @@ private:
     ProblemList problems_;
 };
 
-Status check_text(std::string_view what, std::string_view text, std::string_view forbidden = {}) {
-    std::string never = ";#\n\r";
-    never += forbidden;
-    if (text.find_first_of(never) != text.npos || text::trim(text) != text)
-        return Error{
-            Errc::usage,
-            fmt::format("{} '{}' cannot be written to dpu.ini, which has no quoting; choose another", what, text)};
-    return Nothing{};
-}
-
 class Writer {
 public:
     Writer(const DpuCapture& capture, fs::path folder) : capture_(capture), folder_(std::move(folder)) {}
 
     Result<std::string> text() const {
         const DpuCapture& c = capture_;
-        WM_RETURN_IF_ERROR(check_text("layout", c.layout));
+        WM_RETURN_IF_ERROR(check_value(dpu_ini, "layout", c.layout));
         std::string out = fmt::format("[dpu]\nversion=1\nlayout={}\ndpu_base={:#010x}\nbyte_order={}\n", c.layout,
                                       c.dpu_base, c.little_endian ? "little" : "big");
         for (const auto& [key, file] : {std::pair("buffer", &c.buffer), std::pair("nexus", &c.nexus)}) {
@@ -397,7 +364,7 @@ public:
         if (c.lines_written) out += fmt::format("lines_written={}\n", *c.lines_written);
         if (!c.registers.empty()) out += "\n[registers]\n";
         for (const Register& r : c.registers) {
-            WM_RETURN_IF_ERROR(check_text("register", r.name, "=["));
+            WM_RETURN_IF_ERROR(check_value(dpu_ini, "register", r.name, "=["));
             out += fmt::format("{}={:#010x}\n", r.name, r.value);
         }
         if (c.initial || c.initial_context) out += "\n[initial]\n" + values(c.initial);
@@ -433,7 +400,7 @@ private:
     static Result<std::string> list(std::string_view what, const std::vector<std::string>& parts) {
         std::string out;
         for (const std::string& part : parts) {
-            WM_RETURN_IF_ERROR(check_text(what, part, ",()"));
+            WM_RETURN_IF_ERROR(check_value(dpu_ini, what, part, ",()"));
             if (!out.empty()) out += ',';
             out += part;
         }
@@ -453,13 +420,13 @@ private:
             out += fmt::format("{:#x}={:#x},{:#010x}\n", w.guest, w.bytes, w.window);
         if (!capture_.symbols.empty()) out += "\n[symbols]\n";
         for (const DpuSymbol& s : capture_.symbols) {
-            WM_RETURN_IF_ERROR(check_text("symbol", s.name));
+            WM_RETURN_IF_ERROR(check_value(dpu_ini, "symbol", s.name));
             out += fmt::format("{:#010x}={}\n", s.address, s.name);
         }
         if (!capture_.parameters.empty()) out += "\n[parameters]\n";
         for (const auto& [key, value] : capture_.parameters) {
-            WM_RETURN_IF_ERROR(check_text("parameter", key, "=["));
-            WM_RETURN_IF_ERROR(check_text("value", value));
+            WM_RETURN_IF_ERROR(check_value(dpu_ini, "parameter", key, "=["));
+            WM_RETURN_IF_ERROR(check_value(dpu_ini, "value", value));
             out += fmt::format("{}={}\n", key, value);
         }
         return out;
@@ -469,7 +436,7 @@ private:
         const fs::path from = fs::absolute(folder_, ignored).lexically_normal();
         const fs::path to = fs::absolute(file, ignored).lexically_normal();
         std::string result = to.lexically_relative(from.has_filename() ? from : from.parent_path()).generic_string();
-        WM_RETURN_IF_ERROR(check_text("file name", result));
+        WM_RETURN_IF_ERROR(check_value(dpu_ini, "file name", result));
         return result;
     }
 
@@ -492,12 +459,13 @@ Result<DpuCapture> read_dpu_folder(const fs::path& path) {
     const fs::file_status status = fs::status(path, failure);
     if (status.type() == fs::file_type::not_found)
         return Error{Errc::not_found, fmt::format("{}: there is no such folder; check the name", path.string())};
-    if (status.type() != fs::file_type::directory) return read_dpu_folder(path, DiskAccess{});
+    if (status.type() != fs::file_type::directory)
+        return read_dpu_folder(path, DiskAccess("no dpu.ini; name the folder of a DPU capture"));
     if (!is_dpu_folder(path))
         return Error{
             Errc::not_found,
             fmt::format("{}: has no dpu.ini in it, so it is no DPU capture; name the folder of one", path.string())};
-    return read_dpu_folder(path / dpu_ini, DiskAccess{});
+    return read_dpu_folder(path / dpu_ini, DiskAccess("no dpu.ini; name the folder of a DPU capture"));
 }
 
 Status write_dpu_folder(const DpuCapture& capture, const fs::path& folder) {

@@ -115,4 +115,18 @@ const IniEntry* Ini::single(const IniSection& section, std::string_view key, Pro
     return first;
 }
 
+Status check_value(std::string_view file, std::string_view what, std::string_view text, std::string_view forbidden) {
+    const std::string bad = std::string(";#\r\n") + '\0' + std::string(forbidden);
+    const std::size_t at = text.find_first_of(bad);
+    if (at != text.npos)
+        return Error{Errc::usage, fmt::format("{} '{}' cannot be written to {}: ini files have no way to write the "
+                                              "character {:#04x} there; choose another",
+                                              what, text, file, static_cast<unsigned char>(text[at]))};
+    if (text::trim(text) != text)
+        return Error{Errc::usage,
+                     fmt::format("{} '{}' cannot be written to {}: blanks at its ends would be lost; remove them", what,
+                                 text, file)};
+    return Nothing{};
+}
+
 }  // namespace waymark::capture

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "disk_access.h"
 #include "ini.h"
 #include "text.h"
 #include "waymark/capture/byte_stream.h"
@@ -22,34 +23,6 @@ namespace fs = std::filesystem;
 // No real system comes near; a hostile snapshot.ini cannot keep the reader busy for hours.
 constexpr std::size_t max_devices = 4096;
 constexpr std::size_t frame_bytes = 16;
-
-class DiskAccess final : public FileAccess {
-public:
-    [[nodiscard]] Result<std::string> text(const fs::path& path, std::uint64_t limit) const override {
-        auto stream = open_bytes(path);
-        if (!stream) return std::move(stream.error());
-        auto bytes = read_all(**stream, limit);
-        if (bytes) return std::string(bytes->begin(), bytes->end());
-        if (bytes.error().code != Errc::unsupported) return std::move(bytes.error());
-        return Error{
-            Errc::unsupported,
-            fmt::format("{}: is longer than {} bytes, so it is no ini file of a snapshot; name the folder or its "
-                        "snapshot.ini",
-                        path.string(), limit),
-            Offset{limit}};
-    }
-
-    [[nodiscard]] Result<std::uint64_t> size(const fs::path& path) const override {
-        std::error_code failure;
-        const fs::file_status status = fs::status(path, failure);
-        if (status.type() == fs::file_type::not_found) return Error{Errc::not_found, "there is no such file"};
-        if (failure) return Error{Errc::unreadable, failure.message()};
-        if (status.type() == fs::file_type::directory) return Error{Errc::unreadable, "it is a folder"};
-        const std::uint64_t bytes = fs::file_size(path, failure);
-        if (failure) return Error{Errc::unreadable, failure.message()};
-        return bytes;
-    }
-};
 
 class SnapshotReader {
 public:
@@ -856,14 +829,15 @@ Result<Capture> read_snapshot(const fs::path& snapshot_ini, const FileAccess& fi
 
 Result<Capture> read_snapshot(const fs::path& path) {
     std::error_code ignored;
-    if (!fs::is_directory(path, ignored)) return read_snapshot(path, DiskAccess());
+    if (!fs::is_directory(path, ignored))
+        return read_snapshot(path, DiskAccess("no ini file of a snapshot; name the folder or its snapshot.ini"));
     const fs::path ini = path / "snapshot.ini";
     if (fs::status(ini, ignored).type() == fs::file_type::not_found)
         return Error{Errc::not_found,
                      fmt::format("{}: this folder holds no snapshot.ini, so it is no snapshot; name the folder "
                                  "that has it",
                                  path.string())};
-    return read_snapshot(ini, DiskAccess());
+    return read_snapshot(ini, DiskAccess("no ini file of a snapshot; name the folder or its snapshot.ini"));
 }
 
 }  // namespace waymark::capture

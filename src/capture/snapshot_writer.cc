@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ini.h"
 #include "text.h"
 #include "waymark/capture/snapshot.h"
 
@@ -16,21 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Refuses text the reader would give back differently. `forbidden`: further characters that mean something in this
-/// place.
+/// `forbidden`: further characters that mean something in this place.
 Status check_text(std::string_view what, std::string_view text, std::string_view forbidden = {}) {
-    const std::string bad = std::string(";#\r\n") + '\0' + std::string(forbidden);
-    const std::size_t at = text.find_first_of(bad);
-    if (at != text.npos)
-        return Error{Errc::usage,
-                     fmt::format("{} '{}' cannot be written to a snapshot: its ini files have no way to write "
-                                 "the character {:#04x} there; choose another",
-                                 what, text, static_cast<unsigned char>(text[at]))};
-    if (text::trim(text) != text)
-        return Error{Errc::usage,
-                     fmt::format("{} '{}' cannot be written to a snapshot: blanks at its ends would be lost; "
-                                 "remove them",
-                                 what, text)};
+    WM_RETURN_IF_ERROR(check_value("a snapshot", what, text, forbidden));
     if (text::unquote(text) != text)
         return Error{
             Errc::usage,

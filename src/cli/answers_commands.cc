@@ -75,11 +75,7 @@ bool anything_lost(const analysis::Answers& answers) {
 
 /// Ends a command: what was printed, and what became of the captures.
 Status finish(Output& out, Status shown, std::initializer_list<const analysis::Answers*> all, bool strict) {
-    std::string why;
-    if (out.close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out.close() != decoded) return unreadable;
     if (shown != decoded) return shown;
     for (const analysis::Answers* answers : all)
         if (answers->cut) return unreadable;

@@ -42,7 +42,7 @@ private:
     const CoverageOptions& options_;
 };
 
-struct Row {
+struct CoverageRow {
     std::string name;
     std::string_view path{};
     Classes instructions, lines, directions;
@@ -79,7 +79,7 @@ public:
         }
     }
 
-    [[nodiscard]] const Row& all() const { return all_; }
+    [[nodiscard]] const CoverageRow& all() const { return all_; }
     [[nodiscard]] std::size_t functions() const { return seen_.size(); }
     [[nodiscard]] std::size_t functions_that_ran() const { return ran_.size(); }
     [[nodiscard]] bool empty() const { return all_.instructions.all() == 0; }
@@ -100,20 +100,20 @@ public:
                   {"directions not observed", "unknown"},
                   {by_, by_, true},
                   {"path", ""}});
-        std::vector<const Row*> order;
+        std::vector<const CoverageRow*> order;
         for (const auto& [key, row] : rows_) order.push_back(&row);
-        std::stable_sort(order.begin(), order.end(), [&](const Row* a, const Row* b) {
-            const auto missing = [&](const Row* r) {
+        std::stable_sort(order.begin(), order.end(), [&](const CoverageRow* a, const CoverageRow* b) {
+            const auto missing = [&](const CoverageRow* r) {
                 return sort == "name" ? 0 : classes(*r, of).all() - classes(*r, of).executed;
             };
             return std::tuple(missing(b), std::string_view(a->name)) <
                    std::tuple(missing(a), std::string_view(b->name));
         });
-        for (const Row* row : order) out.add(cells(*row));
+        for (const CoverageRow* row : order) out.add(cells(*row));
         if (order.size() > 1) out.add(cells(all_));
         return out;
     }
-    [[nodiscard]] static const Classes& classes(const Row& row, const std::string& of) {
+    [[nodiscard]] static const Classes& classes(const CoverageRow& row, const std::string& of) {
         return of == "lines" ? row.lines : of == "branches" ? row.directions : row.instructions;
     }
 
@@ -122,7 +122,7 @@ private:
         if (a == Seen::executed || b == Seen::executed) return Seen::executed;
         return a == Seen::not_observed || b == Seen::not_observed ? Seen::not_observed : Seen::not_executed;
     }
-    [[nodiscard]] std::vector<Cell> cells(const Row& r) const {
+    [[nodiscard]] std::vector<Cell> cells(const CoverageRow& r) const {
         const Classes &i = r.instructions, &l = r.lines, &d = r.directions;
         Cell share = Cell::bar(i.executed, i.all());
         share.colour = i.executed == i.all() ? Colour::green : i.executed * 2 < i.all() ? Colour::red : Colour::yellow;
@@ -139,10 +139,10 @@ private:
         out.push_back(r.path.empty() ? Cell() : Cell(r.path));
         return out;
     }
-    Row& row(Index function, Index source) {
+    CoverageRow& row(Index function, Index source) {
         const bool function_known = function < answers_.functions.size();
         if (by_ == "function") {
-            Row& r = rows_[{function, 0}];
+            CoverageRow& r = rows_[{function, 0}];
             if (r.name.empty()) {
                 r.name = function_name(answers_, function);
                 r.path = path_text(answers_, source);
@@ -151,7 +151,7 @@ private:
         }
         const Index image = function_known ? answers_.functions[function].image : analysis::none;
         const bool by_file = by_ == "file" && source != analysis::none;
-        Row& r = by_file ? rows_[{source, 1}] : rows_[{image, 2}];
+        CoverageRow& r = by_file ? rows_[{source, 1}] : rows_[{image, 2}];
         if (r.name.empty()) {
             r.name = by_file ? line_text(answers_, source, 0) : std::string(image_name(answers_, image));
             if (r.name.empty()) r.name = "[no image]";
@@ -163,9 +163,9 @@ private:
 
     const Answers& answers_;
     std::string by_;
-    std::map<std::pair<Index, int>, Row> rows_;
+    std::map<std::pair<Index, int>, CoverageRow> rows_;
     std::set<Index> seen_, ran_;  // functions
-    Row all_{"all", {}, {}, {}, {}};
+    CoverageRow all_{"all", {}, {}, {}, {}};
 };
 
 /// Stretches of code that did not run or were not observed, and directions of branches.

@@ -18,7 +18,7 @@ struct Side {
     std::uint64_t cost{}, calls{}, samples{};  ///< samples: of estimates from samples
     bool there{};
 };
-struct Row {
+struct Change {
     Side before, after;
     std::string image{};
     [[nodiscard]] std::int64_t change() const {
@@ -78,7 +78,7 @@ private:
 
 /// Costs of all captures of a side, or of one of them on average.
 void gather(const Answers& answers, std::size_t metric, bool inclusive, std::size_t captures, const Names& names,
-            bool before, std::map<std::string, Row>& rows, std::uint64_t& all) {
+            bool before, std::map<std::string, Change>& rows, std::uint64_t& all) {
     // Functions of one name are one, so that what is inclusive counts them once.
     Answers named;
     named.metrics = answers.metrics;
@@ -114,7 +114,7 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
         const auto& of = inclusive ? costs[i].inclusive : costs[i].self;
         const std::uint64_t cost = metric < of.size() ? of[metric] : 0;
         if (cost == 0 && costs[i].calls == 0) continue;
-        Row& row = rows[name];
+        Change& row = rows[name];
         if (row.image.empty()) row.image = image;
         Side& s = before ? row.before : row.after;
         s.cost += cost;
@@ -166,7 +166,7 @@ public:
     [[nodiscard]] bool by_share() const { return !metric_.exact; }
 
     /// Of the whole before, or in points of share: how much a function, or all of it, grew.
-    [[nodiscard]] double growth(const Row& row) const {
+    [[nodiscard]] double growth(const Change& row) const {
         if (by_share()) return 100 * (share(row.after.cost, all_after_) - share(row.before.cost, all_before_));
         if (all_before_ == 0) return row.after.cost == 0 ? 0 : 100;
         return 100 * static_cast<double>(row.change()) / static_cast<double>(all_before_);
@@ -176,7 +176,7 @@ public:
     }
 
     /// Samples: the intervals of both shares do not touch. Counts are as they are.
-    [[nodiscard]] bool is_sure(const Row& row) const {
+    [[nodiscard]] bool is_sure(const Change& row) const {
         if (metric_.exact) return true;
         // Intervals are of numbers of samples. Sums of latencies have none, but of few samples they say little.
         if (metric_.unit != "samples")
@@ -300,11 +300,12 @@ public:
             const std::string allowed = allow(fmt::format("{:g}{}", *options_.threshold, unit()));
             total(!by_share() && growth_of_all() > *options_.threshold, fmt::format("{:.2f} %", growth_of_all()),
                   fmt::format("{:g} %", *options_.threshold));
-            functions(Limit::of_all, allowed, [&](const Row& r) { return fmt::format("{:.2f}{}", growth(r), unit()); });
+            functions(Limit::of_all, allowed,
+                      [&](const Change& r) { return fmt::format("{:.2f}{}", growth(r), unit()); });
         }
         if (options_.threshold_each) {
             const std::string allowed = allow(fmt::format("{:g} % of their own cost before", *options_.threshold_each));
-            functions(Limit::of_itself, allowed, [&](const Row& r) {
+            functions(Limit::of_itself, allowed, [&](const Change& r) {
                 const auto own = growth_of_itself(r);
                 return own ? fmt::format("{:.2f} %", *own) : fmt::format("{}, from nothing", grouped(r.after.cost));
             });
@@ -313,7 +314,7 @@ public:
             const std::string allowed = allow(fmt::format("{} {}", grouped(*options_.threshold_count), metric_.name));
             total(all_after_ > all_before_ && all_after_ - all_before_ > *options_.threshold_count,
                   grouped(all_after_ - std::min(all_after_, all_before_)), allowed);
-            functions(Limit::count, allowed, [](const Row& r) { return signed_text(r.change()); });
+            functions(Limit::count, allowed, [](const Change& r) { return signed_text(r.change()); });
         }
         if (!any && !all_allowed.empty())
             say("note", fmt::format("no function grew by more than the {} allowed", all_allowed));
@@ -322,7 +323,7 @@ public:
 
 private:
     enum class Limit : std::uint8_t { of_all, of_itself, count };
-    [[nodiscard]] bool exceeds(const Row& row, Limit limit) const {
+    [[nodiscard]] bool exceeds(const Change& row, Limit limit) const {
         if (std::max(row.before.cost, row.after.cost) < options_.least || !is_sure(row)) return false;
         switch (limit) {
             case Limit::of_all: return options_.threshold && growth(row) > *options_.threshold;
@@ -336,18 +337,18 @@ private:
         }
         return false;
     }
-    [[nodiscard]] bool exceeds_any(const Row& row) const {
+    [[nodiscard]] bool exceeds_any(const Change& row) const {
         return exceeds(row, Limit::of_all) || exceeds(row, Limit::of_itself) || exceeds(row, Limit::count);
     }
     /// In per cent of what it cost before, or of its share; nothing: it cost nothing.
-    [[nodiscard]] std::optional<double> growth_of_itself(const Row& row) const {
+    [[nodiscard]] std::optional<double> growth_of_itself(const Change& row) const {
         if (row.before.cost == 0) return std::nullopt;
         if (!by_share()) return 100 * static_cast<double>(row.change()) / static_cast<double>(row.before.cost);
         const double was = share(row.before.cost, all_before_);
         return 100 * (share(row.after.cost, all_after_) - was) / was;
     }
     [[nodiscard]] const char* unit() const { return by_share() ? " points of share" : " % of all before"; }
-    [[nodiscard]] double weight(const Row& row) const { return std::abs(growth(row)); }
+    [[nodiscard]] double weight(const Change& row) const { return std::abs(growth(row)); }
     [[nodiscard]] bool calls() const {
         return std::any_of(rows_.begin(), rows_.end(),
                            [](const auto& r) { return r.second.before.calls + r.second.after.calls != 0; });
@@ -356,8 +357,8 @@ private:
     const Answers &before_, &after_;
     const DiffOptions& options_;
     analysis::Metric metric_;
-    std::map<std::string, Row> rows_;
-    std::vector<const std::pair<const std::string, Row>*> order_;
+    std::map<std::string, Change> rows_;
+    std::vector<const std::pair<const std::string, Change>*> order_;
     std::uint64_t all_before_ = 0, all_after_ = 0;
 };
 

@@ -21,7 +21,6 @@ namespace waymark::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using doctor::Finding;
 using doctor::ImageVerdict;
 using doctor::Protocol;
 using doctor::Severity;
@@ -173,7 +172,7 @@ void print_source(Output& out, const doctor::Report& report, const doctor::Sourc
 
 void print_text(Output& out, const doctor::Report& report) {
     out.print("{}\n", report.verdict);
-    for (const Finding& f : report.findings) {
+    for (const doctor::Finding& f : report.findings) {
         const std::string where =
             f.buffer.empty() ? std::string("the description") : fmt::format("{:#x} of {}", f.offset.value, f.buffer);
         out.print("\n{:<8} {}{}{}  {}\n", name(f.severity), where, f.source.empty() ? "" : ", source ", f.source,
@@ -202,7 +201,7 @@ Table findings_table(const doctor::Report& report) {
                  {"expected", "expected", true},
                  {"cause", "cause", true},
                  {"do", "do", true}});
-    for (const Finding& f : report.findings)
+    for (const doctor::Finding& f : report.findings)
         table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source, f.offset.value, f.found, f.expected,
                    f.cause, f.advice});
     return table;
@@ -275,18 +274,14 @@ Status run_doctor(const DoctorOptions& options) {
         findings_table(report).print_tsv(*out);
     else
         print_text(*out, report);
-    std::string why;
-    if (out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     if (!options.snapshot.empty()) {
         const auto written = doctor::write_inferred(report, options.snapshot);
         if (!written) return fail(written.error());
         say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
     }
     const bool read_error = std::any_of(report.findings.begin(), report.findings.end(),
-                                        [](const Finding& f) { return f.kind == "unreadable"; });
+                                        [](const doctor::Finding& f) { return f.kind == "unreadable"; });
     if (read_error) return unreadable;
     const bool anything = report.sources.empty()
                               ? report.labelled && !report.buffers.empty()

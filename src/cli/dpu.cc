@@ -265,11 +265,7 @@ public:
 
     /// `adds_up`: the rows that were shown do.
     Status finish(Output& out, bool adds_up) const {
-        std::string why;
-        if (out.close(why) != cli::decoded) {
-            say("error", why);
-            return unreadable;
-        }
+        if (out.close() != cli::decoded) return unreadable;
         warn(input_);
         for (const std::string& problem : problems_) say("warning", problem);
         if (!tells()) {
@@ -461,7 +457,7 @@ Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) 
     return table;
 }
 
-std::string path_text(const DpuAnswer& a, std::size_t at) {
+std::string calls_text(const DpuAnswer& a, std::size_t at) {
     std::string out;
     for (; at != 0; at = a.costs().paths()[at].parent) {
         const analysis::DpuPath& p = a.costs().paths()[at];
@@ -489,7 +485,7 @@ Table paths(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
     order.resize(order.size() - left_out);
     for (const std::size_t i : order) {
         const analysis::DpuPath& p = a.costs().paths()[i];
-        const std::string text = path_text(a, i);
+        const std::string text = calls_text(a, i);
         std::vector<Value> row{Value(text), Value(p.calls), a.share(p.self, p.known)};
         a.counter_values(row, p.self, p.known);
         row.push_back(Value(text, nullptr));
@@ -858,7 +854,7 @@ Status run_folded(const DpuOptions& options) {
     if (a.tells())
         for (std::size_t i = 1; i < a.costs().paths().size(); ++i)
             if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
-                out->print("{} {}\n", path_text(a, i), n);
+                out->print("{} {}\n", calls_text(a, i), n);
     return a.finish(*out, a.reconciles(sum_of(a.costs().paths(), [](const analysis::DpuPath& p) { return p.self; })));
 }
 

@@ -31,13 +31,6 @@ Status refuse(const InputOptions& input) {
                                           input.capture, not_for_dpu(input))});
 }
 
-Status close(Output& out) {
-    std::string why;
-    if (out.close(why) == decoded) return decoded;
-    say("error", why);
-    return unreadable;
-}
-
 /// Entries of a buffer in reading order.
 template <class Handler>
 class EntryReader {
@@ -91,7 +84,7 @@ private:
 };
 
 /// What stood where in the file.
-struct Place {
+struct FilePlace {
     std::uint64_t trace, file, bytes;
 };
 
@@ -138,7 +131,7 @@ public:
     }
 
     dpu::Format format;
-    std::vector<Place> places;
+    std::vector<FilePlace> places;
     std::uint64_t entries = 0;
 
 private:
@@ -605,7 +598,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
         print_leaves(*out, info, "");
     } else
         print_info(*out, info);
-    if (const Status status = close(*out); status != decoded) return status;
+    if (const Status status = out->close(); status != decoded) return status;
     const bool any = DpuInput::tells(done->totals) || !messages.messages.empty();
     if (!any) say("error", "nothing decoded: " + opened->why_nothing());
     return any ? decoded : nothing;
@@ -638,7 +631,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
         parser.feed(nexus->bytes());
         parser.finish();
     }
-    if (const Status status = close(*out); status != decoded) return status;
+    if (const Status status = out->close(); status != decoded) return status;
     const bool cut = !opened->capture().buffer.empty() && (reader.cut || opened->missing_bytes() != 0);
     if (cut)
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
@@ -680,7 +673,7 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
         if (!nexus) return fail(nexus.error());
         print_info(*out, describe(*opened, *done, count_messages(nexus->bytes())));
     }
-    if (const Status status = close(*out); status != decoded) return status;
+    if (const Status status = out->close(); status != decoded) return status;
     const bool cut = !opened->capture().buffer.empty() && (done->cut || opened->missing_bytes() != 0);
     if (cut)
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));

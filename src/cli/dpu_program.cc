@@ -169,11 +169,7 @@ Status run_program(const ProgramOptions& options) {
                     out->print("  - {}{}\n", d.line == 0 ? std::string() : fmt::format("line {}: ", d.line), d.message);
         }
     }
-    std::string why;
-    if (out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     return std::all_of(wrong.begin(), wrong.end(), [](const auto& d) { return d.doubtful; }) ? decoded : nothing;
 }
 

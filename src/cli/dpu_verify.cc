@@ -25,7 +25,7 @@ std::string text(const Context& c) { return fmt::format("{} {}", c.supervisor ? 
 std::string text(const DpuTruth::Start& s) { return fmt::format("{} from {:#010x}", text(s.first), s.second); }
 
 /// What the elements of a trace say, in the words of the truth.
-class Decoded final : public dpu::ElementSink {
+class DpuSums final : public dpu::ElementSink {
 public:
     struct Sum {
         std::uint64_t times = 0;
@@ -33,7 +33,7 @@ public:
     };
 
     /// `begin`: the context and place in which the program began, unless that was overwritten.
-    Decoded(std::optional<dpu::TraceMode> mode, std::optional<Context> begin, std::optional<std::uint32_t> place)
+    DpuSums(std::optional<dpu::TraceMode> mode, std::optional<Context> begin, std::optional<std::uint32_t> place)
         : mode_(mode), context_(begin), place_(place) {
         using enum dpu::TraceMode;
         by_task_ = mode == task || mode == flow;
@@ -129,9 +129,10 @@ private:
     bool missing_ = false;
 };
 
-class Verification {
+class DpuVerification {
 public:
-    Verification(const DpuInput& input, const DpuTruth& truth, Output& out) : input_(input), truth_(truth), out_(out) {}
+    DpuVerification(const DpuInput& input, const DpuTruth& truth, Output& out)
+        : input_(input), truth_(truth), out_(out) {}
 
     Status run() {
         const auto& trace = input_.trace();
@@ -143,7 +144,7 @@ public:
         }
         std::optional<Context> begin;
         if (const auto& c = trace.periods.front().start.context; c && !overwritten_) begin = {c->supervisor, c->id};
-        Decoded decoded(input_.mode(), begin,
+        DpuSums decoded(input_.mode(), begin,
                         truth_.first && !overwritten_ ? std::optional(truth_.first->second) : std::nullopt);
         const auto done = pipeline::decode_dpu(trace, input_.dump(), decoded);
         if (!done) return fail(done.error());
@@ -194,7 +195,7 @@ private:
                       decoded[c], exact);
     }
 
-    void compare(const Decoded& d, const dpu::Totals& totals) {
+    void compare(const DpuSums& d, const dpu::Totals& totals) {
         out_.print("capture {}\n  mode {}, {}\n", input_.capture().path.string(), input_.mode_text(),
                    truth_.complete ? "the whole run of the program" : "a part of the program's run: " + truth_.ended);
         out_.print("  {:<26} {:>20} {:>20}\n", "", "executed", "decoded");
@@ -225,11 +226,11 @@ private:
         compare_user_data(d, totals);
     }
 
-    void compare_contexts(const Decoded& d, bool counts) {
+    void compare_contexts(const DpuSums& d, bool counts) {
         std::uint64_t executed = 0, decoded = 0;
         for (const auto& [context, truth] : truth_.contexts) {
             const auto found = d.contexts.find(context);
-            const Decoded::Sum sum = found == d.contexts.end() ? Decoded::Sum{} : found->second;
+            const DpuSums::Sum sum = found == d.contexts.end() ? DpuSums::Sum{} : found->second;
             check("stays of " + text(context), truth.times, sum.times, whole());
             if (counts) check_counts(text(context), truth.happened, sum.counts, whole());
             executed += truth.times;
@@ -240,11 +241,11 @@ private:
         row("tasks, in both privileges", truth_.contexts.size(), d.contexts.size());
         row("stays", executed, decoded);
     }
-    void compare_intervals(const Decoded& d) {
+    void compare_intervals(const DpuSums& d) {
         std::uint64_t executed = 0, decoded = 0;
         for (const auto& [start, truth] : truth_.intervals) {
             const auto found = d.intervals.find(start);
-            const Decoded::Sum sum = found == d.intervals.end() ? Decoded::Sum{} : found->second;
+            const DpuSums::Sum sum = found == d.intervals.end() ? DpuSums::Sum{} : found->second;
             check("times " + text(start), truth.times, sum.times, whole());
             check_counts(text(start), truth.happened, sum.counts, whole());
             executed += truth.times;
@@ -256,7 +257,7 @@ private:
         row("intervals between them", executed, decoded);
     }
     /// By source: how often it changed the flow, and where to. A loop's entry does not tell where it jumps.
-    void compare_changes(const Decoded& d) {
+    void compare_changes(const DpuSums& d) {
         const bool places = input_.mode() != dpu::TraceMode::eonce_comp;
         std::map<std::uint32_t, DpuTruth::Change> all;
         std::uint64_t executed = 0, decoded = 0;
@@ -279,7 +280,7 @@ private:
         }
         row("changes of flow", executed, decoded);
     }
-    void compare_user_data(const Decoded& d, const dpu::Totals&) {
+    void compare_user_data(const DpuSums& d, const dpu::Totals&) {
         const auto tc = dpu::from_value<dpu::DpTc>(input_.value("DP_TC").value_or(0));
         const auto mode = input_.mode();
         const bool traced =
@@ -355,11 +356,8 @@ Status verify_dpu(const std::string& folder, const std::string& output) {
     warn(*input);
     auto out = Output::open(output, folder);
     if (!out) return fail(out.error());
-    const Status status = Verification(*input, *truth, *out).run();
-    std::string why;
-    if (out->close(why) == decoded) return status;
-    say("error", why);
-    return unreadable;
+    const Status status = DpuVerification(*input, *truth, *out).run();
+    return out->close() == decoded ? status : unreadable;
 }
 
 }  // namespace waymark::cli

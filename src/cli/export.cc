@@ -57,10 +57,7 @@ Status print_list() {
     auto out = Output::open("-");
     if (!out) return fail(out.error());
     out->print("{}", format_list());
-    std::string why;
-    if (out->close(why) == decoded) return decoded;
-    say("error", why);
-    return unreadable;
+    return out->close();
 }
 
 /// What is not in a capture is no mistake of the command line.

@@ -377,11 +377,7 @@ private:
 
     Status finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
                   const std::vector<const pipeline::Source*>& selected, Output& out) {
-        std::string why;
-        if (out.close(why) != decoded) {
-            say("error", why);
-            return unreadable;
-        }
+        if (out.close() != decoded) return unreadable;
         const bool read_errors = report_read_errors(report);
         report_trouble(report, all);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };

@@ -499,11 +499,7 @@ Status run_info(const InfoOptions& options) {
     } else {
         print_text(*out, info);
     }
-    std::string why;
-    if (out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
     std::uint64_t bytes = 0, packets = 0;
     for (const pipeline::StreamReport& stream : report.streams) {

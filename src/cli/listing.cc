@@ -27,8 +27,6 @@ struct EventText {
     std::uint32_t cycles = flow::no_cycles;
 };
 
-std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
-
 std::string context_text(const flow::Context& c) {
     std::string out = c.ns ? "NS" : "S";
     if (c.hyp) out += " HYP";
@@ -204,7 +202,7 @@ private:
 };
 
 /// Rows of a block, all but what differs from one execution to the next; made once per block and outcome.
-struct TsvRow {
+struct FlowRow {
     std::string head, tail;  // empty head: not yet made
 };
 
@@ -245,7 +243,7 @@ public:
     }
 
 private:
-    using Rows = std::vector<TsvRow>;  // by edge
+    using Rows = std::vector<FlowRow>;  // by edge
     /// What forks hand on to one another.
     class Shared {
     public:
@@ -271,9 +269,9 @@ private:
         context_column_ = '\t' + context_text(context);
     }
 
-    const TsvRow& row(const flow::Block& b, const flow::Range& range) {
+    const FlowRow& row(const flow::Block& b, const flow::Range& range) {
         if (range.edge >= rows_.size()) rows_.resize(std::max<std::size_t>(range.edge + 1, 2 * rows_.size()));
-        TsvRow& row = rows_[range.edge];
+        FlowRow& row = rows_[range.edge];
         if (row.head.empty()) [[unlikely]] {
             row.head = fmt::format("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t", source_, b.start,
                                    b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
@@ -283,7 +281,7 @@ private:
         }
         return row;
     }
-    void show(const TsvRow& row, const flow::Range& range, std::uint64_t offset) {
+    void show(const FlowRow& row, const flow::Range& range, std::uint64_t offset) {
         append(row.head);
         if (range.cycles != flow::no_cycles) fmt::format_to(std::back_inserter(text_), FMT_COMPILE("{}"), range.cycles);
         append("\t\t");

@@ -21,14 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::uint64_t> number(const std::string& text, const char* option, std::uint64_t most) {
-    std::uint64_t value = 0;
-    if (!wire::scan_number(text, value) || value > most)
-        return Error{Errc::usage, fmt::format("--{} takes a number from 0 to {:#x} (0x for hexadecimal), not '{}'",
-                                              option, most, text)};
-    return value;
-}
-
 /// The protocol option as a snapshot writes a source's type.
 Result<std::string> source_type(const std::string& protocol) {
     std::string upper = protocol;
@@ -124,7 +116,7 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
     raw.source_type = type;
     const auto add = [&](const std::string& text, const char* option, const char* name) -> waymark::Status {
         if (text.empty()) return Nothing{};
-        WM_ASSIGN_OR_RETURN(const std::uint64_t value, number(text, option, 0xffffffff));
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, read_number(text, "--" + std::string(option), 0xffffffff));
         raw.registers.push_back({name, value});
         return Nothing{};
     };
@@ -179,6 +171,14 @@ std::string raw_option(const InputOptions& options) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most) {
+    std::uint64_t value = 0;
+    if (!wire::scan_number(text, value) || value > most)
+        return Error{Errc::usage, fmt::format("{} takes a number from 0 to {:#x} (0x for hexadecimal), not '{}'",
+                                              option, most, text)};
+    return value;
+}
 
 void InputOptions::add_to(CLI::App& command) {
     command

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "output.h"
@@ -28,6 +29,9 @@ struct InputOptions {
     /// Adds them all to a command.
     void add_to(CLI::App& command);
 };
+
+/// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
+[[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
 
 /// Reads what the options name. Problems that did not keep it from being read are in the session.
 [[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -81,12 +82,17 @@ bool Output::colours() const {
            set("TERM") != "dumb";
 }
 
-Status Output::close(std::string& why) {
+Status Output::close() {
     flush();
     if (std::fflush(file_) != 0 && error_ == 0) error_ = errno;
     if (error_ == 0) return decoded;
-    why = fmt::format("cannot write {}: {}", path_, std::strerror(error_));
+    say("error", fmt::format("cannot write {}: {}", path_, std::strerror(error_)));
     return unreadable;
+}
+
+std::size_t shown_width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
 void say(std::string_view kind, std::string_view text) {

@@ -25,7 +25,7 @@ enum Status : int {
 /// Whether writing to `path` would lose the capture `input`, or a file of it; then the error that says so.
 [[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::string& input);
 
-/// Buffered text output. Errors stick and are reported once, by `close`.
+/// Buffered text output. Errors stick and are told once, by `close`.
 class Output {
 public:
     /// `-` and the empty path are standard output. `usage`: the path is that of the capture `input`, or of a
@@ -47,8 +47,8 @@ public:
     }
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
     [[nodiscard]] bool colours() const;
-    /// Writes everything out. `unreadable`: some of it could not be written.
-    Status close(std::string& why);
+    /// Writes everything out. `unreadable`: some of it could not be written, and standard error tells why.
+    Status close();
 
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
@@ -61,6 +61,9 @@ private:
     fmt::memory_buffer buffer_;
     int error_ = 0;
 };
+
+/// How many places a text takes on the screen: bytes that begin a character.
+[[nodiscard]] std::size_t shown_width(std::string_view text);
 
 /// `warning: …` and the like on standard error; a progress line on it is cleared first.
 void say(std::string_view kind, std::string_view text);

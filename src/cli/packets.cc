@@ -162,11 +162,7 @@ Status run_packets(const PacketOptions& options) {
         session, sources, make,
         progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
                           : nullptr);
-    std::string why;
-    if (out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
     if (shared.packets == 0)
         say("error", "nothing decoded: " +

@@ -15,7 +15,7 @@ using analysis::Answers;
 using analysis::Costs;
 using analysis::Index;
 
-struct Row {
+struct ProfileRow {
     std::string name, where, image;
     std::string_view path{};
     std::uint64_t address{};
@@ -35,9 +35,9 @@ bool zero(const Costs& all) {
     return std::all_of(all.begin(), all.end(), [](std::uint64_t n) { return n == 0; });
 }
 
-class Profile {
+class ProfileView {
 public:
-    Profile(const Answers& answers, const ProfileOptions& options, std::size_t metric)
+    ProfileView(const Answers& answers, const ProfileOptions& options, std::size_t metric)
         : answers_(answers), options_(options), metric_(metric) {
         if (options.by == "line")
             by_line();
@@ -49,7 +49,7 @@ public:
             by_inlined_function();
         else
             by_function(options.by == "image");
-        for (Row& row : rows_) {
+        for (ProfileRow& row : rows_) {
             if (options.by != "block") row.self.resize(answers.metrics.size());
             all_ += row.self[metric_];
             calls_known_ |= row.calls != 0;
@@ -93,7 +93,7 @@ public:
         if (frames_known_) columns.push_back({"inlined through", "inlined through", true});
         if (places) columns.push_back({"image", images ? "in" : "", true});
         Rows out(columns);
-        for (const Row& r : rows_) {
+        for (const ProfileRow& r : rows_) {
             const std::uint64_t self = r.self[metric_];
             std::vector<Cell> cells{Cell::bar(self, all_), Cell::share(self, all_)};
             if (samples) {
@@ -146,7 +146,8 @@ private:
                 add(rows_[at->second].self, c.self);
                 continue;
             }
-            Row row{f.name, line_text(answers_, f.source, f.line), std::string(image_name(answers_, f.image)), {}};
+            ProfileRow row{
+                f.name, line_text(answers_, f.source, f.line), std::string(image_name(answers_, f.image)), {}};
             row.path = path_text(answers_, f.source);
             row.line = f.line;
             row.address = f.synthetic ? 0 : f.address;
@@ -163,7 +164,7 @@ private:
             const bool own = c.function < answers_.functions.size();
             const std::uint64_t calls = own ? all[c.function].calls : 0;
             if (calls == 0 && c.places == 0 && zero(c.self)) continue;
-            Row row{c.name, {}, std::string(image_name(answers_, c.image)), {}};
+            ProfileRow row{c.name, {}, std::string(image_name(answers_, c.image)), {}};
             if (own) {
                 const analysis::Function& f = answers_.functions[c.function];
                 row.where = line_text(answers_, f.source, f.line);
@@ -196,12 +197,13 @@ private:
     }
 
     void by_line() {
-        std::map<std::tuple<Index, std::uint32_t, Index>, Row> found;
+        std::map<std::tuple<Index, std::uint32_t, Index>, ProfileRow> found;
         for (const analysis::Instruction& i : answers_.instructions) {
             const Costs costs = costs_of(i);
             if (zero(costs)) continue;
             const bool known = i.source != analysis::none && i.line != 0;
-            Row& row = known ? found[{i.source, i.line, analysis::none}] : found[{analysis::none, 0, i.function}];
+            ProfileRow& row =
+                known ? found[{i.source, i.line, analysis::none}] : found[{analysis::none, 0, i.function}];
             if (row.name.empty()) {
                 row.name = known ? line_text(answers_, i.source, i.line)
                                  : fmt::format("{} (no line)", function_name(answers_, i.function));
@@ -217,7 +219,7 @@ private:
 
     void by_instruction() {
         for (const analysis::Instruction& i : answers_.instructions) {
-            Row row{place_text(answers_, i.function, i.address), line_text(answers_, i.source, i.line), {}, {}};
+            ProfileRow row{place_text(answers_, i.function, i.address), line_text(answers_, i.source, i.line), {}, {}};
             row.self = costs_of(i);
             if (zero(row.self)) continue;
             if (options_.inlines) row.frames = frames_text(i);
@@ -236,7 +238,7 @@ private:
         for (const analysis::Block& b : answers_.blocks) {
             if (b.times == 0) continue;
             // Whatever else is told, is told of instructions: a block has all that lie in it.
-            Row row{place_text(answers_, b.function, b.address), {}, {}, {}};
+            ProfileRow row{place_text(answers_, b.function, b.address), {}, {}, {}};
             const auto first = std::lower_bound(
                 answers_.instructions.begin(), answers_.instructions.end(), b.address,
                 [](const analysis::Instruction& i, std::uint64_t address) { return i.address < address; });
@@ -255,9 +257,9 @@ private:
     }
 
     void sort() {
-        const auto inclusive = [&](const Row& r) { return r.inclusive.empty() ? 0 : r.inclusive[metric_]; };
-        std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
-            const auto key = [&](const Row& r) {
+        const auto inclusive = [&](const ProfileRow& r) { return r.inclusive.empty() ? 0 : r.inclusive[metric_]; };
+        std::stable_sort(rows_.begin(), rows_.end(), [&](const ProfileRow& a, const ProfileRow& b) {
+            const auto key = [&](const ProfileRow& r) {
                 return options_.sort == "inclusive" ? inclusive(r)
                        : options_.sort == "calls"   ? r.calls
                        : options_.sort == "name"    ? 0
@@ -270,7 +272,7 @@ private:
     const Answers& answers_;
     const ProfileOptions& options_;
     std::size_t metric_;
-    std::vector<Row> rows_;
+    std::vector<ProfileRow> rows_;
     std::uint64_t all_ = 0;
     bool calls_known_ = false, inclusive_known_ = false, frames_known_ = false;
 };
@@ -292,7 +294,7 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
                                  answers.capture));
         return usage;
     }
-    const Profile profile(answers, options, *metric);
+    const ProfileView profile(answers, options, *metric);
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
                               ? "counters tell what functions and tasks cost, not which {} did"

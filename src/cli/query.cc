@@ -234,13 +234,6 @@ private:
     bool first_ = true;
 };
 
-Status close(Output& out) {
-    std::string why;
-    if (out.close(why) == decoded) return decoded;
-    say("error", why);
-    return unreadable;
-}
-
 /// Tables with their rows, and what might be asked.
 Status overview(sqlite3* db, Output& out) {
     const auto number = [&](const std::string& sql) {
@@ -255,7 +248,7 @@ Status overview(sqlite3* db, Output& out) {
     const Statement tables(raw);
     if (!tables) {
         out.print("This file is none of Waymark's, so its tables are not explained: {}\n", known_tables(db));
-        return close(out);
+        return out.close();
     }
     out.print("{:>12}  table\n", "rows");
     while (sqlite3_step(raw) == SQLITE_ROW) {
@@ -269,7 +262,7 @@ Status overview(sqlite3* db, Output& out) {
     out.write("\nQuestions:\n");
     for (const exports::ExampleQuery& e : exports::example_queries()) out.print("\n  {}\n    {}\n", e.question, e.sql);
     out.write("\nThe table schema explains each column.\n");
-    return close(out);
+    return out.close();
 }
 
 template <class Rows>
@@ -278,7 +271,7 @@ Status print_rows(sqlite3* db, sqlite3_stmt* s, const std::string& sql, Output& 
     int step = SQLITE_ROW;
     while ((step = sqlite3_step(s)) == SQLITE_ROW) rows.row(s);
     rows.end();
-    const Status closed = close(out);
+    const Status closed = out.close();
     if (step == SQLITE_DONE) return closed;
     say("error", explained(db, sql));
     return unreadable;

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-waymark::Status check_program(const std::string& program) {
+waymark::Status check_arm_program(const std::string& program) {
     std::ifstream in(program, std::ios::binary);
     if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
     std::array<char, 20> head{};
@@ -299,7 +299,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
             if (option->count() != 0)
                 return fail({Errc::usage, fmt::format("{} does not go with --registers: the program in {} says it",
                                                       option->get_name(), options.registers)});
-    if (const auto status = check_program(common.program.front()); !status) return fail(status.error());
+    if (const auto status = check_arm_program(common.program.front()); !status) return fail(status.error());
     record::DpuOptions to;
     if (const auto status = read_options(common, buffer_bytes, options, place, to); !status)
         return fail(status.error());

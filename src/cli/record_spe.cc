@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-waymark::Status check_program(const std::string& program) {
+waymark::Status check_a64_program(const std::string& program) {
     std::ifstream in(program, std::ios::binary);
     if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
     std::array<char, 20> head{};
@@ -137,7 +137,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
     if (const auto status = record::check(to); !status) return fail(status.error());
-    if (const auto status = check_program(common.program.front()); !status) return fail(status.error());
+    if (const auto status = check_a64_program(common.program.front()); !status) return fail(status.error());
     const auto qemu = record::find_qemu("qemu-aarch64", "qemu-user");
     if (!qemu) return fail(qemu.error());
     const auto plugin = record::find_plugin();

@@ -60,10 +60,7 @@ Status report(const ReportCommandOptions& options) {
     auto out = Output::open(path, wanted.input.capture);
     if (!out) return fail(out.error());
     out->write({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
-    if (std::string why; out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     if (path == "-" && !no_code) return decoded;
     if (path != "-") {
         std::string sentence =

@@ -6,12 +6,6 @@ namespace waymark::cli {
 
 namespace {
 
-/// Places on the screen: bytes that begin a character.
-std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
-}
-
 /// JSON as a field of a line: text without its quotes.
 std::string field(const Cell& cell) {
     if (cell.value.empty() || cell.value.front() != '"') return cell.value;
@@ -59,15 +53,15 @@ void Rows::print_text(Output& out, std::uint64_t limit, std::string_view indent)
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
         std::size_t most = 0;
-        for (std::size_t r = 0; r < shown; ++r) most = std::max(most, width(rows_[r][c].shown));
-        widths.push_back(most == 0 || columns_[c].head.empty() ? 0 : std::max(most, width(columns_[c].head)));
+        for (std::size_t r = 0; r < shown; ++r) most = std::max(most, shown_width(rows_[r][c].shown));
+        widths.push_back(most == 0 || columns_[c].head.empty() ? 0 : std::max(most, shown_width(columns_[c].head)));
     }
     const auto line = [&](const auto& text_of, const auto& colour_of) {
         std::string text(indent), gap;
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
-            const std::string space(widths[c] - width(cell), ' ');
+            const std::string space(widths[c] - shown_width(cell), ' ');
             // Spaces are kept back, so that none end a line.
             if (!columns_[c].left) gap += space;
             if (!cell.empty()) {

@@ -27,14 +27,6 @@ private:
     ProgressLine& line_;
 };
 
-Result<std::uint64_t> number(const std::string& text, std::string_view option, std::uint64_t most) {
-    std::uint64_t value = 0;
-    if (!wire::scan_number(text, value) || value > most)
-        return Error{Errc::usage, fmt::format("{} takes a number from 0 to {:#x} (0x for hexadecimal), not '{}'",
-                                              option, most, text)};
-    return value;
-}
-
 /// `CPU 3`, `thread 1234`, `the buffer`.
 std::string stream_text(const StreamQuality& s) {
     if (s.cpu != perf::nobody) return fmt::format("CPU {}", s.cpu);
@@ -113,11 +105,11 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
     Answer out;
     std::uint32_t midr = 0;
     if (!options.midr.empty()) {
-        WM_ASSIGN_OR_RETURN(const std::uint64_t value, number(options.midr, "--midr", 0xffffffff));
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, read_number(options.midr, "--midr", 0xffffffff));
         midr = static_cast<std::uint32_t>(value);
     }
     for (const std::string& cpu : options.cpus) {
-        WM_ASSIGN_OR_RETURN(const std::uint64_t value, number(cpu, "--cpu", 0xfffffffe));
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, read_number(cpu, "--cpu", 0xfffffffe));
         out.selection_.cpus.push_back(static_cast<std::uint32_t>(value));
     }
     for (const std::string& thread : options.threads) {
@@ -200,11 +192,7 @@ std::string Answer::why_nothing() const {
 }
 
 Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
-    std::string why;
-    if (out.close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out.close() != decoded) return unreadable;
     bool cut = false;
     for (const Error& error : capture_->damage) {
         say("error", error.message);

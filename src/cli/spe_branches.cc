@@ -17,7 +17,7 @@ using analysis::BranchPair;
 using analysis::BranchSum;
 using nlohmann::ordered_json;
 
-struct BranchOptions : AnswerOptions {
+struct SpeBranchOptions : AnswerOptions {
     std::string by = "branch", sort = "mispredicts", file;
     std::size_t limit = 20;
 };
@@ -38,7 +38,7 @@ std::string kind_text(std::uint8_t operation_type) {
 }
 
 /// Branches at one place, or from one place to another.
-struct Row {
+struct BranchRow {
     std::string from, to, kind, file;
     std::uint64_t from_address{}, to_address{};
     BranchSum sum;
@@ -47,7 +47,7 @@ struct Row {
 
 class BranchReport {
 public:
-    BranchReport(const BranchOptions& options, const Answer& answer, const analysis::Branches& branches)
+    BranchReport(const SpeBranchOptions& options, const Answer& answer, const analysis::Branches& branches)
         : options_(options), answer_(answer), branches_(branches) {}
 
     /// `usage` if a file was named that no branch is in.
@@ -106,11 +106,11 @@ private:
         return out;
     }
 
-    [[nodiscard]] std::vector<Row> rows() const {
+    [[nodiscard]] std::vector<BranchRow> rows() const {
         analysis::Program& program = answer_.program();
         const bool pairs = options_.by == "pair";
         // The same code may be mapped at many addresses: rows are of places in files.
-        std::map<std::tuple<std::string, std::uint64_t, std::uint8_t, std::string, std::uint64_t>, Row> found;
+        std::map<std::tuple<std::string, std::uint64_t, std::uint8_t, std::string, std::uint64_t>, BranchRow> found;
         std::map<std::pair<std::string, std::uint64_t>, std::map<std::uint64_t, bool>> targets;
         for (std::size_t i = 0; i < branches_.pairs().size(); ++i) {
             const BranchPair& p = branches_.pairs()[i];
@@ -121,8 +121,8 @@ private:
             const std::uint64_t from_address = from.address ? from.address->value : p.from;
             const std::uint64_t to_address = to.address ? to.address->value : p.to;
             const std::string& to_file = program.file(to.file).name;
-            Row& row = pairs ? found[{file, from_address, p.operation_type, to_file, to_address}]
-                             : found[{file, from_address, p.operation_type, {}, 0}];
+            BranchRow& row = pairs ? found[{file, from_address, p.operation_type, to_file, to_address}]
+                                   : found[{file, from_address, p.operation_type, {}, 0}];
             if (row.sum.samples == 0) {
                 row.from = place_text(p.mapping, p.from);
                 row.file = file;
@@ -136,15 +136,15 @@ private:
             row.sum += branches_.sums()[i];
             if (p.has_target && branches_.sums()[i].taken() != 0) targets[{file, from_address}][to_address] = true;
         }
-        std::vector<Row> out;
+        std::vector<BranchRow> out;
         out.reserve(found.size());
         for (auto& [what, row] : found) {
             row.targets = targets[{row.file, row.from_address}].size();
             out.push_back(std::move(row));
         }
-        std::stable_sort(out.begin(), out.end(), [&](const Row& a, const Row& b) {
+        std::stable_sort(out.begin(), out.end(), [&](const BranchRow& a, const BranchRow& b) {
             const bool by_samples = options_.sort == "samples";
-            const auto rank = [&](const Row& r) {
+            const auto rank = [&](const BranchRow& r) {
                 return by_samples ? std::pair(r.sum.samples, r.sum.mispredicts)
                                   : std::pair(r.sum.mispredicts, r.sum.samples);
             };
@@ -154,7 +154,7 @@ private:
     }
 
     [[nodiscard]] Table table() {
-        std::vector<Row> all = rows();
+        std::vector<BranchRow> all = rows();
         if (options_.limit != 0 && all.size() > options_.limit) {
             left_out_ = all.size() - options_.limit;
             all.resize(options_.limit);
@@ -178,7 +178,7 @@ private:
                      {"file", "in", true}});
         const BranchSum& sum = branches_.all();
         const auto hex = [](std::uint64_t v) { return Value(fmt::format("{:#x}", v)); };
-        for (const Row& r : all)
+        for (const BranchRow& r : all)
             table.add(
                 {Value(samples ? bar(r.sum.samples, sum.samples) : bar(r.sum.mispredicts, sum.mispredicts), nullptr),
                  sample_count(r.sum.samples), Value(r.sum.mispredicts),
@@ -261,13 +261,13 @@ private:
         return decoded;
     }
 
-    const BranchOptions& options_;
+    const SpeBranchOptions& options_;
     const Answer& answer_;
     const analysis::Branches& branches_;
     std::size_t left_out_ = 0;
 };
 
-Status branches(const BranchOptions& options) {
+Status branches(const SpeBranchOptions& options) {
     auto answer = Answer::open(options);
     if (!answer) return fail(answer.error());
     analysis::Branches branches;
@@ -283,7 +283,7 @@ Status branches(const BranchOptions& options) {
 }  // namespace
 
 Run add_spe_branches(CLI::App& spe) {
-    auto options = std::make_shared<BranchOptions>();
+    auto options = std::make_shared<SpeBranchOptions>();
     CLI::App& command = *spe.add_subcommand("branches", "Which branches were taken, and which predicted wrongly");
     options->add_to(command,
                     {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});

@@ -461,11 +461,7 @@ Status explain(const ExplainOptions& options) {
         out->print("{}\n", JsonReport(*input).of(explanation).dump(2));
     else
         TextReport(*input, explanation, *out).print();
-    std::string why;
-    if (out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     return explanation.samples() ? decoded : nothing;
 }
 

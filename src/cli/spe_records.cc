@@ -29,9 +29,9 @@ namespace {
 namespace perf = capture::perf;
 using spe::Column;
 using spe::OperationClass;
-using Kind = spe::Operation::Kind;
+using OperationKind = spe::Operation::Kind;
 
-struct RecordOptions {
+struct RecordsOptions {
     std::string capture, format = "text", kind = "all", output, midr;
     bool mid_record = false, strict = false;
     unsigned jobs = 0;
@@ -61,7 +61,7 @@ struct StreamContext {
 };
 
 /// A record, where it stands in its columns, and what the capture says about it.
-struct Row {
+struct RecordRow {
     const spe::Columns& c;
     std::size_t i;
     std::uint64_t offset{};
@@ -75,7 +75,7 @@ struct Row {
     [[nodiscard]] spe::ProgramAddress pc() const { return spe::program_address(c.pc[i]); }
 };
 
-std::string_view operation_word(const Row& row) {
+std::string_view operation_word(const RecordRow& row) {
     if (!row.has(Column::operation)) return "";
     switch (row.operation_class()) {
         case OperationClass::load_store: return row.operation().store ? "ST" : "LD";
@@ -83,23 +83,23 @@ std::string_view operation_word(const Row& row) {
         default: return "OTHER";
     }
 }
-std::string_view subclass(Kind kind) {
+std::string_view subclass(OperationKind kind) {
     switch (kind) {
-        case Kind::sve:
-        case Kind::sve_memory: return "SVE";
-        case Kind::sme: return "SME";
-        case Kind::general: return "GP-REG";
-        case Kind::simd_fp: return "SIMD-FP";
-        case Kind::unspecified: return "UNSPEC-REG";
-        case Kind::allocation_tag: return "MTE-TAG";
-        case Kind::system_register: return "NV-SYSREG";
-        case Kind::memory_copy: return "MEMCPY";
-        case Kind::memory_set: return "MEMSET";
-        case Kind::control_stack: return "GCS";
-        case Kind::extended: return "EXTENDED";
-        case Kind::reserved: return "RESERVED";
-        case Kind::other:
-        case Kind::branch: return "";
+        case OperationKind::sve:
+        case OperationKind::sve_memory: return "SVE";
+        case OperationKind::sme: return "SME";
+        case OperationKind::general: return "GP-REG";
+        case OperationKind::simd_fp: return "SIMD-FP";
+        case OperationKind::unspecified: return "UNSPEC-REG";
+        case OperationKind::allocation_tag: return "MTE-TAG";
+        case OperationKind::system_register: return "NV-SYSREG";
+        case OperationKind::memory_copy: return "MEMCPY";
+        case OperationKind::memory_set: return "MEMSET";
+        case OperationKind::control_stack: return "GCS";
+        case OperationKind::extended: return "EXTENDED";
+        case OperationKind::reserved: return "RESERVED";
+        case OperationKind::other:
+        case OperationKind::branch: return "";
     }
     return "";
 }
@@ -117,7 +117,7 @@ std::string source_text(std::uint32_t midr, std::uint32_t code) {
 }
 
 /// What all cells of a row that are written with same() depend on, beside the stream.
-SameKey same_key(const Row& r) {
+SameKey same_key(const RecordRow& r) {
     const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
     const spe::Columns& c = r.c;
     const std::size_t i = r.i;
@@ -136,7 +136,7 @@ SameKey same_key(const Row& r) {
 /// The columns Arm's spe_parser gives (docs/spec/spe.md, 6.2), all in one table, then those it lacks. Cells inside
 /// same() are the same for rows with the same same_key().
 template <class Writer>
-WM_INLINE void write_row(Writer out, const Row& r, const StreamContext& s) {
+WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s) {
     const spe::Columns& c = r.c;
     const std::size_t i = r.i;
     const bool has_pc = r.has(Column::pc), has_operation = r.has(Column::operation), has_events = r.has(Column::events);
@@ -145,7 +145,7 @@ WM_INLINE void write_row(Writer out, const Row& r, const StreamContext& s) {
     out.same(0, [&](auto& w) {
         const spe::Operation o = r.operation();
         const bool is_memory = has_operation && r.operation_class() == OperationClass::load_store;
-        const bool is_vector = o.kind == Kind::sve || o.kind == Kind::sve_memory;
+        const bool is_vector = o.kind == OperationKind::sve || o.kind == OperationKind::sve_memory;
         w.number("cpu", s.cpu != perf::nobody, s.cpu);
         w.word("op", true, operation_word(r));
         w.hex("pc", has_pc, r.pc().address.value);
@@ -156,9 +156,9 @@ WM_INLINE void write_row(Writer out, const Row& r, const StreamContext& s) {
         w.word("subclass", has_operation, subclass(o.kind));
         w.number("sve_evl", is_vector && o.length_bits() != 0, o.length_bits());
         w.flag("sve_pred", is_vector, o.predicated);
-        w.flag("sve_sg", o.kind == Kind::sve_memory, o.gather_scatter);
-        w.flag("sve_fp", o.kind == Kind::sve, o.floating_point);
-        w.flag("condition", is_branch || o.kind == Kind::other, o.conditional);
+        w.flag("sve_sg", o.kind == OperationKind::sve_memory, o.gather_scatter);
+        w.flag("sve_fp", o.kind == OperationKind::sve, o.floating_point);
+        w.flag("condition", is_branch || o.kind == OperationKind::other, o.conditional);
         w.flag("indirect", is_branch, o.indirect);
         w.word("event", has_events, spe::events_text(c.events[i]));
     });
@@ -226,7 +226,7 @@ struct Piece {
 /// Makes text of pieces. One for each thread.
 class Printer {
 public:
-    Printer(const analysis::SampleCapture& capture, const RecordOptions& options)
+    Printer(const analysis::SampleCapture& capture, const RecordsOptions& options)
         : capture_(capture), options_(options), attribution_(*capture.data) {
         const auto& conversion = capture.data->time_conversion;
         if (conversion && conversion->valid()) conversion_ = &*conversion;
@@ -266,7 +266,7 @@ public:
         const bool tsv = options_.format == "tsv";
         for (std::size_t i = 0; i < c.size; ++i) {
             if (!selected(c, i)) continue;
-            const Row row = row_of(c, i);
+            const RecordRow row = row_of(c, i);
             SameTexts::Text& same = same_.find(same_key(row));
             if (tsv)
                 write_row(TsvRow(out, numbers_, same), row, *stream_);
@@ -280,8 +280,8 @@ private:
         return !kind_ || ((c.present[i] >> static_cast<unsigned>(Column::operation) & 1U) != 0 &&
                           static_cast<OperationClass>(c.operation_class[i]) == *kind_);
     }
-    [[nodiscard]] Row row_of(const spe::Columns& c, std::size_t i) {
-        Row row{c, i, stream_->file_offset({c.first[i]}, part_)};
+    [[nodiscard]] RecordRow row_of(const spe::Columns& c, std::size_t i) {
+        RecordRow row{c, i, stream_->file_offset({c.first[i]}, part_)};
         if (conversion_ != nullptr && row.has(Column::timestamp)) row.time_ns = conversion_->to_ns(c.timestamp[i]);
         if (capture_.bare) return row;
         row.who = attribution_.of(c, i);
@@ -299,7 +299,7 @@ private:
         fmt::format_to(to, "# {:>8}  {:<22} {:<30} {:>16}  {:<44} {}\n", "offset", "pc", "operation",
                        "total/issue/xlat", "data address or branch target; source", "who; events; defects");
     }
-    void show(const Row& row, const spe::Record& r, fmt::memory_buffer& out) const {
+    void show(const RecordRow& row, const spe::Record& r, fmt::memory_buffer& out) const {
         const auto latency = [&](Column column, unsigned value) {
             return r.has(column) ? std::to_string(value) : std::string("-");
         };
@@ -337,7 +337,7 @@ private:
     }
 
     const analysis::SampleCapture& capture_;
-    const RecordOptions& options_;
+    const RecordsOptions& options_;
     analysis::Attribution attribution_;
     std::optional<OperationClass> kind_;  // none: all
     const StreamContext* stream_ = nullptr;
@@ -352,7 +352,7 @@ class Source final : public spe::RecordSink {
 public:
     using Take = std::function<void(const Piece&)>;
     /// `streams` as those of the capture.
-    Source(const analysis::SampleCapture& capture, const RecordOptions& options, std::span<StreamContext> streams)
+    Source(const analysis::SampleCapture& capture, const RecordsOptions& options, std::span<StreamContext> streams)
         : capture_(capture), mid_record_(options.mid_record), streams_(streams) {
         for (const perf::Stream& s : capture.streams) all_ += s.bytes();
     }
@@ -439,7 +439,7 @@ struct KeptPiece {
 };
 
 /// Prints everything, in order, whatever `jobs` is.
-void print_all(Source& source, const analysis::SampleCapture& capture, const RecordOptions& options, Output& out) {
+void print_all(Source& source, const analysis::SampleCapture& capture, const RecordsOptions& options, Output& out) {
     Printer first(capture, options);
     RowText text;
     if (options.format == "tsv") {
@@ -556,7 +556,7 @@ waymark::Status account(const analysis::SampleCapture& capture, Sums& sums) {
     return Nothing{};
 }
 
-Status run_records(const RecordOptions& options) {
+Status run_records(const RecordsOptions& options) {
     std::uint64_t midr = 0;
     if (!options.midr.empty() && (!wire::scan_number(options.midr, midr) || midr > 0xffffffff))
         return fail(
@@ -602,11 +602,7 @@ Status run_records(const RecordOptions& options) {
             say("note", fmt::format("samples collided in {}: the interval is short for this load",
                                     counted(collisions, "buffer")));
     }
-    std::string why;
-    if (out->close(why) != decoded) {
-        say("error", why);
-        return unreadable;
-    }
+    if (out->close() != decoded) return unreadable;
     if (!done) return fail(done.error());
     // A file with parts missing was not read to its end, whatever the rest gave.
     if (!capture->damage.empty() || capture->data->loss_count != 0) return unreadable;
@@ -620,7 +616,7 @@ Status run_records(const RecordOptions& options) {
 }  // namespace
 
 Run add_spe_records(CLI::App& app) {
-    auto options = std::make_shared<RecordOptions>();
+    auto options = std::make_shared<RecordsOptions>();
     CLI::App& command = *app.add_subcommand("records", "Every sample, with its latencies, addresses and events");
     command
         .add_option("CAPTURE", options->capture,

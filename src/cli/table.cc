@@ -6,12 +6,6 @@ namespace waymark::cli {
 
 namespace {
 
-/// Places on the screen: bytes that begin a character.
-std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
-}
-
 std::string field(const nlohmann::ordered_json& value) {
     if (value.is_null()) return {};
     if (!value.is_string()) return value.dump();
@@ -45,8 +39,8 @@ std::string bar(std::uint64_t part, std::uint64_t all, unsigned cells) {
 void Table::print_text(Output& out, std::string_view indent) const {
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-        std::size_t most = width(columns_[c].head);
-        for (const auto& row : rows_) most = std::max(most, width(row[c].shown));
+        std::size_t most = shown_width(columns_[c].head);
+        for (const auto& row : rows_) most = std::max(most, shown_width(row[c].shown));
         widths.push_back(most);
     }
     const auto line = [&](const auto& text_of) {
@@ -54,7 +48,7 @@ void Table::print_text(Output& out, std::string_view indent) const {
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             if (columns_[c].head.empty()) continue;
             const std::string& cell = text_of(c);
-            const std::string space(widths[c] - width(cell), ' ');
+            const std::string space(widths[c] - shown_width(cell), ' ');
             text += columns_[c].left ? cell + space : space + cell;
             text += "  ";
         }

@@ -6,10 +6,6 @@
 
 namespace waymark::cli {
 
-namespace {
-std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
-}  // namespace
-
 std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
     std::vector<std::string> out;
     if (!buffer.framed) return out;

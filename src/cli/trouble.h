@@ -1,14 +1,20 @@
 /// Sentences on what is wrong with a capture, shared by the commands.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
+#include "waymark/core/types.h"
 #include "waymark/flow/flow.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::cli {
+
+/// `0x00008010`, as sentences and listings have it.
+[[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
 /// What was lost at frame level.
 [[nodiscard]] std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer);

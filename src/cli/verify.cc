@@ -209,11 +209,7 @@ public:
         auto out = Output::open(options_.output);
         if (!out) return fail(out.error());
         const Status status = compare(session, *selected, *truth, folder, *out);
-        std::string why;
-        if (out->close(why) != decoded) {
-            say("error", why);
-            return unreadable;
-        }
+        if (out->close() != decoded) return unreadable;
         return status;
     }
 

@@ -9,14 +9,14 @@ namespace {
 
 using enum EventWire;
 
-constexpr std::array<std::string_view, event_wires> names{
+constexpr std::array<std::string_view, event_wires> wire_names{
     "–",         "CYCLES",    "VLES",        "WAIT",       "STALL_ALL", "STALL_PROG", "STALL_DATA", "STALL_INTERLOCK",
     "STALL_COF", "STALL_WB",  "STALL_BANK",  "IC_HIT",     "IC_MISS",   "IC_THRASH",  "IC_PFHIT",   "DC_HIT",
     "DC_MISS",   "DC_THRASH", "DC_PFHIT",    "DC_WBACK",   "BUS_BUSY",  "BUS_WAIT",   "BUS_IDLE",   "CONT_XAXB",
     "CONT_PD",   "CONT_EXT",  "TASK_ACTIVE", "TASK_TOTAL", "TASK_IN",   "INT",        "EXC",        "TASKSW",
     "TWB_LOW",   "TWB_HIGH",  "TRACE_LOST",  "EDCA0",      "EDCA1",     "EDCA2",      "EDCA3",      "EDCA4",
     "EDCA5",     "MARK",      "DEBUGEV",     "L2_HIT",     "L2_MISS",   "L2_STALL",   "EXT0",       "EXT1"};
-static_assert(names[event_wires - 1] == "EXT1" && static_cast<unsigned>(ext1) == event_wires - 1);
+static_assert(wire_names[event_wires - 1] == "EXT1" && static_cast<unsigned>(ext1) == event_wires - 1);
 
 struct Row {
     EventSet set;
@@ -48,16 +48,16 @@ constexpr std::array<Row, event_sets> sets{{
 
 }  // namespace
 
-std::string_view name(EventWire wire) { return names[static_cast<std::size_t>(wire)]; }
+std::string_view name(EventWire wire) { return wire_names[static_cast<std::size_t>(wire)]; }
 
 std::optional<EventWire> event_wire(std::string_view text) {
     const auto same = [&](std::string_view candidate) {
         return std::equal(text.begin(), text.end(), candidate.begin(), candidate.end(),
                           [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
     };
-    const auto* const at = std::find_if(names.begin() + 1, names.end(), same);
-    if (at == names.end()) return std::nullopt;
-    return static_cast<EventWire>(at - names.begin());
+    const auto* const at = std::find_if(wire_names.begin() + 1, wire_names.end(), same);
+    if (at == wire_names.end()) return std::nullopt;
+    return static_cast<EventWire>(at - wire_names.begin());
 }
 
 bool is_duration(EventWire wire) {

@@ -22,8 +22,6 @@ namespace {
 constexpr std::uint32_t routed_causes = 0x7f;  // DRTB and the counters
 constexpr std::uint8_t all_counters = (1U << counter_count) - 1;
 
-constexpr std::uint32_t line_of(std::uint32_t address) { return address & ~(line_bytes - 1); }
-
 /// Counter actions of DP_CR, A0 first.
 Action counter_action(const DpCr& cr, unsigned i) {
     const std::uint8_t codes[] = {cr.deca0, cr.deca1, cr.deca2, cr.decb0, cr.decb1, cr.decb2};

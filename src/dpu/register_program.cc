@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "names.h"
 #include "waymark/dpu/events.h"
 #include "waymark/dpu/model.h"
 #include "waymark/dpu/vtb.h"
@@ -31,11 +32,6 @@ std::string shown(std::string_view text) {
     std::string out = "'";
     for (const char c : text.substr(0, shown_bytes)) out += c >= ' ' && c < 0x7f ? c : '?';
     return out + (text.size() > shown_bytes ? "…'" : "'");
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cctype>
 
+#include "names.h"
 #include "waymark/dpu/events.h"
 
 namespace waymark::dpu {
 
 namespace {
-
-bool same_name(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
-}
 
 /// Calls `f(register)` with the one at this offset.
 bool visit(auto& registers, std::uint32_t offset, auto&& f) {

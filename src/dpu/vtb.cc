@@ -8,8 +8,6 @@ namespace waymark::dpu {
 
 namespace {
 
-constexpr std::uint32_t line_of(std::uint32_t address) { return address & ~(line_bytes - 1); }
-
 /// The `bytes` of a ring that end at `end`.
 std::vector<Stretch> ring(std::uint64_t size, std::uint64_t end, std::uint64_t bytes) {
     std::vector<Stretch> out;

@@ -72,9 +72,9 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
 
 bool is_call(Branch::Kind kind) { return kind == Branch::Kind::call || kind == Branch::Kind::indirect_call; }
 
-class ProfileWriter {
+class CallgrindWriter {
 public:
-    ProfileWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
+    CallgrindWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
         : answers_(answers), out_(sink), order_(answers.metrics.size()) {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
         if (metric < order_.size())
@@ -321,7 +321,7 @@ private:
 
 Result<ExportReport> write_callgrind(const Answers& answers, const CallgrindOptions& options, ByteSink& sink) {
     WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
-    ProfileWriter writer(answers, options.metric, sink);
+    CallgrindWriter writer(answers, options.metric, sink);
     ExportReport report = writer.write();
     if (writer.empty()) return Error{Errc::not_found, lacks(answers, "cost of any function or instruction")};
     return report;

@@ -37,9 +37,9 @@ std::pair<std::string, std::string> split(std::string_view path) {
     return {std::string(slash == 0 ? path.substr(0, 1) : path.substr(0, slash)), std::string(path.substr(slash + 1))};
 }
 
-class FileWriter {
+class CoberturaWriter {
 public:
-    FileWriter(const Answers& answers, const std::vector<CoveredFile>& files, ByteSink& sink)
+    CoberturaWriter(const Answers& answers, const std::vector<CoveredFile>& files, ByteSink& sink)
         : answers_(answers), files_(files), out_(sink) {}
 
     std::uint64_t write(std::uint64_t time) {
@@ -162,7 +162,7 @@ private:
 Result<ExportReport> write_cobertura(const Answers& answers, const CoberturaOptions& options, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const std::vector<CoveredFile> files, covered_files(answers));
     ExportReport report;
-    report.bytes = FileWriter(answers, files, sink).write(options.time);
+    report.bytes = CoberturaWriter(answers, files, sink).write(options.time);
     note_coverage(files, report);
     return report;
 }

@@ -218,9 +218,9 @@ private:
     std::vector<Marker> marks_;
 };
 
-class FileWriter {
+class FirefoxWriter {
 public:
-    FileWriter(const Answers& answers, const Timeline& timeline, std::size_t metric, ByteSink& sink)
+    FirefoxWriter(const Answers& answers, const Timeline& timeline, std::size_t metric, ByteSink& sink)
         : answers_(answers), timeline_(timeline), ns_(timeline.axis), metric_(metric), out_(sink) {}
 
     std::uint64_t write() {
@@ -352,11 +352,11 @@ Result<ExportReport> write_firefox(const Answers& answers, const FirefoxOptions&
     WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
     const auto size = [&](const Timeline& timeline) {
         NullSink nowhere;
-        return FileWriter(answers, timeline, options.metric, nowhere).write();
+        return FirefoxWriter(answers, timeline, options.metric, nowhere).write();
     };
     {
         NullSink nowhere;
-        FileWriter trial(answers, answers.timeline, options.metric, nowhere);
+        FirefoxWriter trial(answers, answers.timeline, options.metric, nowhere);
         static_cast<void>(trial.write());
         if (trial.threads() == 0)
             return Error{Errc::not_found, lacks(answers, "costs of functions, and not when what ran")};
@@ -367,7 +367,7 @@ Result<ExportReport> write_firefox(const Answers& answers, const FirefoxOptions&
         WM_ASSIGN_OR_RETURN(fitted, fit_beside_costs(answers.timeline, *options.max_bytes, size, report));
     }
     const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
-    report.bytes = FileWriter(answers, timeline, options.metric, sink).write();
+    report.bytes = FirefoxWriter(answers, timeline, options.metric, sink).write();
     if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "when what ran: there is no timeline"));
     if (answers.calls.empty()) report.notes.push_back(lacks(answers, "who called whom: the thread of costs is flat"));
     if (!timeline.series.empty()) report.notes.push_back("series are left out; perfetto shows them");

@@ -42,9 +42,9 @@ namespace function {
 constexpr unsigned id = 1, name = 2, system_name = 3, file = 4, start_line = 5;
 }
 
-class ProfileWriter {
+class PprofWriter {
 public:
-    ProfileWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
+    PprofWriter(const Answers& answers, std::size_t metric, ByteSink& sink)
         : answers_(answers), metric_(metric), sink_(sink) {}
 
     /// False: there was no cost to write.
@@ -234,7 +234,7 @@ Result<ExportReport> write_pprof(const Answers& answers, const PprofOptions& opt
     WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
     ExportReport report;
     GzipSink gzip(sink);
-    if (!ProfileWriter(answers, options.metric, gzip).write())
+    if (!PprofWriter(answers, options.metric, gzip).write())
         return Error{Errc::not_found, lacks(answers, "cost of any function or instruction")};
     report.bytes = gzip.finish();
     if (answers.calls.empty())

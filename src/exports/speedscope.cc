@@ -14,9 +14,9 @@ using analysis::Index;
 using analysis::Slice;
 using analysis::Timeline;
 
-class FileWriter {
+class SpeedscopeWriter {
 public:
-    FileWriter(const Answers& answers, const Timeline& timeline, std::size_t metric, ByteSink& sink)
+    SpeedscopeWriter(const Answers& answers, const Timeline& timeline, std::size_t metric, ByteSink& sink)
         : answers_(answers), timeline_(timeline), ns_(timeline.axis), metric_(metric), out_(sink) {}
 
     std::uint64_t write() {
@@ -162,19 +162,19 @@ private:
 Result<ExportReport> write_speedscope(const Answers& answers, const SpeedscopeOptions& options, ByteSink& sink) {
     WM_RETURN_IF_ERROR(check_metric(answers, options.metric));
     NullSink nowhere;
-    const bool costs = FileWriter(answers, {}, options.metric, nowhere).has_costs();
+    const bool costs = SpeedscopeWriter(answers, {}, options.metric, nowhere).has_costs();
     if (answers.timeline.slices.empty() && !costs)
         return Error{Errc::not_found, lacks(answers, "costs of functions, and not when what ran")};
     ExportReport report;
     const auto size = [&](const Timeline& timeline) {
-        return FileWriter(answers, timeline, options.metric, nowhere).write();
+        return SpeedscopeWriter(answers, timeline, options.metric, nowhere).write();
     };
     Fitted fitted;
     if (options.max_bytes) {
         WM_ASSIGN_OR_RETURN(fitted, fit_beside_costs(answers.timeline, *options.max_bytes, size, report));
     }
     const Timeline& timeline = options.max_bytes ? fitted.timeline : answers.timeline;
-    report.bytes = FileWriter(answers, timeline, options.metric, sink).write();
+    report.bytes = SpeedscopeWriter(answers, timeline, options.metric, sink).write();
     if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "when what ran: there is no timeline"));
     if (!costs)
         report.notes.push_back("there is no profile by cost: no function has any in this metric");

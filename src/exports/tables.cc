@@ -21,7 +21,7 @@ using analysis::Mark;
 using analysis::Seen;
 
 constexpr Column::Type integer = Column::Type::integer, address = Column::Type::address, real = Column::Type::real,
-                       text = Column::Type::text;
+                       string = Column::Type::text;
 
 // ---- cells
 
@@ -80,18 +80,18 @@ void put(const RowSink& sink, const Cell (&cells)[N]) {
 // ---- the tables
 
 constexpr std::array capture_columns{
-    Column{"name", text, "of the capture"},
-    Column{"unit", text, "that recorded it: PTM, SPE, DPU"},
-    Column{"version", text, "of Waymark"},
+    Column{"name", string, "of the capture"},
+    Column{"unit", string, "that recorded it: PTM, SPE, DPU"},
+    Column{"version", string, "of Waymark"},
     Column{"trace_bytes", integer, "size of the trace"},
     Column{"cut", integer, "1: it could not be read to its end; health says why"},
-    Column{"time_unit", text, "of every time in slices, marks and points"},
+    Column{"time_unit", string, "of every time in slices, marks and points"},
     Column{"ticks_per_second", integer, "of that unit; null: not known, or it is no clock"},
     Column{"time_begin", integer, "where the timeline begins"},
     Column{"time_end", integer, "where it ends"},
     Column{"time_uncertainty", integer, "a place on it may be off by so much"},
     Column{"time_resolution", integer, "slices shorter than this were merged; 0: none were"},
-    Column{"time_note", text, "how the timeline was made"},
+    Column{"time_note", string, "how the timeline was made"},
 };
 void capture_rows(const Answers& a, const RowSink& sink) {
     const analysis::TimeAxis& axis = a.timeline.axis;
@@ -101,9 +101,9 @@ void capture_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array health_columns{
-    Column{"severity", text, "bad, warning, note or good"},
-    Column{"what", text, "a sentence"},
-    Column{"todo", text, "what to do about it"},
+    Column{"severity", string, "bad, warning, note or good"},
+    Column{"what", string, "a sentence"},
+    Column{"todo", string, "what to do about it"},
     Column{"byte_offset", integer, "in the capture's buffer"},
 };
 void health_rows(const Answers& a, const RowSink& sink) {
@@ -112,19 +112,19 @@ void health_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array summary_columns{
-    Column{"name", text, "of a figure"},
-    Column{"value", text, "as it is printed"},
-    Column{"note", text, "to be read with it"},
+    Column{"name", string, "of a figure"},
+    Column{"value", string, "as it is printed"},
+    Column{"note", string, "to be read with it"},
 };
 void summary_rows(const Answers& a, const RowSink& sink) {
     for (const auto& f : a.summary) put(sink, {words(f.name), words(f.value), words(f.note)});
 }
 
 constexpr std::array trust_columns{
-    Column{"view", text, "whose figures: functions, timeline, coverage, tasks, …"},
-    Column{"exact", text, "which are exact; empty: none"},
-    Column{"estimated", text, "which are estimates"},
-    Column{"not_known", text, "what the capture cannot tell, and how it would be recorded"},
+    Column{"view", string, "whose figures: functions, timeline, coverage, tasks, …"},
+    Column{"exact", string, "which are exact; empty: none"},
+    Column{"estimated", string, "which are estimates"},
+    Column{"not_known", string, "what the capture cannot tell, and how it would be recorded"},
 };
 void trust_rows(const Answers& a, const RowSink& sink) {
     for (const auto& t : a.trust) put(sink, {words(t.view), words(t.exact), words(t.estimated), words(t.not_known)});
@@ -132,10 +132,10 @@ void trust_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array metrics_columns{
     Column{"id", integer, "0: the one that columns called cost, self and inclusive count"},
-    Column{"name", text, "instructions, cycles, samples, or a counter's event"},
-    Column{"unit", text, "of its values"},
+    Column{"name", string, "instructions, cycles, samples, or a counter's event"},
+    Column{"unit", string, "of its values"},
     Column{"exact", integer, "1; or 0 for an estimate from samples"},
-    Column{"note", text, "what it leaves out"},
+    Column{"note", string, "what it leaves out"},
 };
 void metrics_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -145,9 +145,9 @@ void metrics_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array images_columns{
     Column{"id", integer, "of the program, library or memory dump"},
-    Column{"name", text, "short"},
-    Column{"path", text, "what was opened"},
-    Column{"build_id", text, "hexadecimal"},
+    Column{"name", string, "short"},
+    Column{"path", string, "what was opened"},
+    Column{"build_id", string, "hexadecimal"},
 };
 void images_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -156,7 +156,7 @@ void images_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array sources_columns{
     Column{"id", integer, "of the source file"},
-    Column{"path", text, "as debug information has it"},
+    Column{"path", string, "as debug information has it"},
 };
 void sources_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -165,8 +165,8 @@ void sources_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array functions_columns{
     Column{"id", integer, "of the function"},
-    Column{"name", text, "for reading"},
-    Column{"linkage_name", text, "as in the symbol table"},
+    Column{"name", string, "for reading"},
+    Column{"linkage_name", string, "as in the symbol table"},
     Column{"image", integer, "it lies in", "images.id"},
     Column{"address", address, "of its first instruction, as traced"},
     Column{"bytes", integer, "its length; null: not known"},
@@ -209,8 +209,8 @@ constexpr std::array inlined_calls_columns{
     Column{"id", integer, "of the call, whose callee the compiler put in its place"},
     Column{"parent", integer, "the inlined call it is made in; null: the function itself makes it", "inlined_calls.id"},
     Column{"function", integer, "whose code all of it is", "functions.id"},
-    Column{"name", text, "of what was called, for reading"},
-    Column{"linkage_name", text, "as its symbol would be"},
+    Column{"name", string, "of what was called, for reading"},
+    Column{"linkage_name", string, "as its symbol would be"},
     Column{"source", integer, "file it is called in", "sources.id"},
     Column{"line", integer, "it is called at"},
 };
@@ -225,14 +225,14 @@ void inlined_calls_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array instructions_columns{
     Column{"address", address, "as traced"},
     Column{"bytes", integer, "its length"},
-    Column{"isa", text, "A32, T32, TEE, Jazelle or A64"},
-    Column{"seen", text, "executed; not executed; or not observed: flow was lost where it could have run"},
+    Column{"isa", string, "A32, T32, TEE, Jazelle or A64"},
+    Column{"seen", string, "executed; not executed; or not observed: flow was lost where it could have run"},
     Column{"function", integer, "it is in", "functions.id"},
     Column{"source", integer, "file of its innermost line", "sources.id"},
     Column{"line", integer, "innermost, where code was inlined"},
     Column{"times", integer, "executed, where flow is known"},
     Column{"cost", integer, "in the first metric"},
-    Column{"text", text, "disassembled"},
+    Column{"text", string, "disassembled"},
     Column{"inlined", integer, "innermost inlined call it lies in", "inlined_calls.id"},
 };
 void instructions_rows(const Answers& a, const RowSink& sink) {
@@ -256,7 +256,7 @@ void instruction_costs_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array lines_columns{
     Column{"source", integer, "file", "sources.id"},
     Column{"line", integer, "from 1"},
-    Column{"seen", text, "executed; not executed; or not observed: flow was lost where it could have run"},
+    Column{"seen", string, "executed; not executed; or not observed: flow was lost where it could have run"},
     Column{"function", integer, "the first with code of this line", "functions.id"},
     Column{"times", integer, "the most often executed instruction of it"},
     Column{"cost", integer, "of its instructions in the first metric"},
@@ -282,14 +282,14 @@ void line_costs_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array branches_columns{
     Column{"address", address, "of the branch"},
     Column{"target", address, "of a direct one"},
-    Column{"kind", text, "conditional, unconditional, call, indirect, indirect call or return"},
+    Column{"kind", string, "conditional, unconditional, call, indirect, indirect call or return"},
     Column{"function", integer, "it is in", "functions.id"},
     Column{"source", integer, "file", "sources.id"},
     Column{"line", integer, "of the source"},
     Column{"taken", integer, "times"},
     Column{"not_taken", integer, "times"},
-    Column{"seen_taken", text, "executed, not executed or not observed"},
-    Column{"seen_not_taken", text, "executed, not executed or not observed"},
+    Column{"seen_taken", string, "executed, not executed or not observed"},
+    Column{"seen_not_taken", string, "executed, not executed or not observed"},
     Column{"mispredicted", integer, "samples of it that were; null: the trace does not tell"},
 };
 void branches_rows(const Answers& a, const RowSink& sink) {
@@ -305,7 +305,7 @@ constexpr std::array edges_columns{
     Column{"to_address", address, "of the instruction that came next"},
     Column{"from_function", integer, "it led out of", "functions.id"},
     Column{"to_function", integer, "it led into", "functions.id"},
-    Column{"kind", text, "of the branch"},
+    Column{"kind", string, "of the branch"},
     Column{"times", integer, "control went that way"},
 };
 void edges_rows(const Answers& a, const RowSink& sink) {
@@ -358,7 +358,7 @@ constexpr std::array calls_columns{
     Column{"id", integer, "of the node of the call tree"},
     Column{"parent", integer, "node that called it", "calls.id"},
     Column{"function", integer, "that was called", "functions.id"},
-    Column{"kind", text, "root, call, interrupt; unsynchronised: who called it is not in the trace"},
+    Column{"kind", string, "root, call, interrupt; unsynchronised: who called it is not in the trace"},
     Column{"calls", integer, "times this path was called"},
     Column{"self", integer, "cost at its end, in the first metric"},
     Column{"inclusive", integer, "with all below it"},
@@ -397,7 +397,7 @@ void call_costs_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array tracks_columns{
     Column{"id", integer, "of the row of the timeline"},
-    Column{"name", text, "of the core, thread or task"},
+    Column{"name", string, "of the core, thread or task"},
     Column{"parent", integer, "row it is drawn below", "tracks.id"},
 };
 void tracks_rows(const Answers& a, const RowSink& sink) {
@@ -423,8 +423,8 @@ constexpr std::array marks_columns{
     Column{"track", integer, "row of the timeline", "tracks.id"},
     Column{"begin_time", integer, "in capture.time_unit"},
     Column{"end_time", integer, "equal: a moment"},
-    Column{"kind", text, "gap, exception, context, user data, trigger or overflow"},
-    Column{"what", text, "in words"},
+    Column{"kind", string, "gap, exception, context, user data, trigger or overflow"},
+    Column{"what", string, "in words"},
 };
 void marks_rows(const Answers& a, const RowSink& sink) {
     for (const auto& m : a.timeline.marks)
@@ -433,8 +433,8 @@ void marks_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array series_columns{
     Column{"id", integer, "of the rate or value over time"},
-    Column{"name", text, "of it"},
-    Column{"unit", text, "of its values"},
+    Column{"name", string, "of it"},
+    Column{"unit", string, "of its values"},
     Column{"track", integer, "it belongs to", "tracks.id"},
 };
 void series_rows(const Answers& a, const RowSink& sink) {
@@ -453,7 +453,7 @@ void points_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array exceptions_columns{
-    Column{"name", text, "IRQ, supervisor call, …"},
+    Column{"name", string, "IRQ, supervisor call, …"},
     Column{"number", integer, "as the architecture counts them"},
     Column{"times", integer, "taken"},
     Column{"nested", integer, "of these while another was handled"},
@@ -461,7 +461,7 @@ constexpr std::array exceptions_columns{
     Column{"least", integer, "time from entry to return, in unit"},
     Column{"most", integer, "the longest"},
     Column{"total", integer, "of all"},
-    Column{"unit", text, "of these times: instructions or cycles"},
+    Column{"unit", string, "of these times: instructions or cycles"},
 };
 void exceptions_rows(const Answers& a, const RowSink& sink) {
     for (const auto& e : a.exceptions)
@@ -472,11 +472,11 @@ void exceptions_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array charts_columns{
     Column{"id", integer, "of the chart"},
-    Column{"kind", text, "histogram or shares"},
-    Column{"title", text, "of it"},
-    Column{"x_unit", text, "of the bars' labels"},
-    Column{"y_unit", text, "of the bars' values"},
-    Column{"note", text, "to be read with it"},
+    Column{"kind", string, "histogram or shares"},
+    Column{"title", string, "of it"},
+    Column{"x_unit", string, "of the bars' labels"},
+    Column{"y_unit", string, "of the bars' values"},
+    Column{"note", string, "to be read with it"},
 };
 void charts_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -488,9 +488,9 @@ void charts_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array bars_columns{
     Column{"chart", integer, "it is in", "charts.id"},
     Column{"position", integer, "from 0"},
-    Column{"label", text, "of the bar"},
+    Column{"label", string, "of the bar"},
     Column{"value", integer, "of it"},
-    Column{"note", text, "to be read with it"},
+    Column{"note", string, "to be read with it"},
 };
 void bars_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t c = 0; c < a.charts.size(); ++c)
@@ -502,8 +502,8 @@ void bars_rows(const Answers& a, const RowSink& sink) {
 
 constexpr std::array unit_tables_columns{
     Column{"id", integer, "of a table that only one unit has"},
-    Column{"title", text, "of it"},
-    Column{"note", text, "to be read with it"},
+    Column{"title", string, "of it"},
+    Column{"note", string, "to be read with it"},
 };
 void unit_tables_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
@@ -514,8 +514,8 @@ constexpr std::array unit_cells_columns{
     Column{"unit_table", integer, "it is in", "unit_tables.id"},
     Column{"row_number", integer, "from 0"},
     Column{"column_number", integer, "from 0"},
-    Column{"column_name", text, "what the column is called"},
-    Column{"value", text, "numbers as decimal digits"},
+    Column{"column_name", string, "what the column is called"},
+    Column{"value", string, "numbers as decimal digits"},
 };
 void unit_cells_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t t = 0; t < a.tables.size(); ++t)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 #include "waymark/core/types.h"
 
 namespace waymark::image {
+
+/// The last address there is.
+inline constexpr std::uint64_t highest = std::numeric_limits<std::uint64_t>::max();
 
 /// Immutable bytes and whatever keeps them alive: a mapping or a vector.
 struct SharedBytes {

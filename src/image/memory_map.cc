@@ -12,8 +12,6 @@
 namespace waymark::image {
 namespace {
 
-constexpr std::uint64_t top = std::numeric_limits<std::uint64_t>::max();
-
 /// [first, last] of one section. `last` is included, so the top byte of the address space needs no special case.
 struct Piece {
     std::uint64_t first, last;
@@ -104,7 +102,7 @@ struct MemoryMap::State {
         if (bytes.bytes.empty())
             return Error{Errc::usage,
                          fmt::format("{}: there are no bytes to map at {:#x}; give at least one", name, address.value)};
-        if (bytes.bytes.size() - 1 > top - address.value)
+        if (bytes.bytes.size() - 1 > highest - address.value)
             return Error{Errc::usage,
                          fmt::format("{}: {:#x} bytes at {:#x} leave the 64-bit address space; check the address", name,
                                      bytes.bytes.size(), address.value)};
@@ -162,7 +160,7 @@ Result<Added> MemoryMap::State::add_elf(SharedBytes file, std::uint64_t load_bia
                                         const std::string& name) {
     WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(file, name));
     WM_ASSIGN_OR_RETURN(const std::vector<ElfFile::Piece> pieces, elf.pieces());
-    const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : top;
+    const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : highest;
     Added added{static_cast<std::uint32_t>(sections.size()), 0, {}};
     std::vector<std::string> placements;
     for (const ElfFile::Piece& piece : pieces) {

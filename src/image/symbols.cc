@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
-#include <limits>
 #include <mutex>
 #include <set>
 #include <tuple>
@@ -19,13 +18,11 @@
 namespace waymark::image {
 namespace {
 
-constexpr std::uint64_t top = std::numeric_limits<std::uint64_t>::max();
-
 struct Entry {
     std::string linkage_name;
     std::string demangled;  // empty: as the linkage name
     std::uint64_t address{}, bytes{};
-    std::uint64_t limit = top;  // last address its section has; for symbols without a size
+    std::uint64_t limit = highest;  // last address its section has; for symbols without a size
     SymbolKind kind{};
     bool thumb{}, global{};
 
@@ -38,8 +35,8 @@ struct Mark {
     Contents contents;
 };
 
-/// [first, last] in which an entry is the answer. Pieces do not overlap.
-struct Piece {
+/// [first, last] in which an entry is the answer. Stretches do not overlap.
+struct Stretch {
     std::uint64_t first, last;
     std::size_t entry;
 };
@@ -75,7 +72,7 @@ struct Symbols::State {
     mutable std::mutex mutex;
     mutable std::atomic<bool> ready{false};
     mutable std::vector<std::size_t> order;  // best first among equal addresses
-    mutable std::vector<Piece> pieces;
+    mutable std::vector<Stretch> pieces;
     mutable std::vector<Mark> sorted_marks;
     mutable std::unordered_map<std::string_view, std::size_t> by_linkage_name, by_name;
 
@@ -127,7 +124,7 @@ void Symbols::add(std::string linkage_name, Address address, std::uint64_t bytes
 }
 
 std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias) {
-    const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : top;
+    const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : highest;
     std::size_t added = 0;
     ready = false;
     std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats what .symtab has
@@ -220,12 +217,12 @@ void Symbols::State::index_addresses() const {
             if (e.bytes == 0)
                 unsized = Span{e.limit, order[k]};
             else
-                open.push_back({e.bytes - 1 > top - address ? top : address + (e.bytes - 1), order[k]});
+                open.push_back({e.bytes - 1 > highest - address ? highest : address + (e.bytes - 1), order[k]});
         }
         while (!open.empty() && open.back().last < address) open.pop_back();
         // A label inside a function is not where the function ends.
         if (!open.empty()) unsized.reset();
-        cut(address, next < order.size() ? entries[order[next]].address - 1 : top);
+        cut(address, next < order.size() ? entries[order[next]].address - 1 : highest);
         i = next;
     }
 }
@@ -246,7 +243,7 @@ std::optional<SymbolOffset> Symbols::find(Address address) const {
     state_->index();
     const auto& pieces = state_->pieces;
     const auto found = std::lower_bound(pieces.begin(), pieces.end(), address.value,
-                                        [](const Piece& p, std::uint64_t a) { return p.last < a; });
+                                        [](const Stretch& p, std::uint64_t a) { return p.last < a; });
     if (found == pieces.end() || found->first > address.value) return std::nullopt;
     const Entry& entry = state_->entries[found->entry];
     return SymbolOffset{entry.name(), address.value - entry.address, entry.view()};

@@ -18,11 +18,11 @@ constexpr bool bit(std::uint32_t bits, unsigned n) { return (bits >> n & 1U) != 
 
 Resources::Resources(const Registers& registers, ModelChoices::StartAndStop start_and_stop)
     : r_(registers), start_and_stop_choice_(start_and_stop) {
-    const auto none = [](const auto& group) {
+    const auto is_none = [](const auto& group) {
         return std::all_of(group.begin(), group.end(), [](const auto& r) { return event_value(r) == never; });
     };
     trivial_ = event_value(r_.teevr) == always && !r_.tecr1.start_stop && r_.tecr1.exclude && r_.tecr1.ranges == 0 &&
-               event_value(r_.trigger) == never && event_value(r_.tsevr) == never && none(r_.extoutevr) &&
+               event_value(r_.trigger) == never && event_value(r_.tsevr) == never && is_none(r_.extoutevr) &&
                to_value(r_.tsscr) == 0 && to_value(r_.tesseicr) == 0;
     note_use();
     start_stop_ = start_stop_now_ = r_.sr.start_stop;

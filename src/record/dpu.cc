@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "files.h"
 #include "system_calls.h"
 #include "waymark/core/file_error.h"
 #include "waymark/image/symbols.h"
@@ -28,7 +29,6 @@ namespace {
 
 constexpr std::uint32_t vtb_base = 0x20000000, line_bytes = 32;
 constexpr std::uint64_t least_buffer = 2 * line_bytes, most_buffer = 1U << 30;
-constexpr std::size_t write_bytes = 1 << 20;
 /// The operating system: entry k at +16k, exit at 8 behind it. Linux has no program there.
 constexpr std::uint32_t os_base = dpu::default_dpu_base + dpu::flag_page_bytes, os_exit = 8;
 constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019;
@@ -75,17 +75,6 @@ dpu::DpTac control_of(const dpu::Registers& r, unsigned counter) {
 
 std::string context_text(const dpu::CoreContext& c) {
     return fmt::format("{}:{}", c.supervisor ? "supervisor" : "user", c.pid);
-}
-
-/// Text that an ini file can hold.
-std::string ini_text(std::string text) {
-    for (char& c : text)
-        if (c == ';' || c == '#' || static_cast<unsigned char>(c) < ' ') c = ' ';
-    return text;
-}
-
-Error cannot(const char* what, const fs::path& path) {
-    return {Errc::unreadable, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno))};
 }
 
 bool write_all(int file, Bytes bytes) {

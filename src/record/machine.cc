@@ -108,12 +108,12 @@ Status check(const MachineModel& m) {
     WM_RETURN_IF_ERROR(range("history_bits", m.history_bits, 0, 32));
     WM_RETURN_IF_ERROR(range("targets_bits", m.targets_bits, 1, 24));
     WM_RETURN_IF_ERROR(range("return_stack", m.return_stack, 1, 4096));
-    Status cycles = Nothing{};
+    Status checked = Nothing{};
     MachineModel::for_each(m, [&](std::string_view name, const auto& number, const char*) {
         const bool is_time = name.ends_with("cycles") || name.ends_with(".issue") || name.ends_with(".execute");
-        if (is_time && cycles) cycles = range(name, number, 0, 1'000'000);
+        if (is_time && checked) checked = range(name, number, 0, 1'000'000);
     });
-    return cycles;
+    return checked;
 }
 
 // ---- sets of ways

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "files.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
@@ -19,15 +20,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t write_bytes = 1 << 20;
 constexpr std::uint64_t most_buffer_bytes = 1 << 30;
 
-Error cannot(const char* what, const fs::path& path) {
-    return Error{Errc::unreadable, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno))};
-}
-
 /// How many bytes could be written.
-std::size_t write_all(int file, Bytes bytes) {
+std::size_t write_some(int file, Bytes bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
         const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
@@ -39,15 +35,6 @@ std::size_t write_all(int file, Bytes bytes) {
 }
 
 State state_of(std::uint32_t bits) { return {(bits & words::ns) != 0, (bits & words::hyp) != 0}; }
-
-/// The description is text in an ini file, which cannot hold everything a command line can.
-std::string ini_text(std::string text) {
-    for (char& c : text)
-        if (c == ';' || c == '#' || static_cast<unsigned char>(c) < ' ' || c == '\'' || c == '"') c = ' ';
-    const std::size_t first = text.find_first_not_of(' ');
-    if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 }  // namespace
 
@@ -428,7 +415,7 @@ Status Recorder::write_trace() {
         frames_.clear();
     }
     if (trace_file_ >= 0 && !frames_.empty()) {
-        const std::size_t written = write_all(trace_file_, frames_);
+        const std::size_t written = write_some(trace_file_, frames_);
         const bool all = written == frames_.size();
         Error why = cannot("write", capture_.buffers.back().files.front());
         // Only whole frames stay in the file.

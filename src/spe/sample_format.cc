@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr std::uint16_t bit(Column column) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(column)); }
+constexpr std::uint16_t flag(Column column) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(column)); }
 
 /// A payload from single bits, the highest first.
 constexpr std::uint8_t pattern(std::initializer_list<bool> bits) {
@@ -117,9 +117,9 @@ bool shares_place(Column a, Column b) {
 /// Zeros in the place of the absent packet at `i`: unless what shares the place stands there, or its zeros do.
 unsigned empty_bytes(const Record& r, std::size_t i, const RecordFormat& format) {
     const Column column = format.order[i];
-    if ((format.slots & bit(column)) == 0) return 0;
+    if ((format.slots & flag(column)) == 0) return 0;
     if (i != 0 && shares_place(format.order[i - 1], column) &&
-        (r.has(format.order[i - 1]) || (format.slots & bit(format.order[i - 1])) != 0))
+        (r.has(format.order[i - 1]) || (format.slots & flag(format.order[i - 1])) != 0))
         return 0;
     if (i + 1 < format.order.size() && shares_place(column, format.order[i + 1]) && r.has(format.order[i + 1]))
         return 0;

@@ -52,7 +52,7 @@ SpeSample branch(std::uint64_t pc, std::uint64_t target, std::uint64_t events, s
     return s;
 }
 
-class Answers : public testing::Test {
+class SampleAnswers : public testing::Test {
 protected:
     SampleCapture open(const SpeFile& made) { return open(made.build()); }
     SampleCapture open(const std::vector<std::uint8_t>& bytes) {
@@ -69,7 +69,7 @@ protected:
     TemporaryFolder folder_;
 };
 
-TEST_F(Answers, SumsOfAPlace) {
+TEST_F(SampleAnswers, SumsOfAPlace) {
     SpeFile made;
     made.samples = {load(sum, 40, 0x10000, 0xe), load(sum, 20, 0x10008, 0), load(spin, 8, 0x20000)};
     made.samples[0].translation = 7;
@@ -104,7 +104,7 @@ TEST_F(Answers, SumsOfAPlace) {
     EXPECT_EQ(profile.threads().begin()->first, (Profile::Thread{77, 77}));
 }
 
-TEST_F(Answers, LatencyBucketsAndSaturation) {
+TEST_F(SampleAnswers, LatencyBucketsAndSaturation) {
     SpeFile made;
     for (const unsigned total : {0U, 1U, 2U, 3U, 4U, 4095U, 4095U})
         made.samples.push_back(load(sum, static_cast<std::uint16_t>(total), 0x1000));
@@ -135,7 +135,7 @@ TEST(Wilson, KnownIntervals) {
     EXPECT_EQ(wilson_95(0, 0).high, 1);
 }
 
-TEST_F(Answers, FunctionsThroughTheMapping) {
+TEST_F(SampleAnswers, FunctionsThroughTheMapping) {
     SpeFile made;
     made.samples = {load(sum + 4, 1, 0), load(fill, 1, 0)};
     const SampleCapture capture = open(made);
@@ -151,7 +151,7 @@ TEST_F(Answers, FunctionsThroughTheMapping) {
               "(no symbol) server");
 }
 
-TEST_F(Answers, AMissingFileIsNamed) {
+TEST_F(SampleAnswers, AMissingFileIsNamed) {
     SpeFile made;
     made.samples = {load(sum, 1, 0)};
     const SampleCapture capture = open(made);
@@ -161,7 +161,7 @@ TEST_F(Answers, AMissingFileIsNamed) {
     EXPECT_NE(program.file(code.file).problem.find("/usr/bin/server was not found in"), std::string::npos);
 }
 
-TEST_F(Answers, KernelNamesFromKallsyms) {
+TEST_F(SampleAnswers, KernelNamesFromKallsyms) {
     SpeFile made;
     made.samples = {load(0xffff800008001010, 1, 0)};
     made.samples[0].el = 2;
@@ -178,7 +178,7 @@ TEST_F(Answers, KernelNamesFromKallsyms) {
     EXPECT_EQ(program.function_text(program.find(1, 0xffff800008001104).function), "after");
 }
 
-TEST_F(Answers, Selections) {
+TEST_F(SampleAnswers, Selections) {
     SpeFile made;
     made.samples = {load(sum, 1, 0), load(spin, 1, 0), load(fill, 1, 0)};
     made.samples[2].cpu = 1;
@@ -250,7 +250,7 @@ void expect_same(const Profile& a, const Profile& b) {
     EXPECT_EQ(sources(a), sources(b));
 }
 
-TEST_F(Answers, WorkersGiveWhatOneGives) {
+TEST_F(SampleAnswers, WorkersGiveWhatOneGives) {
     for (unsigned seed = 1; seed <= 3; ++seed) {
         SCOPED_TRACE(seed);
         const SampleCapture capture = open(random_file(seed, 3000));
@@ -294,7 +294,7 @@ TEST_F(Answers, WorkersGiveWhatOneGives) {
     }
 }
 
-TEST_F(Answers, PartsOfAStream) {
+TEST_F(SampleAnswers, PartsOfAStream) {
     SpeFile file;
     for (unsigned i = 0; i < 4000; ++i) {
         SpeSample& s = file.samples.emplace_back();
@@ -325,7 +325,7 @@ TEST_F(Answers, PartsOfAStream) {
     }
 }
 
-TEST_F(Answers, JoiningIsAssociative) {
+TEST_F(SampleAnswers, JoiningIsAssociative) {
     std::vector<Profile> parts(3);
     for (unsigned i = 0; i < 3; ++i) static_cast<void>(run_samples(open(random_file(10 + i, 500)), {}, parts[i], 1));
     Profile left, right, inner;
@@ -339,7 +339,7 @@ TEST_F(Answers, JoiningIsAssociative) {
     expect_same(left, right);
 }
 
-TEST_F(Answers, ThreadsByContextAndBySwitches) {
+TEST_F(SampleAnswers, ThreadsByContextAndBySwitches) {
     SpeFile made;
     made.samples = {load(sum, 1, 0), load(sum, 1, 0), load(sum, 1, 0)};
     made.samples[1].context = 78;
@@ -353,7 +353,7 @@ TEST_F(Answers, ThreadsByContextAndBySwitches) {
     EXPECT_EQ(profile.threads().at({77, 78}).samples, 2U);
 }
 
-TEST_F(Answers, FalseSharingIsToldFromTrue) {
+TEST_F(SampleAnswers, FalseSharingIsToldFromTrue) {
     SpeFile made;
     const auto read_by = [](std::uint64_t pc, std::uint64_t address, std::uint32_t cpu, std::uint8_t source) {
         SpeSample s = load(pc, 50, address, source);
@@ -401,7 +401,7 @@ TEST_F(Answers, FalseSharingIsToldFromTrue) {
     EXPECT_EQ(apart.lines().size(), 2U);
 }
 
-TEST_F(Answers, PhysicalLinesAreOneAcrossProcesses) {
+TEST_F(SampleAnswers, PhysicalLinesAreOneAcrossProcesses) {
     SpeFile made;
     made.samples = {store(fill, 0x7000), store(fill, 0x9008)};
     made.samples[0].physical = 0x80001000;
@@ -417,7 +417,7 @@ TEST_F(Answers, PhysicalLinesAreOneAcrossProcesses) {
     EXPECT_EQ(sharing.lines()[0].kind, SharedLine::Kind::false_sharing);
 }
 
-TEST_F(Answers, BranchPairs) {
+TEST_F(SampleAnswers, BranchPairs) {
     SpeFile made;
     made.samples = {branch(sum, fill, 2), branch(sum, fill, 2 | 1U << 7), branch(sum, sum + 4, 2 | 1U << 6),
                     branch(spin, fill, 2, 2)};
@@ -430,7 +430,7 @@ TEST_F(Answers, BranchPairs) {
     EXPECT_EQ(branches.all().samples, 4U);
 }
 
-TEST_F(Answers, QualityOfAFile) {
+TEST_F(SampleAnswers, QualityOfAFile) {
     SpeFile made;
     made.samples = {load(sum, 1, 0), load(sum, 1, 0)};
     made.samples[1].time = 200;
@@ -466,7 +466,7 @@ TEST(Errata, ByRevision) {
     EXPECT_EQ(core_name(0), "not known");
 }
 
-TEST_F(Answers, CutAndDamagedFilesAreCountedAndEnd) {
+TEST_F(SampleAnswers, CutAndDamagedFilesAreCountedAndEnd) {
     const auto whole = random_file(5, 200).build();
     for (std::size_t length = 0; length < whole.size(); length += 97) {
         SCOPED_TRACE(length);
@@ -496,7 +496,7 @@ TEST_F(Answers, CutAndDamagedFilesAreCountedAndEnd) {
     }
 }
 
-TEST_F(Answers, AFileWithoutTraceIsNoError) {
+TEST_F(SampleAnswers, AFileWithoutTraceIsNoError) {
     SpeFile made;
     const SampleCapture empty = open(made);
     Profile profile;

@@ -18,7 +18,7 @@ using dpu::Element;
 using dpu::ElementKind;
 using dpu::Reading;
 
-constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7};
+using support::os5, support::user5, support::user7;
 
 /// Elements as a decoder delivers them, and what comes of them.
 class Trace : public support::DpuElements {

@@ -48,7 +48,7 @@ private:
 };
 
 DpuSetup setup(dpu::TraceMode mode) { return support::dpu_setup(mode); }
-constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
+using support::os5, support::user5, support::user7, support::os7;
 
 std::map<std::string, std::uint64_t> tasks(const DpuCosts& costs) {
     std::map<std::string, std::uint64_t> out;

@@ -121,7 +121,7 @@ std::multimap<std::string, std::string> told(const Answers& a) {
     return out;
 }
 
-Answers sum(Answers a, const Answers& b) {
+Answers merged(Answers a, const Answers& b) {
     merge(a, b);
     return a;
 }
@@ -129,13 +129,13 @@ Answers sum(Answers a, const Answers& b) {
 TEST(Merging, IsAssociative) {
     for (std::uint64_t seed = 0; seed < 300; seed += 3) {
         const Answers a = random_answers(seed), b = random_answers(seed + 1), c = random_answers(seed + 2);
-        EXPECT_EQ(told(sum(sum(a, b), c)), told(sum(a, sum(b, c)))) << "seed " << seed;
+        EXPECT_EQ(told(merged(merged(a, b), c)), told(merged(a, merged(b, c)))) << "seed " << seed;
     }
 }
 
 TEST(Merging, CostsOfInlinedCodeAddUpToAll) {
     for (std::uint64_t seed = 0; seed < 200; seed += 2) {
-        const Answers a = sum(random_answers(seed), random_answers(seed + 1));
+        const Answers a = merged(random_answers(seed), random_answers(seed + 1));
         std::uint64_t all = 0, wherever = 0, inlined = 0;
         for (const Instruction& i : a.instructions) {
             all += i.times;
@@ -165,7 +165,7 @@ TEST(Merging, ImagesMayShareAddresses) {
         a.instructions.push_back(i);
         return a;
     };
-    const Answers a = sum(one("program", 3), one("library", 4));
+    const Answers a = merged(one("program", 3), one("library", 4));
     ASSERT_EQ(a.instructions.size(), 2U);
     const auto costs = function_costs(a);
     EXPECT_EQ(costs[0].self, Costs{3});

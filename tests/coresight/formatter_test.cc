@@ -13,7 +13,7 @@ namespace {
 using testing::deformat;
 using Buffer = std::vector<std::uint8_t>;
 
-constexpr TraceId a{0x10}, b{0x11};
+constexpr TraceId id_a{0x10}, id_b{0x11};
 
 Buffer numbers(std::size_t count, unsigned from = 0) {
     Buffer bytes(count);
@@ -24,7 +24,7 @@ Buffer numbers(std::size_t count, unsigned from = 0) {
 TEST(Formatter, IdDataAuxiliaryByteAndPadding) {
     Buffer out;
     Formatter formatter(out);
-    formatter.add(a, Buffer{0x81, 0x03, 0x84});
+    formatter.add(id_a, Buffer{0x81, 0x03, 0x84});
     EXPECT_TRUE(out.empty());
     formatter.flush();
     // 0x03 stands at byte 2, its bit 0 in aux bit 1; padding begins with the null ID at byte 4.
@@ -38,8 +38,8 @@ TEST(Formatter, IdDataAuxiliaryByteAndPadding) {
 TEST(Formatter, DelayedIdChange) {
     Buffer out;
     Formatter formatter(out);
-    formatter.add(a, Buffer{0x81, 0x03});
-    formatter.add(b, Buffer{0x44, 0x45, 0x47});
+    formatter.add(id_a, Buffer{0x81, 0x03});
+    formatter.add(id_b, Buffer{0x44, 0x45, 0x47});
     formatter.flush();
     EXPECT_EQ(out, (Buffer{0x21, 0x81, 0x23, 0x03, 0x44, 0x45, 0x01, 0x47, 0, 0, 0, 0, 0, 0, 0, 0x0A}));
 }
@@ -47,11 +47,11 @@ TEST(Formatter, DelayedIdChange) {
 TEST(Formatter, Byte14HoldsDataOrAnId) {
     Buffer out;
     Formatter formatter(out);
-    formatter.add(a, numbers(14, 1));  // the last, 14, at byte 14
+    formatter.add(id_a, numbers(14, 1));  // the last, 14, at byte 14
     ASSERT_EQ(out.size(), 16U);
     EXPECT_EQ(out[14], 14);
-    formatter.add(a, numbers(14, 0x21));
-    formatter.add(b, Buffer{0xAB, 0xCD});  // its ID at byte 14, the data in the next frame
+    formatter.add(id_a, numbers(14, 0x21));
+    formatter.add(id_b, Buffer{0xAB, 0xCD});  // its ID at byte 14, the data in the next frame
     ASSERT_EQ(out.size(), 32U);
     EXPECT_EQ(out[30], 0x23);
     EXPECT_EQ(out[31] & 0x80, 0);
@@ -66,7 +66,7 @@ TEST(Formatter, Byte14HoldsDataOrAnId) {
 TEST(Formatter, FlushWithOnlyByte14LeftEndsWithTheNullId) {
     Buffer out;
     Formatter formatter(out);
-    formatter.add(a, numbers(13));
+    formatter.add(id_a, numbers(13));
     formatter.flush();
     ASSERT_EQ(out.size(), 16U);
     EXPECT_EQ(out[14], 0x01);
@@ -77,7 +77,7 @@ TEST(Formatter, FlushWithOnlyByte14LeftEndsWithTheNullId) {
 TEST(Formatter, RepeatsTheIdInTheEighthFrame) {
     Buffer out;
     Formatter formatter(out);
-    formatter.add(a, numbers(14 + 7 * 15 + 14 + 7 * 15 + 14));
+    formatter.add(id_a, numbers(14 + 7 * 15 + 14 + 7 * 15 + 14));
     ASSERT_EQ(out.size(), 17U * 16);
     for (unsigned frame = 0; frame < 17; ++frame) {
         EXPECT_EQ(out[16 * frame] == 0x21, frame % 8 == 0) << frame;
@@ -85,26 +85,26 @@ TEST(Formatter, RepeatsTheIdInTheEighthFrame) {
 
     Buffer never;
     Formatter quiet(never, {.repeat_frames = 0});
-    quiet.add(a, numbers(14 + 40 * 15));
+    quiet.add(id_a, numbers(14 + 40 * 15));
     EXPECT_EQ(deformat(never).totals.id_bytes, 1U);
 }
 
 TEST(Formatter, RepeatOnRequestTakesTheFormOfItsPlace) {
     Buffer out;
     Formatter formatter(out, {.repeat_frames = 0});
-    formatter.add(a, Buffer{0x81});
+    formatter.add(id_a, Buffer{0x81});
     formatter.repeat_id();  // even place
-    formatter.add(a, Buffer{0x82, 0x83});
+    formatter.add(id_a, Buffer{0x82, 0x83});
     formatter.repeat_id();  // odd place: 0x83 moves
-    formatter.add(a, Buffer{0x84, 0x85});
+    formatter.add(id_a, Buffer{0x84, 0x85});
     formatter.flush();
     EXPECT_EQ(out, (Buffer{0x21, 0x81, 0x21, 0x82, 0x21, 0x83, 0x84, 0x85, 0x01, 0, 0, 0, 0, 0, 0, 0x04}));
 }
 
 TEST(Formatter, InitialIdNeedsNoAnnouncement) {
     Buffer out;
-    Formatter formatter(out, {.initial_id = a});
-    formatter.add(a, numbers(15));
+    Formatter formatter(out, {.initial_id = id_a});
+    formatter.add(id_a, numbers(15));
     ASSERT_EQ(out.size(), 16U);
     EXPECT_EQ(deformat(out).totals.unassociated, 15U);
 }
@@ -113,7 +113,7 @@ TEST(Formatter, FullSyncBeforeEveryNthFrame) {
     for (const unsigned every : {1U, 3U}) {
         Buffer out;
         Formatter formatter(out, {.full_sync_frames = every});
-        formatter.add(a, numbers(14 + 5 * 15));
+        formatter.add(id_a, numbers(14 + 5 * 15));
         const auto totals = deformat(out, {.framing = Framing::tpiu}).totals;
         EXPECT_EQ(totals.frames, 6U);
         EXPECT_EQ(totals.fsyncs, every == 1 ? 6U : 2U);
@@ -127,11 +127,11 @@ TEST(Formatter, HalfSyncAtTheNextEvenPlace) {
     Formatter formatter(out, {.full_sync_frames = 100});
     formatter.idle();  // between frames: at once, behind the full sync that is due
     EXPECT_EQ(out, (Buffer{0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0x7F}));
-    formatter.add(a, Buffer{0x81});
+    formatter.add(id_a, Buffer{0x81});
     formatter.idle();  // even
-    formatter.add(a, Buffer{0x82});
+    formatter.add(id_a, Buffer{0x82});
     formatter.idle();  // odd: after the pair, into which the next ID still goes
-    formatter.add(b, Buffer{0x83});
+    formatter.add(id_b, Buffer{0x83});
     formatter.flush();
     EXPECT_EQ(out, (Buffer{0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0x7F, 0x21, 0x81, 0xFF, 0x7F, 0x23, 0x82, 0xFF,
                            0x7F, 0x01, 0x83, 0,    0,    0,    0,    0,    0,    0,    0,    0,    0x06}));
@@ -140,9 +140,9 @@ TEST(Formatter, HalfSyncAtTheNextEvenPlace) {
 TEST(Formatter, BarrierEndsTheCapture) {
     Buffer out;
     Formatter formatter(out);
-    formatter.add(a, Buffer{1});
+    formatter.add(id_a, Buffer{1});
     formatter.barrier();
-    formatter.add(a, Buffer{2});
+    formatter.add(id_a, Buffer{2});
     formatter.flush();
     ASSERT_EQ(out.size(), 48U);
     EXPECT_TRUE(std::equal(barrier_frame.begin(), barrier_frame.end(), out.begin() + 16));
@@ -156,7 +156,7 @@ TEST(Formatter, FlushFillsTheMemoryWidth) {
     for (const unsigned width : {0U, 4U, 16U, 64U}) {
         Buffer out;
         Formatter formatter(out, {.memory_width_bytes = width});
-        formatter.add(a, numbers(14 + 15));  // ends exactly with a frame
+        formatter.add(id_a, numbers(14 + 15));  // ends exactly with a frame
         formatter.flush();
         EXPECT_EQ(out.size(), width == 64 ? 64U : 32U);
         const auto size = out.size();
@@ -175,11 +175,11 @@ TEST(Formatter, HowBytesAreCutChangesNothing) {
         FormatterOptions options;
         options.repeat_frames = static_cast<unsigned>(random() % 10);
         if (seed % 5 == 0) options.full_sync_frames = 3;
-        if (seed % 7 == 0) options.initial_id = a;
+        if (seed % 7 == 0) options.initial_id = id_a;
         Buffer whole_out, single_out;
         Formatter whole(whole_out, options), single(single_out, options);
         for (unsigned event = 0; event < 60; ++event) {
-            const TraceId id = random() % 3 == 0 ? b : a;
+            const TraceId id = random() % 3 == 0 ? id_b : id_a;
             const Buffer bytes = numbers(random() % (event % 8 == 0 ? 3000 : 40), static_cast<unsigned>(random()));
             whole.add(id, bytes);
             for (const std::uint8_t byte : bytes) single.add(id, {&byte, 1});

@@ -43,12 +43,6 @@ Elements decoded(const std::string& hex, const Format& format, const Start& star
     return slow;
 }
 
-Bytes8 encoded(const std::vector<Entry>& entries, const Format& format, ByteOrder order = ByteOrder::big) {
-    Words out;
-    for (const Entry& entry : entries) EXPECT_TRUE(encode(out, entry, format));
-    return memory(out, order);
-}
-
 constexpr Counters full{0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF};
 
 // Section 10.1: the entries and the table of attributed counts.

@@ -10,12 +10,6 @@ using namespace waymark::dpu;
 using namespace waymark::dpu::test;
 using Texts = std::vector<std::string>;
 
-Bytes8 encoded(const std::vector<Entry>& entries, const Format& format) {
-    Words out;
-    for (const Entry& entry : entries) EXPECT_TRUE(encode(out, entry, format));
-    return memory(out);
-}
-
 // Requirements: R57 R73 R76
 TEST(Parser, RoundTripOfRandomEntries) {
     for (const Format& format : formats())

@@ -157,6 +157,13 @@ private:
     std::vector<Entry (*)(RandomTrace&)> makers_;
 };
 
+/// The bytes of a buffer that holds these entries.
+inline Bytes8 encoded(const std::vector<Entry>& entries, const Format& format, ByteOrder order = ByteOrder::big) {
+    Words out;
+    for (const Entry& entry : entries) EXPECT_TRUE(encode(out, entry, format));
+    return memory(out, order);
+}
+
 /// Every format a trace may have.
 inline std::vector<Format> formats() {
     std::vector<Format> out;

@@ -246,7 +246,7 @@ TEST(MemoryMap, ManyReaders) {
 
 // --- ELF ---
 
-TinyElf program() {
+TinyElf segmented() {
     TinyElf elf;
     elf.segments = {{PT_LOAD, 0x8000, octets("codecode"), 0x100, 0},
                     {PT_NOTE, 0x9000, octets("note"), 0, 0},
@@ -257,7 +257,7 @@ TinyElf program() {
 
 TEST(MemoryMapElf, LoadableSegmentsAsFarAsTheFileHoldsThem) {
     for (const bool is_64 : {false, true}) {
-        TinyElf elf = program();
+        TinyElf elf = segmented();
         elf.is_64 = is_64;
         elf.machine = is_64 ? EM_AARCH64 : EM_ARM;
         MemoryMap map;
@@ -277,7 +277,7 @@ TEST(MemoryMapElf, LoadableSegmentsAsFarAsTheFileHoldsThem) {
 
 TEST(MemoryMapElf, LoadBiasAndSpace) {
     const TemporaryFolder folder;
-    const auto path = folder.write("prog", program().build());
+    const auto path = folder.write("prog", segmented().build());
     MemoryMap map;
     ASSERT_TRUE(map.add_elf(path, 0xfffff000, SpaceFilter::secure()).has_value());
     EXPECT_EQ(text_at(map, 0x7000), "codecode");  // modulo 2^32
@@ -311,7 +311,7 @@ TEST(MemoryMapElf, RelocatableFilesAreLaidOutBySections) {
 }
 
 TEST(MemoryMapElf, CutShort) {
-    TinyElf elf = program();
+    TinyElf elf = segmented();
     elf.segments.back() = {PT_LOAD, 0x20000, octets("end"), 0, 0x10000};
     MemoryMap map;
     const auto added = map.add_elf_bytes(elf.build(), 0, {}, "prog");
@@ -335,19 +335,19 @@ TEST(MemoryMapElf, Errors) {
                              "ELF"))
                   .find("is a damaged ELF file"),
               std::string::npos);
-    TinyElf elf = program();
+    TinyElf elf = segmented();
     elf.machine = EM_X86_64;
     EXPECT_NE(message(elf.build()).find("is an ELF file for machine 62, but ARM (40) or AArch64 (183)"),
               std::string::npos);
-    elf = program();
+    elf = segmented();
     elf.segments.clear();
     EXPECT_NE(message(elf.build()).find("has no loadable segment with contents"), std::string::npos);
     elf.type = ET_REL;
     EXPECT_NE(message(elf.build()).find("has no executable section with contents"), std::string::npos);
-    elf = program();
+    elf = segmented();
     elf.sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, {}, 4, 8}};
     EXPECT_NE(message(elf.build()).find("holds only debug information"), std::string::npos);
-    Octets big = program().build();
+    Octets big = segmented().build();
     big[EI_DATA] = ELFDATA2MSB;
     std::swap(big[offsetof(Elf32_Ehdr, e_machine)], big[offsetof(Elf32_Ehdr, e_machine) + 1]);
     EXPECT_NE(message(big).find("is a big-endian ELF file"), std::string::npos) << message(big);
@@ -359,7 +359,7 @@ TEST(MemoryMapElf, Errors) {
 
 TEST(MemoryMapElf, EveryFlippedByteIsAnswered) {
     for (const bool is_64 : {false, true}) {
-        TinyElf elf = program();
+        TinyElf elf = segmented();
         elf.is_64 = is_64;
         elf.machine = is_64 ? EM_AARCH64 : EM_ARM;
         elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, octets("12345678"), 4, 0}};
@@ -414,7 +414,7 @@ TEST(ImageArgument, Splits) {
 
 TEST(ImageArgument, RecognisesAndAdds) {
     const TemporaryFolder folder;
-    const auto elf = folder.write("prog.bin", program().build()), raw = folder.write("raw.elf", "abcd"),
+    const auto elf = folder.write("prog.bin", segmented().build()), raw = folder.write("raw.elf", "abcd"),
                tiny = folder.write("t", "\x7f");
     EXPECT_EQ(*recognise(elf), ImageKind::elf);
     EXPECT_EQ(*recognise(raw), ImageKind::raw);

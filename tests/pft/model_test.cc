@@ -385,25 +385,25 @@ private:
     std::uint64_t cycle_ = 100;
 };
 
-ModelConfig plain() {
+ModelConfig plain_model() {
     ModelConfig c;
     c.registers.syncfr.value = 0;
     return c;
 }
 ModelConfig with(auto&& change) {
-    ModelConfig c = plain();
+    ModelConfig c = plain_model();
     change(c.registers, c.choices);
     return c;
 }
 
 TEST(Model, BeginsWithASyncAndISync) {  // 5.5, first rule; I-sync of 2.6
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x80000554).direct(0x80000560);
     EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 54 05 00 80 21  84"));
 }
 
 TEST(Model, PacksFiveAtomsOrFewerBeforeAnAddress) {  // 5.4
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000);
     for (int i = 0; i < 5; ++i) u.direct(0x8000);
     u.direct(0x8000).fails().direct(0x8004).indirect(0x9000);
@@ -423,14 +423,14 @@ TEST(Model, AnInterruptUpgradesTheLastInstruction) {  // 4.7, 5.3; bytes of 2.5 
 }
 
 TEST(Model, NothingIsUpgradedDirectlyBehindAWaypoint) {  // 4.7: behind an atom, behind another exception, by a reset
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8100).skip().exception(14, 0x18).exception(15, 0x1c).run(4).exception(8, 0);
     EXPECT_EQ(u.sent(), hex("8d 80 40 1c  8f 40 1e  81 40 10"));
 }
 
 TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: SVC, told with its exception or before it
     for (const bool told : {false, true}) {
-        Unit u(plain());
+        Unit u(plain_model());
         u.start(0x8000).direct(0x8000).skip().run(4);
         if (told)
             u.run(4).exception(10, 8);
@@ -441,7 +441,7 @@ TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: SVC, told 
 }
 
 TEST(Model, DebugStateIsEnteredAtAddressZeroAndLeftByAnISync) {  // 5.3; both byte sequences captured
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().run(4).debug_entry();
     EXPECT_EQ(u.sent(), hex("72 01 81 80 80 80 48 02"));
     u.debug_exit(0x80000554).direct(0x80000554);
@@ -575,7 +575,7 @@ TEST(Model, SynchronisationIsDueHoweverOftenTheFifoFills) {  // 5.5
     u.start(0x8000).direct(0x8000);
     for (int i = 0; i < 20; ++i) u.cycles(100).direct(0x8000);
     unsigned asyncs = 0;
-    Config config = plain().packets();
+    Config config = plain_model().packets();
     config.cycle_accurate = true;
     config.context_id_bytes = 4;
     for (const auto& item : test::collect(u.sent(), config).items) asyncs += item.text.starts_with("A-SYNC");
@@ -865,7 +865,7 @@ TEST(Model, AProhibitedRegionIsNotSeen) {  // 5.3; OQ10
         EXPECT_EQ(u.sent(), hex("08 04 80 00 00 29 84"));
     }
     // By signal: nothing but what was pending; leaving, the first instruction that may be seen.
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).model().set_authentication({false, false});
     EXPECT_EQ(u.sent_already(), hex("84"));
     u.direct(0x9000).run(8).model().set_authentication({true, true});
@@ -874,7 +874,7 @@ TEST(Model, AProhibitedRegionIsNotSeen) {  // 5.3; OQ10
 }
 
 TEST(Model, JazelleIsEnteredByItsPatternAndLeftByAnISync) {  // 5.3
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().indirect(0x12345, Isa::jazelle);
     EXPECT_EQ(u.sent(), hex("8b 8d 89 80 20"));
     u.exception(14, 0x18).direct(0x18);
@@ -882,7 +882,7 @@ TEST(Model, JazelleIsEnteredByItsPatternAndLeftByAnISync) {  // 5.3
 }
 
 TEST(Model, ThumbeeIsTold) {  // 2.5: five bytes and AltISA
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000, false, false, Isa::t32).direct(0x8000).skip().indirect(0x8010, Isa::tee);
     EXPECT_EQ(u.sent(), hex("91 80 82 80 50 40"));
     u.indirect(0x8000);
@@ -890,7 +890,7 @@ TEST(Model, ThumbeeIsTold) {  // 2.5: five bytes and AltISA
 }
 
 TEST(Model, WaitingSendsWhatIsPending) {  // 1.1, 5.3
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000);
     EXPECT_EQ(u.sent_already(), hex(""));
     u.model().wait(u.now());
@@ -900,7 +900,7 @@ TEST(Model, WaitingSendsWhatIsPending) {  // 1.1, 5.3
 }
 
 TEST(Model, TheProgrammingBitStopsAtOnce) {  // 5.3: the unfinished block is lost; again an A-sync when cleared
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).run(4).model().set_programming(true, u.now());
     EXPECT_EQ(u.sent_already(), hex("84"));
     EXPECT_TRUE(u.model().status().programming);
@@ -912,7 +912,7 @@ TEST(Model, TheProgrammingBitStopsAtOnce) {  // 5.3: the unfinished block is los
 }
 
 TEST(Model, ADiscontinuityIsFollowedByAnISync) {  // brief by its caller, or noticed
-    Unit u(plain());
+    Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).run(8).elsewhere(0x9000).direct(0x9000);
     EXPECT_EQ(u.sent(), hex("84 08 00 90 00 00 21 84"));
     Retired r{{0xa000}, Isa::a32, {}, true, false, {{0xa000}, Isa::a32}, false, false, u.now()};

@@ -27,7 +27,7 @@ unsigned rounds(unsigned usual) {
     return more != nullptr ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : usual;
 }
 
-constexpr std::uint64_t base = 0x4000'0000;
+constexpr std::uint64_t buffer_base = 0x4000'0000;
 
 /// A unit that is possible, programmed as it may be.
 ModelConfig random_config(Random& random, const ProfilingBuffer& buffer) {
@@ -187,7 +187,7 @@ std::string difference(const std::vector<Record>& a, const std::vector<Record>& 
 class Driver {
 public:
     Driver(std::uint64_t seed, bool skipping)
-        : random_(seed), skipping_(skipping), buffer_({base}, 0x4000), config_(random_config(random_, buffer_)) {
+        : random_(seed), skipping_(skipping), buffer_({buffer_base}, 0x4000), config_(random_config(random_, buffer_)) {
         const Status status = config_.check();
         EXPECT_TRUE(status) << status.error().message;
         model_.emplace(config_, buffer_, &witness_);
@@ -230,7 +230,7 @@ private:
         model_->psb_csync();
         model_->dsb();
         const Bytes all = buffer_.written(model_->pointer());
-        const Bytes bytes = all.subspan(std::min<std::size_t>(all.size(), start_ - base));
+        const Bytes bytes = all.subspan(std::min<std::size_t>(all.size(), start_ - buffer_base));
         std::vector<Record> expected;
         bool torn = false;
         for (; checked_ < witness_.samples.size(); ++checked_) {
@@ -261,14 +261,14 @@ private:
         read_back();
         buffer_.clear_faults();
         const std::uint64_t align = std::uint64_t{1} << config_.state.regs.pmbidr_el1.align;
-        start_ = base + random_.below(0x1000) / align * align;
+        start_ = buffer_base + random_.below(0x1000) / align * align;
         if (random_.chance(3000)) {
             constexpr WriteFault::Kind kinds[] = {WriteFault::Kind::stage1, WriteFault::Kind::stage2,
                                                   WriteFault::Kind::granule_protection,
                                                   WriteFault::Kind::external_abort};
             buffer_.fault_at({start_ + random_.below(0x200)}, {kinds[random_.below(4)], 0x07, 0});
         }
-        const std::uint64_t limit = (base >> 12) + 1 + random_.below(4);
+        const std::uint64_t limit = (buffer_base >> 12) + 1 + random_.below(4);
         model_->change(cycle_, [&](State& state) {
             state.regs.pmbsr_el1 = {};
             state.regs.pmbptr_el1.ptr = start_;
@@ -305,7 +305,7 @@ private:
     ModelConfig config_;
     test::Witness witness_;
     std::optional<Model> model_;
-    std::uint64_t cycle_ = 0, skipped_ = 0, start_ = base;
+    std::uint64_t cycle_ = 0, skipped_ = 0, start_ = buffer_base;
     std::size_t checked_ = 0;
     std::vector<std::string> story_;
 };

@@ -10,6 +10,9 @@
 
 namespace waymark::support {
 
+/// Who runs, as the tests have them.
+inline constexpr dpu::Context user5{false, 5}, os5{true, 5}, user7{false, 7}, os7{true, 7};
+
 /// Elements with their readings, as a decoder makes them. Counters begin where `setup` says.
 class DpuElements {
 public:

@@ -18,11 +18,6 @@ using pft::test::Collected;
 
 namespace {
 
-template <class T, std::size_t N>
-const T& pick(Random& random, const T (&list)[N]) {
-    return list[random.below(N)];
-}
-
 // ---- cases
 
 using Change = void (*)(ModelCase&, Random&);

@@ -1,6 +1,7 @@
 /// Random numbers for generated programs and executions: small, fast, and the same everywhere for the same seed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace waymark::synthetic {
@@ -27,5 +28,11 @@ public:
 private:
     std::uint64_t state_;
 };
+
+/// One of a list.
+template <class T, std::size_t N>
+const T& pick(Random& random, const T (&list)[N]) {
+    return list[random.below(N)];
+}
 
 }  // namespace waymark::synthetic

@@ -187,11 +187,6 @@ constexpr Trap thumb_traps[] = {{0xdf00, 0xff, 2, 10},
                                 {0xde00, 0xff, 2, 9},
                                 {0xf7f0a000, 0x00000fff, 4, 9}};
 
-template <class T, std::size_t N>
-const T& pick(Random& random, const T (&list)[N]) {
-    return list[random.below(N)];
-}
-
 class Builder {
 public:
     explicit Builder(const ProgramOptions& options) : options_(options), random_(options.seed) {}

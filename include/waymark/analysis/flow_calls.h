@@ -119,7 +119,7 @@ private:
     };
     struct Operation {
         Go go{};
-        Place place;
+        Arrival place;
         bool bare = true;  ///< what is on top is what flow leaves
         std::optional<Loss> loss;
     };
@@ -163,8 +163,8 @@ private:
     Wait end_wait(FlowCounts& counts);
     void go_on_anywhere();
     void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
-    void arrive(const Place& place, FlowCounts& counts);
-    void arrive_behind(Wait wait, const Place& place, FlowCounts& counts);
+    void arrive(const Arrival& place, FlowCounts& counts);
+    void arrive_behind(Wait wait, const Arrival& place, FlowCounts& counts);
     void add_stray_cycles(std::uint32_t cycles, FlowCounts& counts);
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
 
@@ -178,9 +178,9 @@ private:
     void pop_to(std::size_t size, FlowCounts& counts);
     void return_from(std::size_t frame, FlowCounts& counts);
     void drop_bottom(std::size_t count);
-    void find_caller(const Place& place, FlowCounts& counts);
-    void start_anew(const Place& place, bool entered, FlowCounts& counts);
-    void tail(const Place& place);
+    void find_caller(const Arrival& place, FlowCounts& counts);
+    void start_anew(const Arrival& place, bool entered, FlowCounts& counts);
+    void tail(const Arrival& place);
     void flush();
 
     void settle(Stack& stack) const;
@@ -215,7 +215,7 @@ private:
 
     // A fork's beginning, up to its first range.
     std::vector<flow::What> early_;
-    std::optional<Place> first_;
+    std::optional<Arrival> first_;
     LeftOut left_out_;
 };
 

@@ -44,7 +44,7 @@ enum class Effect : std::uint8_t {
 };
 
 /// Where flow arrives.
-struct Place {
+struct Arrival {
     std::uint64_t address{};
     FunctionId home = no_function;   ///< the function, or the section where no symbol tells
     FunctionId entry = no_function;  ///< what a call of this address would be a call of
@@ -64,13 +64,13 @@ public:
     };
     struct Known {
         std::vector<flow::Block> blocks;
-        std::vector<Place> places;  ///< where blocks begin
+        std::vector<Arrival> places;  ///< where blocks begin
         std::vector<Edge> edges;
     };
     /// Adds to `known` the blocks it lacks: these, and all that were met before.
     void extend(Known& known, std::span<const flow::Block> blocks);
 
-    [[nodiscard]] Place place(std::uint64_t address);
+    [[nodiscard]] Arrival place(std::uint64_t address);
     [[nodiscard]] FunctionId exception(std::uint32_t number);
     /// By FunctionId.
     [[nodiscard]] std::vector<CodeFunction> functions() const;
@@ -80,7 +80,7 @@ public:
 
 private:
     [[nodiscard]] FunctionId number(CodeFunction function);
-    [[nodiscard]] Place find(std::uint64_t address);
+    [[nodiscard]] Arrival find(std::uint64_t address);
     [[nodiscard]] FunctionId home(std::uint64_t address);
 
     struct Area {

@@ -1,4 +1,4 @@
-/// Why a file or a folder cannot be made, said once for all who make some.
+/// What the operating system says of files, in words, said once for all who read or make some.
 #pragma once
 
 #include <cerrno>
@@ -10,11 +10,14 @@
 
 namespace waymark {
 
+/// `No such file or directory`, for an error of errno.
+[[nodiscard]] inline std::string reason(int error) { return std::generic_category().message(error); }
+
 /// `cannot create out/a.txt: there is no folder out; make it first`. `error` is of errno. Looks at the file system as
 /// it is now: where that does not explain the error, it is told in the words of the operating system.
 [[nodiscard]] inline Error cannot_create(const std::filesystem::path& path, int error) {
     namespace fs = std::filesystem;
-    std::string why = std::generic_category().message(error);
+    std::string why = reason(error);
     std::error_code none;
     if (error == EISDIR && fs::is_directory(path, none)) why = "it is a folder; name a file";
     const fs::path folder = path.parent_path();

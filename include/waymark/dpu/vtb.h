@@ -15,6 +15,8 @@ namespace waymark::dpu {
 
 /// What is written at a time: eight words, one entry of the trace write buffer.
 inline constexpr std::uint32_t line_bytes = 32;
+/// Where the line begins that holds this address.
+constexpr std::uint32_t line_of(std::uint32_t address) { return address & ~(line_bytes - 1); }
 
 /// What decides the reading order, as read after the stop.
 struct VtbState {
