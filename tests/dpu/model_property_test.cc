@@ -16,6 +16,7 @@
 #include "dpu/support.h"
 #include "dpu/unit_driver.h"
 #include "support/random.h"
+#include "support/sanitized.h"
 
 namespace waymark::dpu {
 namespace {
@@ -26,7 +27,7 @@ using test::trace_control;
 
 unsigned rounds(unsigned usual) {
     const char* more = std::getenv("WAYMARK_PROPERTY_ROUNDS");
-    return more != nullptr ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : usual;
+    return more != nullptr ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : sized(usual, usual / 5);
 }
 
 /// Section 4 as plainly as can be: raw register values, one counter at a time, totals in 64 bits.
