@@ -61,6 +61,14 @@ def line_cases(output):
     return cases, int(said[1])
 
 
+def whole_name(test, case):
+    """pft.Parser and Parser.Resets are pft.Parser.Resets; cli.usage and usage-raw are cli.usage-raw."""
+    for dot in re.finditer(r"\.", test):
+        if case.startswith(test[dot.end():]):
+            return test[:dot.end()] + case
+    return f"{test}: {case}"
+
+
 def cases_of(test, status, output):
     """The cases of a test, as it tells of them; where it does not, or not of all that it had, or not as CTest saw it,
     the test as a whole with what is wrong."""
@@ -68,7 +76,7 @@ def cases_of(test, status, output):
         cases, expected = tell(output)
         if not expected and not cases:
             continue
-        out = [Case(f"{test}: {case.name}", case.outcome, case.output) for case in cases]
+        out = [case._replace(name=whole_name(test, case.name)) for case in cases]
         if len(cases) != expected:
             out.append(Case(test, "failed", f"{output}\nit ran {len(cases)} of {expected} cases"))
         elif status == "failed" and not any(case.outcome == "failed" for case in cases):
@@ -160,6 +168,11 @@ def self_test():
             ("ok", "anything", [("t", "ok")]),
             ("skipped", "SKIPPED: no qemu", [("t", "skipped")])):
         assert outcomes(status, output) == expected, (output, outcomes(status, output))
+    for test, case, expected in (("pft.Parser", "Parser.Resets", "pft.Parser.Resets"),
+                                 ("differential.perf.Perf", "Perf.Agrees", "differential.perf.Perf.Agrees"),
+                                 ("cli.usage", "usage-raw", "cli.usage-raw"),
+                                 ("cli.usage", "other", "cli.usage: other")):
+        assert whole_name(test, case) == expected, whole_name(test, case)
     assert reason_for_skipping(cases_of("t", "skipped", begin + first + skip)[1].output) == "no perf"
     print("what tests say is counted")
     return 0
