@@ -408,7 +408,9 @@ TEST(DecodeInstr, AnyWordHasItsLength) {
         const auto word = static_cast<std::uint32_t>(random());
         ASSERT_EQ(decode(Isa::a32, word).bytes, 4) << word;
         const std::uint32_t wide = word | 0xe800'0000;
-        if (is_thumb_32(wide >> 16)) ASSERT_EQ(decode(Isa::t32, wide).bytes, 4) << wide;
+        if (is_thumb_32(wide >> 16)) {
+            ASSERT_EQ(decode(Isa::t32, wide).bytes, 4) << wide;
+        }
     }
 }
 
