@@ -2,10 +2,13 @@
 """Adds up CTest results and ends with one line: N passed, N failed, N skipped.
 
     summary.py PRESET=RESULTS…
+    summary.py --self-test
 
 RESULTS is the file of ctest --output-junit; left empty, or where there is no such file, the preset did not get as far
-as its tests and counts as one failure. Before the closing line stand the output of each failed test and each skipped
-test with its reason. Exits with 1 if anything failed or nothing passed.
+as its tests and counts as one failure. A test that says what became of each of its cases, as GoogleTest does, or in
+lines "ok: CASE" and "failed: CASE" with "N cases, N failed" at the end, counts as so many. Before the closing line
+stand the output of each failed case and each skipped one with its reason. Exits with 1 if anything failed or nothing
+passed.
 """
 import collections
 import pathlib
@@ -23,6 +26,83 @@ def reason_for_skipping(output):
     return " ".join(said.group(1).split()) if said and said.group(1).strip() else "gave no reason"
 
 
+class Case(collections.namedtuple("Case", "name outcome output")):
+    """`outcome`: ok, failed or skipped."""
+
+
+def googletest_cases(output):
+    """The cases of a GoogleTest program and how many it set out to run; none if it is another program."""
+    began = re.search(r"^\[={10}\] Running (\d+) tests? from", output, re.MULTILINE)
+    if not began:
+        return [], 0
+    cases, name, start = [], None, 0
+    for line in re.finditer(r"^\[( RUN      |       OK |  SKIPPED |  FAILED  )\] ([^\s,]+)(.*)$", output, re.MULTILINE):
+        what = line[1].strip()
+        if what == "RUN":
+            name, start = line[2], line.start()
+        elif line[2] == name and re.search(r"\(\d+ ms\)$", line[3]):
+            outcome = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}[what]
+            cases.append(Case(name, outcome, output[start:line.end()]))
+            name = None
+    if name is not None:
+        cases.append(Case(name, "failed", output[start:]))
+    return cases, int(began[1])
+
+
+def line_cases(output):
+    """The cases of a program that tells of each in a line, and how many it says there were."""
+    said = re.search(r"^(\d+) cases, \d+ failed$", output, re.MULTILINE)
+    if not said:
+        return [], 0
+    cases, start = [], 0
+    for line in re.finditer(r"^(ok|failed): (\S+)$", output, re.MULTILINE):
+        cases.append(Case(line[2], line[1], output[start:line.end()]))
+        start = line.end() + 1
+    return cases, int(said[1])
+
+
+def whole_name(test, case):
+    """pft.Parser and Parser.Resets are pft.Parser.Resets; cli.usage and usage-raw are cli.usage-raw."""
+    for dot in re.finditer(r"\.", test):
+        if case.startswith(test[dot.end():]):
+            return test[:dot.end()] + case
+    return f"{test}: {case}"
+
+
+def cases_of(test, status, output):
+    """The cases of a test, as it tells of them; where it does not, or not of all that it had, or not as CTest saw it,
+    the test as a whole with what is wrong."""
+    for tell in (googletest_cases, line_cases):
+        cases, expected = tell(output)
+        if not expected and not cases:
+            continue
+        out = [case._replace(name=whole_name(test, case.name)) for case in cases]
+        if len(cases) != expected:
+            out.append(Case(test, "failed", f"{output}\nit ran {len(cases)} of {expected} cases"))
+        elif status == "failed" and not any(case.outcome == "failed" for case in cases):
+            out.append(Case(test, "failed", f"{output}\nno case failed, but the program did"))
+        return out
+    if status == "ok" and re.search(r"^\[={10}\] Running 0 tests", output, re.MULTILINE):
+        return [Case(test, "failed", f"{output}\nit has no cases")]
+    return [Case(test, status, output)]
+
+
+def cases_of_junit(path):
+    """All cases in a file of ctest --output-junit."""
+    for test in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+        name, output, status = test.get("name"), test.findtext("system-out") or "", test.get("status")
+        message = (test.find("skipped").get("message") or "") if test.find("skipped") is not None else ""
+        if status == "run":
+            yield from cases_of(name, "ok", output)
+        elif status == "disabled":
+            yield Case(name, "skipped", "SKIPPED: disabled in the sources")
+        elif status == "notrun" and "SKIP_" in message:
+            yield from cases_of(name, "skipped", output)
+        else:  # failed, or could not be started
+            why = test.find("failure").get("message") if test.find("failure") is not None else message
+            yield from cases_of(name, "failed", "\n".join(filter(None, [output.rstrip(), why])) or "no output")
+
+
 def main(arguments):
     passed, failed = 0, []
     skipped = collections.defaultdict(list)  # reason -> tests
@@ -34,21 +114,13 @@ def main(arguments):
         if not path or not pathlib.Path(path).is_file():
             failed.append((preset, "did not get as far as its tests; see above, and build/log"))
             continue
-        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
-            test = f"{preset}: {case.get('name')}"
-            output = case.findtext("system-out") or ""
-            if case.get("status") == "run":
+        for case in cases_of_junit(path):
+            if case.outcome == "ok":
                 passed += 1
-            elif case.get("status") == "disabled":
-                skipped["disabled in the sources"].append(test)
-            elif case.get("status") == "notrun" and "SKIP_" in (case.find("skipped").get("message") or ""):
-                skipped[reason_for_skipping(output)].append(test)
-            else:  # failed, or could not be started
-                failure = case.find("failure")
-                if failure is None:
-                    failure = case.find("skipped")
-                why = failure.get("message") if failure is not None else ""
-                failed.append((test, "\n".join(filter(None, [output.rstrip(), why])) or "no output"))
+            elif case.outcome == "skipped":
+                skipped[reason_for_skipping(case.output)].append(f"{preset}: {case.name}")
+            else:
+                failed.append((f"{preset}: {case.name}", case.output))
 
     for test, output in failed:
         print(f"\nFAILED  {test}")
@@ -66,5 +138,45 @@ def main(arguments):
     return 1 if failed or not passed else 0
 
 
+def self_test():
+    """What each kind of output counts as."""
+    def outcomes(status, output):
+        return [(case.name, case.outcome) for case in cases_of("t", status, output)]
+
+    begin = "[==========] Running 2 tests from 1 test suite.\n"
+    first = "[ RUN      ] S.a\n[       OK ] S.a (0 ms)\n"
+    second = "[ RUN      ] S.b/2\n"
+    bad = second + "x.cc:3: Failure\n[  FAILED  ] S.b/2, where GetParam() = 4 (1 ms)\n"
+    end = "[  FAILED  ] 1 test, listed below:\n[  FAILED  ] S.b/2, where GetParam() = 4\n"
+    skip = (second + "x.cc:5: Skipped\nno perf\n\n[  SKIPPED ] S.b/2 (0 ms)\n"
+            "[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] S.b/2\n")
+    for status, output, expected in (
+            ("ok", begin + first + second + "[       OK ] S.b/2 (3 ms)\n", [("t: S.a", "ok"), ("t: S.b/2", "ok")]),
+            ("failed", begin + first + bad + end, [("t: S.a", "ok"), ("t: S.b/2", "failed")]),
+            ("skipped", begin + first + skip, [("t: S.a", "ok"), ("t: S.b/2", "skipped")]),
+            # A case that ends the program; one that hides what comes behind it; a program that fails at its end.
+            ("failed", begin + first + second + "AddressSanitizer\n", [("t: S.a", "ok"), ("t: S.b/2", "failed")]),
+            ("failed", begin + second + "killed\n", [("t: S.b/2", "failed"), ("t", "failed")]),
+            ("failed", begin + first + second + "[       OK ] S.b/2 (3 ms)\nLeakSanitizer\n",
+             [("t: S.a", "ok"), ("t: S.b/2", "ok"), ("t", "failed")]),
+            ("ok", begin + first, [("t: S.a", "ok"), ("t", "failed")]),
+            ("ok", "[==========] Running 0 tests from 0 test suites.\n", [("t", "failed")]),
+            ("ok", "ok: a\nok: b\n2 cases, 0 failed\n", [("t: a", "ok"), ("t: b", "ok")]),
+            ("failed", "ok: a\n-x\n+y\nfailed: b\n2 cases, 1 failed\n", [("t: a", "ok"), ("t: b", "failed")]),
+            ("ok", "ok: a\n2 cases, 0 failed\n", [("t: a", "ok"), ("t", "failed")]),
+            ("failed", "Traceback\n", [("t", "failed")]),
+            ("ok", "anything", [("t", "ok")]),
+            ("skipped", "SKIPPED: no qemu", [("t", "skipped")])):
+        assert outcomes(status, output) == expected, (output, outcomes(status, output))
+    for test, case, expected in (("pft.Parser", "Parser.Resets", "pft.Parser.Resets"),
+                                 ("differential.perf.Perf", "Perf.Agrees", "differential.perf.Perf.Agrees"),
+                                 ("cli.usage", "usage-raw", "cli.usage-raw"),
+                                 ("cli.usage", "other", "cli.usage: other")):
+        assert whole_name(test, case) == expected, whole_name(test, case)
+    assert reason_for_skipping(cases_of("t", "skipped", begin + first + skip)[1].output) == "no perf"
+    print("what tests say is counted")
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(self_test() if sys.argv[1:] == ["--self-test"] else main(sys.argv[1:]))

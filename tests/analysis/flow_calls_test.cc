@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/random.h"
+#include "support/sanitized.h"
 #include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 
@@ -507,14 +508,14 @@ void compare_parts(std::uint64_t seed, FlowCalls::Limits limits) {
 }
 
 TEST(FlowParts, JoinedGiveWhatOnePassGives) {
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(60U, 15U); ++seed) {
         compare_parts(seed, {});
         if (testing::Test::HasFatalFailure()) return;
     }
 }
 
 TEST(FlowParts, AtTheirLimitsTooTheyGiveWhatOnePassGives) {
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(60U, 15U); ++seed) {
         compare_parts(seed, {.frames = 1 + seed % 6, .nodes = 2 + seed % 30});
         if (testing::Test::HasFatalFailure()) return;
     }
@@ -711,7 +712,7 @@ std::map<std::string, Told> told_by_answers(const Program& program, const Flow& 
 
 std::uint64_t programs() {
     const char* many = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    return many == nullptr ? 100 : std::strtoull(many, nullptr, 10);
+    return many == nullptr ? sized(100U, 25U) : std::strtoull(many, nullptr, 10);
 }
 
 TEST(FlowPrograms, AreToldAsTheyRan) {

@@ -158,6 +158,7 @@ def main():
         case = folder / "cases" / f"{name}.txt"
         approved, actual = case.read_text(), play(case, waymark, folder / "fixtures")
         if actual == approved:
+            print(f"ok: {name}")
             continue
         if os.environ.get("WM_UPDATE_APPROVED") == "1":
             case.write_text(actual)
@@ -166,6 +167,8 @@ def main():
         failed += 1
         print("".join(difflib.unified_diff(approved.splitlines(True), actual.splitlines(True), f"{name}: approved",
                                            f"{name}: now")))
+        print(f"failed: {name}")
+    # With the lines above, what tests/summary.py counts.
     print(f"{len(cases)} cases, {failed} failed")
     return 1 if failed else 0
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coresight/reference_deformatter.h"
+#include "support/sanitized.h"
 
 namespace waymark::coresight {
 namespace {
@@ -170,7 +171,7 @@ TEST(Formatter, FlushFillsTheMemoryWidth) {
 
 // Whole frames of one source take a quick way; a byte at a time never does.
 TEST(Formatter, HowBytesAreCutChangesNothing) {
-    for (unsigned seed = 0; seed < 300; ++seed) {
+    for (unsigned seed = 0; seed < sized(300U, 60U); ++seed) {
         std::minstd_rand random(seed + 1);
         FormatterOptions options;
         options.repeat_frames = static_cast<unsigned>(random() % 10);

@@ -6,6 +6,7 @@
 
 #include "coresight/random_streams.h"
 #include "coresight/reference_deformatter.h"
+#include "support/sanitized.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/formatter.h"
 
@@ -21,7 +22,7 @@ using testing::ReferenceDeformatter;
 using testing::Streams;
 using Buffer = std::vector<std::uint8_t>;
 
-constexpr unsigned rounds = 400;
+constexpr unsigned rounds = sized(400U, 100U);
 
 FormatterOptions random_options(std::mt19937& random, Framing framing) {
     FormatterOptions options;

@@ -21,6 +21,7 @@
 #include "pft/support.h"
 #include "support/corpus.h"
 #include "support/elements.h"
+#include "support/sanitized.h"
 #include "support/synthetic.h"
 #include "support/temporary_folder.h"
 #include "support/trace_writer.h"
@@ -632,12 +633,12 @@ TEST(OpenCsd, Q20TakesACompareWithPcAsResultForABranch) {
 
 TEST(OpenCsd, AgreesOnGeneratedStreams) {
     WM_NEEDS_LISTER();
-    compare_generated(false, 1, 80);
+    compare_generated(false, 1, sized(80U, 20U));
 }
 
 TEST(OpenCsd, AgreesOnGeneratedStreamsInFrames) {
     WM_NEEDS_LISTER();
-    compare_generated(true, 1001, 40);
+    compare_generated(true, 1001, sized(40U, 10U));
 }
 
 void compare_capture(const std::string& name, const std::string& id) {

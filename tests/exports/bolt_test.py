@@ -44,13 +44,18 @@ class Bolt(unittest.TestCase):
         done = recorded.run(PERF2BOLT, "--pa", "-p", profile, "-o", out, self.program, status=status)
         return out, done.stdout + done.stderr
 
-    def symbols(self):
-        """Address → function, for all addresses of functions of the program."""
-        out = {}
-        for line in recorded.run("aarch64-linux-gnu-nm", "--print-size", "--defined-only", self.program).stdout.splitlines():
-            if symbol := re.fullmatch(r"(\w+) (\w+) [tT] (\S+)", line):
-                start, size, name = int(symbol[1], 16), int(symbol[2], 16), symbol[3]
-                out.update({address: (name, address - start) for address in range(start, start + size, 4)})
+    def places(self):
+        """Name, as perf2bolt has it → where it begins. Its names of sections stand for what has no symbol in them."""
+        out = {"[unknown]": 0}
+        sections = recorded.run(TOOLS + "objdump", "-h", self.program).stdout
+        for name, start in re.findall(r"^ +\d+ (\S+) +\w+ +(\w+) ", sections, re.M):
+            out[f"__BOLT_PSEUDO_{name}"] = int(start, 16)
+        for start, name in re.findall(r"^(\w+) [tT] (\S+)$", recorded.run(TOOLS + "nm", self.program).stdout, re.M):
+            self.assertNotIn(name, out)
+            out[name] = int(start, 16)
+        stubs = recorded.run(TOOLS + "objdump", "-d", "-j", ".plt", self.program).stdout
+        for start, name in re.findall(r"^(\w+) <(\S+)@plt>:$", stubs, re.M):
+            out[f"{name}@PLT"] = int(start, 16)
         return out
 
     def test_perf2bolt_takes_every_line(self):
@@ -63,21 +68,23 @@ class Bolt(unittest.TestCase):
 
     def test_branches_are_those_that_were_written(self):
         merged, _ = self.aggregate(self.profile)
-        symbols, written = self.symbols(), collections.Counter()
+        places, written = self.places(), collections.Counter()
         for kind, start, end, times, *mispredicted in self.lines:
-            start, end = symbols[int(start, 16)], symbols[int(end, 16)]
             if kind == "B":
-                written[start, end] += int(times)
-                written[start, end, "mispredicted"] += int(mispredicted[0])
+                branch = (int(start, 16), int(end, 16))
+                written[branch] += int(times)
+                written[(*branch, "mispredicted")] += int(mispredicted[0])
         read = collections.Counter()
         for line in merged.read_text().splitlines():
             _, start, at, _, end, to, mispredicted, times = line.split()
-            branch = ((start.partition("/")[0], int(at, 16)), (end.partition("/")[0], int(to, 16)))
+            # Local names have a number behind a slash.
+            branch = (places[start.partition("/")[0]] + int(at, 16), places[end.partition("/")[0]] + int(to, 16))
             # What ran on without a branch becomes edges of its own.
             if branch in written:
                 read[branch] += int(times)
                 read[(*branch, "mispredicted")] += int(mispredicted)
         self.assertEqual(+read, +written)
+        self.assertGreaterEqual(sum(len(branch) == 2 and 0 not in branch for branch in read), 10)
 
     def test_what_it_lays_out_runs_as_before(self):
         merged, _ = self.aggregate(self.profile)
@@ -105,6 +112,8 @@ class Bolt(unittest.TestCase):
 if __name__ == "__main__":
     PERF2BOLT, BOLT = (recorded.need(newest(tool), "bolt-16") for tool in ("perf2bolt", "llvm-bolt"))
     PERF2BOLT = as_perf2bolt(PERF2BOLT)
-    recorded.need("aarch64-linux-gnu-nm", "binutils-aarch64-linux-gnu")
+    TOOLS = "aarch64-linux-gnu-"
+    for tool in ("nm", "objdump"):
+        recorded.need(TOOLS + tool, "binutils-aarch64-linux-gnu")
     QEMU = recorded.need("qemu-aarch64", "qemu-user")
     unittest.main(argv=sys.argv[:1], verbosity=2)

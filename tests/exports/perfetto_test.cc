@@ -7,6 +7,7 @@
 
 #include "exports/some_answers.h"
 #include "exports/tools.h"
+#include "support/sanitized.h"
 
 namespace waymark::exports {
 namespace {
@@ -203,7 +204,7 @@ TEST(Perfetto, SlicesAtRandomComeBack) {
 }
 
 TEST(Perfetto, StaysInProportion) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(5U, 2U); ++seed) {
         SCOPED_TRACE(seed);
         auto answers = random_answers(seed, 20000);
         for (const std::uint64_t bytes : {100'000U, 40'000U, 10'000U, 3'000U}) {

@@ -11,6 +11,7 @@
 
 #include "exports/some_answers.h"
 #include "exports/tools.h"
+#include "support/sanitized.h"
 #include "waymark/exports/callgrind.h"
 #include "waymark/exports/firefox.h"
 #include "waymark/exports/folded.h"
@@ -139,7 +140,7 @@ TEST(Speedscope, TimelineAndTree) {
 }
 
 TEST(Speedscope, AtRandomAndBounded) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(5U, 2U); ++seed) {
         const auto answers = random_answers(seed, 3000);
         const auto all = written([&](ByteSink& sink) { return write_speedscope(answers, {}, sink); });
         check_speedscope(json::parse(all.text));
@@ -226,7 +227,7 @@ TEST(Firefox, TimelineAndTree) {
 }
 
 TEST(Firefox, AtRandomAndBounded) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(5U, 2U); ++seed) {
         const auto answers = random_answers(seed, 3000);
         const auto all = written([&](ByteSink& sink) { return write_firefox(answers, {}, sink); });
         check_firefox(json::parse(all.text));

@@ -16,7 +16,7 @@ WAYS = {  # unit: compiler and its package, its options, QEMU, program, how it i
             "examples/tasks/tasks.c", ["--unit", "dpu"], []),
     # Not static, and with relocations: BOLT 16 takes these.
     "spe": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", ["-Wl,--emit-relocs"], "qemu-aarch64",
-            "examples/interpreter/interpreter.c", ["--unit", "spe", "-c", "256"], ["fibonacci", "15"]),
+            "examples/interpreter/interpreter.c", ["--unit", "spe", "-c", "256"], ["fibonacci", "18"]),
 }
 
 

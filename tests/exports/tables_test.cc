@@ -234,7 +234,7 @@ TEST_F(Sqlite, NeverIntoAFileThatIsThere) {
     EXPECT_FALSE(write_sqlite(small_answers(), folder_.path() / "nowhere" / "file"));
 }
 
-TEST(SqliteDocument, SchemaDocument) {
+TEST(SchemaDocument, SaysWhatIsWritten) {
     const std::string path = WAYMARK_SOURCE_DIR "/docs/sqlite-schema.md";
     if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path) << sqlite_document();
     std::ifstream in(path);

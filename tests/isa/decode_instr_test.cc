@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/random.h"
+
 namespace waymark::isa {
 
 std::ostream& operator<<(std::ostream& out, const Instruction& i) {
@@ -397,6 +399,19 @@ TEST(DecodeInstr, EveryHalfwordIsClassified) {
     tee.link += 256 + 1024;
     tee.none -= 3 * 256 + 1024;
     EXPECT_EQ(census(Isa::tee), tee);
+}
+
+// For the sanitizers: the sweeps that compare with objdump run without.
+TEST(DecodeInstr, AnyWordHasItsLength) {
+    synthetic::Random random(1);
+    for (unsigned i = 0; i < 200'000; ++i) {
+        const auto word = static_cast<std::uint32_t>(random());
+        ASSERT_EQ(decode(Isa::a32, word).bytes, 4) << word;
+        const std::uint32_t wide = word | 0xe800'0000;
+        if (is_thumb_32(wide >> 16)) {
+            ASSERT_EQ(decode(Isa::t32, wide).bytes, 4) << wide;
+        }
+    }
 }
 
 TEST(DecodeInstr, OutsideTheHandlerBranchesThumbEeIsThumb) {

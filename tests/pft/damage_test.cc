@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "support/sanitized.h"
 #include "support/wmt.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/pft/decoder.h"
@@ -61,7 +62,7 @@ TEST(Damage, decoders_agree) {
     for (const auto& path : wmt_files(std::filesystem::path(WAYMARK_TEST_DATA) / "wmt")) {
         const auto read = read_wmt(path);
         ASSERT_TRUE(read.has_value()) << read.error().message;
-        for (unsigned i = 0; i < 40; ++i) {
+        for (unsigned i = 0; i < sized(40U, 10U); ++i) {
             Wmt wmt = *read;
             wmt.config.max_walk_bytes = 256;
             wmt.config.return_stack = random() % 2 == 0;

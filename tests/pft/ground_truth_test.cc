@@ -16,6 +16,7 @@
 #include "pft/support.h"
 #include "support/damage.h"
 #include "support/elements.h"
+#include "support/sanitized.h"
 #include "support/synthetic.h"
 #include "support/trace_writer.h"
 #include "waymark/pft/decoder.h"
@@ -165,6 +166,7 @@ std::vector<std::size_t> random_cuts(synthetic::Random& random, std::size_t size
 std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
     const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
     const std::uint64_t rounds = text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
+    count = sized(count, std::max<std::uint64_t>(2, count / 5));
     std::vector<std::uint64_t> out;
     for (std::uint64_t round = 0; round < rounds; ++round)
         for (std::uint64_t i = 0; i < count; ++i) out.push_back(first + i + round * 1000000);

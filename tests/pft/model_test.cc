@@ -20,6 +20,7 @@
 
 #include "pft/support.h"
 #include "support/model_case.h"
+#include "support/sanitized.h"
 
 namespace waymark::pft {
 namespace {
@@ -29,10 +30,11 @@ using test::hex;
 
 // ---- invented programs
 
-/// WAYMARK_PROPERTY_PROGRAMS: how many programs of each class are run; the long ones alone if it is not set.
+/// WAYMARK_PROPERTY_PROGRAMS: how many programs of each class are run; the long ones alone, or some of
+/// them, if it is not set.
 std::uint64_t programs() {
     const char* text = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    return text == nullptr ? synthetic::long_cases : std::strtoull(text, nullptr, 10);
+    return text == nullptr ? sized(synthetic::long_cases, std::uint64_t{4}) : std::strtoull(text, nullptr, 10);
 }
 
 /// What failed, the smallest case that does, and how to run it alone.
@@ -184,7 +186,7 @@ Invented invent(synthetic::Random& random) {
 // The quick way against the one that follows section 5.3: the same bytes, counts and losses, whatever comes between.
 TEST(Model, ManyBlocksAtOnceGiveTheSame) {
     std::uint64_t together = 0, lost = 0;
-    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(300U, 60U); ++seed) {
         synthetic::Random random(seed * 77773 + 5);
         const auto classes = synthetic::case_classes();
         ModelConfig config =

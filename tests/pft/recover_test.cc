@@ -14,6 +14,7 @@
 
 #include "pft/support.h"
 #include "support/elements.h"
+#include "support/sanitized.h"
 #include "support/synthetic.h"
 #include "support/trace_writer.h"
 #include "waymark/pft/reference_decoder.h"
@@ -174,13 +175,8 @@ INSTANTIATE_TEST_SUITE_P(Configurations, RecoverHead,
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(RecoverHead, GivesWhatAnUncutStreamGives) {
-#ifdef WAYMARK_SANITIZED
-    constexpr std::uint64_t programs = 2;
-    constexpr unsigned cuts = 4;
-#else
-    constexpr std::uint64_t programs = 10;
-    constexpr unsigned cuts = 8;
-#endif
+    constexpr std::uint64_t programs = sized(10U, 1U);
+    constexpr unsigned cuts = sized(8U, 3U);
     const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
     const std::uint64_t rounds = text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
     Score score;

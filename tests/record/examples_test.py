@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """The examples, recorded with the unit programmed in every sensible way, decoded and compared with what executed.
 
-    examples_test.py WAYMARK SOURCE_DIR
+    examples_test.py WAYMARK SOURCE_DIR [--few]
 
 Three witnesses: `waymark verify` (what QEMU executed), OpenCSD's ranges and instructions of each source, and what the
-programs themselves print: how often they called a function, how many signals and interrupts came.
+programs themselves print: how often they called a function, how many signals and interrupts came. With --few, for a
+waymark with sanitizers, each program is recorded in few of the ways, and each way with some program.
 """
 import collections
 import concurrent.futures
+import functools
+import itertools
 import os
 import pathlib
 import re
@@ -18,6 +21,9 @@ import tempfile
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+FEW = "--few" in sys.argv
+EACH = 5  # with --few, one way in so many
+TURN = itertools.count()
 LISTER = shutil.which("trc_pkt_lister")
 CORES = ("cortex-a9", "cortex-a15")
 WAYS = (
@@ -103,6 +109,8 @@ class Examples(unittest.TestCase):
 
     def every_way(self, program, arguments, check, always="", ways=WAYS, cores=CORES):
         jobs = [f"--core {core} {always} {way}".strip() for core in cores for way in ways]
+        if FEW:
+            jobs = jobs[next(TURN) % min(EACH, len(jobs))::EACH]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             done = {options: pool.submit(self.circle, program, arguments, options, check) for options in jobs}
             for options, result in done.items():
@@ -167,7 +175,7 @@ class Examples(unittest.TestCase):
         if not shutil.which("qemu-system-arm"):
             self.skipTest("qemu-system-arm is not on PATH; it is in the Debian package qemu-system-arm")
 
-        def check(printed, calls):
+        def check(printed, calls, counted=True):
             self.assertIn("good", printed)
             said = {name: int(value) for name, value in re.findall(r"^(\w[\w ()]*?)  +(\d+)$", printed, re.M)}
             times = collections.Counter()
@@ -176,9 +184,10 @@ class Examples(unittest.TestCase):
                 if c.name in ("work", "sum", "user_main"):
                     self.assertFalse([name for name in c.path if "exception" in name], c)
             self.assertEqual(times["work"], said["rounds of work"])
-            # Some may come between the counting and the end.
+            # Some may come between the counting and the end; in real time, as many as the machine is slow.
             self.assertGreaterEqual(times["irq_handler"], said["timer interrupts (IRQ)"])
-            self.assertLessEqual(times["irq_handler"], said["timer interrupts (IRQ)"] + 5)
+            if counted:
+                self.assertLessEqual(times["irq_handler"], said["timer interrupts (IRQ)"] + 5)
             self.assertEqual(times["fiq_entry"], times["irq_handler"] // 4)
             self.assertEqual(times["undefined_handler"], said["undefined instructions"])
             self.assertEqual(times["data_abort_handler"], said["data aborts"])
@@ -188,13 +197,14 @@ class Examples(unittest.TestCase):
                 self.assertEqual(times[f"[exception: {exception}]"], times[name])
 
         # Instructions counted as time: as few rounds of work as there may be, and the same each time.
-        counted = "--system --qemu=-icount --qemu=shift=7"
+        system = "--system --qemu=-icount --qemu=shift=7"
         ways = ("", "--return-stack --timestamps", "--cycle-accurate", "--branch-broadcast --timestamps",
                 "--cycle-accurate --timestamps --return-stack --sync 100")
         for core in CORES:
             program = f"bare-metal-{core.replace('cortex-', '')}.elf"
-            self.every_way(program, "", check, always=counted, ways=ways, cores=(core,))
-            self.every_way(program, "", check, always="--system", ways=("--return-stack",), cores=(core,))
+            self.every_way(program, "", check, always=system, ways=ways, cores=(core,))
+            self.every_way(program, "", functools.partial(check, counted=False), always="--system",
+                           ways=("--return-stack",), cores=(core,))
 
 
 if __name__ == "__main__":
@@ -208,4 +218,4 @@ if __name__ == "__main__":
         sys.exit(77)
     if not LISTER:
         print("note: trc_pkt_lister is not on PATH (Debian package libopencsd-bin); OpenCSD's counts are not compared")
-    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)

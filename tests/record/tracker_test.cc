@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/sanitized.h"
+
 namespace waymark::record {
 namespace {
 
@@ -329,7 +331,7 @@ TEST(Tracker, HowExecutionCameTellsTheInstructionSet) {
 TEST(Tracker, FollowingRowsTellsTheSame) {
     constexpr std::uint32_t bl_plus_16 = 0xeb000002, isb_or_wfi[] = {isb, 0xe320f003};
     std::uint64_t followed = 0, words = 0;
-    for (unsigned seed = 1; seed <= 400; ++seed) {
+    for (unsigned seed = 1; seed <= sized(400U, 100U); ++seed) {
         std::minstd_rand random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
         std::vector<Code> codes(1);

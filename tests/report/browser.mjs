@@ -2,7 +2,7 @@
 //
 // Opens every FOLDER/*.html in Chromium from disk, at three widths and in both themes, and does in it what people do:
 // search, sort, zoom, walk by keys, follow links, copy, change the theme. Nothing may be asked of a network, nothing be
-// said on the console, no text be without contrast or name. Pictures of what recordings show are in FOLDER/pictures.
+// said on the console, no text be without contrast or name. With WM_KEEP_REPORTS set, pictures of what recordings show are in FOLDER/pictures.
 // Playwright and axe are those of WEB.
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,6 +26,7 @@ function check(what, good, detail = "") {
 }
 
 const patience = 15_000;
+const keepPictures = process.env.WM_KEEP_REPORTS !== undefined;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 
 /// A page with a report in it, which fails on whatever it should not do.
@@ -80,7 +81,7 @@ const present = {
     dpu: ["summary", "calls", "timeline", "functions", "exceptions", "tables"],
 };
 
-/// Each view in widths and themes: the open page is made as wide and as dark as it should be. Pictures of all are kept.
+/// Each view in widths and themes: the open page is made as wide and as dark as it should be.
 async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures = true } = {}) {
     const { page, where, took, close } = await open(name, { width: 1440 });
     check(`${where}: opens in time`, took < mostMilliseconds, `${took} ms`);
@@ -102,7 +103,7 @@ async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures =
                 const empty = await page.$$eval("main section, main figure, main canvas", (all) => all.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 4).map((e) => e.className));
                 check(`${at}: nothing is empty`, empty.length === 0, empty.join());
                 if (axeToo) await accessible(page, at);
-                if (pictures) await page.screenshot({ path: join(folder, "pictures", `${name}-${view}-${width}-${colorScheme}.png`), fullPage: true });
+                if (pictures && keepPictures) await page.screenshot({ path: join(folder, "pictures", `${name}-${view}-${width}-${colorScheme}.png`), fullPage: true });
             }
         }
     }

@@ -4,7 +4,8 @@
     browser_test.py WAYMARK MADE_REPORT SOURCE_DIR WEB [--write-only]
 
 With --write-only the reports are written and no browser is needed: for programs built with sanitizers, whose page is that
-of the others. WEB is the folder in which the page was built, with the packages of its tests. WM_KEEP_REPORTS=DIR keeps the reports there.
+of the others. WEB is the folder in which the page was built, with the packages of its tests. WM_KEEP_REPORTS=DIR keeps
+the reports there, with pictures.
 """
 import os
 import pathlib

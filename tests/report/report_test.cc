@@ -165,7 +165,7 @@ TEST(Report, InstructionsThatDoNotFitAreThoseOfCheapFunctions) {
 }
 
 TEST(Report, StaysWithinItsBoundAndSaysWhatItLeavesOut) {
-    const Answers answers = made_flow(200, 5'000, 10'000);
+    const Answers answers = made_flow(200, 3'000, 6'000);
     const std::size_t whole = written(answers).size();
     ReportOptions options = options_with(small_page);
     options.most_bytes = whole / 3;

@@ -13,6 +13,7 @@
 
 #include "spe/unit_driver.h"
 #include "support/random.h"
+#include "support/sanitized.h"
 
 namespace waymark::spe {
 namespace {
@@ -24,7 +25,7 @@ using Kind = Operation::Kind;
 
 unsigned rounds(unsigned usual) {
     const char* more = std::getenv("WAYMARK_PROPERTY_ROUNDS");
-    return more != nullptr ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : usual;
+    return more != nullptr ? static_cast<unsigned>(std::strtoul(more, nullptr, 10)) : sized(usual, usual / 4);
 }
 
 constexpr std::uint64_t buffer_base = 0x4000'0000;

@@ -1,0 +1,52 @@
+# waymark_suites(<target> <prefix> [COST <suite>=<seconds>…]): each suite of a GoogleTest program becomes one test
+# <prefix>.<suite>. A test for each case would start the program for each, which with sanitizers takes longer than most
+# cases. tests/summary.py counts and names the cases. A test <target>_NOT_BUILT stands for a program that was not built
+# and could not be asked.
+#
+# This file is also the script that asks: cmake -D PROGRAM=… -D PREFIX=… -D COSTS=… -D OUT=… -P suites.cmake
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+    set(waymark_suites_script ${CMAKE_CURRENT_LIST_FILE})
+
+    function(waymark_suites target prefix)
+        cmake_parse_arguments(arg "" "" COST ${ARGN})
+        set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
+        add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${tests}
+            COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${target}> -D PREFIX=${prefix} "-D COSTS=${arg_COST}"
+                -D OUT=${tests} -P ${waymark_suites_script}
+            VERBATIM)
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake "if(EXISTS [==[${tests}]==])
+    include([==[${tests}]==])
+else()
+    add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)
+endif()
+")
+        set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
+            ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
+    endfunction()
+    return()
+endif()
+
+execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE status TIMEOUT 60)
+if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${PROGRAM} --gtest_list_tests ended with ${status}:\n${listed}")
+endif()
+# A line that is not indented is a suite, "Suite." or "Suite.  # TypeParam = …".
+string(REGEX MATCHALL "(^|\n)[A-Za-z0-9_/]+\\.[ \n]" suites "${listed}")
+if(NOT suites)
+    message(FATAL_ERROR "${PROGRAM} has no tests:\n${listed}")
+endif()
+set(script "")
+foreach(suite IN LISTS suites)
+    string(REGEX REPLACE "[ \n.]" "" suite "${suite}")
+    # Those of which nothing is known take about a second.
+    set(cost 1)
+    if("${COSTS}" MATCHES "(^|;)${suite}=([0-9]+)")
+        set(cost ${CMAKE_MATCH_2})
+    endif()
+    # Only where the list of the skipped ends the output did none fail.
+    string(APPEND script "add_test([==[${PREFIX}.${suite}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${suite}.*]==])
+set_tests_properties([==[${PREFIX}.${suite}]==] PROPERTIES TIMEOUT 600 COST ${cost}
+    SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\] [A-Za-z0-9_./]+\n*$]==])
+")
+endforeach()
+file(WRITE ${OUT} "${script}")
