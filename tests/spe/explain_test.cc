@@ -131,8 +131,8 @@ State random_state(wire::Random& random) {
 TEST(Explain, the_remedies_together_give_samples) {
     wire::Random random(11);
     unsigned cured = 0, of_findings = 0;
-    constexpr unsigned rounds = sized(2000U, 500U);
-    for (unsigned i = 0; i < rounds; ++i) {
+    constexpr unsigned tries = sized(2000U, 500U);
+    for (unsigned i = 0; i < tries; ++i) {
         const State s = random_state(random);
         const Explanation e = of(s);
         for (const Level& level : e.levels) {
@@ -155,8 +155,8 @@ TEST(Explain, the_remedies_together_give_samples) {
         }
         if (HasFailure()) return;
     }
-    EXPECT_GT(cured, rounds / 10);
-    EXPECT_GT(of_findings, rounds / 70);
+    EXPECT_GT(cured, tries / 10);
+    EXPECT_GT(of_findings, tries / 70);
 }
 
 TEST(Explain, no_remedy_is_the_value_that_is_there) {
