@@ -2,8 +2,8 @@
 //
 // Opens every FOLDER/*.html in Chromium from disk, at three widths and in both themes, and does in it what people do:
 // search, sort, zoom, walk by keys, follow links, copy, change the theme. Nothing may be asked of a network, nothing be
-// said on the console, no text be without contrast or name. With WM_KEEP_REPORTS set, pictures of what recordings show are in FOLDER/pictures.
-// Playwright and axe are those of WEB.
+// said on the console, no text be without contrast or name. With WM_KEEP_REPORTS set, pictures of what recordings show are
+// in FOLDER/pictures. Playwright and axe are those of WEB.
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
