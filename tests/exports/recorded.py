@@ -62,9 +62,9 @@ class Capture:
         run(self.waymark, "export", self.capture, *self.options, "--to", to, "-o", file, *more, status=status)
         return file
 
-    def costs(self, metric=0):
+    def costs(self, metric=0, *options):
         """Name → self and inclusive costs of functions by a metric, as `waymark profile` has them; its name."""
-        told = json.loads(self.says("profile", "--format", "json"))
+        told = json.loads(self.says("profile", "--format", "json", *options))
         metric, own, total = told["metrics"][metric]["name"], collections.Counter(), collections.Counter()
         # Functions in different files may share a name.
         for row in told["rows"]:

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import unittest
 
+from numbers_of_bytes import Numbers
+
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 OBJDUMP, NM = shutil.which("arm-linux-gnueabihf-objdump"), shutil.which("arm-linux-gnueabihf-nm")
 CORPUS = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or SOURCE.parent / "shared/corpus")
@@ -38,28 +40,15 @@ def table(*arguments):
 
 def truth_ranges(path):
     """What record --truth wrote: variable-length numbers, 0 before a new range, 1 before a lost one."""
-    data = path.read_bytes()
-    at = 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
+    left = Numbers(path.read_bytes())
     known = []
-    while at < len(data):
-        first = number()
+    while left:
+        first = left.number()
         assert first != 1, "a range was lost"
         if first == 0:
-            start = number()
-            known.append((start, start + number()))
-            number()
+            start = left.number()
+            known.append((start, start + left.number()))
+            left.number()
             yield known[-1]
         else:
             yield known[first - 2]

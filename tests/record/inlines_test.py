@@ -19,6 +19,8 @@ import sys
 import tempfile
 import unittest
 
+from numbers_of_bytes import Numbers
+
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 FEW = "--few" in sys.argv
 ARM, A64 = "arm-linux-gnueabihf-", "aarch64-linux-gnu-"
@@ -52,28 +54,14 @@ def chains(tool, program, addresses):
 
 def fields(data):
     """The fields of a protocol buffer: number and value."""
-    at = 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        key = number()
+    left = Numbers(data)
+    while left:
+        key = left.number()
         if key & 7 == 2:
-            size = number()
-            at += size
-            yield key >> 3, data[at - size:at]
+            yield key >> 3, left.take(left.number())
         else:
             assert key & 7 == 0, key
-            yield key >> 3, number()
+            yield key >> 3, left.number()
 
 
 def pprof_chains(data):

@@ -88,6 +88,7 @@ class Answers(unittest.TestCase):
         self.assertRegex(self.rows("report", data, "--by", "line", "--sort", "mispredicts")[0]["line"],
                          rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
 
+    @unittest.skipIf(FEW, "--few")
     def test_false_sharing(self):
         data = self.record("share", 512)
         text = self.answer("sharing", data)
@@ -98,6 +99,7 @@ class Answers(unittest.TestCase):
             self.assertRegex(line, rf"shared +share\.c:{line_of('share', '++*p')}$")
         self.assertNotIn("alone", text)
 
+    @unittest.skipIf(FEW, "--few")
     def test_rows_divide_the_samples(self):
         for program, period in (("share", 512), ("chase", 512)):
             data = self.record(program, period)
@@ -133,6 +135,7 @@ class Answers(unittest.TestCase):
                 self.assertEqual(rows[row["function"]]["samples"], row["samples"])
                 self.assertEqual(rows[row["function"]]["share_low"][:12], row["share_low"][:12])
 
+    @unittest.skipIf(FEW, "--few")
     def test_profiles_name_the_trouble(self):
         data = self.record("chase", 512)
         for metric in ("latency cycles", "last-level misses", "translation-cycles"):
@@ -203,6 +206,7 @@ class Answers(unittest.TestCase):
         shutil.copy(self.folder / "another", copies / "hello")
         self.assertNotIn(None, texts("--symfs", copies))
 
+    @unittest.skipIf(FEW, "--few")
     def test_diff_knows_noise(self):
         data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
         same = run(WAYMARK, "diff", data, other, "--threshold", "1")
@@ -210,11 +214,12 @@ class Answers(unittest.TestCase):
         pages = self.record("pages", 512)
         self.assertEqual(run(WAYMARK, "diff", data, pages, "--threshold", "1").returncode, 1)
 
+    @unittest.skipIf(FEW, "--few")
     def test_jobs_make_no_difference(self):
         data = self.record("share", 512)
         for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),
                                  ("branches", ("--limit", "0")), ("quality", ()), ("records", ())):
-            for form in ("text",) if FEW else ("text", "tsv", "json"):
+            for form in ("text", "tsv", "json"):
                 one = self.answer(command, data, *options, "--format", form, "--jobs", "1")
                 self.assertEqual(one, self.answer(command, data, *options, "--format", form, "--jobs", "3"),
                                  f"{command} {form}")

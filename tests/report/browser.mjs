@@ -102,7 +102,8 @@ async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures =
                 check(`${at}: as wide as the screen`, wide <= width, `${wide} of ${width}`);
                 const empty = await page.$$eval("main section, main figure, main canvas", (all) => all.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 4).map((e) => e.className));
                 check(`${at}: nothing is empty`, empty.length === 0, empty.join());
-                if (axeToo) await accessible(page, at);
+                // Axe takes longer than all else: contrast is a theme's at any width, and what is cramped is so in any theme.
+                if (axeToo && (keepPictures || width === 1440 || (width === 390 && colorScheme === "light"))) await accessible(page, at);
                 if (pictures && keepPictures) await page.screenshot({ path: join(folder, "pictures", `${name}-${view}-${width}-${colorScheme}.png`), fullPage: true });
             }
         }
