@@ -99,26 +99,32 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
-/// The answers of several captures together; of each, that the output is none of its files.
+/// The answers of several captures together. `usage`: of several units.
 Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures) {
     std::optional<analysis::Answers> all;
     for (const std::string& capture : captures) {
         options.input.capture = capture;
         WM_ASSIGN_OR_RETURN(analysis::Answers one, answers_of(options));
-        if (!all)
+        if (!all) {
             all = std::move(one);
-        else
-            analysis::merge(*all, one);
+            continue;
+        }
+        if (one.unit != all->unit)
+            return Error{Errc::usage,
+                         fmt::format("{} is a capture of unit {}, {} of unit {}: their figures do not add up; "
+                                     "give captures of one unit",
+                                     captures.front(), all->unit, capture, one.unit)};
+        analysis::merge(*all, one);
     }
     if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
     return std::move(*all);
 }
 
-/// Errors: as `Output::open`, for each of the captures.
-Result<Output> open_output(const std::string& path, const std::vector<std::string>& captures) {
-    for (const std::string& capture : captures)
-        if (auto error = would_replace(path, capture)) return *std::move(error);
-    return Output::open(path, captures.front());
+/// Errors: as `Output::open`, for each of the captures and the files that are read beside them.
+Result<Output> open_output(const InputOptions& input, const std::vector<std::string>& captures) {
+    std::vector<std::string> inputs = input.files();
+    inputs.insert(inputs.end(), captures.begin(), captures.end());
+    return Output::open(input.output, inputs);
 }
 
 template <class Options>
@@ -130,7 +136,7 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
         captures.insert(captures.end(), request->more.begin(), request->more.end());
         const auto answers = answers_of_all(request->answers, captures);
         if (!answers) return fail_answers(answers.error(), captures);
-        auto out = open_output(request->answers.input.output, captures);
+        auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
         return finish(*out, show(*answers, *options, *out), {&*answers}, request->strict);
     };
@@ -379,7 +385,7 @@ Run add_diff(CLI::App& app) {
         if (!b) return fail_answers(b.error(), *after);
         std::vector<std::string> captures = *before;
         captures.insert(captures.end(), after->begin(), after->end());
-        auto out = open_output(request->answers.input.output, captures);
+        auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
         return finish(*out, show_diff(*a, *b, *options, *out), {&*a, &*b}, request->strict);
     };

@@ -266,7 +266,10 @@ Status run_doctor(const DoctorOptions& options) {
     auto diagnosed = diagnose(options);
     if (!diagnosed) return fail(diagnosed.error());
     const doctor::Report report = std::move(*diagnosed);
-    auto out = Output::open(options.output, options.captures.front());
+    std::vector<std::string> inputs = options.captures;
+    for (const std::string& argument : options.images)
+        if (const auto image = image::parse_image_argument(argument)) inputs.push_back(image->path.string());
+    auto out = Output::open(options.output, inputs);
     if (!out) return fail(out.error());
     if (options.format == "json")
         out->write(report_json(report).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");

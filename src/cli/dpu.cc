@@ -800,7 +800,7 @@ Status run_view(const DpuOptions& options, const std::string& view) {
     const auto made = DpuAnswer::make(options, view);
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     const bool text = options.format == "text", report = view == "report";
     constexpr std::uint64_t of_report = 15, of_view = 50;
@@ -848,7 +848,7 @@ Status run_folded(const DpuOptions& options) {
         say("error", "there are no paths: " + needs(a, "FLOW", "flow"));
         return nothing;
     }
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     say("note", dpu::layout_note);
     if (a.tells())

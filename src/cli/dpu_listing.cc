@@ -585,7 +585,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     NoElements nothing_to_do;
     const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), nothing_to_do);
     if (!done) return fail(done.error());
-    auto out = Output::open(input.output, input.capture);
+    auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     const auto nexus = nexus_bytes(*opened);
     if (!nexus) return fail(nexus.error());
@@ -609,7 +609,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
     warn(*opened);
-    auto out = Output::open(input.output, input.capture);
+    auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     say_layout(format);
     if (format == "text") out->print("# {}\n", dpu::layout_note);
@@ -652,7 +652,7 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     warn(*opened);
     analysis::DpuCode code;
     for (const std::string& problem : opened->name_code(code)) say("warning", problem);
-    auto out = Output::open(input.output, input.capture);
+    auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     say_layout(format);
     const bool buffer = !opened->capture().buffer.empty();

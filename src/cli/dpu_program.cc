@@ -128,7 +128,7 @@ Status run_program(const ProgramOptions& options) {
         }
     }
     const std::vector<dpu::Diagnosis> wrong = diagnose(*program, config);
-    auto out = Output::open(options.output, options.file);
+    auto out = Output::open(options.output, {options.file});
     if (!out) return fail(out.error());
     if (options.format == "json") {
         ordered_json json{{"layout", dpu::layout_name}, {"layout_note", dpu::layout_note}};

@@ -354,7 +354,7 @@ Status verify_dpu(const std::string& folder, const std::string& output) {
     const auto truth = record::read_dpu_truth(input->capture().path.parent_path());
     if (!truth) return fail(truth.error());
     warn(*input);
-    auto out = Output::open(output, folder);
+    auto out = Output::open(output, {folder});
     if (!out) return fail(out.error());
     const Status status = DpuVerification(*input, *truth, *out).run();
     return out->close() == decoded ? status : unreadable;

@@ -102,6 +102,8 @@ public:
         wanted.timeline = format_->timeline;
         wanted.instructions = format_->instructions;
         wanted.inlined = is_table_format() || format_->name == "pprof";
+        // What was never entered was not covered either.
+        wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura";
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
@@ -110,10 +112,13 @@ public:
         if (!metric) return fail_export(metric.error());
         metric_ = *metric;
         const Status status = write_all(*answers);
-        if (status != decoded || !answers->cut) return status;
+        if (status != decoded) return status;
+        // What is written does not show what it lacks.
+        using Severity = analysis::Finding::Severity;
         for (const analysis::Finding& f : answers->health)
-            if (f.severity == analysis::Finding::Severity::bad) say("error", f.what);
-        return unreadable;
+            if (f.severity == Severity::bad || f.severity == Severity::warning)
+                say(f.severity == Severity::bad && answers->cut ? "error" : "warning", f.what);
+        return answers->cut ? unreadable : decoded;
     }
 
 private:
@@ -157,7 +162,7 @@ private:
             if ((name == "perfetto" || name == "pprof") && ::isatty(STDOUT_FILENO) == 1)
                 return wrong(fmt::format("--to {} is no text for a terminal: name a file with -o", name));
             path_ = "-";
-        } else if (const auto error = would_replace(path_, options_.answers.input.capture)) {
+        } else if (const auto error = would_replace(path_, options_.answers.input.files())) {
             return fail(*error);
         }
         return decoded;
@@ -185,7 +190,7 @@ private:
 
     template <class Write>
     Result<ExportReport> write_file(const std::string& path, Write&& write_to) const {
-        WM_ASSIGN_OR_RETURN(const auto sink, FileSink::open(path, options_.answers.input.capture));
+        WM_ASSIGN_OR_RETURN(const auto sink, FileSink::open(path, options_.answers.input.files()));
         WM_ASSIGN_OR_RETURN(ExportReport report, write_to(*sink));
         WM_RETURN_IF_ERROR(sink->commit());
         return report;
@@ -310,7 +315,7 @@ Run add_export(CLI::App& app) {
         "  waymark export out --to folded | flamegraph.pl > out.svg\n"
         "  waymark export out --to sqlite -o out.sqlite && waymark query out.sqlite\n"
         "\nExit status: 0 written; 1 the capture does not tell what the format needs; 2 usage; 3 the capture "
-        "cannot\nbe read, or the output not be written.\n");
+        "cannot\nbe read, or not to its end (what could is written), or the output not be written.\n");
     return [options] { return ExportCommand(*options).run(); };
 }
 

@@ -22,9 +22,9 @@ fs::path temporary_name(const fs::path& path) {
     }
 }
 
-Result<std::unique_ptr<FileSink>> FileSink::open(const std::string& path, const std::string& input) {
+Result<std::unique_ptr<FileSink>> FileSink::open(const std::string& path, const std::vector<std::string>& inputs) {
     if (path == "-") return std::unique_ptr<FileSink>(new FileSink(stdout, {}, "standard output"));
-    if (const auto error = would_replace(path, input)) return *error;
+    if (const auto error = would_replace(path, inputs)) return *error;
     std::error_code none;
     const fs::path place = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : fs::path(path);
     const auto there = fs::status(place, none);

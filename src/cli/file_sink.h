@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
@@ -15,8 +16,8 @@ namespace waymark::cli {
 class FileSink final : public ByteSink {
 public:
     /// `-` is standard output; that, and what is no regular file, is written as it comes. `usage`: the path is that of
-    /// the capture `input`, or of a file in it; `unreadable`: the file cannot be created.
-    static Result<std::unique_ptr<FileSink>> open(const std::string& path, const std::string& input);
+    /// one of the inputs, or of a file in a capture folder; `unreadable`: the file cannot be created.
+    static Result<std::unique_ptr<FileSink>> open(const std::string& path, const std::vector<std::string>& inputs);
     FileSink(const FileSink&) = delete;
     FileSink& operator=(const FileSink&) = delete;
     ~FileSink() override;

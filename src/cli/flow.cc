@@ -302,7 +302,7 @@ public:
         const auto selected = session.select(options_.input.sources);
         if (!selected) return fail(selected.error());
         const std::vector<const pipeline::Source*> sources = decodable(*selected);
-        auto output = Output::open(options_.input.output, options_.input.capture);
+        auto output = Output::open(options_.input.output, options_.input.files());
         if (!output) return fail(output.error());
         return decode(session, sources, *selected, *output);
     }

@@ -479,7 +479,7 @@ Status run_info(const InfoOptions& options) {
     const pipeline::Session session = std::move(*opened);
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
-    auto out = Output::open(options.input.output, options.input.capture);
+    auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
     const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
         if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;

@@ -172,6 +172,14 @@ std::string raw_option(const InputOptions& options) {
 
 }  // namespace
 
+std::vector<std::string> InputOptions::files() const {
+    std::vector<std::string> out = symbols;
+    out.push_back(capture);
+    for (const std::string& argument : images)
+        if (const auto image = image::parse_image_argument(argument)) out.push_back(image->path.string());
+    return out;
+}
+
 Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most) {
     std::uint64_t value = 0;
     if (!wire::scan_number(text, value) || value > most)

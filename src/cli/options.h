@@ -28,6 +28,8 @@ struct InputOptions {
 
     /// Adds them all to a command.
     void add_to(CLI::App& command);
+    /// What is read, so that no output replaces it: the capture, and the files of --image and --symbols.
+    [[nodiscard]] std::vector<std::string> files() const;
 };
 
 /// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.

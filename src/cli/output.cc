@@ -21,31 +21,43 @@ void clear_progress() {
     progress_shown = false;
 }
 
-/// Whether a file is a capture, or a file of a capture folder.
-bool is_part_of(const std::filesystem::path& file, const std::filesystem::path& capture) {
+/// Whether a file is an input, or a file of a capture folder, by whatever name.
+bool is_part_of(const std::filesystem::path& file, const std::filesystem::path& input) {
+    namespace fs = std::filesystem;
     std::error_code none;
-    if (std::filesystem::equivalent(file, capture, none)) return true;
-    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    const std::filesystem::path kind = file.extension();
+    if (fs::equivalent(file, input, none)) return true;
+    if (!fs::is_regular_file(file, none)) return false;
     // A folder may be named by its snapshot.ini or dpu.ini.
-    const bool named_by_file = capture.extension() == ".ini" && std::filesystem::is_regular_file(capture, none);
-    const std::filesystem::path of = !named_by_file              ? capture
-                                     : capture.has_parent_path() ? capture.parent_path()
-                                                                 : std::filesystem::path(".");
-    return std::filesystem::is_regular_file(file, none) && std::filesystem::equivalent(folder, of, none) &&
-           (kind == ".ini" || kind == ".bin" || kind == ".elf");
+    fs::path folder = input;
+    if (input.extension() == ".ini" && fs::is_regular_file(input, none))
+        folder = input.has_parent_path() ? input.parent_path() : fs::path(".");
+    if (!fs::is_directory(folder, none)) return false;
+    // What else lies there, such as an earlier report, is nobody's input.
+    constexpr unsigned most_looked_at = 4096;
+    unsigned looked_at = 0;
+    for (auto at = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, none);
+         !none && at != fs::recursive_directory_iterator() && looked_at < most_looked_at;
+         at.increment(none), ++looked_at) {
+        const fs::path& part = at->path();
+        const fs::path kind = part.extension();
+        const bool of_capture = kind == ".ini" || kind == ".bin" || kind == ".elf" || part.filename() == "truth.txt";
+        std::error_code ignored;
+        if (of_capture && fs::equivalent(file, part, ignored)) return true;
+    }
+    return false;
 }
 
 }  // namespace
 
-std::optional<Error> would_replace(const std::string& path, const std::string& input) {
-    if (!is_part_of(path, input)) return {};
+std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs) {
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return is_part_of(path, input); }))
+        return {};
     return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
 }
 
-Result<Output> Output::open(const std::string& path, const std::string& input) {
+Result<Output> Output::open(const std::string& path, const std::vector<std::string>& inputs) {
     if (path.empty() || path == "-") return Output(stdout, "standard output");
-    if (const auto error = would_replace(path, input)) return *error;
+    if (const auto error = would_replace(path, inputs)) return *error;
     std::FILE* file = std::fopen(path.c_str(), "wb");
     if (file == nullptr) return cannot_create(path, errno);
     return Output(file, path);

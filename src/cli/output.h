@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "waymark/core/result.h"
 
@@ -22,15 +23,16 @@ enum Status : int {
     unreadable = 3,  ///< an input cannot be read, or not to its end
 };
 
-/// Whether writing to `path` would lose the capture `input`, or a file of it; then the error that says so.
-[[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::string& input);
+/// Whether writing to `path` would lose one of the inputs (captures, images), or a file of a capture folder, also where
+/// `path` is a link to it; then the error that says so.
+[[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
 /// Buffered text output. Errors stick and are told once, by `close`.
 class Output {
 public:
-    /// `-` and the empty path are standard output. `usage`: the path is that of the capture `input`, or of a
-    /// file in it, which would be lost; `unreadable`: the file cannot be created.
-    static Result<Output> open(const std::string& path, const std::string& input = {});
+    /// `-` and the empty path are standard output. `usage`: the path is that of one of the inputs, or of a file in a
+    /// capture folder, which would be lost; `unreadable`: the file cannot be created.
+    static Result<Output> open(const std::string& path, const std::vector<std::string>& inputs = {});
     Output(Output&& other) noexcept;
     Output& operator=(Output&&) = delete;
     ~Output();

@@ -145,7 +145,7 @@ Status run_packets(const PacketOptions& options) {
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
     const std::vector<const pipeline::Source*> sources = decodable(*selected);
-    auto out = Output::open(options.input.output, options.input.capture);
+    auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
     Shared shared{*out,
                   options.format == "tsv"    ? Format::tsv

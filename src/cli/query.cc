@@ -299,7 +299,7 @@ Status run_query(const QueryOptions& options) {
             return usage;
         }
     }
-    auto out = Output::open(options.output, options.file);
+    auto out = Output::open(options.output, {options.file});
     if (!out) return fail(out.error());
     if (!statement) return overview(db, *out);
     if (options.format == "tsv") return print_rows<TsvRows>(db, statement.get(), options.sql, *out);

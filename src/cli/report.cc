@@ -57,18 +57,19 @@ Status report(const ReportCommandOptions& options) {
     const auto size = report::write_report(*answers, how, page);
     if (!size) return fail(size.error());
     const std::string& path = wanted.input.output;
-    auto out = Output::open(path, wanted.input.capture);
+    auto out = Output::open(path, wanted.input.files());
     if (!out) return fail(out.error());
     out->write({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (out->close() != decoded) return unreadable;
-    if (path == "-" && !no_code) return decoded;
+    const Status status = answers->cut ? unreadable : decoded;
+    if (path == "-" && !no_code) return status;
     if (path != "-") {
         std::string sentence =
             fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
         if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
         fmt::print(stderr, "{}\n", sentence);
     }
-    if (!no_code) return decoded;
+    if (!no_code) return status;
     say("warning",
         "nothing decoded: execution was only where no image is known; the report shows what the trace itself tells");
     return nothing;
@@ -108,7 +109,9 @@ Run add_report(CLI::App& app) {
         "Without any image the report shows what the trace itself tells, and says what an image would add.\n"
         "\n"
         "Exit status: 0 the report is written; 1 nothing could be decoded; 2 usage, or this waymark was built without\n"
-        "the page; 3 the capture cannot be read, or the report not be written.\n");
+        "the page; 3 the capture cannot be read, or not to its end (the report shows what could), or the report not "
+        "be\n"
+        "written.\n");
     return [options] { return report(*options); };
 }
 

@@ -272,7 +272,7 @@ Status branches(const SpeBranchOptions& options) {
     if (!answer) return fail(answer.error());
     analysis::Branches branches;
     answer->run(branches);
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     Status status = decoded;
     if (answer->quality().selected != 0) status = BranchReport(options, *answer, branches).print(*out);

@@ -21,7 +21,7 @@ Status quality(const AnswerOptions& options) {
     if (!answer) return fail(answer.error());
     NoSink sink;
     answer->run(sink);
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (options.format == "json")
         out->print("{}\n", answer->quality_json().dump(2));

@@ -564,7 +564,7 @@ Status run_records(const RecordsOptions& options) {
     const auto capture = analysis::open_samples(options.capture, static_cast<std::uint32_t>(midr));
     if (!capture) return fail(capture.error());
     for (const Error& error : capture->damage) say("warning", error.message);
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     Sums sums;
     std::vector<StreamContext> streams;

@@ -475,7 +475,7 @@ Status report(const ReportOptions& options) {
     if (!answer) return fail(answer.error());
     Profile profile;
     answer->run(profile);
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (answer->quality().selected != 0) Report(options, *answer, profile).print(*out);
     return answer->finish(options, *out, options.by != "thread");

@@ -263,7 +263,7 @@ Status sharing(const SharingOptions& options) {
     answer->run(candidates);
     analysis::Sharing sharing(candidates);
     answer->run(sharing);
-    auto out = Output::open(options.output, options.capture);
+    auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (!options.threads.empty() || !options.cpus.empty() || !options.functions.empty())
         say("note", "only the samples asked for were looked at: what is shared with others does not show");

@@ -206,7 +206,7 @@ public:
         warn(session);
         const auto selected = session.select(options_.sources);
         if (!selected) return fail(selected.error());
-        auto out = Output::open(options_.output);
+        auto out = Output::open(options_.output, options_.files());
         if (!out) return fail(out.error());
         const Status status = compare(session, *selected, *truth, folder, *out);
         if (out->close() != decoded) return unreadable;

@@ -24,6 +24,7 @@ Steps:
     zeros FILE N                a file of N zeros
     gzip FILE, zstd FILE        leaves FILE.gz, FILE.zst beside it
     folder NAME
+    link NAME: TARGET
 
 HEX, and a file NAME.hex: bytes of two digits; four or eight digits are a little-endian halfword or word, as
 disassemblers show them; from # on a line is comment.
@@ -103,6 +104,8 @@ def prepare(step, fixtures, folder):
         pathlib.Path(f"{path}.zst").write_bytes(zstd(path.read_bytes()))
     elif word == "folder":
         path.mkdir()
+    elif word == "link":
+        path.symlink_to(tail)
     else:
         sys.exit(f"no step is called '{word}'")
 

@@ -46,6 +46,15 @@ class Coverage(unittest.TestCase):
         self.assertGreater(taken, 0)
         self.assertLess(hit, lines)
 
+    def test_what_never_ran_is_not_covered(self):
+        """Lines and functions are those of `waymark coverage`, which counts functions that were never entered."""
+        told = json.loads(self.recording.says("coverage", "--by", "file", "--format", "json"))
+        ours, = (row for row in told["rows"] if row["path"] == str(self.recording.source))
+        lines = self.lines()
+        self.assertEqual(len(lines), ours["lines"])
+        self.assertEqual(sum(times != 0 for times in lines.values()), ours["lines executed"])
+        self.assertIn("FNDA:0,", self.info.read_text())
+
     def test_diff_cover_reads_every_line(self):
         git = ["git", "-C", self.folder, "-c", "user.name=Test", "-c", "user.email=test@localhost"]
         recorded.run(*git, "init", "-q")
