@@ -113,11 +113,11 @@ public:
         metric_ = *metric;
         const Status status = write_all(*answers);
         if (status != decoded) return status;
-        // What is written does not show what it lacks.
+        // What is written does not show what it lacks. Why a capture was cut was told when it was read.
         using Severity = analysis::Finding::Severity;
         for (const analysis::Finding& f : answers->health)
-            if (f.severity == Severity::bad || f.severity == Severity::warning)
-                say(f.severity == Severity::bad && answers->cut ? "error" : "warning", f.what);
+            if (f.severity == Severity::warning || (f.severity == Severity::bad && !answers->cut))
+                say("warning", f.what);
         return answers->cut ? unreadable : decoded;
     }
 

@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "waymark/core/file_error.h"
 
@@ -108,8 +110,16 @@ std::size_t shown_width(std::string_view text) {
 }
 
 void say(std::string_view kind, std::string_view text) {
+    static std::mutex one_at_a_time;
+    static std::set<std::string> said;
+    const std::lock_guard lock(one_at_a_time);
+    std::string line = fmt::format("waymark: {}: {}\n", kind, text);
+    if (said.count(line) != 0) return;
     clear_progress();
-    fmt::print(stderr, "waymark: {}: {}\n", kind, text);
+    fmt::print(stderr, "{}", line);
+    // A run says a few dozen different things.
+    constexpr std::size_t most_remembered = 1000;
+    if (said.size() < most_remembered) said.insert(std::move(line));
 }
 
 ProgressLine::ProgressLine()

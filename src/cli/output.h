@@ -67,7 +67,8 @@ private:
 /// How many places a text takes on the screen: bytes that begin a character.
 [[nodiscard]] std::size_t shown_width(std::string_view text);
 
-/// `warning: …` and the like on standard error; a progress line on it is cleared first.
+/// `warning: …` and the like on standard error; a progress line on it is cleared first. What a run said it does not say
+/// again.
 void say(std::string_view kind, std::string_view text);
 
 /// A line on standard error that is rewritten in place: how much is done, how fast, how long yet. Only on a terminal.
