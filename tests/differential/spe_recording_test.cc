@@ -174,7 +174,9 @@ TEST_F(SpeRecording, PeersStandWhereALineIsShared) {
     const auto peers =
         by_function([](const spe::Record& r) { return r.data_source == 0x9 || r.data_source == 0xc ? 1U : 0U; });
     EXPECT_EQ(largest(peers), "shared");
-    ASSERT_TRUE(peers.contains("shared")) << "the threads never ran at the same time";
+    // The line comes from the other once in every turn, and turns are the same however the threads are run.
+    ASSERT_TRUE(peers.contains("shared"));
+    EXPECT_GT(peers.at("shared"), 100U);
     EXPECT_LT(peers.contains("alone") ? peers.at("alone") : 0, peers.at("shared") / 20);
     std::set<std::uint32_t> threads;
     for (const spe::Record& r : records_.all) threads.insert(r.context_el2);
