@@ -1,13 +1,13 @@
 #include "options.h"
 
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <thread>
 
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_data.h"
@@ -247,7 +247,8 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
 
 unsigned workers(unsigned jobs) {
     constexpr unsigned most = 256;
-    const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+    // Those this process may run on, which may be fewer than the machine has.
+    const auto processors = static_cast<unsigned>(std::max(1, tbb::info::default_concurrency()));
     if (jobs == 0) return processors;
     jobs = std::min(jobs, most);
     // More than there are processors has to be allowed first.

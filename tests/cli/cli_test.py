@@ -25,6 +25,7 @@ Steps:
     gzip FILE, zstd FILE        leaves FILE.gz, FILE.zst beside it
     folder NAME
     link NAME: TARGET
+    processors N                what follows may run on N of them
 
 HEX, and a file NAME.hex: bytes of two digits; four or eight digits are a little-endian halfword or word, as
 disassemblers show them; from # on a line is comment.
@@ -110,7 +111,7 @@ def prepare(step, fixtures, folder):
         sys.exit(f"no step is called '{word}'")
 
 
-def run(command, waymark, folder):
+def run(command, waymark, folder, processors):
     arguments, stdin, stdout = [], subprocess.DEVNULL, subprocess.PIPE
     tokens = iter(shlex.split(command))
     for token in tokens:
@@ -124,7 +125,8 @@ def run(command, waymark, folder):
         return [f"| {line}" for line in (folder / arguments[1]).read_text().splitlines()]
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     done = subprocess.run([waymark, *arguments[1:]], cwd=folder, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE,
-                          env=environment, timeout=TIMEOUT_SECONDS)
+                          env=environment, timeout=TIMEOUT_SECONDS,
+                          preexec_fn=lambda: os.sched_setaffinity(0, processors))
 
     def lines(mark, output):
         text = (output or b"").decode(errors="backslashreplace").replace(str(folder), "FOLDER")
@@ -136,17 +138,19 @@ def run(command, waymark, folder):
 
 def play(case, waymark, fixtures):
     """The case as it should read."""
-    out = []
+    out, processors = [], os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
         for line in case.read_text().splitlines():
             if line.startswith(("|", "!", "=")):
                 continue
             out.append(line)
-            if line.startswith("@ "):
+            if line.startswith("@ processors "):
+                processors = set(sorted(processors)[:int(line.split()[2])])
+            elif line.startswith("@ "):
                 prepare(line[2:], fixtures, folder)
             elif line.startswith("$ "):
-                out += run(line[2:], waymark, folder)
+                out += run(line[2:], waymark, folder, processors)
     return "\n".join(out) + "\n"
 
 
