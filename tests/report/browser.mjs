@@ -100,6 +100,8 @@ async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures =
                 const at = `${where} ${colorScheme}, ${view}`;
                 const wide = await page.evaluate(() => document.documentElement.scrollWidth);
                 check(`${at}: as wide as the screen`, wide <= width, `${wide} of ${width}`);
+                const current = await page.$eval(".nav [aria-current]", (e) => [e.getBoundingClientRect().left, e.getBoundingClientRect().right]);
+                check(`${at}: its name is in sight`, current[0] >= 0 && current[1] <= width, current.join());
                 const empty = await page.$$eval("main section, main figure, main canvas", (all) => all.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 4).map((e) => e.className));
                 check(`${at}: nothing is empty`, empty.length === 0, empty.join());
                 // Axe takes longer than all else: contrast is a theme's at any width, and what is cramped is so in any theme.

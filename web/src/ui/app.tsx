@@ -100,14 +100,16 @@ export function App({ report }: { report: Report }) {
 
     const shown = useRef(info.id);
     useEffect(() => {
-        if (shown.current === info.id) {
-            document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-            return;
+        const show = () => document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+        if (shown.current !== info.id) {
+            shown.current = info.id;
+            scrollTo(0, 0);
+            main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
         }
-        shown.current = info.id;
-        scrollTo(0, 0);
-        main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
-        document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+        show();
+        // A screen that is turned has the entries in a row, and this one may be outside.
+        addEventListener("resize", show);
+        return () => removeEventListener("resize", show);
     }, [info.id]);
 
     useEffect(() => {

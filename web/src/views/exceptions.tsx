@@ -15,10 +15,12 @@ export function ExceptionsView(props: ViewProps) {
     const time = (value: number, row: number) => (timed(row) ? timeText(Math.round(value), exceptions[row]!.unit) : "–");
     const mean = (i: number) => (exceptions[i]!.returned > 0 ? exceptions[i]!.sum / exceptions[i]!.returned : 0);
     const units = [...new Set(exceptions.map((e) => e.unit))].join(" or ");
+    const numbered = exceptions.some((e) => e.number !== 0);
+    const number: Column = { id: "number", name: "Number", number: true, width: "90px", value: (i) => exceptions[i]!.number };
     const columns = useMemo<Column[]>(
         () => [
             { id: "name", name: "Exception", width: "minmax(160px, 2fr)", value: (i) => exceptions[i]!.name },
-            { id: "number", name: "Number", number: true, width: "90px", value: (i) => exceptions[i]!.number },
+            ...(numbered ? [number] : []),
             { id: "times", name: "Taken", number: true, width: "100px", value: (i) => exceptions[i]!.times },
             { id: "nested", name: "Nested", title: "Taken while another was handled", number: true, width: "90px", value: (i) => exceptions[i]!.nested },
             { id: "returned", name: "Returned", title: "Whose return was seen", number: true, width: "100px", value: (i) => exceptions[i]!.returned },
