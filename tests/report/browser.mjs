@@ -15,7 +15,6 @@ const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const mostBytes = 10_000_000;
-const mostMilliseconds = 10_000; // the aim is 2 s; this machine may be busy
 mkdirSync(join(folder, "pictures"), { recursive: true });
 const failures = [];
 let checks = 0;
@@ -84,7 +83,6 @@ const present = {
 /// Each view in widths and themes: the open page is made as wide and as dark as it should be.
 async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures = true } = {}) {
     const { page, where, took, close } = await open(name, { width: 1440 });
-    check(`${where}: opens in time`, took < mostMilliseconds, `${took} ms`);
     if (axeToo) await page.evaluate(axe);
     const there = await views(page);
     for (const view of present[name] ?? []) check(`${where}: ${view} is there`, there.includes(view), there.join());
