@@ -55,7 +55,7 @@ public:
 
     void print(Output& out) const {
         if (options_.format == "tsv") return print_tsv(out);
-        if (options_.format == "json") return out.print("{}\n", json().dump(2));
+        if (options_.format == "json") return out.print("{}\n", json_text(json()));
         answer_.print_quality(out, false);
         out.print("accesses  {} with an address{}{}\n\n", grouped(candidates_.accesses()),
                   candidates_.without_address() == 0
