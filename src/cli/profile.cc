@@ -88,7 +88,8 @@ public:
         columns.push_back({"times", options_.by == "block" ? "times" : ""});
         columns.push_back({"address", addresses ? "address" : "", true});
         columns.push_back({options_.by, options_.by, true});
-        columns.push_back({"line", places && options_.by != "line" ? "line" : "", true});
+        const bool lines = options_.by != "line";
+        columns.push_back({lines ? "line" : "line number", places && lines ? "line" : "", true});
         columns.push_back({"file", ""});
         if (frames_known_) columns.push_back({"inlined through", "inlined through", true});
         if (places) columns.push_back({"image", images ? "in" : "", true});

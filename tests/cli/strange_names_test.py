@@ -82,18 +82,34 @@ class Checks:
 # Readers: each raises an exception on what it cannot read.
 
 
+def members(pairs):
+    """An object: a name that stands in it twice hides a value."""
+    once({name for name, _ in pairs}, [name for name, _ in pairs])
+    return dict(pairs)
+
+
+def once(different, names):
+    if len(different) != len(names):
+        raise TwiceError(f"names stand there twice: {names}")
+
+
+class TwiceError(Exception):
+    """No ValueError, which is what a JSON reader ends with."""
+
+
 def read_json(output):
     text = output.decode()
     try:
-        json.loads(text)
+        json.loads(text, object_pairs_hook=members)
     except ValueError:
         for line in text.removesuffix("\n").split("\n"):
-            json.loads(line)
+            json.loads(line, object_pairs_hook=members)
 
 
 def read_tsv(output):
     rows = list(csv.reader(output.decode().removesuffix("\n").split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE,
                            strict=True))
+    once(set(rows[0]), rows[0])
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise ValueError(f"line {number} has {len(row)} fields, the first {len(rows[0])}: {row}")
