@@ -201,9 +201,11 @@ Run add_coverage(CLI::App& app) {
             "Only functions that were entered; else functions that never ran count too, where their code is known")
         ->default_str("");
     command
-        .add_option("--only", options->only,
-                    "Only what has this in the name of its function, source or image. May be repeated")
-        ->type_name("TEXT")
+        .add_option(
+            "--only", options->only,
+            "Only this function (p), source file (p.c, src/p.c), folder (src/) or image (program); * and ? stand "
+            "for other letters. May be repeated")
+        ->type_name("NAME")
         ->allow_extra_args(false)
         ->take_all();
     command.add_option("--by", options->by, "What makes a row: file, function or image")
@@ -227,6 +229,10 @@ Run add_coverage(CLI::App& app) {
         "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
         "Both directions of each conditional branch are told. Lines need debug information. Functions that never ran\n"
         "are known by the symbols of --image and --symbols, and count where their code is in an image.\n"
+        "A name that --only is given is that of a function, with or without its parameters; if none is called so, the\n"
+        "end of a source file's path, or with / at its end a folder of that; if there is none either, an image. So "
+        "sort\n"
+        "is the function, sort.c the file, and '*sort*' every function that has it in its name.\n"
         "\n"
         "  waymark coverage out --image program --only src/\n"
         "  waymark coverage out --uncovered --entered\n"
@@ -240,7 +246,9 @@ Run add_branches(CLI::App& app) {
     auto options = std::make_shared<BranchOptions>();
     request->add_to(command, *options);
     request->answers.instructions = true;
-    command.add_option("--function", options->function, "Only branches of this function")->type_name("NAME");
+    command
+        .add_option("--function", options->function, "Only branches of this function; * and ? stand for other letters")
+        ->type_name("NAME");
     command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
     add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
              "What rows are sorted by: times; balance (how often the rarer way was taken); mispredicted (samples); "
@@ -339,9 +347,9 @@ Run add_diff(CLI::App& app) {
         ->capture_default_str();
     command
         .add_option("--only", options->only,
-                    "Only functions that have this in their name or their image's; shares stay those of everything. "
-                    "May be repeated")
-        ->type_name("TEXT")
+                    "Only this function, or those of this source file, folder or image, as in waymark coverage; shares "
+                    "stay those of everything. May be repeated")
+        ->type_name("NAME")
         ->allow_extra_args(false)
         ->take_all();
     command

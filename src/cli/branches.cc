@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "only.h"
 #include "views.h"
 
 namespace waymark::cli {
@@ -28,11 +29,18 @@ Cell outcome(std::uint64_t times, analysis::Seen seen, bool possible) {
 
 Status show_branches(const Answers& answers, const BranchOptions& options, Output& out) {
     const bool samples = answers.unit == "SPE";
+    Only only({});
+    if (!options.function.empty()) only = Only({options.function});
+    for (const analysis::Function& f : answers.functions) only.add(Only::Kind::function, f.name);
+    if (const std::string unknown = only.unknown("function"); !unknown.empty() && !answers.branches.empty()) {
+        say("error", fmt::format("--function: {}: {}", answers.capture, unknown));
+        return nothing;
+    }
     std::vector<const Branch*> rows;
     std::uint64_t all = 0, mispredicted = 0;
     for (const Branch& b : answers.branches) {
         if (times_of(b) == 0) continue;
-        if (!options.function.empty() && function_name(answers, b.function) != options.function) continue;
+        if (!only.asks_for(Only::Kind::function, function_name(answers, b.function))) continue;
         if (options.one_sided && !is_one_sided(b)) continue;
         all += times_of(b);
         mispredicted += b.mispredicted.value_or(0);
@@ -48,17 +56,21 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
                                                             : "no branch of that function ran"));
         return nothing;
     }
+    const bool predictions =
+        std::any_of(rows.begin(), rows.end(), [](const Branch* b) { return b->mispredicted.has_value(); });
+    const bool by_predictions = options.sort == "mispredicted" && predictions;
+    if (options.sort == "mispredicted" && !predictions) say_not_sorted(options.sort, "told by samples only", "times");
     std::stable_sort(rows.begin(), rows.end(), [&](const Branch* a, const Branch* b) {
         const auto key = [&](const Branch* x) {
             if (options.sort == "address") return std::uint64_t{0};
-            if (options.sort == "mispredicted") return x->mispredicted.value_or(0);
+            if (by_predictions) return x->mispredicted.value_or(0);
             // The rarer way of those that go both ways tells most of what a predictor cannot know.
             if (options.sort == "balance") return std::min(x->taken, x->not_taken);
             return times_of(*x);
         };
         return std::tuple(key(b), a->address) < std::tuple(key(a), b->address);
     });
-    Rows table({{"", options.sort == "mispredicted" ? "share of mispredictions" : "share of branches", true},
+    Rows table({{"", by_predictions ? "share of mispredictions" : "share of branches", true},
                 {"times", samples ? "samples" : "times"},
                 {"taken", "taken"},
                 {"not_taken", "not taken"},
@@ -75,8 +87,7 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
     for (const Branch* b : rows) {
         const bool both = b->kind == Branch::Kind::conditional;
         const std::string line = line_text(answers, b->source, b->line);
-        table.add({options.sort == "mispredicted" ? Cell::bar(b->mispredicted.value_or(0), mispredicted)
-                                                  : Cell::bar(times_of(*b), all),
+        table.add({by_predictions ? Cell::bar(b->mispredicted.value_or(0), mispredicted) : Cell::bar(times_of(*b), all),
                    Cell(times_of(*b)), outcome(b->taken, b->seen_taken, true),
                    outcome(b->not_taken, b->seen_not_taken, both), Cell::share(b->taken, times_of(*b)),
                    b->mispredicted ? Cell(*b->mispredicted) : Cell(),

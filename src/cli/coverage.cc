@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "only.h"
 #include "views.h"
 
 namespace waymark::cli {
@@ -23,23 +24,40 @@ struct Classes {
     [[nodiscard]] std::uint64_t all() const { return executed + not_executed + not_observed; }
 };
 
-/// What is asked for: whatever has one of these words in the name of its function, source or image.
+/// What --only asks for.
 class Chosen {
 public:
-    Chosen(const Answers& answers, const CoverageOptions& options) : answers_(answers), options_(options) {}
-    [[nodiscard]] bool operator()(Index function, Index source) const {
-        if (options_.only.empty()) return true;
-        const Index image = function < answers_.functions.size() ? answers_.functions[function].image : analysis::none;
-        return std::any_of(options_.only.begin(), options_.only.end(), [&](const std::string& word) {
-            const auto in = [&](std::string_view text) { return text.find(word) != text.npos; };
-            return in(function_name(answers_, function)) || in(path_text(answers_, source)) ||
-                   in(image_name(answers_, image));
-        });
+    Chosen(const Answers& answers, const CoverageOptions& options) : only_(options.only) {
+        if (only_.empty()) return;
+        using Kind = Only::Kind;
+        for (const analysis::Function& f : answers.functions) {
+            only_.add(Kind::function, f.name);
+            only_.add(Kind::function, f.linkage_name);
+        }
+        for (const analysis::SourceFile& s : answers.sources) only_.add(Kind::source, s.path);
+        for (const analysis::Image& i : answers.images) {
+            only_.add(Kind::image, i.name);
+            only_.add(Kind::image, i.path);
+        }
+        // Asked once for each, not for each instruction.
+        std::vector<bool> images;
+        for (const analysis::Image& i : answers.images)
+            images.push_back(only_.asks_for(Kind::image, i.name) || only_.asks_for(Kind::image, i.path));
+        for (const analysis::Function& f : answers.functions)
+            functions_.push_back(only_.asks_for(Kind::function, f.name) ||
+                                 only_.asks_for(Kind::function, f.linkage_name) ||
+                                 (f.image < images.size() && images[f.image]));
+        for (const analysis::SourceFile& s : answers.sources) sources_.push_back(only_.asks_for(Kind::source, s.path));
     }
+    [[nodiscard]] bool operator()(Index function, Index source) const {
+        return only_.empty() || (function < functions_.size() && functions_[function]) ||
+               (source < sources_.size() && sources_[source]);
+    }
+    [[nodiscard]] std::string unknown() const { return only_.unknown(); }
 
 private:
-    const Answers& answers_;
-    const CoverageOptions& options_;
+    Only only_;
+    std::vector<bool> functions_, sources_;
 };
 
 struct CoverageRow {
@@ -50,8 +68,7 @@ struct CoverageRow {
 
 class Coverage {
 public:
-    Coverage(const Answers& answers, const CoverageOptions& options) : answers_(answers), by_(options.by) {
-        const Chosen chosen(answers, options);
+    Coverage(const Answers& answers, const Chosen& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
         // What of a line was seen is told of the line, or else put together from its instructions.
         std::map<std::pair<Index, std::uint32_t>, std::pair<Seen, Index>> lines;
         for (const analysis::Instruction& i : answers.instructions) {
@@ -169,8 +186,7 @@ private:
 };
 
 /// Stretches of code that did not run or were not observed, and directions of branches.
-Rows uncovered(const Answers& answers, const CoverageOptions& options) {
-    const Chosen chosen(answers, options);
+Rows uncovered(const Answers& answers, const Chosen& chosen) {
     Rows out({{"class", "class", true},
               {"what", "what", true},
               {"instructions", "instructions"},
@@ -232,19 +248,23 @@ Status show_coverage(const Answers& answers, const CoverageOptions& options, Out
                                  answers.capture, answers.unit == "SPE" ? "samples" : "counters"));
         return nothing;
     }
-    const Coverage coverage(answers, options);
-    if (coverage.empty()) {
-        say("error", options.only.empty() || answers.instructions.empty()
-                         ? fmt::format("{}: no instruction of a known image ran; waymark flow {} tells what did",
-                                       answers.capture, answers.capture)
-                         : fmt::format("{}: no function, source or image has a name with '{}' in it", answers.capture,
-                                       options.only.front()));
+    const Chosen chosen(answers, options);
+    const Coverage coverage(answers, chosen, options.by);
+    if (answers.instructions.empty()) {
+        say("error", fmt::format("{}: no instruction of a known image ran; waymark flow {} tells what did",
+                                 answers.capture, answers.capture));
+        return nothing;
+    }
+    // A word that names nothing is a mistake even where others name something: a gate must not pass without it.
+    if (const std::string unknown = chosen.unknown(); !unknown.empty() || coverage.empty()) {
+        say("error", fmt::format("--only: {}: {}", answers.capture,
+                                 unknown.empty() ? "no code is known of what it asks for" : unknown));
         return nothing;
     }
     const Classes& of = Coverage::classes(coverage.all(), options.of);
     const double percent = of.all() == 0 ? 0 : 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
     if (options.uncovered) {
-        const Rows rows = uncovered(answers, options);
+        const Rows rows = uncovered(answers, chosen);
         print_rows(
             out, answers, options,
             rows.size() == 0 ? "everything ran, both ways of every branch" : "what did not run, or was not observed",

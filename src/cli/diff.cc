@@ -1,10 +1,10 @@
 /// `waymark diff`: what changed between two captures, function by function.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 
+#include "only.h"
 #include "views.h"
 #include "waymark/analysis/profile.h"
 
@@ -25,18 +25,6 @@ struct Change {
         return static_cast<std::int64_t>(after.cost) - static_cast<std::int64_t>(before.cost);
     }
 };
-
-/// What compilers put behind names of parts and copies of a function, with numbers that change from build to build.
-std::string_view without_suffix(std::string_view name) {
-    constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
-                                                       ".cold",       ".lto_priv.", ".llvm."};
-    std::size_t end = name.size();
-    for (const std::string_view suffix : suffixes)
-        if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
-    // As the demangler has them: `f() [clone .part.0]`.
-    if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
-    return name.substr(0, end);
-}
 
 /// Functions go by their names: addresses change from build to build.
 class Names {
@@ -64,15 +52,33 @@ public:
                 if (const auto found = renames_.find(std::string(old)); found != renames_.end()) return found->second;
         return std::string(base);
     }
-    [[nodiscard]] bool wanted(std::string_view name, std::string_view image) const {
-        return only_.empty() || std::any_of(only_.begin(), only_.end(), [&](const std::string& part) {
-                   return name.find(part) != name.npos || image.find(part) != image.npos;
-               });
+    /// Tells which names there are, so that it is known what --only asks for.
+    void add(const Answers& answers, bool before) {
+        for (const analysis::Function& f : answers.functions) {
+            only_.add(Only::Kind::function, of(f.name, before));
+            only_.add(Only::Kind::source, path_text(answers, f.source));
+            only_.add(Only::Kind::image, image_name(answers, f.image));
+        }
+    }
+    [[nodiscard]] const Only& only() const { return only_; }
+    /// Old names of --rename that no function has.
+    [[nodiscard]] std::vector<std::string> not_renamed(const Answers& before) const {
+        std::vector<std::string> out;
+        for (const auto& [old, now] : renames_)
+            if (std::none_of(before.functions.begin(), before.functions.end(),
+                             [&old = old](const auto& f) { return f.name == old || without_suffix(f.name) == old; }))
+                out.push_back(old);
+        return out;
+    }
+    [[nodiscard]] bool wanted(const Answers& answers, const analysis::Function& f) const {
+        return only_.asks_for(Only::Kind::function, f.name) ||
+               only_.asks_for(Only::Kind::source, path_text(answers, f.source)) ||
+               only_.asks_for(Only::Kind::image, image_name(answers, f.image));
     }
 
 private:
-    explicit Names(std::vector<std::string> only) : only_(std::move(only)) {}
-    std::vector<std::string> only_;
+    explicit Names(const std::vector<std::string>& only) : only_(only) {}
+    Only only_;
     std::map<std::string, std::string> renames_;
 };
 
@@ -107,7 +113,7 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
     for (std::size_t i = 0; i < costs.size(); ++i) {
         const std::string& name = named.functions[i].name;
         const std::string_view image = image_name(answers, named.functions[i].image);
-        const bool wanted = names.wanted(name, image);
+        const bool wanted = names.wanted(answers, named.functions[i]);
         // Shares are of everything.
         if (wanted || !answers.metrics[metric].exact) sum += metric < costs[i].self.size() ? costs[i].self[metric] : 0;
         if (!wanted) continue;
@@ -378,11 +384,19 @@ Status show_diff(const Answers& before, const Answers& after, const DiffOptions&
                                  before.capture, costs_name(what), after.capture));
         return usage;
     }
-    const auto names = Names::of(options);
+    auto names = Names::of(options);
     if (!names) {
         say("error", names.error().message);
         return usage;
     }
+    names->add(before, true);
+    names->add(after, false);
+    if (const std::string unknown = names->only().unknown(); !unknown.empty()) {
+        say("error", "--only: " + unknown);
+        return nothing;
+    }
+    for (const std::string& old : names->not_renamed(before))
+        say("warning", fmt::format("--rename: {} has no function '{}'", before.capture, old));
     if (options.threshold_count && !what.exact) {
         say("error", fmt::format("--threshold-count: how many {} there are depends on how long was recorded; "
                                  "--threshold and --threshold-each compare shares",
@@ -392,7 +406,7 @@ Status show_diff(const Answers& before, const Answers& after, const DiffOptions&
     const Diff diff(before, after, options, *names, *metric, *other);
     if (diff.empty()) {
         say("error", options.only.empty() ? "neither capture tells a function that cost anything"
-                                          : "no function that cost anything has what --only asks for in its name");
+                                          : "nothing that --only asks for cost anything");
         return nothing;
     }
     if (options.captures_before != options.captures_after && what.exact && !options.mean)

@@ -272,7 +272,7 @@ Status run_doctor(const DoctorOptions& options) {
     auto out = Output::open(options.output, inputs);
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->write(report_json(report).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+        out->write(json_text(report_json(report)) + "\n");
     else if (options.format == "tsv")
         findings_table(report).print_tsv(*out);
     else

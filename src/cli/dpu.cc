@@ -820,7 +820,7 @@ Status run_view(const DpuOptions& options, const std::string& view) {
         json["notes"] = notes;
         for (const Part& part : parts)
             if (a.tells() && part.table.empty()) json["notes"].push_back(part.empty);
-        out->write(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+        out->write(json_text(json) + "\n");
     } else if (options.format == "tsv") {
         say("note", dpu::layout_note);
         if (report)

@@ -15,6 +15,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/dpu/vtb.h"
+#include "waymark/image/agreement.h"
 
 namespace waymark::cli {
 
@@ -256,6 +257,10 @@ waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
         path = text.substr(0, at);
     }
     if (bias > 0xffffffff) return Error{Errc::usage, fmt::format("--image {}: a load bias has 32 bits", text)};
+    if (const auto found = image::agreement(path, 0, {}); found && found->machine != image::Machine::arm)
+        return Error{Errc::unsupported,
+                     fmt::format("--image {}: it is a program for {}, but programs for {} stand in for the unit's core",
+                                 text, image::name(found->machine), image::name(image::Machine::arm))};
     if (std::string problem = code.add_image(path, static_cast<std::uint32_t>(bias)); !problem.empty())
         return Error{Errc::unreadable, "--image " + text + ": " + problem};
     return Nothing{};

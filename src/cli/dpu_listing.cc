@@ -10,6 +10,7 @@
 
 #include "dpu_answers.h"
 #include "json_fields.h"
+#include "listing.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
@@ -96,7 +97,10 @@ public:
     template <class P>
     void operator()(const P& entry, const dpu::Extent& at) {
         ++entries;
-        if (!types_.empty() && !types_.contains(std::string(P::info.name))) return;
+        if (!types_.empty()) {
+            if (!types_.contains(std::string(P::info.name))) return;
+            found.emplace(P::info.name);
+        }
         const std::string fields = fields_text(entry, format), meaning = explain(dpu::Entry(entry));
         const std::string doubt = at.doubtful ? "doubtful: next to damage" : "";
         if (form_ == "text") {
@@ -133,6 +137,7 @@ public:
     dpu::Format format;
     std::vector<FilePlace> places;
     std::uint64_t entries = 0;
+    std::set<std::string> found{};  ///< of the types asked for
 
 private:
     [[nodiscard]] std::uint64_t file_offset(Offset at) {
@@ -223,7 +228,10 @@ public:
         ++messages;
         const auto told = reader_.read(message);
         const auto& about = std::visit([](const auto& m) -> const dpu::nexus::MessageInfo& { return m.info; }, message);
-        if (!types_.empty() && !types_.contains(std::string(about.name))) return;
+        if (!types_.empty()) {
+            if (!types_.contains(std::string(about.name))) return;
+            found.emplace(about.name);
+        }
         const std::string whole = to_text(message), meaning = told ? told_text(*told) : std::string();
         const std::string fields = whole.substr(std::min(whole.size(), about.name.size() + 1));
         const std::string id = fmt::format("N{}", about.tcode);
@@ -259,6 +267,7 @@ public:
                        name(gap.reason), gap.bytes());
     }
     std::uint64_t messages = 0;
+    std::set<std::string> found{};  ///< of the types asked for
 
 private:
     [[nodiscard]] std::string hex(Offset at, std::uint64_t bytes) const {
@@ -555,7 +564,10 @@ void print_leaves(Output& out, const ordered_json& value, const std::string& pat
         }
         return;
     }
-    out.print("{}\t{}\n", path, value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
+    out.print("{}\t{}\n", one_line(path),
+              value.is_string() ? one_line(value.get<std::string>())
+              : value.is_null() ? ""
+                                : value.dump());
 }
 
 }  // namespace
@@ -592,7 +604,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     const MessageCounts messages = count_messages(nexus->bytes());
     const ordered_json info = describe(*opened, *done, messages);
     if (format == "json")
-        out->write(info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+        out->write(json_text(info) + "\n");
     else if (format == "tsv") {
         out->write("item\tvalue\n");
         print_leaves(*out, info, "");
@@ -637,6 +649,11 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
         say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
     const bool any = printer.entries + messages.messages != 0;
     if (!any) say("error", "nothing decoded: " + opened->why_nothing());
+    std::set<std::string> found = std::move(printer.found);
+    found.merge(messages.found);
+    if (any)
+        say_types_not_found({types.begin(), types.end()}, found, printer.entries + messages.messages, "entry",
+                            "entries");
     return cut ? unreadable : any ? decoded : nothing;
 }
 

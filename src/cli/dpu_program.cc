@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "table.h"
 #include "waymark/dpu/events.h"
 #include "waymark/dpu/register_program.h"
 #include "waymark/dpu/registers.h"
@@ -152,7 +153,7 @@ Status run_program(const ProgramOptions& options) {
         for (const dpu::Diagnosis& d : wrong)
             json[d.doubtful ? "doubtful" : "wrong"].push_back(
                 {{"line", d.line}, {"cycle", d.cycle}, {"message", d.message}});
-        out->write(json.dump(2) + "\n");
+        out->write(json_text(json) + "\n");
     } else {
         out->print("# {}\n", dpu::layout_note);
         out->write(to_text(*program));

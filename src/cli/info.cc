@@ -9,6 +9,7 @@
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
+#include "table.h"
 #include "trouble.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/coresight/guess.h"
@@ -466,10 +467,10 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
         }
         return;
     }
-    std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
-    std::replace(text.begin(), text.end(), '\t', ' ');
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    out.print("{}\t{}\n", path, text);
+    out.print("{}\t{}\n", one_line(path),
+              value.is_string() ? one_line(value.get_ref<const std::string&>())
+              : value.is_null() ? ""
+                                : value.dump());
 }
 
 Status run_info(const InfoOptions& options) {
@@ -492,7 +493,7 @@ Status run_info(const InfoOptions& options) {
                           : nullptr);
     const ordered_json info = describe(session, *selected, report);
     if (options.format == "json") {
-        out->write(info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+        out->write(json_text(info) + "\n");
     } else if (options.format == "tsv") {
         out->write("item\tvalue\n");
         print_tsv(*out, info, "");

@@ -1,16 +1,19 @@
 #include "listing.h"
 
 #include <fmt/compile.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <type_traits>
 
 #include "disassembly.h"
 #include "trouble.h"
+#include "waymark/core/utf8.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/text.h"
 
@@ -209,7 +212,7 @@ struct FlowRow {
 class TsvListing final : public Listing {
 public:
     TsvListing(ListingContext& context, const pipeline::StreamInfo& stream)
-        : Listing(context, stream), source_(stream.source.id_text()), shared_(std::make_shared<Shared>()) {}
+        : Listing(context, stream), source_(one_line(stream.source.id_text())), shared_(std::make_shared<Shared>()) {}
 
     void consume(const flow::Batch& batch) override {
         if (rows_.empty()) rows_ = shared_->borrow();
@@ -277,7 +280,7 @@ private:
                                    b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
                                    branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
                                    (b.flags & flow::Block::conditional) != 0 ? 1 : 0);
-            row.tail = fmt::format("\t{}\t{}\n", symbol(b.start), stream_.buffer.name);
+            row.tail = fmt::format("\t{}\t{}\n", one_line(symbol(b.start)), one_line(stream_.buffer.name));
         }
         return row;
     }
@@ -300,7 +303,7 @@ private:
     void show(const EventText& e, std::uint64_t offset) override {
         fmt::format_to(std::back_inserter(text_), "{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}{}\t\t{}\n", source_,
                        e.element, e.start, e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail,
-                       offset, context_column_, stream_.buffer.name);
+                       offset, context_column_, one_line(stream_.buffer.name));
     }
 
     const std::string source_;
@@ -351,6 +354,14 @@ void begin_listing(ListingContext& context, Format format) {
             "source\telement\tstart\tend\tinstructions\tisa\tatom\tbranch\tlink\tconditional\tcycles\tdetail\toffset\tc"
             "ontext\t"
             "symbol\tbuffer\n");
+}
+
+void say_types_not_found(const std::set<std::string>& asked, const std::set<std::string>& found, std::uint64_t all,
+                         std::string_view one, std::string_view many) {
+    std::vector<std::string> missing;
+    std::set_difference(asked.begin(), asked.end(), found.begin(), found.end(), std::back_inserter(missing));
+    if (!missing.empty())
+        say("note", fmt::format("of {} none is of type {}", counted(all, one, many), fmt::join(missing, " or ")));
 }
 
 std::unique_ptr<flow::Sink> make_listing(ListingContext& context, const pipeline::StreamInfo& stream, Format format) {

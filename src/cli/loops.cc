@@ -99,9 +99,10 @@ Status show_exceptions(const Answers& answers, const ViewOptions& options, Outpu
         all += e.times;
         timed |= e.sum != 0;
     }
+    if (options.sort == "time" && !timed) say_not_sorted(options.sort, "not known here", "times");
     std::stable_sort(rows.begin(), rows.end(), [&](const ExceptionRow* a, const ExceptionRow* b) {
         const auto key = [&](const ExceptionRow* e) {
-            return options.sort == "time" ? e->sum : options.sort == "name" ? 0 : e->times;
+            return options.sort == "time" && timed ? e->sum : options.sort == "name" ? 0 : e->times;
         };
         return std::tuple(key(b), std::string_view(a->name), a->number) <
                std::tuple(key(a), std::string_view(b->name), b->number);

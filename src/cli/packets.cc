@@ -10,6 +10,7 @@
 #include "options.h"
 #include "trouble.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/core/utf8.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/text.h"
@@ -30,6 +31,7 @@ struct Shared {
     std::set<std::string> types;  ///< empty: all
     const pipeline::Source* last_source = nullptr;
     std::uint64_t packets = 0, bytes = 0;
+    std::set<std::string> found{};  ///< of `types`
 };
 
 /// Prints one source's packets as they come.
@@ -57,7 +59,10 @@ public:
     void operator()(const P& packet, pft::Extent at) {
         ++shared_.packets;
         const std::string meaning = explain_(packet);
-        if (!shared_.types.empty() && !shared_.types.contains(std::string(P::info.name))) return;
+        if (!shared_.types.empty()) {
+            if (!shared_.types.contains(std::string(P::info.name))) return;
+            shared_.found.emplace(P::info.name);
+        }
         const std::uint64_t offset = stream_.offsets.capture(at.first).value;
         const std::string bytes = bytes_text(at);
         switch (shared_.format) {
@@ -71,8 +76,9 @@ public:
                 break;
             }
             case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", stream_.source.id_text(), offset, at.bytes,
-                                  P::info.name, pft::fields_text(packet, config_), meaning, bytes, stream_.buffer.name);
+                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", one_line(stream_.source.id_text()), offset,
+                                  at.bytes, P::info.name, pft::fields_text(packet, config_), meaning, bytes,
+                                  one_line(stream_.buffer.name));
                 break;
             case Format::json:
                 shared_.out.print(
@@ -94,8 +100,8 @@ public:
                                   "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
                 break;
             case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", stream_.source.id_text(), offset, gap.bytes(),
-                                  name(gap.reason), stream_.buffer.name);
+                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", one_line(stream_.source.id_text()), offset,
+                                  gap.bytes(), name(gap.reason), one_line(stream_.buffer.name));
                 break;
             case Format::json:
                 shared_.out.print("{{\"source\":{},\"buffer\":{},\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n",
@@ -135,15 +141,38 @@ private:
     std::uint64_t recent_first_ = 0;
 };
 
+std::vector<std::string> pft_packet_names() {
+    std::vector<std::string> out;
+    pft::Packets::for_each([&]<class P>() { out.emplace_back(P::info.name); });
+    return out;
+}
+
+/// Each unit has packets of its own. `usage`: one of the types asked for is of another.
+waymark::Status check_types(const PacketOptions& options, std::string_view unit,
+                            const std::vector<std::string>& known) {
+    for (const std::string& type : options.types)
+        if (std::find(known.begin(), known.end(), type) == known.end())
+            return Error{Errc::usage,
+                         fmt::format("--type {}: {} is a capture of a {}, which has no such packets; it has "
+                                     "{}. See waymark packets --help",
+                                     type, options.input.capture, unit, fmt::join(known, ", "))};
+    return Nothing{};
+}
+
 Status run_packets(const PacketOptions& options) {
-    if (capture::is_dpu_folder(options.input.capture))
+    if (capture::is_dpu_folder(options.input.capture)) {
+        if (const auto known = check_types(options, "Debug and Profiling Unit", dpu_entry_names()); !known)
+            return fail(known.error());
         return run_dpu_packets(options.input, options.format, options.types);
+    }
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);
     warn(session);
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
+    if (const auto known = check_types(options, "Program Trace Macrocell", pft_packet_names()); !known)
+        return fail(known.error());
     const std::vector<const pipeline::Source*> sources = decodable(*selected);
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
@@ -167,6 +196,8 @@ Status run_packets(const PacketOptions& options) {
     if (shared.packets == 0)
         say("error", "nothing decoded: " +
                          (shared.bytes == 0 ? why_no_bytes(session, *selected, report) : no_async(shared.bytes)));
+    else
+        say_types_not_found(shared.types, shared.found, shared.packets, "packet");
     return read_errors ? unreadable : shared.packets == 0 ? nothing : decoded;
 }
 
@@ -182,8 +213,7 @@ Run add_packets(CLI::App& app) {
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
-    std::vector<std::string> types;
-    pft::Packets::for_each([&]<class P>() { types.emplace_back(P::info.name); });
+    std::vector<std::string> types = pft_packet_names();
     const std::string pft_types = fmt::format("{}", fmt::join(types, ", "));
     for (const std::string& name : dpu_entry_names())
         if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);

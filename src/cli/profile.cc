@@ -88,7 +88,8 @@ public:
         columns.push_back({"times", options_.by == "block" ? "times" : ""});
         columns.push_back({"address", addresses ? "address" : "", true});
         columns.push_back({options_.by, options_.by, true});
-        columns.push_back({"line", places && options_.by != "line" ? "line" : "", true});
+        const bool lines = options_.by != "line";
+        columns.push_back({lines ? "line" : "line number", places && lines ? "line" : "", true});
         columns.push_back({"file", ""});
         if (frames_known_) columns.push_back({"inlined through", "inlined through", true});
         if (places) columns.push_back({"image", images ? "in" : "", true});
@@ -258,12 +259,17 @@ private:
 
     void sort() {
         const auto inclusive = [&](const ProfileRow& r) { return r.inclusive.empty() ? 0 : r.inclusive[metric_]; };
+        const bool known = options_.sort == "inclusive" ? inclusive_known_
+                           : options_.sort == "calls"   ? calls_known_
+                                                        : true;
+        if (!known) say_not_sorted(options_.sort, fmt::format("not known by {} here", options_.by), "self");
         std::stable_sort(rows_.begin(), rows_.end(), [&](const ProfileRow& a, const ProfileRow& b) {
             const auto key = [&](const ProfileRow& r) {
-                return options_.sort == "inclusive" ? inclusive(r)
-                       : options_.sort == "calls"   ? r.calls
-                       : options_.sort == "name"    ? 0
-                                                    : r.self[metric_];
+                return !known                         ? r.self[metric_]
+                       : options_.sort == "inclusive" ? inclusive(r)
+                       : options_.sort == "calls"     ? r.calls
+                       : options_.sort == "name"      ? 0
+                                                      : r.self[metric_];
             };
             return std::tuple(key(b), a.name, a.address) < std::tuple(key(a), b.name, b.address);
         });

@@ -1,4 +1,5 @@
 /// `waymark query`: SQL on what `waymark export --to sqlite` wrote.
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -11,6 +12,9 @@
 
 #include "commands.h"
 #include "options.h"
+#include "table.h"
+#include "waymark/core/types.h"
+#include "waymark/core/utf8.h"
 #include "waymark/exports/sqlite.h"
 #include "waymark/exports/tables.h"
 
@@ -113,8 +117,13 @@ std::string explained(sqlite3* db, const std::string& sql) {
     return out;
 }
 
-/// A value as text; nothing for null.
+/// A value as text; nothing for null. Bytes are hexadecimal, as SQL's hex() has them, but in small letters.
 std::string text_of(sqlite3_stmt* s, int column) {
+    if (sqlite3_column_type(s, column) == SQLITE_BLOB) {
+        const auto* const bytes = static_cast<const std::uint8_t*>(sqlite3_column_blob(s, column));
+        const Bytes blob(bytes, static_cast<std::size_t>(sqlite3_column_bytes(s, column)));
+        return fmt::format("{:02x}", fmt::join(blob, ""));
+    }
     const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(s, column));
     return text == nullptr ? std::string()
                            : std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(s, column)));
@@ -128,22 +137,16 @@ std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
-std::string without_breaks(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
-    return text;
-}
 
 /// Rows in columns as wide as the first thousand rows want them.
 class TextRows {
 public:
     TextRows(Output& out, sqlite3_stmt* s) : out_(out) {
-        for (int c = 0; c < sqlite3_column_count(s); ++c) heads_.emplace_back(sqlite3_column_name(s, c));
+        for (int c = 0; c < sqlite3_column_count(s); ++c) heads_.push_back(one_line(sqlite3_column_name(s, c)));
     }
     void row(sqlite3_stmt* s) {
         std::vector<Cell> cells;
-        for (int c = 0; c < sqlite3_column_count(s); ++c)
-            cells.push_back({without_breaks(text_of(s, c)), is_number(s, c)});
+        for (int c = 0; c < sqlite3_column_count(s); ++c) cells.push_back({one_line(text_of(s, c)), is_number(s, c)});
         if (wide_) return print(cells);
         rows_.push_back(std::move(cells));
         if (rows_.size() == 1000) settle();
@@ -195,12 +198,12 @@ class TsvRows {
 public:
     TsvRows(Output& out, sqlite3_stmt* s) : out_(out) {
         for (int c = 0; c < sqlite3_column_count(s); ++c)
-            out_.print("{}{}", c == 0 ? "" : "\t", sqlite3_column_name(s, c));
+            out_.print("{}{}", c == 0 ? "" : "\t", one_line(sqlite3_column_name(s, c)));
         out_.write("\n");
     }
     void row(sqlite3_stmt* s) {
         for (int c = 0; c < sqlite3_column_count(s); ++c)
-            out_.print("{}{}", c == 0 ? "" : "\t", without_breaks(text_of(s, c)));
+            out_.print("{}{}", c == 0 ? "" : "\t", one_line(text_of(s, c)));
         out_.write("\n");
     }
     void end() {}
@@ -234,34 +237,125 @@ private:
     bool first_ = true;
 };
 
-/// Tables with their rows, and what might be asked.
-Status overview(sqlite3* db, Output& out) {
-    const auto number = [&](const std::string& sql) {
-        sqlite3_stmt* raw = nullptr;
-        sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr);
-        const Statement s(raw);
-        return s && sqlite3_step(raw) == SQLITE_ROW ? sqlite3_column_int64(raw, 0) : -1;
+/// A table or view of the file, and its columns.
+struct KnownTable {
+    struct Column {
+        std::string name, type, refers, what;
     };
+    std::string name, what;
+    std::uint64_t rows = 0;
+    std::vector<Column> columns{};
+};
+
+/// Calls `row` for each row that `sql` gives, with `name` for its `?`. Errors: `bad_format`: what SQLite says.
+template <class Row>
+waymark::Status ask(sqlite3* db, const std::string& sql, const std::string& name, Row&& row) {
     sqlite3_stmt* raw = nullptr;
-    sqlite3_prepare_v2(db, "SELECT table_name, what FROM schema WHERE column_name IS NULL ORDER BY rowid", -1, &raw,
-                       nullptr);
-    const Statement tables(raw);
-    if (!tables) {
-        out.print("This file is none of Waymark's, so its tables are not explained: {}\n", known_tables(db));
-        return out.close();
+    int step = sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr);
+    const Statement s(raw);
+    if (s && sqlite3_bind_parameter_count(raw) != 0)
+        sqlite3_bind_text64(raw, 1, name.data(), name.size(), SQLITE_STATIC, SQLITE_UTF8);
+    if (s)
+        while ((step = sqlite3_step(raw)) == SQLITE_ROW) row(raw);
+    if (step == SQLITE_DONE) return Nothing{};
+    return Error{Errc::bad_format, sqlite3_errmsg(db)};
+}
+
+/// The columns that a SELECT gives, and their types as far as they are declared.
+waymark::Status add_columns(sqlite3* db, const std::string& sql, KnownTable& table) {
+    sqlite3_stmt* raw = nullptr;
+    sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr);
+    const Statement s(raw);
+    if (!s) return Error{Errc::bad_format, sqlite3_errmsg(db)};
+    for (int c = 0; c < sqlite3_column_count(raw); ++c) {
+        const char* const type = sqlite3_column_decltype(raw, c);
+        table.columns.push_back({sqlite3_column_name(raw, c), type == nullptr ? "" : type, {}, {}});
     }
-    out.print("{:>12}  table\n", "rows");
-    while (sqlite3_step(raw) == SQLITE_ROW) {
-        const std::string name = text_of(raw, 0);
-        std::string quoted = name;
+    return Nothing{};
+}
+
+/// Everything in the file, with what Waymark's table `schema` says of it, if there is one. Errors: `bad_format`.
+Result<std::vector<KnownTable>> tables_of(sqlite3* db) {
+    std::vector<KnownTable> out;
+    WM_RETURN_IF_ERROR(ask(db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", {},
+                           [&](sqlite3_stmt* s) {
+                               out.push_back({text_of(s, 0), {}});
+                           }));
+    for (KnownTable& table : out) {
+        std::string quoted = table.name;
         for (std::size_t at = 0; (at = quoted.find('"', at)) != quoted.npos; at += 2) quoted.insert(at, "\"");
-        const auto rows = number("SELECT count(*) FROM \"" + quoted + "\"");
-        if (rows != 0)
-            out.print("{:>12}  {:<17}  {}\n", grouped(static_cast<std::uint64_t>(rows)), name, text_of(raw, 1));
+        WM_RETURN_IF_ERROR(add_columns(db, "SELECT * FROM \"" + quoted + "\"", table));
+        WM_RETURN_IF_ERROR(ask(db, "SELECT count(*) FROM \"" + quoted + "\"", {}, [&](sqlite3_stmt* s) {
+            table.rows = static_cast<std::uint64_t>(sqlite3_column_int64(s, 0));
+        }));
+        // A file that is none of Waymark's has no such table, or another one.
+        static_cast<void>(ask(db, "SELECT column_name, refers_to, what FROM schema WHERE table_name = ?", table.name,
+                              [&](sqlite3_stmt* s) {
+                                  if (sqlite3_column_type(s, 0) == SQLITE_NULL) table.what = text_of(s, 2);
+                                  for (KnownTable::Column& c : table.columns)
+                                      if (c.name == text_of(s, 0)) {
+                                          c.refers = text_of(s, 1);
+                                          c.what = text_of(s, 2);
+                                      }
+                              }));
     }
+    return out;
+}
+
+void print_tables(Output& out, sqlite3* db, const std::vector<KnownTable>& tables) {
+    if (std::all_of(tables.begin(), tables.end(), [](const KnownTable& t) { return t.what.empty(); }))
+        return out.print("This file is none of Waymark's, so its tables are not explained: {}\n",
+                         one_line(known_tables(db)));
+    out.print("{:>12}  table\n", "rows");
+    for (const KnownTable& t : tables)
+        if (t.rows != 0 && !t.what.empty())
+            out.print("{:>12}  {:<17}  {}\n", grouped(t.rows), one_line(t.name), one_line(t.what));
     out.write("\nQuestions:\n");
     for (const exports::ExampleQuery& e : exports::example_queries()) out.print("\n  {}\n    {}\n", e.question, e.sql);
     out.write("\nThe table schema explains each column.\n");
+}
+
+nlohmann::ordered_json tables_json(const std::vector<KnownTable>& tables) {
+    using nlohmann::ordered_json;
+    const auto known = [](const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); };
+    ordered_json all = ordered_json::array(), questions = ordered_json::array();
+    bool explained = false;
+    for (const KnownTable& t : tables) {
+        ordered_json columns = ordered_json::array();
+        for (const KnownTable::Column& c : t.columns)
+            columns.push_back(
+                {{"column", c.name}, {"type", known(c.type)}, {"refers_to", known(c.refers)}, {"what", known(c.what)}});
+        all.push_back({{"table", t.name}, {"rows", t.rows}, {"what", known(t.what)}, {"columns", columns}});
+        explained |= !t.what.empty();
+    }
+    for (const exports::ExampleQuery& e : exports::example_queries())
+        if (explained) questions.push_back({{"question", e.question}, {"sql", e.sql}});
+    return {{"tables", all}, {"questions", questions}};
+}
+
+/// A row for each table, and one for each of its columns.
+Table tables_table(const std::vector<KnownTable>& tables) {
+    Table out({{"table", ""}, {"rows", ""}, {"column", ""}, {"type", ""}, {"refers_to", ""}, {"what", ""}});
+    for (const KnownTable& t : tables) {
+        out.add({Value(t.name), Value(t.rows), Value(), Value(), Value(), Value(t.what)});
+        for (const KnownTable::Column& c : t.columns)
+            out.add({Value(t.name), Value(), Value(c.name), Value(c.type), Value(c.refers), Value(c.what)});
+    }
+    return out;
+}
+
+/// What is in the file, and, for reading, what might be asked.
+Status overview(sqlite3* db, const QueryOptions& options, Output& out) {
+    const auto tables = tables_of(db);
+    if (!tables)
+        return fail(
+            {tables.error().code, fmt::format("{}: {}; was the file cut?", options.file, tables.error().message)});
+    if (options.format == "json")
+        out.print("{}\n", json_text(tables_json(*tables)));
+    else if (options.format == "tsv")
+        tables_table(*tables).print_tsv(out);
+    else
+        print_tables(out, db, *tables);
     return out.close();
 }
 
@@ -301,7 +395,7 @@ Status run_query(const QueryOptions& options) {
     }
     auto out = Output::open(options.output, {options.file});
     if (!out) return fail(out.error());
-    if (!statement) return overview(db, *out);
+    if (!statement) return overview(db, options, *out);
     if (options.format == "tsv") return print_rows<TsvRows>(db, statement.get(), options.sql, *out);
     if (options.format == "json") return print_rows<JsonRows>(db, statement.get(), options.sql, *out);
     return print_rows<TextRows>(db, statement.get(), options.sql, *out);
@@ -321,7 +415,9 @@ Run add_query(CLI::App& app) {
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     command.footer(
         "Addresses are numbers: printf('%x', address) shows them in hexadecimal. The table schema explains each "
-        "column;\nso does docs/sqlite-schema.md.\n"
+        "column;\nso does docs/sqlite-schema.md. Without SQL, tsv and json have the tables and columns.\n"
+        "Every format is UTF-8: bytes (blobs) are shown in hexadecimal, and a byte of text that is no part of a "
+        "character\nas U+FFFD; hex(column) shows what it is.\n"
         "\nExamples:\n"
         "  waymark query out.sqlite\n"
         "  waymark query out.sqlite 'SELECT * FROM hot_functions LIMIT 10'\n"

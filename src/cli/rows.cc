@@ -9,10 +9,7 @@ namespace {
 /// JSON as a field of a line: text without its quotes.
 std::string field(const Cell& cell) {
     if (cell.value.empty() || cell.value.front() != '"') return cell.value;
-    std::string text = cell.shown;
-    for (char& c : text)
-        if (c == '\t' || c == '\n' || c == '\r') c = ' ';
-    return text;
+    return one_line(cell.shown);
 }
 
 }  // namespace

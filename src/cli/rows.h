@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "output.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::cli {
 
@@ -21,7 +22,7 @@ struct Cell {
     Colour colour{};
 
     Cell() = default;
-    Cell(std::string_view text) : shown(text), value(json_string(text)) {}
+    Cell(std::string_view text) : shown(one_line(text)), value(json_string(text)) {}
     Cell(const std::string& text) : Cell(std::string_view(text)) {}
     Cell(const char* text) : Cell(std::string_view(text)) {}
     Cell(std::uint64_t number) : shown(grouped(number)), value(std::to_string(number)) {}

@@ -60,16 +60,15 @@ public:
         if (options_.format == "json") {
             const Table rows = table();
             const BranchSum& all = branches_.all();
-            out.print("{}\n", ordered_json{{"quality", answer_.quality_json()},
-                                           {"branches", all.samples},
-                                           {"mispredicts", all.mispredicts},
-                                           {"not_taken", all.not_taken},
-                                           {"not_retired", all.not_retired},
-                                           {"branches_in_no_row", branches_.rest().samples},
-                                           {"by", options_.by},
-                                           {"rows", rows.json()},
-                                           {"rows_left_out", left_out_}}
-                                  .dump(2));
+            out.print("{}\n", json_text({{"quality", answer_.quality_json()},
+                                         {"branches", all.samples},
+                                         {"mispredicts", all.mispredicts},
+                                         {"not_taken", all.not_taken},
+                                         {"not_retired", all.not_retired},
+                                         {"branches_in_no_row", branches_.rest().samples},
+                                         {"by", options_.by},
+                                         {"rows", rows.json()},
+                                         {"rows_left_out", left_out_}}));
             return decoded;
         }
         answer_.print_quality(out, false);

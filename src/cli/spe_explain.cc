@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "table.h"
 #include "waymark/spe/explain.h"
 #include "waymark/spe/register_file.h"
 
@@ -458,7 +459,7 @@ Status explain(const ExplainOptions& options) {
     auto out = Output::open(options.output);
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->print("{}\n", JsonReport(*input).of(explanation).dump(2));
+        out->print("{}\n", json_text(JsonReport(*input).of(explanation)));
     else
         TextReport(*input, explanation, *out).print();
     if (out->close() != decoded) return unreadable;

@@ -24,7 +24,7 @@ Status quality(const AnswerOptions& options) {
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->print("{}\n", answer->quality_json().dump(2));
+        out->print("{}\n", json_text(answer->quality_json()));
     else if (options.format == "tsv")
         answer->streams_table().print_tsv(*out);
     else

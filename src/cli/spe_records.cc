@@ -256,7 +256,10 @@ public:
             spe::in_order(
                 piece.batch,
                 [&](const spe::Record& record) {
-                    if (selected(c, i)) show(row_of(c, i), record, text);
+                    if (selected(c, i)) {
+                        show(row_of(c, i), record, text);
+                        ++shown_;
+                    }
                     ++i;
                 },
                 [&](const spe::RecordGap& gap) { show(gap, text); });
@@ -266,6 +269,7 @@ public:
         const bool tsv = options_.format == "tsv";
         for (std::size_t i = 0; i < c.size; ++i) {
             if (!selected(c, i)) continue;
+            ++shown_;
             const RecordRow row = row_of(c, i);
             SameTexts::Text& same = same_.find(same_key(row));
             if (tsv)
@@ -274,6 +278,9 @@ public:
                 write_row(JsonRow(out, same), row, *stream_);
         }
     }
+
+    /// How many records were asked for so far.
+    [[nodiscard]] std::uint64_t shown() const { return shown_; }
 
 private:
     [[nodiscard]] bool selected(const spe::Columns& c, std::size_t i) const {
@@ -340,6 +347,7 @@ private:
     const RecordsOptions& options_;
     analysis::Attribution attribution_;
     std::optional<OperationClass> kind_;  // none: all
+    std::uint64_t shown_ = 0;
     const StreamContext* stream_ = nullptr;
     const StreamContext::Part* part_ = nullptr;  // of the latest record
     const perf::TimeConversion* conversion_ = nullptr;
@@ -439,7 +447,9 @@ struct KeptPiece {
 };
 
 /// Prints everything, in order, whatever `jobs` is.
-void print_all(Source& source, const analysis::SampleCapture& capture, const RecordsOptions& options, Output& out) {
+/// Gives the number of records that --kind asked for.
+std::uint64_t print_all(Source& source, const analysis::SampleCapture& capture, const RecordsOptions& options,
+                        Output& out) {
     Printer first(capture, options);
     RowText text;
     if (options.format == "tsv") {
@@ -455,7 +465,7 @@ void print_all(Source& source, const analysis::SampleCapture& capture, const Rec
         };
         while (source.more(print)) {
         }
-        return;
+        return first.shown();
     }
     std::deque<std::shared_ptr<KeptPiece>> ready;
     const Source::Take keep = [&](const Piece& piece) { ready.push_back(std::make_shared<KeptPiece>(piece)); };
@@ -493,6 +503,9 @@ void print_all(Source& source, const analysis::SampleCapture& capture, const Rec
                                            used.push(made);
                                        }));
     });
+    std::uint64_t shown = 0;
+    for (const auto& printer : printers) shown += printer->shown();
+    return shown;
 }
 
 struct Sums {
@@ -583,8 +596,9 @@ Status run_records(const RecordsOptions& options) {
     }
     waymark::Status done = account(*capture, sums);
     Source source(*capture, options, streams);
+    std::uint64_t shown = 0;
     if (done) {
-        print_all(source, *capture, options, *out);
+        shown = print_all(source, *capture, options, *out);
         if (source.error()) done = *source.error();
         for (const StreamContext& stream : streams) account(stream, stream.totals, sums);
     }
@@ -610,6 +624,7 @@ Status run_records(const RecordsOptions& options) {
         say("error", "no record with a PC: this does not look like an SPE buffer, or it is empty");
         return nothing;
     }
+    if (shown == 0) say("note", fmt::format("of {} none is of kind {}", counted(sums.records, "record"), options.kind));
     return options.strict && sums.lost + sums.damaged + sums.no_pc != 0 ? nothing : decoded;
 }
 

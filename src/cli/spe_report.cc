@@ -68,7 +68,7 @@ public:
     void print(Output& out) {
         if (options_.format == "tsv")
             return options_.by == "source" ? sources(true).print_tsv(out) : rows().print_tsv(out);
-        if (options_.format == "json") return out.print("{}\n", json().dump(2));
+        if (options_.format == "json") return out.print("{}\n", json_text(json()));
         answer_.print_quality(out, false);
         out.write("\n");
         if (options_.by == "source") {

@@ -54,8 +54,11 @@ public:
     }
 
     void print(Output& out) const {
+        const std::string none = fmt::format("line of {} bytes is {} among the samples", options_.line_bytes,
+                                             options_.all ? "used by several threads and written" : "shared falsely");
+        if (options_.format != "text" && lines_.empty()) say("note", "no " + none);
         if (options_.format == "tsv") return print_tsv(out);
-        if (options_.format == "json") return out.print("{}\n", json().dump(2));
+        if (options_.format == "json") return out.print("{}\n", json_text(json()));
         answer_.print_quality(out, false);
         out.print("accesses  {} with an address{}{}\n\n", grouped(candidates_.accesses()),
                   candidates_.without_address() == 0
@@ -65,8 +68,7 @@ public:
                                                       : fmt::format("; of {} neither thread nor CPU is known",
                                                                     grouped(candidates_.without_accessor())));
         if (lines_.empty()) {
-            out.print("No line of {} bytes is {} among the samples.\n", options_.line_bytes,
-                      options_.all ? "used by several threads and written" : "shared falsely");
+            out.print("No {}.\n", none);
             if (!options_.all) out.print("--all shows lines whose sharing is meant, too.\n");
             return;
         }

@@ -8,11 +8,7 @@ namespace {
 
 std::string field(const nlohmann::ordered_json& value) {
     if (value.is_null()) return {};
-    if (!value.is_string()) return value.dump();
-    std::string text = value.get<std::string>();
-    for (char& c : text)
-        if (c == '\t' || c == '\n' || c == '\r') c = ' ';
-    return text;
+    return value.is_string() ? one_line(value.get_ref<const std::string&>()) : value.dump();
 }
 
 }  // namespace
@@ -26,6 +22,10 @@ Value Value::ratio(std::uint64_t part, std::uint64_t all) {
     if (all == 0) return {};
     const double share = static_cast<double>(part) / static_cast<double>(all);
     return {fmt::format("{:.1f}%", 100 * share), share};
+}
+
+std::string json_text(const nlohmann::ordered_json& value) {
+    return value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string bar(std::uint64_t part, std::uint64_t all, unsigned cells) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "output.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::cli {
 
@@ -17,7 +18,7 @@ struct Value {
     nlohmann::ordered_json value{};  ///< null: not known, an empty field
 
     Value() = default;
-    Value(std::string text) : shown(text), value(std::move(text)) {}
+    Value(std::string text) : shown(one_line(text)), value(std::move(text)) {}
     Value(std::uint64_t number) : shown(grouped(number)), value(number) {}
     Value(std::string as, nlohmann::ordered_json what) : shown(std::move(as)), value(std::move(what)) {}
     /// `shown` empty if `all` is 0.
@@ -52,6 +53,9 @@ private:
     std::vector<Column> columns_;
     std::vector<std::vector<Value>> rows_;
 };
+
+/// JSON as text, over several lines; strings in it that are not UTF-8 have U+FFFD where they are not.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& value);
 
 /// `████████············  40.0%`: a bar of `cells` and the number.
 [[nodiscard]] std::string bar(std::uint64_t part, std::uint64_t all, unsigned cells = 20);

@@ -11,6 +11,7 @@
 
 #include "output.h"
 #include "waymark/core/types.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::cli {
 
@@ -215,11 +216,16 @@ public:
     /// Any text.
     void text(std::string_view, bool known, std::string_view value) {
         if (known) {
+            std::string clean;
+            if (std::any_of(value.begin(), value.end(), [](char c) { return c < ' ' || c > '~'; })) {
+                clean = one_line(value);
+                value = clean;
+            }
             if (value.size() > short_text) {
                 out_.taken(at_);
                 at_ = out_.room(value.size() + row_bytes);
             }
-            for (const char c : value) *at_++ = c == '\t' || c == '\n' ? ' ' : c;
+            at_ = std::copy(value.begin(), value.end(), at_);
         }
         *at_++ = '\t';
     }

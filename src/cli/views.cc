@@ -101,6 +101,10 @@ std::string json_head(const Answers& answers) {
     return out + "]";
 }
 
+void say_not_sorted(std::string_view asked, std::string_view why, std::string_view by) {
+    say("note", fmt::format("--sort {}: that is {}; rows are sorted by {}", asked, why, by));
+}
+
 void print_rows(Output& out, const Answers& answers, const ViewOptions& options, std::string_view title,
                 const Rows& rows, std::string_view json_more) {
     if (options.format == "tsv") return rows.print_tsv(out);

@@ -26,7 +26,7 @@ struct ProfileOptions : ViewOptions {
 struct CoverageOptions : ViewOptions {
     std::string by = "file", of = "instructions";
     bool uncovered = false;
-    std::vector<std::string> only{};     ///< parts of names of functions, or of paths of sources or images; empty: all
+    std::vector<std::string> only{};     ///< functions, sources or images (cli/only.h); empty: all
     std::optional<double> fail_under{};  ///< per cent
 };
 struct BranchOptions : ViewOptions {
@@ -40,7 +40,7 @@ struct DiffOptions : ViewOptions {
     std::optional<double> threshold_each{};          ///< per cent of what a function cost before
     std::optional<std::uint64_t> threshold_count{};  ///< so much more, of a function or in all
     std::uint64_t least = 0;
-    std::vector<std::string> only{};     ///< parts of names of functions or images; empty: all
+    std::vector<std::string> only{};     ///< functions, sources or images (cli/only.h); empty: all
     std::vector<std::string> renames{};  ///< `OLD=NEW`
     bool mean = false;                   ///< costs of a capture on average, rather than of all
     std::size_t captures_before = 1, captures_after = 1;
@@ -78,6 +78,8 @@ void print_head(Output& out, const analysis::Answers& answers);
 void print_trust(Output& out, const analysis::Trust& trust);
 /// `"capture": …, "unit": …, "metrics": […], "health": […]`, without braces.
 [[nodiscard]] std::string json_head(const analysis::Answers& answers);
+/// Says that rows are sorted by something else than `asked` for, and why.
+void say_not_sorted(std::string_view asked, std::string_view why, std::string_view by);
 /// Prints rows in the format asked for; in text, below `print_head` and `title`.
 void print_rows(Output& out, const analysis::Answers& answers, const ViewOptions& options, std::string_view title,
                 const Rows& rows, std::string_view json_more = {});

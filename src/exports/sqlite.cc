@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <memory>
 
 #include "waymark/exports/tables.h"
@@ -120,12 +122,13 @@ public:
             else if (const auto* d = std::get_if<double>(&row[i]))
                 sqlite3_bind_double(s, at, *d);
             else if (const auto* t = std::get_if<std::string_view>(&row[i]))
-                sqlite3_bind_text64(s, at, t->data(), t->size(), SQLITE_STATIC, SQLITE_UTF8);
+                bind_text(s, at, *t);
             else
                 sqlite3_bind_null(s, at);
         }
         if (sqlite3_step(s) != SQLITE_DONE) note();
         sqlite3_reset(s);
+        made_utf8_.clear();
     }
     void close() {
         statement_.reset();
@@ -137,6 +140,12 @@ public:
     }
 
 private:
+    /// Readers refuse a database with text that is not UTF-8.
+    void bind_text(sqlite3_stmt* s, int at, std::string_view text) {
+        if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+            text = made_utf8_.emplace_back(utf8(text));
+        sqlite3_bind_text64(s, at, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    }
     void note() {
         if (why_.empty()) why_ = db_ ? sqlite3_errmsg(db_.get()) : "no memory";
     }
@@ -147,6 +156,7 @@ private:
     std::filesystem::path path_;
     std::unique_ptr<sqlite3, Close> db_;
     std::unique_ptr<sqlite3_stmt, Close> statement_;
+    std::deque<std::string> made_utf8_;  // bound to the row that is being inserted
     int code_ = SQLITE_OK;
     std::string why_;
 };

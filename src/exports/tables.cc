@@ -565,9 +565,10 @@ constexpr std::array all_tables{
 };
 
 void csv_text(Writer& out, std::string_view value) {
-    if (value.find_first_of(",\"\r\n") == value.npos) return out.write(value);
+    const std::string text = utf8(value);
+    if (text.find_first_of(",\"\r\n") == text.npos) return out.write(text);
     out.write("\"");
-    for (const char c : value) out.write(c == '"' ? std::string_view("\"\"") : std::string_view(&c, 1));
+    for (const char c : text) out.write(c == '"' ? std::string_view("\"\"") : std::string_view(&c, 1));
     out.write("\"");
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "waymark/core/byte_sink.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::exports {
 
@@ -54,12 +55,6 @@ private:
     fmt::memory_buffer buffer_;
     std::uint64_t bytes_ = 0;
 };
-
-/// What is not UTF-8 becomes U+FFFD.
-[[nodiscard]] std::string utf8(std::string_view text);
-
-/// Without line breaks and other control characters, which end a line or a field of simple formats.
-[[nodiscard]] std::string one_line(std::string_view text);
 
 /// 12345678 → `12,345,678`.
 [[nodiscard]] std::string grouped(std::uint64_t number);

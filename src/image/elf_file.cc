@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -37,6 +38,15 @@ struct Descriptor {
         if (value >= 0) ::close(value);
     }
 };
+
+std::string machine_name(unsigned machine) {
+    switch (machine) {
+        case EM_386: return "x86 (3)";
+        case EM_X86_64: return "x86-64 (62)";
+        case EM_RISCV: return "RISC-V (243)";
+        default: return fmt::format("machine {}", machine);
+    }
+}
 
 /// The part of [offset, offset + bytes) that a file of `file_bytes` has.
 std::uint64_t clip(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes) {
@@ -165,10 +175,11 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
     if (s.elf == nullptr || elf_kind(s.elf.get()) != ELF_K_ELF || gelf_getehdr(s.elf.get(), &s.header) == nullptr)
         return result.damaged(fmt::format("its header cannot be read ({})", elf_errmsg(-1)));
     if (s.header.e_machine != EM_ARM && s.header.e_machine != EM_AARCH64)
-        return Error{Errc::unsupported,
-                     fmt::format("{}: is an ELF file for machine {}, but ARM ({}) or AArch64 ({}) was expected; "
-                                 "name the program that was traced",
-                                 s.name, s.header.e_machine, EM_ARM, EM_AARCH64)};
+        return Error{
+            Errc::unsupported,
+            fmt::format("{}: is an ELF file for {}, but Arm ({}) or AArch64 ({}) was expected; name the program "
+                        "that was traced",
+                        s.name, machine_name(s.header.e_machine), EM_ARM, EM_AARCH64)};
     if (s.header.e_ident[EI_DATA] != ELFDATA2LSB)
         return Error{Errc::unsupported,
                      fmt::format("{}: is a big-endian ELF file; only little-endian programs can be read", s.name)};
@@ -178,6 +189,7 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
 
 bool ElfFile::is_relocatable() const { return state_->header.e_type == ET_REL; }
 bool ElfFile::is_32_bit() const { return gelf_getclass(state_->elf.get()) == ELFCLASS32; }
+bool ElfFile::is_position_independent() const { return state_->header.e_type == ET_DYN; }
 bool ElfFile::is_arm() const { return state_->header.e_machine == EM_ARM; }
 const SharedBytes& ElfFile::file() const { return state_->file; }
 
@@ -244,7 +256,8 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
                               static_cast<unsigned char>(GELF_ST_TYPE(symbol.st_info)),
                               static_cast<unsigned char>(GELF_ST_BIND(symbol.st_info)),
                               0,
-                              0};
+                              0,
+                              symbol.st_shndx == SHN_ABS};
             if (const auto section = by_index.find(symbol.st_shndx); section != by_index.end()) {
                 const GElf_Shdr& h = section->second->header;
                 std::uint64_t base = h.sh_addr;
@@ -261,6 +274,54 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
         }
     }
     return result;
+}
+
+std::vector<ElfFile::CodePiece> ElfFile::code() const {
+    std::vector<CodePiece> out;
+    const Bytes file = state_->file.bytes;
+    for (const auto& section : state_->sections()) {
+        const auto& h = section.header;
+        const bool holds = h.sh_type == SHT_PROGBITS;
+        if ((!holds && h.sh_type != SHT_NOBITS) || (h.sh_flags & SHF_ALLOC) == 0 || (h.sh_flags & SHF_EXECINSTR) == 0)
+            continue;
+        const auto placed = state_->placed.find(section.index);
+        // A damaged file may claim more than any memory has.
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 32;
+        const std::uint64_t address = placed != state_->placed.end() ? placed->second : h.sh_addr;
+        if (h.sh_size == 0 || h.sh_size > most_bytes || address > highest - h.sh_size) continue;
+        const std::uint64_t bytes = holds ? clip(h.sh_offset, h.sh_size, file.size()) : 0;
+        out.push_back({address, h.sh_size,
+                       bytes == 0
+                           ? Bytes()
+                           : file.subspan(static_cast<std::size_t>(h.sh_offset), static_cast<std::size_t>(bytes))});
+    }
+    return out;
+}
+
+std::optional<ElfFile::BuildId> ElfFile::build_id() const {
+    constexpr std::size_t head_bytes = 16;  // lengths of name and ID, type, and the name itself, `GNU`
+    const Bytes file = state_->file.bytes;
+    for (const auto& section : state_->sections()) {
+        const auto& h = section.header;
+        if (h.sh_type != SHT_NOTE || (h.sh_flags & SHF_ALLOC) == 0) continue;
+        Bytes notes = file.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_offset, file.size())));
+        notes = notes.first(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_size, notes.size())));
+        std::uint64_t at = 0;
+        while (notes.size() >= head_bytes) {
+            std::array<std::uint32_t, 3> lengths{};
+            std::memcpy(lengths.data(), notes.data(), sizeof lengths);
+            const auto [name_bytes, id_bytes, type] = lengths;
+            const auto padded = [](std::uint64_t bytes) { return (bytes + 3) & ~std::uint64_t{3}; };
+            const std::uint64_t whole = 12 + padded(name_bytes) + padded(id_bytes);
+            if (whole > notes.size()) break;
+            if (type == NT_GNU_BUILD_ID && name_bytes == 4 && std::memcmp(notes.data() + 12, "GNU", 4) == 0 &&
+                id_bytes != 0)
+                return BuildId{h.sh_addr + at, notes.first(head_bytes + id_bytes), notes.subspan(head_bytes, id_bytes)};
+            notes = notes.subspan(static_cast<std::size_t>(whole));
+            at += whole;
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace waymark::image

@@ -46,6 +46,17 @@ public:
         unsigned char type{}, binding{};  // STT_…, STB_…
         std::uint64_t section_end{};      // end of the section it is in; 0: unknown
         std::uint64_t section_start{};
+        bool absolute{};  // a number, such as a linker script's constant, and no place in the program
+    };
+    /// An executable section.
+    struct CodePiece {
+        std::uint64_t address{}, declared_bytes{};
+        Bytes contents{};  // as long as the file lives; empty in a separate debug file
+    };
+    /// The note that tells one build from another.
+    struct BuildId {
+        std::uint64_t address{};  // of the note, before the load bias
+        Bytes note{}, bytes{};    // all of it, and the ID at its end
     };
 
     /// `name` stands in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.
@@ -57,6 +68,7 @@ public:
     [[nodiscard]] bool is_relocatable() const;
     [[nodiscard]] bool is_32_bit() const;
     [[nodiscard]] bool is_arm() const;
+    [[nodiscard]] bool is_position_independent() const;
     [[nodiscard]] const SharedBytes& file() const;
 
     /// Loadable segments, or for a relocatable file its placed executable sections. Errors: `bad_format`: none with
@@ -64,6 +76,10 @@ public:
     [[nodiscard]] Result<std::vector<Piece>> pieces() const;
     /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over.
     [[nodiscard]] std::vector<SymbolEntry> symbols() const;
+    /// In file order; none where the file has no section headers.
+    [[nodiscard]] std::vector<CodePiece> code() const;
+    /// Nothing: it has none that memory could hold.
+    [[nodiscard]] std::optional<BuildId> build_id() const;
 
 private:
     struct State;

@@ -129,6 +129,8 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
     ready = false;
     std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats what .symtab has
     for (ElfFile::SymbolEntry& symbol : elf.symbols()) {
+        // A number that happens to lie among code names none of it.
+        if (symbol.absolute) continue;
         // The section's last address, kept from wrapping below its start.
         const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
         const bool in_section = symbol.section_end > symbol.section_start;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "waymark/core/wire.h"
+#include "waymark/image/agreement.h"
 
 namespace waymark::pipeline {
 
@@ -34,6 +35,7 @@ public:
     Maker(Session& session, const SessionOptions& options) : session_(session), options_(options) {}
 
     Status run() {
+        WM_RETURN_IF_ERROR(check_machines());
         for (const std::string& argument : options_.images) WM_RETURN_IF_ERROR(add_symbols_of(argument));
         for (const std::string& file : options_.symbols) {
             auto taken = session_.symbols.add_elf(file);
@@ -45,7 +47,7 @@ public:
             session_.sources.push_back(std::move(*source));
         }
         report_shared_ids();
-        return Nothing{};
+        return check_builds();
     }
 
 private:
@@ -62,6 +64,66 @@ private:
         auto taken = session_.symbols.add_elf(image.path, image.address.value_or(Address{}).value);
         if (!taken) return std::move(taken.error());
         return Nothing{};
+    }
+
+    /// Errors: `unsupported`: a program for another machine than was traced.
+    Status check_machines() {
+        // Cores with a Program Trace Macrocell have 32 bits; which those without one have is not known here.
+        const auto is_pft = [](const capture::Source& s) { return protocol_of(s.type) == Protocol::pft; };
+        if (std::none_of(session_.capture.sources.begin(), session_.capture.sources.end(), is_pft)) return Nothing{};
+        std::vector<std::filesystem::path> files(options_.symbols.begin(), options_.symbols.end());
+        for (const std::string& argument : options_.images) {
+            WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
+            WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(image.path));
+            if (kind == image::ImageKind::elf) files.push_back(image.path);
+        }
+        for (const std::filesystem::path& file : files) {
+            WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, {}));
+            if (found.machine != image::Machine::arm)
+                return Error{
+                    Errc::unsupported,
+                    fmt::format("{}: is a program for {}, but the trace is of a core that runs programs for {}; "
+                                "name the program that was traced",
+                                file.string(), image::name(found.machine), image::name(image::Machine::arm))};
+        }
+        return Nothing{};
+    }
+    /// Files of names should be of the program that ran, as far as that can be known.
+    Status check_builds() {
+        std::vector<std::shared_ptr<const image::MemoryMap>> maps;
+        for (const Source& source : session_.sources)
+            if (source.protocol == Protocol::pft && source.memory && !source.memory->empty())
+                maps.push_back(source.memory);
+        std::sort(maps.begin(), maps.end());
+        maps.erase(std::unique(maps.begin(), maps.end()), maps.end());
+        if (maps.empty()) return Nothing{};
+        for (const std::string& file : options_.symbols) {
+            WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, maps));
+            check_build(file, found);
+        }
+        return Nothing{};
+    }
+    void check_build(const std::filesystem::path& path, const image::Agreement& found) {
+        const bool other_id = !found.build_id_there.empty() && found.build_id_there != found.build_id;
+        // A kernel patches its own code, here and there.
+        const bool other_code = found.build_id_there.empty() && found.different > found.compared / 16;
+        if (other_id)
+            problem(path,
+                    fmt::format("it is of another build than the program that was traced: its build ID is {}, that "
+                                "of the program in memory {}. Names may be wrong; give the file of that build.",
+                                found.build_id, found.build_id_there));
+        else if (other_code)
+            problem(path, fmt::format("it is of another build or another program than the one that was traced: of {} "
+                                      "bytes of its code that the capture holds too, {} differ there. Names may be "
+                                      "wrong; give the file of that build.",
+                                      found.compared, found.different));
+        else if (found.first != found.end && found.known == 0)
+            problem(path, fmt::format("its code lies from {:#010x} to {:#010x}, where no memory of the capture is: it "
+                                      "names nothing that ran.{}",
+                                      found.first.value, found.end.value,
+                                      found.position_independent
+                                          ? " It can be loaded anywhere; say where it was with --image FILE@ADDRESS."
+                                          : " Is it the program that was traced?"));
     }
 
     Result<Source> make(const capture::Source& described) {

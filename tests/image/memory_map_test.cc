@@ -337,7 +337,7 @@ TEST(MemoryMapElf, Errors) {
               std::string::npos);
     TinyElf elf = segmented();
     elf.machine = EM_X86_64;
-    EXPECT_NE(message(elf.build()).find("is an ELF file for machine 62, but ARM (40) or AArch64 (183)"),
+    EXPECT_NE(message(elf.build()).find("is an ELF file for x86-64 (62), but Arm (40) or AArch64 (183)"),
               std::string::npos);
     elf = segmented();
     elf.segments.clear();

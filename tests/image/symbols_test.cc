@@ -163,6 +163,19 @@ TinyElf program() {
     return elf;
 }
 
+TEST(SymbolsElf, AbsoluteSymbolsNameNoCode) {
+    TinyElf elf = program();
+    elf.symbols.push_back({"_stack_bytes", 0x8002, 0, STT_NOTYPE, STB_GLOBAL, SHN_ABS});
+    elf.symbols.push_back({"_version", 0x8036, 4, STT_FUNC, STB_GLOBAL, SHN_ABS});
+    Symbols symbols;
+    const auto count = symbols.add_elf_bytes(elf.build(), 0, "prog");
+    ASSERT_TRUE(count.has_value()) << count.error().message;
+    EXPECT_EQ(*count, 5U);
+    EXPECT_EQ(at(symbols, 0x8002), "arm+2");
+    EXPECT_EQ(at(symbols, 0x8036), "-");
+    EXPECT_FALSE(symbols.address_of("_stack_bytes"));
+}
+
 TEST(SymbolsElf, ArmWithThumbBitsAndMappingSymbols) {
     for (const int table : {SHT_SYMTAB, SHT_DYNSYM}) {
         TinyElf elf = program();

@@ -27,11 +27,12 @@ struct TinyElf {
         std::uint64_t alignment = 4;
         std::uint64_t declared_bytes{};
     };
+    static constexpr std::uint16_t elsewhere = 0xfe00;  // a section the file does not have
     struct Symbol {
         std::string name;
         std::uint64_t value{}, bytes{};
         unsigned type = STT_FUNC, binding = STB_GLOBAL;
-        std::uint16_t section = SHN_ABS;  // index into `sections`, from 1, or SHN_…
+        std::uint16_t section = elsewhere;  // index into `sections`, from 1, or SHN_…
     };
 
     bool is_64 = false;

@@ -58,7 +58,7 @@ struct Session {
 };
 
 /// Makes a capture ready. What is wrong with one source is a problem and does not hide the others. Errors: an image of
-/// the options that cannot be read (image::add_image).
+/// the options that cannot be read (image::add_image); `unsupported`: that or a file of names is for another machine.
 [[nodiscard]] Result<Session> make_session(capture::Capture capture, const SessionOptions& options);
 
 }  // namespace waymark::pipeline

@@ -1,0 +1,58 @@
+/// Names come from files, and a file may hold any bytes: what of them is UTF-8, and how they stand where only UTF-8
+/// may.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace waymark {
+
+/// Stands for a byte that is no part of a character: U+FFFD.
+inline constexpr std::string_view replacement_character = "\xef\xbf\xbd";
+
+/// Bytes of the UTF-8 character that `text`, which is not empty, begins with; 0: it begins with none.
+[[nodiscard]] inline std::size_t utf8_character(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    if (first < 0x80) return 1;
+    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+    // Longer than need be, surrogates, beyond U+10FFFF.
+    const unsigned char second = byte(1);
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+        (first == 0xf4 && second > 0x8f))
+        return 0;
+    return length;
+}
+
+/// Calls `put` with `text` in pieces that are UTF-8; each byte that is no part of a character becomes U+FFFD.
+template <class Put>
+void utf8_pieces(std::string_view text, Put&& put) {
+    while (!text.empty()) {
+        const std::size_t length = utf8_character(text);
+        put(length == 0 ? replacement_character : text.substr(0, length));
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+}
+
+/// What is not UTF-8 becomes U+FFFD.
+[[nodiscard]] inline std::string utf8(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    utf8_pieces(text, [&](std::string_view c) { out += c; });
+    return out;
+}
+
+/// The same, with spaces for line breaks and other control characters, which end a line or a field of simple formats.
+[[nodiscard]] inline std::string one_line(std::string_view text) {
+    std::string out = utf8(text);
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    return out;
+}
+
+}  // namespace waymark

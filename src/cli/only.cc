@@ -1,0 +1,78 @@
+#include "only.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+
+namespace waymark::cli {
+
+namespace {
+
+bool fits(std::string_view pattern, std::string_view text) {
+    if (pattern.find_first_of("*?[") == pattern.npos) return false;
+    return fnmatch(std::string(pattern).c_str(), std::string(text).c_str(), FNM_NOESCAPE) == 0;
+}
+
+bool names(std::string_view word, Only::Kind kind, std::string_view name) {
+    return kind == Only::Kind::function ? names_function(word, name) : names_file(word, name);
+}
+
+}  // namespace
+
+std::string_view without_suffix(std::string_view name) {
+    constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
+                                                       ".cold",       ".lto_priv.", ".llvm."};
+    std::size_t end = name.size();
+    for (const std::string_view suffix : suffixes)
+        if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
+    // As the demangler has them: `f() [clone .part.0]`.
+    if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
+    return name.substr(0, end);
+}
+
+bool names_function(std::string_view word, std::string_view name) {
+    const std::string_view base = without_suffix(name);
+    if (word == name || word == base) return true;
+    if (base.starts_with(word) && base[word.size()] == '(') return true;
+    return fits(word, name) || fits(word, base);
+}
+
+bool names_file(std::string_view word, std::string_view path) {
+    if (word.starts_with("./")) word.remove_prefix(2);
+    if (word.empty() || path.empty()) return false;
+    const std::string below = fmt::format("/{}", word);
+    if (word.ends_with('/')) return path.starts_with(word) || path.find(below) != path.npos;
+    return word == path || path.ends_with(below) || fits(word, path) || fits("*" + below, path);
+}
+
+void Only::add(Kind kind, std::string_view name) {
+    constexpr std::size_t most_alike = 5;
+    for (Word& word : words_) {
+        if (names(word.text, kind, name)) word.kind = std::max(word.kind, kind);
+        if (word.kind == Kind::nothing && word.alike.size() < most_alike && name.find(word.text) != name.npos &&
+            std::find(word.alike.begin(), word.alike.end(), name) == word.alike.end())
+            word.alike.emplace_back(name);
+    }
+}
+
+bool Only::asks_for(Kind kind, std::string_view name) const {
+    return empty() || std::any_of(words_.begin(), words_.end(),
+                                  [&](const Word& word) { return word.kind == kind && names(word.text, kind, name); });
+}
+
+std::string Only::unknown(std::string_view things) const {
+    std::string out;
+    for (const Word& word : words_) {
+        if (word.kind != Kind::nothing) continue;
+        out += fmt::format("{}no {} is called '{}'", out.empty() ? "" : "; ", things, word.text);
+        if (!word.alike.empty())
+            out += fmt::format(", but {}; a pattern such as '*{}*' asks for several", fmt::join(word.alike, ", "),
+                               word.text);
+    }
+    return out;
+}
+
+}  // namespace waymark::cli

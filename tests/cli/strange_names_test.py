@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Names that no format likes, in captures of every unit: whatever the commands print for programs must be read by them.
+
+usage: strange_names_test.py WAYMARK SOURCE_FOLDER
+
+Names of functions, source files, sources, tasks, threads and captures get tabs, quotes, line breaks and bytes that are
+not UTF-8, in place of as many of their own. Then JSON must be JSON, tab-separated values must have as many fields in
+every line as in the first, exports must be what their format asks for, and all of it must be UTF-8.
+"""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import cli_test
+
+TIMEOUT_SECONDS = 120
+STRANGE = b"\t\"\n\xff\\'\r,;<&>%\x1b\xc3"  # no name is longer
+
+
+def strange(name):
+    """As many bytes as `name`, of which few are letters."""
+    return (name[:1] + STRANGE + name)[:len(name)]
+
+
+def patch(path, *names):
+    content = path.read_bytes()
+    for name in names:
+        if name not in content:
+            sys.exit(f"{path} has no {name}")
+        content = content.replace(name, strange(name))
+    path.write_bytes(content)
+
+
+def run(waymark, *arguments):
+    return subprocess.run([waymark, *arguments], capture_output=True, timeout=TIMEOUT_SECONDS,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+
+
+class Checks:
+    def __init__(self, waymark):
+        self.waymark, self.failed, self.done = waymark, 0, 0
+
+    def check(self, what, reads, output):
+        self.done += 1
+        try:
+            reads(output)
+        except Exception as error:  # whatever a reader says
+            self.failed += 1
+            print(f"failed: {what}: {type(error).__name__}: {error}")
+
+    def command(self, *arguments, formats=("json", "tsv")):
+        """Each format of a command that has something to show."""
+        for form in formats:
+            done = run(self.waymark, *arguments, "--format", form)
+            what = " ".join([os.fsencode(a).decode(errors="backslashreplace") for a in (*arguments, form)])
+            if done.returncode not in (0, 1) or not done.stdout:
+                self.failed += 1
+                print(f"failed: {what} ended with {done.returncode}: {done.stderr!r}")
+                continue
+            self.check(what, read_json if form == "json" else read_tsv, done.stdout)
+            self.check(f"{what}, standard error", lambda text: None, done.stderr)
+
+    def export(self, form, reads, folder, *arguments):
+        target = folder / form
+        done = run(self.waymark, "export", *arguments, "--to", form, "-o", target)
+        if done.returncode != 0:
+            self.failed += 1
+            print(f"failed: export {arguments} --to {form} ended with {done.returncode}: {done.stderr!r}")
+            return
+        for path in sorted(target.iterdir()) if target.is_dir() else [target]:
+            self.check(f"export --to {form}: {path.name}", reads, path if reads is read_sqlite else path.read_bytes())
+        shutil.rmtree(target, ignore_errors=True)
+
+
+# Readers: each raises an exception on what it cannot read.
+
+
+def members(pairs):
+    """An object: a name that stands in it twice hides a value."""
+    once({name for name, _ in pairs}, [name for name, _ in pairs])
+    return dict(pairs)
+
+
+def once(different, names):
+    if len(different) != len(names):
+        raise TwiceError(f"names stand there twice: {names}")
+
+
+class TwiceError(Exception):
+    """No ValueError, which is what a JSON reader ends with."""
+
+
+def read_json(output):
+    text = output.decode()
+    try:
+        json.loads(text, object_pairs_hook=members)
+    except ValueError:
+        for line in text.removesuffix("\n").split("\n"):
+            json.loads(line, object_pairs_hook=members)
+
+
+def read_tsv(output):
+    rows = list(csv.reader(output.decode().removesuffix("\n").split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE,
+                           strict=True))
+    once(set(rows[0]), rows[0])
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"line {number} has {len(row)} fields, the first {len(rows[0])}: {row}")
+        if any(ord(c) < 0x20 for field in row for c in field):
+            raise ValueError(f"line {number} has control characters: {row}")
+
+
+def read_csv(output):
+    rows = list(csv.reader(output.decode().splitlines(keepends=True), strict=True))
+    if any(len(row) != len(rows[0]) for row in rows):
+        raise ValueError("rows of different length")
+
+
+def read_sqlite(path):
+    with sqlite3.connect(path) as database:
+        for (table,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            database.execute(f"SELECT * FROM {table}").fetchall()
+
+
+def read_folded(output):
+    for line in output.decode().removesuffix("\n").split("\n"):
+        stack, count = line.rsplit(" ", 1)
+        if int(count) < 0 or any(ord(c) < 0x20 for c in stack):
+            raise ValueError(line)
+
+
+def read_text(output):
+    for line in output.decode().split("\n"):
+        if any(ord(c) < 0x20 and c != "\t" for c in line):
+            raise ValueError(line)
+
+
+EXPORTS = {"firefox": read_json, "speedscope": read_json, "folded": read_folded, "callgrind": read_text, "csv": read_csv,
+           "jsonl": read_json, "sqlite": read_sqlite}
+WITH_LINES = {"lcov": read_text, "cobertura": xml.etree.ElementTree.fromstring, "autofdo": read_text}
+
+
+def with_lines(source, folder, path):
+    """The program of examples/sort with debug information, its source at `path`; none without a compiler."""
+    compiler = shutil.which("arm-linux-gnueabihf-gcc")
+    if compiler is None:
+        print("SKIPPED: source files: arm-linux-gnueabihf-gcc is missing (Debian package gcc-arm-linux-gnueabihf)")
+        return None
+    shutil.copy(source / "examples" / "sort" / "sort.c", path)
+    program = folder / "sort-g.elf"
+    subprocess.run([compiler, "-g", "-march=armv7-a", "-mthumb", "-mfloat-abi=soft", "-O1", "-fno-inline",
+                    "-fno-builtin", "-ffreestanding", "-fno-pic", "-fno-asynchronous-unwind-tables",
+                    "-fno-unwind-tables", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none",
+                    "-Wl,-z,noseparate-code", "-o", program, source / "examples" / "sort" / "start.S", path],
+                   check=True)
+    return program
+
+
+def check_flow(checks, source, folder):
+    capture, elf = folder / os.fsdecode(b"sort\t\"\n\xff"), folder / os.fsdecode(b"so rt\t\"\xff\n.elf")
+    shutil.copytree(source / "examples" / "sort" / "capture", capture)
+    shutil.copy(source / "examples" / "sort" / "sort.elf", elf)
+    patch(elf, b"descending", b"quicksort", b"sorted")
+    for ini in capture.glob("*.ini"):  # an ini file has no line breaks in its values
+        ini.write_bytes(ini.read_bytes().replace(b"PTM_0", b"P\t\"\xff0").replace(b"ETB_0", b"E\t\"\xff0"))
+    with_image = [capture, "--image", elf]
+    for form in (["info"], ["packets"], ["flow"], ["profile"], ["profile", "--by", "instruction"],
+                 ["profile", "--by", "image"], ["profile", "--by", "block"], ["coverage", "--by", "function"],
+                 ["coverage", "--uncovered"], ["branches"], ["loops"]):
+        checks.command(*form, *with_image)
+    checks.command("flow", *with_image, formats=["json"])
+    checks.command("diff", capture, capture, "--image", elf)
+    checks.command("doctor", *with_image)
+    for form, reads in EXPORTS.items():
+        checks.export(form, reads, folder, *with_image)
+    program = with_lines(source, folder, folder / os.fsdecode(b"a b\t\"c\"\xff,;<.c"))
+    if program is None:
+        return
+    for form in (["profile", "--by", "line"], ["coverage", "--by", "file"], ["coverage", "--uncovered"], ["branches"],
+                 ["loops"]):
+        checks.command(*form, capture, "--image", program)
+    for form, reads in {**EXPORTS, **WITH_LINES}.items():
+        checks.export(form, reads, folder, capture, "--image", program)
+
+
+def check_dpu(checks, fixtures, folder):
+    for fixture in ("dpu", "dpu-loops"):
+        capture = folder / os.fsdecode(fixture.encode() + b"\t\"\n\xff")
+        cli_test.use(fixtures, folder, fixture, capture.name)
+        ini = capture / "dpu.ini"
+        text = ini.read_bytes().replace(b"timer", b"ti\t\"\xffmer").replace(b"radio", b"ra\t\"\xffdio")
+        text += b"" if b"[parameters]" in text else b"\n[parameters]\n"
+        ini.write_bytes(text + b"program=/a b\t\"c\"\xff,d\n")
+        for view in ("report", "tasks", "functions", "paths", "interrupts", "ranges", "timeline", "loops", "data",
+                     "health"):
+            checks.command("dpu", view, capture)
+        for command in ("info", "packets", "flow", "doctor"):
+            checks.command(command, capture)
+        if fixture == "dpu":
+            checks.command("profile", capture)
+            checks.command("diff", capture, capture)
+        else:
+            checks.command("loops", capture)
+        for form in ("csv", "jsonl", "sqlite"):
+            checks.export(form, EXPORTS[form], folder, capture)
+
+
+def check_profile(checks, fixtures, folder):
+    cli_test.use(fixtures, folder, "spe", "spe")
+    perf = folder / os.fsdecode(b"pe rf\t\"\n\xff.data")
+    (folder / "spe" / "perf.data").rename(perf)
+    # A path and a command name of the file, each as long as it was.
+    content = perf.read_bytes()
+    content = content.replace(b"/bin/prog", b"/b\t\"\xff/p\n,").replace(b"prog\0", b"\"\t\n\xff\0")
+    perf.write_bytes(content)
+    for by in ("function", "line", "instruction", "address", "thread", "image", "source"):
+        if run(checks.waymark, "spe", "report", perf, "--by", by).returncode == 0:
+            checks.command("spe", "report", perf, "--by", by)
+    for view in ("sharing", "quality", "records"):
+        checks.command("spe", view, perf)
+    checks.command("spe", "branches", perf)
+    for command in ("profile", "branches"):
+        checks.command(command, perf)
+    checks.command("doctor", perf)
+    checks.command("diff", perf, perf)
+    for form, reads in EXPORTS.items():
+        checks.export(form, reads, folder, perf)
+
+
+def check_query(checks, folder):
+    path = folder / "strange.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE \"a\tb\"\"c\nd\" (\"x\ty\" TEXT, z BLOB, w REAL)")
+        database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (?, ?, ?)", ("t\t\n\"q", b"\0\xff\xfe\t", 1e999))
+        database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (CAST(x'ff41' AS TEXT), x'', NULL)")
+    checks.command("query", path, "SELECT * FROM \"a\tb\"\"c\nd\"")
+    checks.command("query", path)
+    done = run(checks.waymark, "query", path, "--format", "json")
+    checks.check("tables and columns", lambda text: assert_equal(
+        [(t["table"], t["rows"], [c["column"] for c in t["columns"]]) for t in json.loads(text)["tables"]],
+        [("a\tb\"c\nd", 2, ["x\ty", "z", "w"])]), done.stdout)
+    done = run(checks.waymark, "query", path, "SELECT z FROM \"a\tb\"\"c\nd\"", "--format", "json")
+    checks.check("a blob is hexadecimal", lambda text: assert_equal(json.loads(text), [{"z": "00fffe09"}, {"z": ""}]),
+                 done.stdout)
+
+
+def assert_equal(found, expected):
+    if found != expected:
+        raise ValueError(f"{found} instead of {expected}")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    checks = Checks(pathlib.Path(sys.argv[1]).resolve())
+    source = pathlib.Path(sys.argv[2]).resolve()
+    fixtures = source / "tests" / "cli" / "fixtures"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_flow(checks, source, folder)
+        check_dpu(checks, fixtures, folder)
+        check_profile(checks, fixtures, folder)
+        check_query(checks, folder)
+    print(f"{checks.done} outputs read, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
