@@ -125,13 +125,13 @@ std::string confidence_text(double confidence) { return fmt::format("{:.4f}", st
 std::string head_text(const pft::HeadRecovery& head) {
     if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
     if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync behind an A-sync in the first MiB";
-    const std::string all = counted(head.sync.value, "byte");
+    const std::string all = counted(head.async.value, "byte");
     if (head.outcome != pft::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}", all, name(head.outcome));
     return fmt::format(
         "{} of {} recovered from {:#x} of the stream on{}, {}, confidence {}{}; "
         "waymark flow --recover shows them",
-        grouped(head.bytes()), all, head.first.value,
+        grouped(head.bytes_before_async()), all, head.first.value,
         head.stretches.size() == 1 ? "" : fmt::format(" in {} stretches", head.stretches.size()),
         counted(head.packets, "packet"), confidence_text(head.confidence), head.confirmed ? ", the I-sync agrees" : "");
 }
@@ -227,11 +227,11 @@ ordered_json source_json(const doctor::SourceReport& s) {
     for (const doctor::Fact& f : s.identity.facts)
         out["facts"].push_back({{"what", f.what}, {"value", f.value}, {"proven", f.proven}, {"proof", f.proof}});
     if (s.head && s.head->outcome == pft::HeadOutcome::recovered)
-        out["head"] = {{"bytes", s.head->sync.value},      {"recovered_bytes", s.head->bytes()},
+        out["head"] = {{"bytes", s.head->async.value},     {"recovered_bytes", s.head->bytes_before_async()},
                        {"first", s.head->first.value},     {"packets", s.head->packets},
                        {"confidence", s.head->confidence}, {"confirmed", s.head->confirmed}};
     else if (s.head)
-        out["head"] = {{"bytes", s.head->sync.value}, {"recovered_bytes", 0}, {"why", name(s.head->outcome)}};
+        out["head"] = {{"bytes", s.head->async.value}, {"recovered_bytes", 0}, {"why", name(s.head->outcome)}};
     return out;
 }
 
@@ -283,19 +283,20 @@ Status run_doctor(const DoctorOptions& options) {
         if (!written) return fail(written.error());
         say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
     }
-    const bool read_error = std::any_of(report.findings.begin(), report.findings.end(),
-                                        [](const doctor::Finding& f) { return f.kind == "unreadable"; });
-    if (read_error) return unreadable;
-    const bool anything = report.sources.empty()
-                              ? report.labelled && !report.buffers.empty()
-                              : std::any_of(report.sources.begin(), report.sources.end(),
-                                            [](const auto& s) { return s.identity.protocol != Protocol::unknown; });
-    if (!anything) {
-        say("error", "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
+    if (report.cut) {
+        say("error", "the capture cannot be read to its end; the report says where");
+        return unreadable;
+    }
+    if (!report.recognised) {
+        say("error", report.sources.empty()
+                         ? "nothing diagnosed: there is no trace in it; the report says why"
+                         : "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
         return nothing;
     }
-    const bool found = report.count(Severity::error) + report.count(Severity::warning) != 0;
-    return options.strict && found ? unreadable : decoded;
+    const std::size_t found = report.count(Severity::error) + report.count(Severity::warning);
+    if (!options.strict || found == 0) return decoded;
+    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), report.findings.front().found));
+    return nothing;
 }
 
 }  // namespace
@@ -323,7 +324,7 @@ Run add_doctor(CLI::App& app) {
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
-    command.add_flag("--strict", options->strict, "Exit with 3 if there is an error or warning");
+    command.add_flag("--strict", options->strict, "Exit with status 1 if there is an error or warning");
     command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))
@@ -336,8 +337,8 @@ Run add_doctor(CLI::App& app) {
         "  waymark doctor etb.bin --image kernel.bin --write-snapshot snapshot\n"
         "  waymark doctor CAPTURE --strict\n"
         "\n"
-        "Exit status: 0 diagnosed; 1 nothing to diagnose; 2 usage; 3 something cannot be read or written, or under\n"
-        "--strict an error or warning was found.\n");
+        "Exit status: 0 diagnosed; 1 nothing to diagnose, or an error or warning was found under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
     return [options] { return run_doctor(*options); };
 }
 

@@ -133,10 +133,10 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
     answer.run(gathered);
-    if (answer.quality().selected == 0)
-        return Error{Errc::not_found,
-                     fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
     const analysis::SampleTotals totals = answer.totals();
+    if (answer.quality().selected == 0)
+        return Error{answer.say_damage(options.input.capture) ? Errc::unreadable : Errc::not_found,
+                     fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
     std::optional<analysis::Sharing> sharing;
     if (gathered.candidates) {
         sharing.emplace(*gathered.candidates);
@@ -165,11 +165,9 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(input.trace(), input.dump(), both));
     costs.finish();
     if (times) times->finish();
-    std::uint64_t entries = 0;
-    for (const std::uint64_t n : decoded.totals.entries) entries += n;
-    if (entries == 0)
-        return Error{Errc::not_found, fmt::format("{}: not one entry of trace; waymark dpu health {} tells why",
-                                                  options.input.capture, options.input.capture)};
+    if (!DpuInput::tells(decoded.totals))
+        return Error{input.is_cut(decoded) ? Errc::unreadable : Errc::not_found,
+                     fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};
     for (unsigned c = 0; c < dpu::counter_count; ++c) {
         const auto event = input.event(c);
         if (event != dpu::EventWire::none && input.is_driven(c)) said.events[c] = input.event_name(c);
