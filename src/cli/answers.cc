@@ -360,10 +360,8 @@ Result<Answers> answers_of(const AnswersOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
     if (is_profile(options.input.capture)) return answers_of_profile(options);
     auto opened = open_session(options.input);
-    // What cannot be opened is an error of reading, not a capture that tells nothing.
-    if (!opened && opened.error().code == Errc::not_found)
-        return Error{Errc::unreadable, opened.error().message, opened.error().offset};
-    WM_ASSIGN_OR_RETURN(const pipeline::Session session, std::move(opened));
+    if (!opened) return not_opened(opened.error());
+    const pipeline::Session session = std::move(*opened);
     warn(session);
     return FlowAnswers(options, session).run();
 }

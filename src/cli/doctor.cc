@@ -2,18 +2,16 @@
 #include "waymark/doctor/examine.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "options.h"
 #include "table.h"
+#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
 
 namespace waymark::cli {
@@ -56,22 +54,16 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     return pipeline::make_session(std::move(capture), {});
 }
 
-bool is_perf_data(const std::string& file) {
-    std::array<char, 8> head{};
-    return file != "-" && std::ifstream(file, std::ios::binary).read(head.data(), head.size()) &&
-           capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()});
-}
-
 Result<doctor::Report> diagnose(const DoctorOptions& options) {
     const std::string& first = options.captures.front();
     std::error_code error;
     const bool folder = fs::is_directory(first, error) || fs::path(first).extension() == ".ini";
     if (options.captures.size() > 1 &&
         std::any_of(options.captures.begin(), options.captures.end(),
-                    [&](const std::string& c) { return fs::is_directory(c, error) || is_perf_data(c); }))
+                    [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
         return Error{Errc::usage, "several captures can be diagnosed together only if all are bare trace files"};
     if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
-    if (!folder && is_perf_data(first)) return doctor::examine_perf(first);
+    if (!folder && is_profile(first)) return doctor::examine_perf(first);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
     WM_ASSIGN_OR_RETURN(const pipeline::Session session,
                         folder ? snapshot_session(first) : bare_session(options.captures));

@@ -113,6 +113,11 @@ bool is_profile(const std::string& path) {
     return perf::is_perf_data(Bytes(head).first(have));
 }
 
+Error not_opened(Error error) {
+    if (error.code == Errc::not_found) error.code = Errc::unreadable;
+    return error;
+}
+
 Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which says itself how it was recorded"));
     if (!options.input.images.empty())
@@ -125,7 +130,9 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     input.kallsyms = options.kallsyms;
     input.debug_folders = options.debug_folders;
     input.jobs = options.jobs;
-    WM_ASSIGN_OR_RETURN(Answer answer, Answer::open(input));
+    auto opened = Answer::open(input);
+    if (!opened) return not_opened(opened.error());
+    Answer answer = std::move(*opened);
     analysis::SampleAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.inlined = options.inlined;
@@ -150,7 +157,9 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
 
 Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a capture of a DPU, which says itself how it was recorded"));
-    WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(options.input.capture));
+    const auto opened = DpuInput::open(options.input.capture);
+    if (!opened) return not_opened(opened.error());
+    const DpuInput& input = *opened;
     analysis::DpuCode code;
     analysis::DpuSaid said;
     said.problems = input.name_code(code);

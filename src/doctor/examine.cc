@@ -921,10 +921,11 @@ private:
             if (!sees) continue;
             ++judged;
             ranges += own_memory_[i].totals.ranges;
-            for (const auto& [address, times] : own_memory_[i].no_memory_at)
-                if (std::any_of(lack.ranges.begin(), lack.ranges.end(),
-                                [&](const auto& r) { return r.first <= address && address <= r.second; }))
-                    went += times;
+            for (const auto& place : own_memory_[i].no_memory_at)
+                if (std::any_of(lack.ranges.begin(), lack.ranges.end(), [&](const auto& range) {
+                        return range.first <= place.first && place.first <= range.second;
+                    }))
+                    went += place.second;
             if (report_.sources[i].image && !report_.images[*report_.sources[i].image].argument.empty()) ++explained;
         }
         std::string found = fmt::format("{} {}: ", file.filename().string(), lack.there ? "is cut" : "is not there");
