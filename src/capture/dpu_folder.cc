@@ -55,7 +55,9 @@ public:
     }
 
 private:
-    void problem(unsigned line, std::string message) { problems_.add(capture_.path, line, std::move(message)); }
+    void problem(unsigned line, std::string message, const fs::path& lacks = {}) {
+        problems_.add(capture_.path, line, std::move(message), lacks);
+    }
 
     /// A number of a key that may stand once. Absent, or a problem: nothing.
     std::optional<std::uint64_t> number(const Ini& ini, const IniSection& section, std::string_view key,
@@ -297,7 +299,7 @@ private:
                                                 file->string(), size.error().message, capture_.path.string(),
                                                 file == &capture_.buffer ? "buffer" : "nexus");
             if (!missing) missing = Error{size.error().code, why};
-            problem(0, why + ".");
+            problem(0, why + ".", *file);
         }
         if (left == 0) return std::move(*missing);
         return Nothing{};
@@ -313,7 +315,8 @@ private:
             problem(0,
                     fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}: it is cut. What there "
                                 "is of it is read; copy the whole of it.",
-                                capture_.buffer.filename().string(), bytes, expected));
+                                capture_.buffer.filename().string(), bytes, expected),
+                    capture_.buffer);
         if (bytes > expected)
             problem(0,
                     fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}. The rest was ignored; "

@@ -9,8 +9,9 @@
 
 namespace waymark::capture {
 
-void ProblemList::add(const std::filesystem::path& file, unsigned line, std::string message) {
-    if (count_[file]++ < limit) problems_.push_back({file, line, std::move(message)});
+void ProblemList::add(const std::filesystem::path& file, unsigned line, std::string message,
+                      const std::filesystem::path& lacks) {
+    if (count_[file]++ < limit) problems_.push_back({file, line, std::move(message), lacks});
 }
 
 std::string ProblemList::suggestion(const std::filesystem::path& file, std::string_view word,

@@ -20,7 +20,8 @@ class ProblemList {
 public:
     static constexpr std::size_t limit = 100;
 
-    void add(const std::filesystem::path& file, unsigned line, std::string message);
+    void add(const std::filesystem::path& file, unsigned line, std::string message,
+             const std::filesystem::path& lacks = {});
     /// ` Did you mean …?`, or nothing when no candidate is near. Costs nothing once the file's limit is reached.
     [[nodiscard]] std::string suggestion(const std::filesystem::path& file, std::string_view word,
                                          const std::vector<std::string_view>& candidates) const;

@@ -40,8 +40,8 @@ private:
     [[nodiscard]] std::optional<Ini> open_ini(const Ini& from, const IniEntry& entry, std::string_view what);
 
     // Sections and keys.
-    void problem(const Ini& ini, unsigned line, std::string message) {
-        problems_.add(ini.file(), line, std::move(message));
+    void problem(const Ini& ini, unsigned line, std::string message, const fs::path& lacks = {}) {
+        problems_.add(ini.file(), line, std::move(message), lacks);
     }
     void unknown_sections(const Ini& ini, const std::vector<std::string_view>& known);
     void unknown_keys(const Ini& ini, const IniSection& section, const std::vector<std::string_view>& known,
@@ -510,7 +510,8 @@ void SnapshotReader::check_dump_range(const Ini& ini, const IniSection& section,
         problem(ini, file.line,
                 fmt::format("The memory dump '{}' cannot be read: {}. Copy it into the snapshot folder, or "
                             "remove [{}].",
-                            file.value, bytes.error().message, section.name));
+                            file.value, bytes.error().message, section.name),
+                dump.file);
         return;
     }
     const std::uint64_t rest = dump.offset < *bytes ? *bytes - dump.offset : 0;
@@ -518,13 +519,15 @@ void SnapshotReader::check_dump_range(const Ini& ini, const IniSection& section,
         problem(ini, section.line,
                 fmt::format("[{}] begins at offset {:#x} of '{}', which holds only {:#x} bytes, so it is "
                             "empty. Correct 'offset', or copy the whole file.",
-                            section.name, dump.offset, file.value, *bytes));
+                            section.name, dump.offset, file.value, *bytes),
+                dump.file);
     else if (dump.length && *dump.length > rest)
         problem(ini, section.line,
                 fmt::format("A dump shorter than it says: [{}] has length {:#x}, but '{}' holds only {:#x} "
                             "bytes from offset {:#x} on; those are used. Correct 'length', or copy the "
                             "whole file.",
-                            section.name, *dump.length, file.value, rest, dump.offset));
+                            section.name, *dump.length, file.value, rest, dump.offset),
+                dump.file);
 }
 
 void SnapshotReader::read_trace(const Ini& ini) {
@@ -639,13 +642,15 @@ void SnapshotReader::check_buffer_file(const Ini& ini, const IniEntry& entry, co
     if (!bytes) {
         problem(ini, entry.line,
                 fmt::format("'{}' of buffer '{}' cannot be read: {}. Copy it into the snapshot folder.", file.string(),
-                            buffer.name, bytes.error().message));
+                            buffer.name, bytes.error().message),
+                file);
         return;
     }
     if (*bytes == 0)
         problem(
             ini, entry.line,
-            fmt::format("'{}' of buffer '{}' is empty. Check that the trace was saved.", file.string(), buffer.name));
+            fmt::format("'{}' of buffer '{}' is empty. Check that the trace was saved.", file.string(), buffer.name),
+            file);
     // Only parts together need be whole frames; of a compressed file the size says nothing.
     const std::string extension = text::lower(file.extension().string());
     const bool compressed = extension == ".gz" || extension == ".zst";
@@ -656,7 +661,8 @@ void SnapshotReader::check_buffer_file(const Ini& ini, const IniEntry& entry, co
             fmt::format("'{}' of buffer '{}' holds {} bytes, which is no multiple of the {}-byte frames "
                         "of format coresight; its end, from offset {:#x} on, is no frame. If the file was cut, copy "
                         "it again; if it is trace of one source without frames, write format=source_data.",
-                        file.string(), buffer.name, *bytes, frame_bytes, *bytes - *bytes % frame_bytes));
+                        file.string(), buffer.name, *bytes, frame_bytes, *bytes - *bytes % frame_bytes),
+            file);
 }
 
 /// A source by name or `@location`; a problem when there is none.

@@ -60,12 +60,14 @@ public:
             session_, sources, make,
             progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
                               : nullptr);
-        report_read_errors(report);
-        return answers(report, selected);
+        const bool cut = report_read_errors(report);
+        return answers(report, selected, cut);
     }
 
 private:
-    Result<Answers> answers(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected) {
+    /// `cut`: a buffer could not be read to its end.
+    Result<Answers> answers(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected,
+                            bool cut) {
         Answers out;
         out.capture = options_.input.capture;
         out.unit = "PTM";
@@ -107,7 +109,12 @@ private:
         for (const Stream& s : streams_)
             for (const analysis::FlowCounts* counts : s.sink->counts())
                 for (const std::uint64_t times : counts->times) ranges += times;
-        if (ranges == 0 && !(options_.without_code && went_nowhere_known())) return why_nothing(report, selected);
+        out.cut = cut;
+        if (ranges == 0 && !(options_.without_code && went_nowhere_known())) {
+            Error why = why_nothing(report, selected);
+            if (cut) why.code = Errc::unreadable;
+            return why;
+        }
         if (ranges == 0)
             out.health.push_back({Finding::Severity::bad,
                                   "Nothing was decoded: execution was only where no image is known.",
@@ -171,7 +178,8 @@ private:
         };
         for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
         for (const pipeline::BufferReport& buffer : report.buffers) {
-            out.cut |= buffer.error.has_value();
+            if (const std::string cut = cut_inside_frame(buffer); !cut.empty())
+                add(bad, cut, "Copy the whole file again.");
             if (buffer.error)
                 add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
                     "Copy the capture again.");
@@ -352,10 +360,8 @@ Result<Answers> answers_of(const AnswersOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return answers_of_dpu_folder(options);
     if (is_profile(options.input.capture)) return answers_of_profile(options);
     auto opened = open_session(options.input);
-    // What cannot be opened is an error of reading, not a capture that tells nothing.
-    if (!opened && opened.error().code == Errc::not_found)
-        return Error{Errc::unreadable, opened.error().message, opened.error().offset};
-    WM_ASSIGN_OR_RETURN(const pipeline::Session session, std::move(opened));
+    if (!opened) return not_opened(opened.error());
+    const pipeline::Session session = std::move(*opened);
     warn(session);
     return FlowAnswers(options, session).run();
 }

@@ -76,9 +76,10 @@ bool anything_lost(const analysis::Answers& answers) {
 /// Ends a command: what was printed, and what became of the captures.
 Status finish(Output& out, Status shown, std::initializer_list<const analysis::Answers*> all, bool strict) {
     if (out.close() != decoded) return unreadable;
-    if (shown != decoded) return shown;
+    if (shown != decoded && shown != nothing) return shown;
     for (const analysis::Answers* answers : all)
         if (answers->cut) return unreadable;
+    if (shown != decoded) return shown;
     for (const analysis::Answers* answers : all)
         if (strict && anything_lost(*answers)) {
             say("error", fmt::format("{}: {} (--strict)", answers->capture, answers->health.front().what));

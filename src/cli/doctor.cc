@@ -2,18 +2,16 @@
 #include "waymark/doctor/examine.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "options.h"
 #include "table.h"
+#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
 
 namespace waymark::cli {
@@ -56,22 +54,16 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     return pipeline::make_session(std::move(capture), {});
 }
 
-bool is_perf_data(const std::string& file) {
-    std::array<char, 8> head{};
-    return file != "-" && std::ifstream(file, std::ios::binary).read(head.data(), head.size()) &&
-           capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()});
-}
-
 Result<doctor::Report> diagnose(const DoctorOptions& options) {
     const std::string& first = options.captures.front();
     std::error_code error;
     const bool folder = fs::is_directory(first, error) || fs::path(first).extension() == ".ini";
     if (options.captures.size() > 1 &&
         std::any_of(options.captures.begin(), options.captures.end(),
-                    [&](const std::string& c) { return fs::is_directory(c, error) || is_perf_data(c); }))
+                    [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
         return Error{Errc::usage, "several captures can be diagnosed together only if all are bare trace files"};
     if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
-    if (!folder && is_perf_data(first)) return doctor::examine_perf(first);
+    if (!folder && is_profile(first)) return doctor::examine_perf(first);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
     WM_ASSIGN_OR_RETURN(const pipeline::Session session,
                         folder ? snapshot_session(first) : bare_session(options.captures));
@@ -125,13 +117,13 @@ std::string confidence_text(double confidence) { return fmt::format("{:.4f}", st
 std::string head_text(const pft::HeadRecovery& head) {
     if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
     if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync behind an A-sync in the first MiB";
-    const std::string all = counted(head.sync.value, "byte");
+    const std::string all = counted(head.async.value, "byte");
     if (head.outcome != pft::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}", all, name(head.outcome));
     return fmt::format(
         "{} of {} recovered from {:#x} of the stream on{}, {}, confidence {}{}; "
         "waymark flow --recover shows them",
-        grouped(head.bytes()), all, head.first.value,
+        grouped(head.bytes_before_async()), all, head.first.value,
         head.stretches.size() == 1 ? "" : fmt::format(" in {} stretches", head.stretches.size()),
         counted(head.packets, "packet"), confidence_text(head.confidence), head.confirmed ? ", the I-sync agrees" : "");
 }
@@ -227,11 +219,11 @@ ordered_json source_json(const doctor::SourceReport& s) {
     for (const doctor::Fact& f : s.identity.facts)
         out["facts"].push_back({{"what", f.what}, {"value", f.value}, {"proven", f.proven}, {"proof", f.proof}});
     if (s.head && s.head->outcome == pft::HeadOutcome::recovered)
-        out["head"] = {{"bytes", s.head->sync.value},      {"recovered_bytes", s.head->bytes()},
+        out["head"] = {{"bytes", s.head->async.value},     {"recovered_bytes", s.head->bytes_before_async()},
                        {"first", s.head->first.value},     {"packets", s.head->packets},
                        {"confidence", s.head->confidence}, {"confirmed", s.head->confirmed}};
     else if (s.head)
-        out["head"] = {{"bytes", s.head->sync.value}, {"recovered_bytes", 0}, {"why", name(s.head->outcome)}};
+        out["head"] = {{"bytes", s.head->async.value}, {"recovered_bytes", 0}, {"why", name(s.head->outcome)}};
     return out;
 }
 
@@ -283,19 +275,20 @@ Status run_doctor(const DoctorOptions& options) {
         if (!written) return fail(written.error());
         say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
     }
-    const bool read_error = std::any_of(report.findings.begin(), report.findings.end(),
-                                        [](const doctor::Finding& f) { return f.kind == "unreadable"; });
-    if (read_error) return unreadable;
-    const bool anything = report.sources.empty()
-                              ? report.labelled && !report.buffers.empty()
-                              : std::any_of(report.sources.begin(), report.sources.end(),
-                                            [](const auto& s) { return s.identity.protocol != Protocol::unknown; });
-    if (!anything) {
-        say("error", "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
+    if (report.cut) {
+        say("error", "the capture cannot be read to its end; the report says where");
+        return unreadable;
+    }
+    if (!report.recognised) {
+        say("error", report.sources.empty()
+                         ? "nothing diagnosed: there is no trace in it; the report says why"
+                         : "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
         return nothing;
     }
-    const bool found = report.count(Severity::error) + report.count(Severity::warning) != 0;
-    return options.strict && found ? unreadable : decoded;
+    const std::size_t found = report.count(Severity::error) + report.count(Severity::warning);
+    if (!options.strict || found == 0) return decoded;
+    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), report.findings.front().found));
+    return nothing;
 }
 
 }  // namespace
@@ -323,7 +316,7 @@ Run add_doctor(CLI::App& app) {
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
-    command.add_flag("--strict", options->strict, "Exit with 3 if there is an error or warning");
+    command.add_flag("--strict", options->strict, "Exit with status 1 if there is an error or warning");
     command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))
@@ -336,8 +329,8 @@ Run add_doctor(CLI::App& app) {
         "  waymark doctor etb.bin --image kernel.bin --write-snapshot snapshot\n"
         "  waymark doctor CAPTURE --strict\n"
         "\n"
-        "Exit status: 0 diagnosed; 1 nothing to diagnose; 2 usage; 3 something cannot be read or written, or under\n"
-        "--strict an error or warning was found.\n");
+        "Exit status: 0 diagnosed; 1 nothing to diagnose, or an error or warning was found under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
     return [options] { return run_doctor(*options); };
 }
 

@@ -268,17 +268,18 @@ public:
         if (out.close() != cli::decoded) return unreadable;
         warn(input_);
         for (const std::string& problem : problems_) say("warning", problem);
+        // A buffer that is cut goes before what it is cut to.
+        const bool cut = input_.is_cut(decoded_);
+        if (cut) say("error", input_.cut_text());
         if (!tells()) {
             say("error", fmt::format("{}: nothing was decoded: {}", options_.capture, input_.why_nothing()));
-            return nothing;
+            return cut ? unreadable : nothing;
         }
-        if (!adds_up) {
+        if (!adds_up)
             say("error",
                 "the rows do not add up to what the counters say: damaged trace that looks like readings, or "
                 "registers of another run; 'waymark packets' shows the entries");
-            return nothing;
-        }
-        if (decoded_.cut || input_.missing_bytes() != 0) return unreadable;
+        if (cut || !adds_up) return cut ? unreadable : nothing;
         if (!options_.strict || (losses().empty() && doubts().empty())) return cli::decoded;
         for (const std::string& each : losses()) say("error", "--strict: " + each);
         for (const std::string& each : doubts()) say("error", "--strict: " + each);

@@ -45,6 +45,9 @@ public:
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
     /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file has not.
     [[nodiscard]] std::uint64_t missing_bytes() const;
+    /// The buffer's file does not hold all that was written, as decoding it showed or lines_written says.
+    [[nodiscard]] bool is_cut(const pipeline::DpuDecoded& decoded) const;
+    [[nodiscard]] std::string cut_text() const;
     /// Entries tell something: more than padding is there.
     [[nodiscard]] static bool tells(const dpu::Totals& totals);
     /// Why there is nothing of the kind, and what to do.

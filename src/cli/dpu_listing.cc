@@ -611,9 +611,11 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     } else
         print_info(*out, info);
     if (const Status status = out->close(); status != decoded) return status;
+    const bool cut = opened->is_cut(*done);
+    if (cut) say("error", opened->cut_text());
     const bool any = DpuInput::tells(done->totals) || !messages.messages.empty();
     if (!any) say("error", "nothing decoded: " + opened->why_nothing());
-    return any ? decoded : nothing;
+    return cut ? unreadable : any ? decoded : nothing;
 }
 
 Status run_dpu_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
@@ -645,8 +647,7 @@ Status run_dpu_packets(const InputOptions& input, const std::string& format, con
     }
     if (const Status status = out->close(); status != decoded) return status;
     const bool cut = !opened->capture().buffer.empty() && (reader.cut || opened->missing_bytes() != 0);
-    if (cut)
-        say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
+    if (cut) say("error", opened->cut_text());
     const bool any = printer.entries + messages.messages != 0;
     if (!any) say("error", "nothing decoded: " + opened->why_nothing());
     std::set<std::string> found = std::move(printer.found);
@@ -691,14 +692,16 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
         print_info(*out, describe(*opened, *done, count_messages(nexus->bytes())));
     }
     if (const Status status = out->close(); status != decoded) return status;
-    const bool cut = !opened->capture().buffer.empty() && (done->cut || opened->missing_bytes() != 0);
-    if (cut)
-        say("error", fmt::format("{} is cut; give the whole file to see the rest", opened->capture().buffer.string()));
+    const bool cut = opened->is_cut(*done);
+    if (cut) say("error", opened->cut_text());
     const dpu::Totals& t = done->totals;
     if (!DpuInput::tells(t)) say("error", "nothing decoded: " + opened->why_nothing());
     if (t.wide != 0) say("warning", differences_too_wide(t));
     if (cut) return unreadable;
     const bool lost = t.lost != 0 || done->overwritten || t.lost_bytes() != 0 || t.doubtful != 0 || t.wide != 0;
+    if (strict && lost)
+        say("error", fmt::format("--strict: something was lost or is doubtful; 'waymark dpu health {}' says what",
+                                 input.capture));
     return !DpuInput::tells(t) || (strict && lost) ? nothing : decoded;
 }
 

@@ -112,7 +112,7 @@ public:
         if (!metric) return fail_export(metric.error());
         metric_ = *metric;
         const Status status = write_all(*answers);
-        if (status != decoded) return status;
+        if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
         // What is written does not show what it lacks. Why a capture was cut was told when it was read.
         using Severity = analysis::Finding::Severity;
         for (const analysis::Finding& f : answers->health)

@@ -398,14 +398,14 @@ private:
     /// What could be told of the time before the first A-sync.
     static void report_head(const pipeline::Source& source, const std::string& buffer, const pft::HeadRecovery& head) {
         if (head.outcome == pft::HeadOutcome::no_head) return;
-        const std::string bytes = counted(head.sync.value, "byte");
+        const std::string bytes = counted(head.async.value, "byte");
         if (head.outcome != pft::HeadOutcome::recovered)
-            return say("note", fmt::format("source {}: nothing is recovered before its first sync in buffer {}{}: {}",
-                                           source.label(), buffer, head.sync == Offset{} ? "" : " (" + bytes + ")",
+            return say("note", fmt::format("source {}: nothing is recovered before its first A-sync in buffer {}{}: {}",
+                                           source.label(), buffer, head.async == Offset{} ? "" : " (" + bytes + ")",
                                            name(head.outcome)));
-        say("note", fmt::format("source {}: {} of the {} before its first sync in buffer {} are recovered, with a "
+        say("note", fmt::format("source {}: {} of the {} before its first A-sync in buffer {} are recovered, with a "
                                 "confidence of {:.4f}; they are marked 'recovered'",
-                                source.label(), grouped(head.bytes()), bytes, buffer,
+                                source.label(), grouped(head.bytes_before_async()), bytes, buffer,
                                 std::floor(head.confidence * 1e4) / 1e4));  // never rounded up to a certainty
     }
 

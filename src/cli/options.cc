@@ -4,16 +4,16 @@
 #include <oneapi/tbb/info.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
+#include "trouble.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/wire.h"
 #include "waymark/coresight/guess.h"
+#include "waymark/doctor/identify.h"
 
 namespace waymark::cli {
 
@@ -94,21 +94,56 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, coresight::Fra
     return ids;
 }
 
-Result<capture::Capture> open_raw(const InputOptions& options) {
-    std::array<char, 8> head{};
-    if (options.capture != "-" && std::ifstream(options.capture, std::ios::binary).read(head.data(), head.size()) &&
-        capture::perf::is_perf_data({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}))
-        return Error{Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} tells what is in it, "
-                                              "waymark spe report what it means",
-                                              options.capture, options.capture)};
-    if (options.protocol.empty())
-        return Error{
+/// Bytes of a unit that no macrocell is; `unknown`: of a macrocell, or of nothing that is known.
+doctor::Protocol protocol_in(std::vector<std::uint8_t> head) {
+    const coresight::FramingGuess guess = coresight::guess_framing(head);
+    if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low)
+        return doctor::Protocol::unknown;
+    doctor::Stretch stretch;
+    stretch.bytes = std::move(head);
+    stretch.head = true;
+    const doctor::Protocol found = doctor::identify({std::move(stretch)}).protocol;
+    return found == doctor::Protocol::pft ? doctor::Protocol::unknown : found;
+}
+
+/// A bare file, of which nothing was said: what it is, as far as its bytes tell, and how to read it.
+Error what_it_takes(const InputOptions& options) {
+    const bool is_stream = options.capture == "-";
+    doctor::Protocol protocol = doctor::Protocol::unknown;
+    if (!is_stream) {
+        auto head = head_of(options.capture);
+        if (!head) return std::move(head.error());
+        if (capture::perf::is_perf_data(*head))
+            return {Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} tells what is in it, "
+                                             "waymark spe report what it means",
+                                             options.capture, options.capture)};
+        protocol = protocol_in(std::move(*head));
+    }
+    if (protocol == doctor::Protocol::spe)
+        return {
             Errc::usage,
             fmt::format(
-                "{} is no snapshot (a folder with snapshot.ini, or such a file). To read it as a bare trace file, say "
-                "what it holds (--protocol ptm), how the macrocell was programmed (--etmcr VALUE --etmccer VALUE "
-                "--etmidr VALUE), and what ran (--image FILE[@ADDRESS])",
-                options.capture == "-" ? "standard input" : options.capture)};
+                "{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
+                "that would be around them: waymark spe report {} tells what they mean, waymark spe records lists them",
+                options.capture, options.capture)};
+    if (protocol == doctor::Protocol::dpu)
+        return {Errc::usage,
+                fmt::format("{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
+                            "registers. Put it into a folder with a dpu.ini that names it and gives them "
+                            "(docs/spec/dpu.md, 7.5), and name that folder",
+                            options.capture)};
+    return {Errc::usage,
+            fmt::format(
+                "{} is no capture folder, which would hold a snapshot.ini or a dpu.ini{}. To read it as the "
+                "bare trace of a macrocell, say what it holds (--protocol ptm), how the macrocell was "
+                "programmed (--etmcr VALUE --etmccer VALUE --etmidr VALUE), and what ran (--image "
+                "FILE[@ADDRESS]){}",
+                is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file",
+                is_stream ? std::string() : fmt::format("; waymark doctor {} finds out what it can", options.capture))};
+}
+
+Result<capture::Capture> open_raw(const InputOptions& options) {
+    if (options.protocol.empty()) return what_it_takes(options);
     WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
     WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
     capture::RawOptions raw;
@@ -192,8 +227,8 @@ void InputOptions::add_to(CLI::App& command) {
     command
         .add_option(
             "CAPTURE", capture,
-            "A snapshot folder or its snapshot.ini; or a bare trace file (.gz and .zst too; - is standard input), "
-            "which needs --protocol")
+            "A snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); or a bare trace file (.gz and .zst "
+            "too; - is standard input), which needs --protocol")
         ->required();
     command.add_option("--source", sources, "Only this source: trace ID (0x13) or name. May be repeated")
         ->type_name("ID|NAME")
@@ -286,6 +321,10 @@ void warn(const pipeline::Session& session) {
 bool report_read_errors(const pipeline::Report& report) {
     bool any = false;
     for (const pipeline::BufferReport& buffer : report.buffers) {
+        if (const std::string cut = cut_inside_frame(buffer); !cut.empty()) {
+            say("error", cut);
+            any = true;
+        }
         if (!buffer.error) continue;
         say("error", fmt::format("buffer {}: {}{}", buffer.name, buffer.error->message,
                                  buffer.bytes == 0 ? "" : fmt::format(" ({} read)", counted(buffer.bytes, "byte"))));

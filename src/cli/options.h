@@ -53,7 +53,7 @@ Status fail(const Error& error);
 /// Says the session's problems as warnings.
 void warn(const pipeline::Session& session);
 
-/// Says what kept buffers from being read to their end; true if anything did.
+/// Says what kept buffers from being read to their end, a cut among it; true if anything did.
 bool report_read_errors(const pipeline::Report& report);
 
 }  // namespace waymark::cli

@@ -15,12 +15,13 @@
 
 namespace waymark::cli {
 
-/// Exit statuses, the same for every command.
+/// Exit statuses, the same for every command and unit (README.md, Exit status). A command that could give several gives
+/// `usage` before `unreadable` before `nothing`.
 enum Status : int {
     decoded = 0,     ///< what was asked for was done
-    nothing = 1,     ///< nothing could be decoded; or, with --strict, something was lost
+    nothing = 1,     ///< there is nothing to show; a gate failed, or with --strict something was lost
     usage = 2,       ///< the command line cannot be meant as given
-    unreadable = 3,  ///< an input cannot be read, or not to its end
+    unreadable = 3,  ///< an input cannot be read, or not to its end; or the output not be written
 };
 
 /// Whether writing to `path` would lose one of the inputs (captures, images), or a file of a capture folder, also where

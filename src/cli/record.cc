@@ -251,6 +251,12 @@ Status run_record(const RecordOptions& options) {
                                 r.epochs == 1 ? ""
                                               : fmt::format(", in {} buffers since code changed {} time{}", r.epochs,
                                                             r.code_changes, r.code_changes == 1 ? "" : "s")));
+    if (r.kept_bytes < r.trace_bytes)
+        say("warning",
+            fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. A larger "
+                        "--buffer, or none, keeps more",
+                        r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
+                        r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
     if (!finished) {
         say("error", finished.error().message + "; the program was ended, what was written before can be decoded");
         return static_cast<Status>(cut_off);

@@ -72,7 +72,7 @@ Status report(const ReportCommandOptions& options) {
     if (!no_code) return status;
     say("warning",
         "nothing decoded: execution was only where no image is known; the report shows what the trace itself tells");
-    return nothing;
+    return answers->cut ? unreadable : nothing;
 }
 
 }  // namespace

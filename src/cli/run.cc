@@ -110,7 +110,15 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         if (name == "query")
             return fmt::format("which file? {} needs one that 'waymark export --to sqlite' wrote", command);
         if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
-        return fmt::format("which capture? {} needs a snapshot folder, or a bare trace file and --protocol", command);
+        if (name == "info" || name == "packets" || name == "flow")
+            return fmt::format(
+                "which capture? {} needs a snapshot folder, a folder with a dpu.ini, or a bare trace file and "
+                "--protocol",
+                command);
+        return fmt::format(
+            "which capture? {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare trace "
+            "file and --protocol",
+            command);
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
         return what.find("At Most") != what.npos || what.find("at most") != what.npos
@@ -160,8 +168,9 @@ int run(int argc, char** argv) {
     app.formatter(std::make_shared<Help>());
     app.set_version_flag("--version", "waymark " WAYMARK_VERSION);
     app.footer(
-        "Exit status: 0 decoded; 1 nothing decoded, or something lost under --strict; 2 usage;\n"
-        "3 an input cannot be read, or the output not be written.\n"
+        "Exit status: 0 done; 1 there is nothing to show, or something was lost under --strict; 2 usage;\n"
+        "3 an input cannot be read to its end, or the output not be written. 3 goes before 1, and what could be read\n"
+        "is shown all the same.\n"
         "waymark COMMAND --help tells more about each.");
     std::vector<std::pair<CLI::App*, Run>> commands;
     const auto add = [&](Run command) { commands.emplace_back(app.get_subcommands({}).back(), std::move(command)); };

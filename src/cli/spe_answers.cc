@@ -191,23 +191,22 @@ std::string Answer::why_nothing() const {
     return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
 }
 
+bool Answer::say_damage(const std::string& name) const {
+    for (const Error& error : capture_->damage) say("error", error.message);
+    for (const Error& error : totals_.errors) say("error", error.message);
+    const std::uint64_t losses = quality_.container_losses;
+    for (const perf::Loss& loss : capture_->data->losses)
+        say("error", fmt::format("{}: offset {:#x}: {}", name, loss.first.value, loss.message));
+    if (losses > capture_->data->losses.size())
+        say("error",
+            fmt::format("{} more places of the file are damaged", grouped(losses - capture_->data->losses.size())));
+    return !capture_->damage.empty() || !totals_.errors.empty() || losses != 0;
+}
+
 Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
     if (out.close() != decoded) return unreadable;
-    bool cut = false;
-    for (const Error& error : capture_->damage) {
-        say("error", error.message);
-        cut = true;
-    }
-    for (const Error& error : totals_.errors) {
-        say("error", error.message);
-        cut = true;
-    }
+    const bool cut = say_damage(options.capture);
     const analysis::Quality& q = quality_;
-    for (const perf::Loss& loss : capture_->data->losses)
-        say("warning", fmt::format("{}: offset {:#x}: {}", options.capture, loss.first.value, loss.message));
-    if (q.container_losses > capture_->data->losses.size())
-        say("warning", fmt::format("{} more places of the file are damaged",
-                                   grouped(q.container_losses - capture_->data->losses.size())));
     if (q.unfinished) say("warning", "the recorder was ended before it had finished the file");
     if (q.lost_bytes() != 0)
         say("warning",
@@ -222,18 +221,19 @@ Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used
     }
     if (q.selected == 0) {
         say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
-        return cut || q.container_losses != 0 ? unreadable : nothing;
+        return cut ? unreadable : nothing;
     }
     // A file with parts missing was not read to its end, whatever the rest gave.
-    if (cut || q.container_losses != 0) return unreadable;
+    if (cut) return unreadable;
     std::uint64_t doubtful = 0;
     for (const StreamQuality& s : q.streams) doubtful += s.damaged + s.no_pc;
     if (capture_->bare && doubtful > q.records / 2) {
-        say("error", fmt::format("{}: {} of {} records are damaged or hold no PC: this is hardly a profiling buffer",
-                                 options.capture, grouped(std::min(doubtful, q.records)), grouped(q.records)));
+        say("error", hardly_a_buffer(options.capture, std::min(doubtful, q.records), q.records));
         return nothing;
     }
-    return options.strict && (q.anything_lost() || q.unfinished) ? nothing : decoded;
+    if (!options.strict || !(q.anything_lost() || q.unfinished)) return decoded;
+    say("error", "--strict: something was lost or damaged; waymark spe quality tells where");
+    return nothing;
 }
 
 void Answer::print_quality(Output& out, bool all) const {
@@ -378,6 +378,11 @@ ordered_json Answer::quality_json() const {
             {"sampling", sampling},
             {"errata", errata},
             {"streams", streams}};
+}
+
+std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records) {
+    return fmt::format("{}: {} of {} records are damaged or hold no PC: this is hardly a profiling buffer", capture,
+                       grouped(doubtful), grouped(records));
 }
 
 Value sample_count(std::uint64_t samples) {

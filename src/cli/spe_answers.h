@@ -50,6 +50,8 @@ public:
 
     /// Why there is not one sample; says nothing else.
     [[nodiscard]] std::string why_nothing() const;
+    /// Says what kept the file, called `name`, from being read to its end; true if anything did.
+    bool say_damage(const std::string& name) const;
     /// Warnings of what was lost and which files are missing, on standard error, and the exit status.
     [[nodiscard]] Status finish(const AnswerOptions& options, Output& out, bool names_used);
 
@@ -68,6 +70,9 @@ private:
     analysis::Quality quality_;
     unsigned jobs_ = 1;
 };
+
+/// What to say of a bare file most of whose records cannot be.
+[[nodiscard]] std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records);
 
 /// `1,234*`: few samples are marked.
 [[nodiscard]] Value sample_count(std::uint64_t samples);

@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "options.h"
 #include "output.h"
+#include "spe_answers.h"
 #include "text_row.h"
 #include "waymark/analysis/attribution.h"
 #include "waymark/analysis/samples.h"
@@ -553,11 +554,11 @@ waymark::Status account(const analysis::SampleCapture& capture, Sums& sums) {
     const std::string& file = capture.file->name();
     for (const perf::Loss& loss : data.losses) {
         const std::uint64_t bytes = loss.end - loss.first;
-        say("warning", fmt::format("{}: offset {:#x}: {}{}", file, loss.first.value, loss.message,
-                                   bytes == 0 ? "" : fmt::format("; {} passed over", counted(bytes, "byte"))));
+        say("error", fmt::format("{}: offset {:#x}: {}{}", file, loss.first.value, loss.message,
+                                 bytes == 0 ? "" : fmt::format("; {} passed over", counted(bytes, "byte"))));
     }
     if (data.loss_count > data.losses.size())
-        say("warning", fmt::format("{}: {} more places like this", file, data.loss_count - data.losses.size()));
+        say("error", fmt::format("{}: {} more places like this", file, data.loss_count - data.losses.size()));
     sums.lost += data.lost_bytes + (data.loss_count != 0 && data.lost_bytes == 0 ? 1 : 0);
     if (capture.bare) return Nothing{};
     if (!data.auxtrace_info)
@@ -576,7 +577,7 @@ Status run_records(const RecordsOptions& options) {
             {Errc::usage, fmt::format("--midr takes the core's MIDR_EL1, such as 0x410fd0c0, not '{}'", options.midr)});
     const auto capture = analysis::open_samples(options.capture, static_cast<std::uint32_t>(midr));
     if (!capture) return fail(capture.error());
-    for (const Error& error : capture->damage) say("warning", error.message);
+    for (const Error& error : capture->damage) say("error", error.message);
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     Sums sums;
@@ -625,7 +626,14 @@ Status run_records(const RecordsOptions& options) {
         return nothing;
     }
     if (shown == 0) say("note", fmt::format("of {} none is of kind {}", counted(sums.records, "record"), options.kind));
-    return options.strict && sums.lost + sums.damaged + sums.no_pc != 0 ? nothing : decoded;
+    if (const std::uint64_t doubtful = std::min(sums.damaged + sums.no_pc, sums.records);
+        capture->bare && doubtful > sums.records / 2) {
+        say("error", hardly_a_buffer(options.capture, doubtful, sums.records));
+        return nothing;
+    }
+    if (!options.strict || sums.lost + sums.damaged + sums.no_pc == 0) return decoded;
+    say("error", "--strict: something was lost or damaged; waymark spe quality tells where");
+    return nothing;
 }
 
 }  // namespace

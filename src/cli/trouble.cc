@@ -6,6 +6,27 @@
 
 namespace waymark::cli {
 
+namespace {
+
+std::string no_whole_frame(const pipeline::BufferReport& buffer) {
+    constexpr auto reason = GapReason::incomplete_packet;
+    const std::uint64_t bytes = buffer.frames.lost[static_cast<unsigned>(reason)];
+    if (!buffer.framed || bytes == 0) return {};
+    const auto found =
+        std::find_if(buffer.gaps.begin(), buffer.gaps.end(), [](const Gap& gap) { return gap.reason == reason; });
+    return fmt::format("buffer {}: its end{} ({}) is no whole frame; the file was cut, or is not of format {}",
+                       buffer.name,
+                       found == buffer.gaps.end() ? "" : fmt::format(" from offset {:#x} on", found->first.value),
+                       counted(bytes, "byte"), capture::name(buffer.buffer->format));
+}
+
+}  // namespace
+
+std::string cut_inside_frame(const pipeline::BufferReport& buffer) {
+    return buffer.framed && buffer.buffer->format == capture::Buffer::Format::coresight ? no_whole_frame(buffer)
+                                                                                        : std::string();
+}
+
 std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
     std::vector<std::string> out;
     if (!buffer.framed) return out;
@@ -28,11 +49,8 @@ std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
             fmt::format("buffer {}: no frame sync in {}{}, so their frames are not known; {}", buffer.name,
                         counted(lost(GapReason::unsynchronised), "byte"), first(GapReason::unsynchronised),
                         t.fsyncs == 0 ? "the framing may be another" : "normal where recording began amid a frame"));
-    if (lost(GapReason::incomplete_packet) != 0)
-        out.push_back(
-            fmt::format("buffer {}: its end{} ({}) is no whole frame; the file was cut, or is not of format {}",
-                        buffer.name, first(GapReason::incomplete_packet),
-                        counted(lost(GapReason::incomplete_packet), "byte"), capture::name(buffer.buffer->format)));
+    if (cut_inside_frame(buffer).empty())
+        if (std::string sentence = no_whole_frame(buffer); !sentence.empty()) out.push_back(std::move(sentence));
     return out;
 }
 

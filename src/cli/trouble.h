@@ -16,7 +16,10 @@ namespace waymark::cli {
 /// `0x00008010`, as sentences and listings have it.
 [[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
-/// What was lost at frame level.
+/// That a buffer ends inside a frame, so that its file was cut; empty: it does not. A stream with syncs ends anywhere.
+[[nodiscard]] std::string cut_inside_frame(const pipeline::BufferReport& buffer);
+
+/// What was lost at frame level, besides.
 [[nodiscard]] std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer);
 
 /// Why the selected sources gave not a single byte.

@@ -113,6 +113,11 @@ bool is_profile(const std::string& path) {
     return perf::is_perf_data(Bytes(head).first(have));
 }
 
+Error not_opened(Error error) {
+    if (error.code == Errc::not_found) error.code = Errc::unreadable;
+    return error;
+}
+
 Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which says itself how it was recorded"));
     if (!options.input.images.empty())
@@ -125,7 +130,9 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     input.kallsyms = options.kallsyms;
     input.debug_folders = options.debug_folders;
     input.jobs = options.jobs;
-    WM_ASSIGN_OR_RETURN(Answer answer, Answer::open(input));
+    auto opened = Answer::open(input);
+    if (!opened) return not_opened(opened.error());
+    Answer answer = std::move(*opened);
     analysis::SampleAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.inlined = options.inlined;
@@ -133,10 +140,10 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
     answer.run(gathered);
-    if (answer.quality().selected == 0)
-        return Error{Errc::not_found,
-                     fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
     const analysis::SampleTotals totals = answer.totals();
+    if (answer.quality().selected == 0)
+        return Error{answer.say_damage(options.input.capture) ? Errc::unreadable : Errc::not_found,
+                     fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
     std::optional<analysis::Sharing> sharing;
     if (gathered.candidates) {
         sharing.emplace(*gathered.candidates);
@@ -150,7 +157,9 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
 
 Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a capture of a DPU, which says itself how it was recorded"));
-    WM_ASSIGN_OR_RETURN(const DpuInput input, DpuInput::open(options.input.capture));
+    const auto opened = DpuInput::open(options.input.capture);
+    if (!opened) return not_opened(opened.error());
+    const DpuInput& input = *opened;
     analysis::DpuCode code;
     analysis::DpuSaid said;
     said.problems = input.name_code(code);
@@ -165,11 +174,9 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(input.trace(), input.dump(), both));
     costs.finish();
     if (times) times->finish();
-    std::uint64_t entries = 0;
-    for (const std::uint64_t n : decoded.totals.entries) entries += n;
-    if (entries == 0)
-        return Error{Errc::not_found, fmt::format("{}: not one entry of trace; waymark dpu health {} tells why",
-                                                  options.input.capture, options.input.capture)};
+    if (!DpuInput::tells(decoded.totals))
+        return Error{input.is_cut(decoded) ? Errc::unreadable : Errc::not_found,
+                     fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};
     for (unsigned c = 0; c < dpu::counter_count; ++c) {
         const auto event = input.event(c);
         if (event != dpu::EventWire::none && input.is_driven(c)) said.events[c] = input.event_name(c);

@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "text.h"
+#include "waymark/analysis/profile.h"
+#include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/doctor/dpu.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/pipeline/dpu.h"
 
@@ -20,62 +24,265 @@ void sort_and_conclude(Report& report, std::uint64_t told, std::string_view what
         return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
     });
     const std::size_t errors = report.count(Severity::error), warnings = report.count(Severity::warning);
+    const bool without_code = std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& f) {
+        return f.kind == "image-missing" && f.severity != Severity::note;
+    });
     report.labelled = true;
+    report.recognised = told != 0;
     report.verdict =
-        told == 0       ? fmt::format("There are no {} to diagnose.", what)
-        : errors != 0   ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
+        told == 0     ? fmt::format("There are no {} to diagnose.", what)
+        : errors != 0 ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
+        : without_code
+            ? fmt::format("This capture decodes, but not all code it needs is there; {} in it should be known.",
+                          counted(warnings, "thing"))
         : warnings != 0 ? fmt::format("This capture decodes; {} in it should be known.", counted(warnings, "thing"))
-                        : fmt::format("Nothing is wrong with this capture: {} {}.", told, what);
+                        : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(told), what);
 }
 
-class FirstGap final : public dpu::ElementSink {
+/// Where the first of each trouble is; the elements are passed on.
+class FirstTrouble final : public dpu::ElementSink {
 public:
+    explicit FirstTrouble(dpu::ElementSink& next) : next_(next) {}
     void consume(const dpu::Batch& batch) override {
         for (const dpu::Element& e : batch.elements) {
-            if (e.kind == dpu::ElementKind::gap && e.reason != GapReason::padding && !gap) gap = e.offset;
+            if (e.kind == dpu::ElementKind::gap && e.reason == GapReason::framing && !cut) cut = e.offset;
+            if (e.kind == dpu::ElementKind::gap && e.reason != GapReason::framing && e.reason != GapReason::padding &&
+                !gap)
+                gap = e.offset;
             if (e.kind == dpu::ElementKind::lost && !lost) lost = e.offset;
         }
+        next_.consume(batch);
     }
-    std::optional<Offset> gap, lost;
+    std::optional<Offset> gap, cut, lost;
+
+private:
+    dpu::ElementSink& next_;
 };
 
-class NoSamples final : public analysis::SampleSink {
+/// The findings of one buffer.
+class Findings {
 public:
-    void consume(const analysis::SampleBatch&) override {}
-    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<NoSamples>(); }
-    void join(SampleSink&) override {}
+    Findings(Report& report, std::string buffer) : report_(report), buffer_(std::move(buffer)) {}
+    void add(Severity severity, std::string kind, std::optional<Offset> at, std::string found, std::string expected,
+             std::string cause, std::string advice) {
+        report_.findings.push_back({severity,
+                                    std::move(kind),
+                                    buffer_,
+                                    {},
+                                    at.value_or(Offset{}),
+                                    std::move(found),
+                                    std::move(expected),
+                                    std::move(cause),
+                                    std::move(advice)});
+    }
+
+private:
+    Report& report_;
+    std::string buffer_;
 };
+
+/// What a decode of the buffer shows.
+struct DpuLook {
+    const capture::DpuCapture& capture;
+    const pipeline::DpuTrace& trace;
+    Bytes dump;
+    pipeline::DpuDecoded decoded{};
+    std::optional<Offset> gap{}, cut{}, lost{};
+};
+
+void add_dpu_losses(Report& report, Findings& to, const DpuLook& look) {
+    const dpu::Totals& t = look.decoded.totals;
+    const std::uint64_t missing = missing_bytes(look.capture, look.trace, look.dump.size());
+    if (look.decoded.cut || missing != 0) {
+        report.cut = true;
+        to.add(Severity::error, "cut", look.cut ? look.cut : Offset{look.dump.size()},
+               missing != 0
+                   ? fmt::format("the file has {} and lacks {} that were written", counted(look.dump.size(), "byte"),
+                                 counted(missing, "byte"))
+                   : fmt::format("the file has {}, and trace is missing from it", counted(look.dump.size(), "byte")),
+               look.trace.vtb.single_address ? "all lines that were written (lines_written)" : "DP_TSA to DP_TEA + 31",
+               "the file is shorter than what the unit wrote: it was cut, or the buffer not read out to its end",
+               "copy the whole file; what there is of it is read");
+    }
+    const std::uint64_t of_cut = t.gap_bytes[static_cast<unsigned>(GapReason::framing)];
+    if (of_cut != 0)
+        to.add(Severity::warning, "torn-entries", look.cut,
+               fmt::format("{} {} to entries that are not all there", counted(of_cut, "byte"),
+                           of_cut == 1 ? "belongs" : "belong"),
+               "whole entries", "what is missing from the file took the rest of them", "copy the whole file");
+    if (t.lost_bytes() != of_cut)
+        to.add(Severity::warning, "damaged-entries", look.gap,
+               fmt::format("{} of {} {} no entry", grouped(t.lost_bytes() - of_cut), counted(t.bytes, "byte"),
+                           are(t.lost_bytes() - of_cut)),
+               "entries of layout WL-1",
+               "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
+               "check layout, dpu_base and the byte order in dpu.ini");
+    if (t.doubtful != 0)
+        to.add(Severity::warning, "doubtful-entries", look.gap,
+               fmt::format("{} beside damage {} not taken for true", counted(t.doubtful, "entry", "entries"),
+                           are(t.doubtful)),
+               "none", "what stands next to bytes that are no entry may be a part of them",
+               "waymark packets shows them");
+    if (t.lost != 0)
+        to.add(Severity::warning, "overflow", look.lost,
+               fmt::format("{} found no room in the unit", counted(t.lost, "entry", "entries")), "none",
+               "the unit sampled faster than memory took", "sample less often, or trace fewer kinds");
+    if (look.decoded.overwritten)
+        to.add(Severity::warning, "overwritten", {}, "older trace was overwritten", "all since the first enable",
+               "the buffer wrapped", "a larger buffer, or stop earlier");
+    if (!look.trace.ring_known && !look.trace.vtb.single_address)
+        to.add(Severity::warning, "ring", {}, "DP_TSA, DP_TEA or DP_TW is not known", "all three",
+               "dpu.ini does not name them", "where the trace begins in the buffer is guessed; add them");
+    if (!look.trace.complete)
+        to.add(Severity::warning, "incomplete", {}, "the unit had not written all it had (DP_SR.TWBA)", "TWBA = 0",
+               "the buffer was read too early", "stop the unit, and wait for TWBA, before reading");
+}
+
+/// Do the entries add up to what the counters say of themselves?
+void add_dpu_sums(Findings& to, const analysis::DpuCosts& costs) {
+    if (const analysis::DpuWide& wide = costs.wide(); wide.intervals != 0)
+        to.add(Severity::warning, "counter-wrap", wide.first,
+               fmt::format("in {} a counter went down by more than 2^30", counted(wide.intervals, "interval")),
+               "intervals that cannot have wrapped unseen", "a damaged word, or readings that lie too far apart",
+               "sample more often");
+    analysis::DpuCounts rows{};
+    for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
+    const auto all = costs.reconciled(rows);
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if (all[c].residual() != 0)
+            to.add(Severity::error, "sums", {},
+                   fmt::format("intervals of counter {} add up to {}, modulo 2^31", dpu::counter_name(c),
+                               grouped(all[c].sum)),
+                   fmt::format("{}, by its first and last value", grouped(all[c].counted())),
+                   "damaged trace looks like readings, or registers are of another run",
+                   "waymark packets shows the entries");
+}
+
+/// One sample of each mapping, and how many there are.
+class SampledMappings final : public analysis::SampleSink {
+public:
+    struct Mapping {
+        std::uint64_t pc{}, samples{};
+    };
+    void consume(const analysis::SampleBatch& batch) override {
+        for (const std::uint16_t i : batch.rows) {
+            Mapping& mapping = mappings[batch.mapping[i]];
+            if (mapping.samples++ == 0) mapping.pc = spe::program_address(batch.records.pc[i]).address.value;
+        }
+    }
+    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<SampledMappings>(); }
+    void join(SampleSink& fork) override {
+        for (const auto& [number, theirs] : static_cast<SampledMappings&>(fork).mappings) {
+            Mapping& mapping = mappings[number];
+            if (mapping.samples == 0) mapping.pc = theirs.pc;
+            mapping.samples += theirs.samples;
+        }
+    }
+    std::map<std::uint32_t, Mapping> mappings;
+};
+
+/// Programs that were sampled and are not on this machine.
+void add_missing_programs(Findings& to, const analysis::SampleCapture& capture, const SampledMappings& sampled,
+                          std::uint64_t all) {
+    analysis::Program program(capture, {});
+    std::map<std::uint32_t, std::uint64_t> samples;  // by file
+    for (const auto& [number, mapping] : sampled.mappings)
+        samples[program.find(number, mapping.pc).file] += mapping.samples;
+    std::string names;
+    std::uint64_t nameless = 0;
+    std::size_t files = 0;
+    constexpr std::size_t most_named = 5;
+    for (const auto& [number, n] : samples) {
+        const analysis::Program::File& file = program.file(number);
+        if (file.symbols || file.problem.empty()) continue;
+        nameless += n;
+        if (files++ < most_named) names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", file.name, file.problem);
+    }
+    if (files == 0) return;
+    if (files > most_named) names += fmt::format(" and {} more", files - most_named);
+    to.add(Severity::note, "image-missing", {}, "no names for " + names, "the files that were sampled",
+           fmt::format("without them {} of {} have addresses, and neither functions nor lines", grouped(nameless),
+                       counted(all, "sample")),
+           "give copies of the recorded machine's files with --symfs DIR, of its /proc/kallsyms with --kallsyms");
+}
+
+/// How the samples were taken, and what of them is missing.
+void add_sampling(Findings& to, const analysis::SampleCapture& capture, const analysis::Quality& q) {
+    if (q.truncated.stretches + q.partial.stretches != 0)
+        to.add(Severity::warning, "overflow", {},
+               fmt::format("{} of trace {} truncated, {} amid a record",
+                           counted(q.truncated.stretches, "stretch", "stretches"), are(q.truncated.stretches),
+                           grouped(q.partial.stretches)),
+               "none", "perf did not empty the AUX buffer in time",
+               "a larger buffer (-m ,SIZE), or a larger period (-c)");
+    if (q.collided.stretches != 0)
+        to.add(Severity::warning, "collision", {},
+               fmt::format("{} saw collisions", counted(q.collided.stretches, "stretch", "stretches")), "none",
+               "a sample was taken while the one before was not finished, so what takes long is sampled too seldom",
+               "a larger period (-c)");
+    constexpr std::uint32_t throttle = 5;
+    if (const auto found = capture.data->counts.find(throttle); found != capture.data->counts.end())
+        to.add(Severity::warning, "throttled", {},
+               fmt::format("the kernel stopped sampling {} for a while", counted(found->second, "time")), "never",
+               "it took too much time", "a larger period (-c), or raise kernel.perf_event_max_sample_rate");
+    if (q.lost_events != 0)
+        to.add(Severity::warning, "lost-events", {},
+               fmt::format("perf lost {} of its own records", grouped(q.lost_events)), "none",
+               "mappings or threads may be missing", "a larger buffer (-m SIZE)");
+    if (q.unfinished)
+        to.add(Severity::warning, "unfinished", {}, "the recorder was ended before it had finished the file",
+               "a finished header", "perf was killed", "end perf with SIGINT, and wait for it");
+    if (q.records != 0 && q.without_thread != 0)
+        to.add(Severity::note, "no-thread", {},
+               fmt::format("the thread of {} is not known", counted(q.without_thread, "sample")), "the thread of each",
+               "neither context packets nor switch events were recorded", "record as root, or with switch events");
+    if (q.without_mapping != 0)
+        to.add(Severity::note, "not-mapped", {},
+               fmt::format("{} in nothing that is known to be mapped",
+                           counted(q.without_mapping, "sample lies", "samples lie")),
+               "a file for each", "code that was generated, or mappings that were not recorded",
+               "nothing, if it is known");
+    for (const auto& [midr, erratum] : q.errata)
+        to.add(Severity::note, "erratum", {}, fmt::format("erratum {}: {}", erratum.number, erratum.text), "none",
+               analysis::core_name(midr), "read shares with that in mind");
+}
 
 }  // namespace
 
 Result<Report> examine_dpu(const std::filesystem::path& folder) {
     WM_ASSIGN_OR_RETURN(const capture::DpuCapture capture, capture::read_dpu_folder(folder));
     Report report;
-    const auto add = [&](Severity severity, std::string kind, std::optional<Offset> at, std::string found,
-                         std::string expected, std::string cause, std::string advice) {
-        report.findings.push_back({severity,
-                                   std::move(kind),
-                                   capture.buffer.string(),
-                                   {},
-                                   at.value_or(Offset{}),
-                                   std::move(found),
-                                   std::move(expected),
-                                   std::move(cause),
-                                   std::move(advice)});
-    };
-    for (const capture::Problem& problem : capture.problems)
-        add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
-            "what is missing cannot be told", "add it, if it is known");
+    Findings to(report, capture.buffer.string());
+    for (const capture::Problem& problem : capture.problems) {
+        if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // told below, with what it costs
+        to.add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
+               "what is missing cannot be told", "add it, if it is known");
+    }
     WM_ASSIGN_OR_RETURN(const pipeline::DpuTrace trace, pipeline::dpu_trace(capture));
+    analysis::DpuCode code;
+    for (const DpuImageProblem& problem : name_code(capture, code))
+        to.add(Severity::warning, "image-missing", {}, problem.what, "the program that ran, whole",
+               "it was not copied with the capture, or is damaged", cost_and_remedy(problem));
+    bool anything = false;
     std::uint64_t entries = 0;
-    if (!capture.buffer.empty()) {
-        WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(capture.buffer));
-        constexpr std::uint64_t most = std::uint64_t{1} << 30;
-        WM_ASSIGN_OR_RETURN(const auto dump, capture::read_all(*stream, most));
-        FirstGap sink;
+    if (capture.buffer.empty()) {
+        to.add(Severity::note, "no-buffer", {}, "no buffer is named", "a buffer with entries",
+               why_nothing(capture, trace, {}), "nothing, if messages are what was wanted");
+    } else {
+        std::vector<std::uint8_t> dump;
+        std::error_code error;
+        if (std::filesystem::file_size(capture.buffer, error) != 0 || error) {
+            WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(capture.buffer));
+            constexpr std::uint64_t most = std::uint64_t{1} << 30;
+            WM_ASSIGN_OR_RETURN(dump, capture::read_all(*stream, most));
+        }
+        analysis::DpuCosts costs(setup_of(capture, trace), code);
+        FirstTrouble sink(costs);
         WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(trace, dump, sink));
-        const dpu::Totals& t = decoded.totals;
-        for (const std::uint64_t n : t.entries) entries += n;
+        costs.finish();
+        anything = tells(decoded.totals);
+        if (anything)
+            for (const std::uint64_t n : decoded.totals.entries) entries += n;
         BufferReport buffer;
         buffer.name = capture.buffer.filename().string();
         buffer.files = {capture.buffer};
@@ -84,33 +291,13 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         buffer.pieces = 1;
         buffer.format = capture::Buffer::Format::source_data;
         report.buffers.push_back(std::move(buffer));
-        if (t.lost_bytes() != 0)
-            add(Severity::warning, "damaged-entries", sink.gap,
-                fmt::format("{} of {} {} no entry", t.lost_bytes(), counted(t.bytes, "byte"), are(t.lost_bytes())),
-                "entries of layout WL-1",
-                "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
-                "check layout, dpu_base and the byte order in dpu.ini");
-        if (t.lost != 0)
-            add(Severity::warning, "overflow", sink.lost,
-                fmt::format("{} found no room in the unit", counted(t.lost, "entry", "entries")), "none",
-                "the unit sampled faster than memory took", "sample less often, or trace fewer kinds");
-        if (t.wide != 0)
-            add(Severity::warning, "counter-wrap", {},
-                fmt::format("{} of {} {} above half the range", t.wide, counted(t.readings, "counter interval"),
-                            are(t.wide)),
-                "intervals that cannot have wrapped unseen", "readings lie too far apart", "sample more often");
-        if (decoded.overwritten)
-            add(Severity::note, "overwritten", {}, "older trace was overwritten", "all since the first enable",
-                "the buffer wrapped", "a larger buffer");
-        if (decoded.cut)
-            add(Severity::warning, "cut", {}, "trace is missing from the dump", "DP_TSA to DP_TEA + 31",
-                "the file is shorter than the buffer", "read the whole buffer out");
-        if (!trace.ring_known)
-            add(Severity::warning, "ring", {}, "DP_TSA, DP_TEA or DP_TW is not known", "all three",
-                "dpu.ini does not name them", "where the trace begins in the buffer is guessed; add them");
-        if (!trace.complete)
-            add(Severity::note, "incomplete", {}, "the unit had not written all it had (DP_SR.TWBA)", "TWBA = 0",
-                "the buffer was read too early", "stop the unit, and wait for TWBA, before reading");
+        add_dpu_losses(report, to, {capture, trace, dump, decoded, sink.gap, sink.cut, sink.lost});
+        if (anything)
+            add_dpu_sums(to, costs);
+        else
+            to.add(Severity::error, "nothing", {}, fmt::format("not one entry in {}", counted(dump.size(), "byte")),
+                   mode_of(trace) ? fmt::format("entries of mode {}", mode_text(trace)) : "entries",
+                   why_nothing(capture, trace, dump), "put that right, or record again");
     }
     sort_and_conclude(report, entries, "entries");
     return report;
@@ -118,57 +305,40 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
 
 Result<Report> examine_perf(const std::filesystem::path& file) {
     WM_ASSIGN_OR_RETURN(const analysis::SampleCapture capture, analysis::open_samples(file));
-    NoSamples sink;
+    SampledMappings sink;
     const analysis::SampleTotals totals = analysis::run_samples(capture, {}, sink, 1);
     const analysis::Quality q = analysis::quality_of(capture, totals);
     Report report;
-    const auto add = [&](Severity severity, std::string kind, std::optional<Offset> at, std::string found,
-                         std::string expected, std::string cause, std::string advice) {
-        report.findings.push_back({severity,
-                                   std::move(kind),
-                                   file.filename().string(),
-                                   {},
-                                   at.value_or(Offset{}),
-                                   std::move(found),
-                                   std::move(expected),
-                                   std::move(cause),
-                                   std::move(advice)});
-    };
+    Findings to(report, file.filename().string());
     for (const Error& e : capture.damage)
-        add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read to its end",
-            "the compressed file is damaged or cut", "get the file anew");
+        to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read to its end",
+               "the compressed file is damaged or cut", "get the file anew");
     for (const Error& e : totals.errors)
-        add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read to its end", "a damaged disk",
-            "get the file anew");
-    if (q.lost_bytes() + q.damaged_bytes() != 0)
-        add(Severity::warning, "damaged-records", {},
-            fmt::format("{} in no record, {} of damage inside records", counted(q.lost_bytes(), "byte"),
-                        q.damaged_bytes()),
-            "records only", "the kernel cut a record at the end of a buffer, or bytes were damaged",
-            "waymark spe records shows where; a larger AUX buffer (perf record -m ,SIZE) is cut less often");
-    if (q.truncated.stretches != 0)
-        add(Severity::warning, "overflow", {},
-            fmt::format("{} of trace {} truncated", counted(q.truncated.stretches, "stretch", "stretches"),
-                        are(q.truncated.stretches)),
-            "none", "perf did not empty the AUX buffer in time", "a larger buffer (-m ,SIZE), or a larger period (-c)");
-    if (q.collided.stretches != 0)
-        add(Severity::note, "collision", {},
-            fmt::format("{} saw collisions", counted(q.collided.stretches, "stretch", "stretches")), "none",
-            "a sample was taken while the one before was not finished", "a larger period (-c)");
+        to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read to its end",
+               "a damaged disk", "get the file anew");
     if (q.container_losses != 0)
-        add(Severity::warning, "container", {},
-            fmt::format("{} of the file itself {} lost", counted(q.container_lost_bytes, "byte"),
-                        are(q.container_lost_bytes)),
-            "a whole file", "perf.data is damaged or cut", "get the file anew");
-    if (q.lost_events != 0)
-        add(Severity::warning, "lost-events", {}, fmt::format("perf lost {} of its own records", q.lost_events), "none",
-            "mappings or threads may be missing", "a larger buffer (-m SIZE)");
-    if (q.unfinished)
-        add(Severity::note, "unfinished", {}, "the recorder was ended before it had finished the file",
-            "a finished header", "perf was killed", "end perf with SIGINT");
-    for (const auto& [midr, erratum] : q.errata)
-        add(Severity::note, "erratum", {}, fmt::format("erratum {}: {}", erratum.number, erratum.text), "none",
-            analysis::core_name(midr), "read shares with that in mind");
+        to.add(
+            Severity::error, "cut",
+            capture.data->losses.empty() ? std::optional<Offset>() : std::optional(capture.data->losses.front().first),
+            fmt::format("{}; {} of the file itself {} lost",
+                        capture.data->losses.empty() ? "" : capture.data->losses.front().message,
+                        counted(q.container_lost_bytes, "byte"), are(q.container_lost_bytes)),
+            "a whole file", "perf.data is damaged or cut", "get the file anew; what could be read of it was");
+    report.cut = !capture.damage.empty() || !totals.errors.empty() || q.container_losses != 0;
+    if (q.lost_bytes() + q.damaged_bytes() != 0)
+        to.add(Severity::warning, "damaged-records", {},
+               fmt::format("{} in no record, {} of damage inside records", counted(q.lost_bytes(), "byte"),
+                           grouped(q.damaged_bytes())),
+               "records only",
+               report.cut ? "the file is damaged or cut, or the kernel cut a record at the end of a buffer"
+                          : "the kernel cut a record at the end of a buffer, or bytes were damaged",
+               "waymark spe records shows where; a larger AUX buffer (perf record -m ,SIZE) is cut less often");
+    add_sampling(to, capture, q);
+    if (q.selected != 0) add_missing_programs(to, capture, sink, q.selected);
+    if (q.selected != 0 && q.selected < analysis::few_samples)
+        to.add(Severity::warning, "few-samples", {}, fmt::format("{} say little", counted(q.selected, "sample")),
+               fmt::format("{} or more", analysis::few_samples), "a short run, or a long interval",
+               "record longer, or with a smaller period (-c)");
     BufferReport buffer;
     buffer.name = file.filename().string();
     buffer.files = {file};
@@ -177,7 +347,7 @@ Result<Report> examine_perf(const std::filesystem::path& file) {
     buffer.pieces = 1;
     buffer.format = capture::Buffer::Format::source_data;
     report.buffers.push_back(std::move(buffer));
-    sort_and_conclude(report, q.records, "samples");
+    sort_and_conclude(report, q.selected, "samples");
     return report;
 }
 

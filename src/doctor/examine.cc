@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "text.h"
@@ -145,7 +147,8 @@ public:
     }
 
     Report run() {
-        for (const capture::Problem& problem : session_.problems)
+        for (const capture::Problem& problem : session_.problems) {
+            if (!problem.lacks.empty()) continue;  // told below, with what it costs
             add_finding({Severity::warning,
                          "description",
                          {},
@@ -155,6 +158,7 @@ public:
                          "a description without contradictions",
                          "the ini files, or what was given for them",
                          "put the description right; where it is silent, what is inferred below holds"});
+        }
         if (session_.capture.buffers.empty())
             add_finding({Severity::error,
                          "no-buffer",
@@ -167,8 +171,12 @@ public:
                          "name the file of the trace"});
         for (const Buffer& buffer : session_.capture.buffers) look_at(buffer);
         for (std::size_t i = 0; i < report_.sources.size(); ++i)
-            if (report_.sources[i].identity.protocol == Protocol::pft) judge(report_.sources[i], stretches_[i]);
+            if (report_.sources[i].identity.protocol == Protocol::pft)
+                judge(report_.sources[i], stretches_[i]);
+            else
+                judge_bare(report_.sources[i]);
         check_images();
+        check_dumps();
         conclude();
         return std::move(report_);
     }
@@ -186,6 +194,7 @@ private:
     void look_at(const Buffer& buffer) {
         auto sample = take_sample(buffer.files, options_.most_bytes);
         if (!sample) {
+            report_.cut = true;
             add_finding({Severity::error,
                          "unreadable",
                          buffer.name,
@@ -197,7 +206,8 @@ private:
                          "name the right file, or make it readable"});
             return;
         }
-        if (sample->damage)
+        if (sample->damage) {
+            report_.cut = true;
             add_finding({Severity::error,
                          "unreadable",
                          buffer.name,
@@ -207,6 +217,7 @@ private:
                          "a file that can be read to its end",
                          "a damaged disk or compressed file",
                          "get the file anew; what came before was looked at"});
+        }
         BufferReport out;
         out.name = buffer.name;
         out.files = buffer.files;
@@ -362,16 +373,31 @@ private:
                          "frames with IDs of sources",
                          "bytes were damaged or lost on the way, or the file was patched",
                          "get the buffer anew; trace goes on at the next synchronisation behind each damage"});
-        if (const auto n = lost(GapReason::incomplete_packet); n != 0)
-            add_finding({Severity::note,
-                         "cut-frame",
+        if (const auto n = lost(GapReason::incomplete_packet); n != 0) {
+            // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
+            const bool cut = out.format == Buffer::Format::coresight && out.skipped == 0;
+            report_.cut |= cut;
+            add_finding({cut ? Severity::error : Severity::note,
+                         cut ? "cut" : "cut-frame",
                          buffer.name,
                          {},
                          first(GapReason::incomplete_packet),
-                         fmt::format("the last {} are no whole frame", bytes_text(n)),
+                         fmt::format("the last {} {} no whole frame", bytes_text(n), are(n)),
                          "a multiple of 16 bytes",
-                         "the file was cut",
-                         "read the whole buffer out, if it is still there"});
+                         cut ? "the file was cut, or is not of format coresight" : "recording stopped there",
+                         cut ? "copy the whole file, or read the whole buffer out, if it is still there"
+                             : "nothing, unless the file was cut"});
+        }
+        if (const auto n = lost(GapReason::unsynchronised); n != 0 && out.pieces == 1)
+            add_finding({Severity::note,
+                         "no-frame-sync",
+                         buffer.name,
+                         {},
+                         first(GapReason::unsynchronised),
+                         fmt::format("no frame sync in {}, so their frames are not known", bytes_text(n)),
+                         "a sync first",
+                         t.fsyncs == 0 ? "the framing may be another" : "recording began amid a frame",
+                         t.fsyncs == 0 ? "give the format the buffer has" : "nothing"});
         const std::uint64_t reserved = t.data_bytes(coresight::TraceIdClass::reserved);
         if (reserved != 0)
             add_finding({Severity::warning,
@@ -426,6 +452,7 @@ private:
             report_.sources.push_back(std::move(source));
             stretches_.push_back(stretches);
             known_.push_back(known);
+            own_memory_.emplace_back();
         };
         if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown)
             return take(taken.bare, std::nullopt);
@@ -499,6 +526,33 @@ private:
         report_health(source, stretches);
         judge_images(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
+    }
+
+    /// Bytes of units that no description goes with: what is wrong with them, and which command reads them.
+    void judge_bare(const SourceReport& source) {
+        const Identity& identity = source.identity;
+        if (identity.protocol == Protocol::unknown) return;
+        const bool samples = identity.protocol == Protocol::spe;
+        if (identity.lost_bytes != 0)
+            add_finding(source, Severity::warning, samples ? "damaged-records" : "damaged-entries", {},
+                        fmt::format("{} of {} {} in no {}, or damaged inside one", grouped(identity.lost_bytes),
+                                    bytes_text(source.bytes), are(identity.lost_bytes), samples ? "record" : "entry"),
+                        samples ? "records only" : "entries of layout WL-1",
+                        "bytes were damaged, or the file begins or ends amid one",
+                        samples ? "waymark spe records shows where; the records around are kept"
+                                : "get the buffer anew, if it matters");
+        if (samples)
+            add_finding(
+                source, Severity::note, "bare", {}, "the bare bytes of a profiling buffer", "a perf.data file",
+                "they tell neither threads nor programs nor the interval",
+                fmt::format("waymark spe report {} shows what they hold; perf record writes all of it", source.buffer));
+        else
+            add_finding(source, Severity::error, "no-description", {},
+                        "words of a trace buffer without the unit's registers", "a folder with a dpu.ini",
+                        "how the unit was programmed, and where in the buffer its oldest word is, is not in the words",
+                        fmt::format("put {} into a folder with a dpu.ini that names it and gives the registers "
+                                    "(docs/spec/dpu.md, 7.5): waymark profile, report and dpu read that",
+                                    source.buffer));
     }
 
     void check_configuration(SourceReport& source, const pipeline::Source& known,
@@ -590,6 +644,12 @@ private:
                                     are(backwards)),
                         "timestamps that grow", "the time source was set anew, damage, or another encoding",
                         "do not compare times across these places");
+        if (p.cut_bytes != 0 && stretches.size() == 1 && p.first_cut)
+            add_finding(source, Severity::note, "cut-packet", p.first_cut,
+                        fmt::format("the last {} {} a packet that is cut off", bytes_text(p.cut_bytes),
+                                    p.cut_bytes == 1 ? "begins" : "begin"),
+                        "a whole packet", "recording stopped there, or the file was cut",
+                        "nothing, unless the file was cut");
         if (p.padding_bytes > 64)
             add_finding(source, Severity::note, "trailing-zeros", p.first_padding,
                         fmt::format("{} of zeros at the end", bytes_text(p.padding_bytes)), "trace",
@@ -624,10 +684,14 @@ private:
     }
 
     void judge_images(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+        Trial& own = own_memory_[static_cast<std::size_t>(&source - report_.sources.data())];
         if (known != nullptr && !known->memory->empty()) {
             ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
             judge_memory(source, stretches, *known, verdict);
+            own = verdict.trial;
             report_.images.push_back(std::move(verdict));
+        } else if (known != nullptr && !session_.capture.dumps.empty()) {
+            own = try_image(stretches, source.config, *known->memory);
         }
         for (const std::string& argument : options_.images) {
             ImageVerdict verdict{argument, source.name, {}, {}, {}};
@@ -750,7 +814,7 @@ private:
                 any = true;
                 report_image(source, v, right);
             }
-            if (!any)
+            if (!any && session_.capture.dumps.empty())
                 add_finding(
                     source, Severity::note, "no-image", source.identity.parse.first_async, "no program image was given",
                     "the program that ran", "the capture has no memory of its own, and there is no --image",
@@ -813,6 +877,81 @@ private:
                         "all code that ran", "the image is a part of memory", "give the rest with a further --image");
     }
 
+    // ---- memory that the description names and that is not there
+
+    struct Lack {
+        std::uint64_t pieces = 0, bytes = 0;  ///< of memory
+        bool there = false, open = false;     ///< the file is; a dump of unknown length is among them
+        Address first{~std::uint64_t{0}};
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;  ///< [first, second]
+        std::vector<std::string> cores;
+    };
+
+    void check_dumps() {
+        std::map<std::filesystem::path, Lack> lacks;
+        std::set<std::tuple<std::filesystem::path, std::uint64_t, std::uint64_t>> seen;
+        for (const capture::MemoryDump& dump : session_.capture.dumps) {
+            std::error_code error;
+            const std::uintmax_t size = std::filesystem::file_size(dump.file, error);
+            const std::uint64_t there = error || size < dump.offset ? 0 : size - dump.offset;
+            if (!error && there != 0 && there >= dump.length.value_or(0)) continue;
+            Lack& lack = lacks[dump.file];
+            lack.cores.push_back(dump.core);
+            // Several cores often list one and the same dump.
+            if (!seen.insert({dump.file, dump.address.value, dump.offset}).second) continue;
+            lack.there = !error;
+            ++lack.pieces;
+            const std::uint64_t from = dump.address.value + there;
+            lack.first = std::min(lack.first, Address{from});
+            lack.open |= !dump.length;
+            lack.bytes += dump.length ? *dump.length - there : 0;
+            constexpr std::uint64_t top = 0xffffffff;
+            lack.ranges.emplace_back(from, dump.length ? dump.address.value + *dump.length - 1 : std::max(top, from));
+        }
+        for (const auto& [file, lack] : lacks) report_lack(file, lack);
+    }
+
+    void report_lack(const std::filesystem::path& file, const Lack& lack) {
+        std::uint64_t went = 0, ranges = 0, judged = 0, explained = 0;
+        for (std::size_t i = 0; i < report_.sources.size(); ++i) {
+            if (known_[i] == nullptr || report_.sources[i].identity.protocol != Protocol::pft) continue;
+            const bool sees = std::any_of(lack.cores.begin(), lack.cores.end(), [&](const std::string& core) {
+                return core.empty() || known_[i]->core.empty() || core == known_[i]->core;
+            });
+            if (!sees) continue;
+            ++judged;
+            ranges += own_memory_[i].totals.ranges;
+            for (const auto& place : own_memory_[i].no_memory_at)
+                if (std::any_of(lack.ranges.begin(), lack.ranges.end(), [&](const auto& range) {
+                        return range.first <= place.first && place.first <= range.second;
+                    }))
+                    went += place.second;
+            if (report_.sources[i].image && !report_.images[*report_.sources[i].image].argument.empty()) ++explained;
+        }
+        std::string found = fmt::format("{} {}: ", file.filename().string(), lack.there ? "is cut" : "is not there");
+        found += lack.open ? fmt::format("memory from {:#010x} on is missing", lack.first.value)
+                           : fmt::format("{} of memory {} missing, from {:#010x} on", bytes_text(lack.bytes),
+                                         are(lack.bytes), lack.first.value);
+        if (lack.pieces > 1) found += fmt::format(", in {}", counted(lack.pieces, "piece"));
+        if (judged != 0 && ranges == 0)
+            found += "; without it nothing of the trace can be decoded";
+        else if (went != 0)
+            found += fmt::format("; execution went there {}, and what ran there is not decoded", counted(went, "time"));
+        else if (judged != 0)
+            found += "; execution was not seen to go there";
+        add_finding({judged != 0 && explained == judged ? Severity::note
+                     : judged != 0 && ranges == 0       ? Severity::error
+                                                        : Severity::warning,
+                     "image-missing",
+                     {},
+                     {},
+                     {},
+                     std::move(found),
+                     "the whole file that the description names",
+                     "it was not copied with the capture, or was cut",
+                     "copy it into the capture's folder, or give the program that ran with --image FILE[@ADDRESS]"});
+    }
+
     // ---- the head
 
     void recover(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
@@ -839,11 +978,17 @@ private:
         std::stable_sort(report_.findings.begin(), report_.findings.end(), [](const Finding& a, const Finding& b) {
             return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
         });
-        const auto known = std::count_if(report_.sources.begin(), report_.sources.end(), [](const SourceReport& s) {
-            return s.identity.protocol != Protocol::unknown;
+        const auto is = [&](auto&& test) { return std::any_of(report_.sources.begin(), report_.sources.end(), test); };
+        report_.recognised = is([](const SourceReport& s) { return s.identity.protocol != Protocol::unknown; });
+        const bool flow = is([](const SourceReport& s) { return s.identity.protocol == Protocol::pft; });
+        const bool code = is([](const SourceReport& s) { return s.image.has_value(); });
+        const bool lacks = std::any_of(report_.findings.begin(), report_.findings.end(), [](const Finding& f) {
+            return f.kind == "image-missing" && f.severity != Severity::note;
         });
         const std::size_t errors = report_.count(Severity::error), warnings = report_.count(Severity::warning);
-        if (known == 0)
+        const std::string known =
+            warnings == 0 ? std::string() : fmt::format("; {} in it should be known", counted(warnings, "thing"));
+        if (!report_.recognised)
             report_.verdict =
                 report_.sources.empty()
                     ? "There are no bytes of a trace source to diagnose."
@@ -851,9 +996,15 @@ private:
         else if (errors != 0)
             report_.verdict =
                 fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
-        else if (warnings != 0)
+        else if (flow && !code)
+            report_.verdict = fmt::format(
+                "The packets of this capture are read, but without the program that ran they decode to nothing{}.",
+                known);
+        else if (lacks)
             report_.verdict =
-                fmt::format("This capture decodes; {} in it should be known.", counted(warnings, "thing"));
+                fmt::format("This capture decodes in part, for memory that it names is missing{}.", known);
+        else if (warnings != 0)
+            report_.verdict = fmt::format("This capture decodes{}.", known);
         else
             report_.verdict = "Nothing is wrong with this capture.";
     }
@@ -863,6 +1014,7 @@ private:
     Report report_;
     std::vector<std::vector<Stretch>> stretches_;  // of report_.sources
     std::vector<const pipeline::Source*> known_;   // of report_.sources; null: not described
+    std::vector<Trial> own_memory_;                // of report_.sources: decoded with the capture's own memory
 };
 
 }  // namespace

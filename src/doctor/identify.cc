@@ -280,6 +280,8 @@ bool try_spe(Identity& out, const std::vector<Stretch>& stretches) {
                                      counted(bytes, "byte"))});
     if (sound == 0 || sound * 2 < records || lost * 4 > bytes - padding) return false;
     out.protocol = Protocol::spe;
+    out.entries = records;
+    out.lost_bytes = lost;
     return true;
 }
 
@@ -317,6 +319,8 @@ bool try_dpu(Identity& out, const std::vector<Stretch>& stretches) {
                                      counted(best_bytes, "byte"), order, counted(best_lost, "byte"))});
     if (best_entries < 4 || best_lost * 4 > best_bytes) return false;
     out.protocol = Protocol::dpu;
+    out.entries = best_entries;
+    out.lost_bytes = best_lost;
     out.facts.push_back({"byte order", order, true, counted(best_entries, "entry", "entries")});
     return true;
 }

@@ -25,10 +25,14 @@ public:
             if (const auto* what = std::get_if<flow::Inconsistency>(&event.what)) {
                 ++out_.contradictions;
                 if (!out_.first) out_.first = {stretch_.offsets.capture(event.offset), *what};
-            } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what);
-                       no != nullptr && !out_.first_no_memory) {
-                out_.first_no_memory = stretch_.offsets.capture(event.offset);
-                out_.no_memory = no->address;
+            } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what)) {
+                if (!out_.first_no_memory) {
+                    out_.first_no_memory = stretch_.offsets.capture(event.offset);
+                    out_.no_memory = no->address;
+                }
+                constexpr std::size_t most_places = 1 << 16;
+                if (out_.no_memory_at.size() < most_places || out_.no_memory_at.contains(no->address.value))
+                    ++out_.no_memory_at[no->address.value];
             }
         }
     }

@@ -1064,6 +1064,11 @@ std::uint64_t HeadRecovery::bytes() const {
     for (const HeadStretch& stretch : stretches) sum += stretch.end - stretch.first;
     return sum;
 }
+std::uint64_t HeadRecovery::bytes_before_async() const {
+    std::uint64_t sum = 0;
+    for (const HeadStretch& stretch : stretches) sum += std::min(stretch.end, async) - std::min(stretch.first, async);
+    return sum;
+}
 
 void decode_head(const HeadRecovery& head, const Config& config, const isa::CodeReader& code, Bytes stream,
                  flow::BatchWriter& out) {

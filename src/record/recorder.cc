@@ -384,6 +384,7 @@ void Recorder::new_epoch() {
     if (formatter_) formatter_->flush();
     if (const Status status = write_trace(); !status) fail(status.error());
     if (const Status status = write_ram(); !status) fail(status.error());
+    replaced_bytes_ += replaced_in_ram();
     ram_.reset();
     if (trace_file_ >= 0) close(trace_file_);
     trace_file_ = -1;
@@ -428,6 +429,11 @@ Status Recorder::write_trace() {
         frames_.clear();
     }
     return Nothing{};
+}
+
+/// Bytes of the buffer at hand that later ones took the place of.
+std::uint64_t Recorder::replaced_in_ram() const {
+    return ram_ ? ram_->written() - std::min<std::uint64_t>(ram_->written(), options_.buffer_bytes) : 0;
 }
 
 /// The oldest frame comes first. Moved into place, so that no reader meets half a buffer.
@@ -520,6 +526,7 @@ Recorded Recorder::recorded() const {
     r.instructions = clock_.cycle;
     for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
     r.trace_bytes = trace_bytes_ + frames_.size();
+    r.kept_bytes = r.trace_bytes - replaced_bytes_ - replaced_in_ram();
     r.code_bytes = images_.bytes();
     for (const auto& [number, t] : threads_)
         if (t.tracker.unknown_vector()) r.unknown_vector = t.tracker.unknown_vector();

@@ -9,10 +9,12 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "support/corpus.h"
+#include "support/spe_capture.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/doctor/examine.h"
@@ -239,6 +241,126 @@ TEST(Doctor, EndsOnAnythingAndSaysSo) {
             .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
         expect_sound(examine_bare(file, {elf}));
     }
+}
+
+TEST(Doctor, MissesNoCutAmidAFrame) {
+    const TemporaryFolder folder;
+    fs::copy(sort_folder / "capture", folder.path(), fs::copy_options::recursive);
+    const fs::path trace = folder.path() / "trace.bin";
+    fs::permissions(trace, fs::perms::owner_write, fs::perm_options::add);
+    const std::uint64_t whole = fs::file_size(trace);
+    EXPECT_FALSE(examine_folder(folder.path()).cut);
+    for (const std::uint64_t cut : {1U, 15U, 16U, 17U, 31U, 32U, 1000U}) {
+        SCOPED_TRACE(cut);
+        fs::resize_file(trace, (whole & ~std::uint64_t{15}) - cut);
+        const Report report = examine_folder(folder.path());
+        expect_sound(report);
+        EXPECT_EQ(report.cut, cut % 16 != 0);
+        EXPECT_EQ(find(report, "cut") != nullptr, cut % 16 != 0);
+        EXPECT_TRUE(report.recognised);
+    }
+    fs::resize_file(trace, 0);
+    EXPECT_TRUE(examine_folder(folder.path()).cut);
+}
+
+TEST(Doctor, SaysDecodesOnlyWhereSomethingDecodes) {
+    const TemporaryFolder folder;
+    fs::copy(sort_folder / "capture", folder.path(), fs::copy_options::recursive);
+    fs::remove(folder.path() / "memory0.bin");
+    const Report report = examine_folder(folder.path());
+    expect_sound(report);
+    const Finding* missing = find(report, "image-missing");
+    ASSERT_NE(missing, nullptr);
+    EXPECT_EQ(missing->severity, Severity::error);
+    EXPECT_NE(missing->found.find("memory0.bin is not there"), std::string::npos) << missing->found;
+    EXPECT_EQ(report.verdict.find("decodes"), std::string::npos) << report.verdict;
+    EXPECT_FALSE(report.cut);
+    // The program, given otherwise, takes its place.
+    const Report told = examine_folder(folder.path(), {(sort_folder / "sort.elf").string()});
+    ASSERT_NE(find(told, "image-missing"), nullptr);
+    EXPECT_EQ(find(told, "image-missing")->severity, Severity::note);
+    EXPECT_EQ(told.count(Severity::error), 0U);
+    // A bare file without a program decodes to nothing.
+    EXPECT_NE(examine_bare(sort_folder / "capture" / "trace.bin").verdict.find("decode to nothing"), std::string::npos);
+}
+
+TEST(Doctor, MissesNoCutOfAProfile) {
+    const TemporaryFolder folder;
+    support::SpeFile made;
+    for (unsigned i = 0; i < 40; ++i) made.samples.push_back({.time = i + 1, .pc = 0x400000 + 4 * i, .total = 9});
+    const std::vector<std::uint8_t> whole = made.build();
+    const auto sound = examine_perf(folder.write("whole", whole));
+    ASSERT_TRUE(sound.has_value()) << sound.error().message;
+    EXPECT_FALSE(sound->cut);
+    EXPECT_TRUE(sound->recognised);
+    EXPECT_EQ(sound->count(Severity::error) + sound->count(Severity::warning), 0U) << sound->findings.front().found;
+    for (std::size_t size = 8; size < whole.size(); size += 1 + size / 40) {
+        SCOPED_TRACE(size);
+        const auto cut = examine_perf(
+            folder.write("cut", std::vector(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))));
+        if (!cut) continue;  // too little for a file: an error
+        expect_sound(*cut);
+        EXPECT_TRUE(cut->cut);
+        EXPECT_NE(cut->count(Severity::error), 0U);
+        EXPECT_EQ(cut->verdict.find("decodes"), std::string::npos) << cut->verdict;
+    }
+}
+
+/// The words of a .hex file of tests/cli/fixtures: little-endian, comments from #.
+std::vector<std::uint8_t> read_hex(const fs::path& file) {
+    std::vector<std::uint8_t> out;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+        std::istringstream tokens(line.substr(0, line.find('#')));
+        for (std::string token; tokens >> token;)
+            for (std::size_t at = token.size(); at >= 2; at -= 2)
+                out.push_back(static_cast<std::uint8_t>(std::stoul(token.substr(at - 2, 2), nullptr, 16)));
+    }
+    return out;
+}
+
+TEST(Doctor, MissesNoCutOfADpuBuffer) {
+    const fs::path fixture = fs::path(WAYMARK_SOURCE_DIR) / "tests" / "cli" / "fixtures" / "dpu";
+    const TemporaryFolder folder;
+    fs::copy(fixture / "dpu.ini", folder.path());
+    const std::vector<std::uint8_t> whole = read_hex(fixture / "vtb.bin.hex");
+    ASSERT_EQ(whole.size(), 128U);
+    folder.write("vtb.bin", whole);
+    const auto sound = examine_dpu(folder.path());
+    ASSERT_TRUE(sound.has_value()) << sound.error().message;
+    EXPECT_EQ(sound->count(Severity::error) + sound->count(Severity::warning), 0U) << sound->findings.front().found;
+    EXPECT_TRUE(sound->recognised);
+    for (std::size_t size = 1; size < whole.size(); ++size) {
+        SCOPED_TRACE(size);
+        folder.write("vtb.bin", std::vector(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+        const auto cut = examine_dpu(folder.path());
+        ASSERT_TRUE(cut.has_value()) << cut.error().message;
+        expect_sound(*cut);
+        EXPECT_TRUE(cut->cut);
+        EXPECT_NE(find(*cut, "cut"), nullptr);
+        EXPECT_EQ(cut->verdict.find("decodes"), std::string::npos) << cut->verdict;
+    }
+}
+
+TEST(Doctor, FindsEntriesOfADpuThatDoNotAddUp) {
+    const fs::path fixture = fs::path(WAYMARK_SOURCE_DIR) / "tests" / "cli" / "fixtures" / "dpu";
+    const TemporaryFolder folder;
+    std::ifstream in(fixture / "dpu.ini");
+    std::string ini{std::istreambuf_iterator<char>(in), {}};
+    const std::string final = "A0=0x7fffe7bd", other = "A0=0x7fffe000";
+    ASSERT_NE(ini.find(final), std::string::npos);
+    // Another final value, and the program is missing too.
+    ini.replace(ini.find(final), final.size(), other);
+    folder.write("dpu.ini", ini + "\n[images]\nimage0=program.elf\n");
+    std::vector<std::uint8_t> bytes = read_hex(fixture / "vtb.bin.hex");
+    bytes[9] = 0x10;  // a reading that cannot be
+    folder.write("vtb.bin", bytes);
+    const auto report = examine_dpu(folder.path());
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    expect_sound(*report);
+    EXPECT_FALSE(report->cut);
+    EXPECT_NE(find(*report, "image-missing"), nullptr);
+    EXPECT_NE(find(*report, "counter-wrap"), nullptr);
 }
 
 TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {

@@ -123,18 +123,30 @@ class Circle(unittest.TestCase):
     def test_a_buffer_that_wraps_keeps_the_end(self):
         for options in ("", "--cycle-accurate --timestamps --context-id 4", "--return-stack"):
             with self.subTest(options):
-                self.record("--truth", "--buffer", "512", "--sync", "60", *options.split())
+                said = self.record("--truth", "--buffer", "512", "--sync", "60", *options.split()).stderr
+                kept = re.search(r"of ([\d,]+) bytes of trace it holds the last 512 bytes", said)
+                self.assertTrue(kept, said)
                 trace = self.out / "trace.bin"
                 self.assertEqual(trace.stat().st_size, 512)
                 self.assertIn("buffer that wrapped", (self.out / "snapshot.ini").read_text())
+                # All say one number of bytes before the first A-sync.
+                head = run(WAYMARK, "flow", self.out, "--recover", "-o", os.devnull).stderr
+                head = re.search(r"([\d,]+) bytes before its first A-sync|A-sync in buffer ETB \(([\d,]+) bytes\)", head)
+                self.assertTrue(head)
+                head = head[1] or head[2]
+                doctor = run(WAYMARK, "doctor", self.out).stdout
+                self.assertIn(f" {head} bytes before an A-sync", doctor)
+                self.assertRegex(doctor, fr"head +([\d,]+ of )?{head} bytes")
                 text = self.verify()
                 self.assertIn("equal as far as it was kept", text)
                 self.assertRegex(text, r"equal: [1-9][\d,]* instructions")
                 self.assertNotIn("equal: 5,602", text)
                 # What was kept is the end of what would have been written.
-                kept = trace.read_bytes()
-                self.record("--truth", "--sync", "60", *options.split())
-                self.assertTrue(trace.read_bytes().endswith(kept))
+                last = trace.read_bytes()
+                said = self.record("--truth", "--sync", "60", *options.split()).stderr
+                self.assertNotIn("wrapped", said)
+                self.assertTrue(trace.read_bytes().endswith(last))
+                self.assertEqual(int(kept[1].replace(",", "")), trace.stat().st_size)
 
         self.record("--truth", "--buffer", "512", "--sync", "60")
         whole = trace.read_bytes()
@@ -156,8 +168,11 @@ class Circle(unittest.TestCase):
         self.record("--truth")
         trace = self.out / "trace.bin"
         whole = trace.read_bytes()
-        trace.write_bytes(whole[:len(whole) // 2])
-        self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
+        # Between two frames it looks as if it had ended there; amid one it was cut.
+        half = len(whole) // 32 * 16
+        for cut, status in ((half + 5, 3), (half, 0)):
+            trace.write_bytes(whole[:cut])
+            self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, status)
         text = self.verify(status=1)
         self.assertIn("first difference", text)
         self.assertIn("nothing further", text)

@@ -317,7 +317,7 @@ class Dpu(unittest.TestCase):
         buffer.write_bytes(b"")
         for view in ("report", "tasks", "functions", "timeline", "health"):
             done = run(WAYMARK, "dpu", view, folder)
-            self.assertEqual(done.returncode, 1, view)
+            self.assertEqual(done.returncode, 3, view)
             self.assertIn("nothing was decoded: vtb.bin has 0 bytes", done.stdout)
             self.assertNotIn("lost      nothing", done.stdout)
 

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import cli_test  # its fixtures
+
 waymark, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 capture, program = source / "examples/sort/capture", source / "examples/sort/sort.elf"
 
@@ -47,7 +50,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(work, 2, "--max-size takes megabytes", capture, "--max-size", "0.1")
     run(work, 3, "no such file or folder", "missing")
     (work / "empty.bin").write_bytes(b"")
-    run(work, 2, "empty.bin is no snapshot", "empty.bin")
+    run(work, 3, "empty.bin: is empty", "empty.bin")
     run(work, 3, "cannot create no/folder/x.html: there is no folder no/folder; make it first", capture, "-o", "no/folder/x.html")
     run(work, 3, "it is a folder; name a file", capture, "-o", work)
 
@@ -69,4 +72,20 @@ with tempfile.TemporaryDirectory() as folder:
     # With a program that has no symbols it says what gives names.
     run(work, 0, "open it", capture, "-o", "nameless.html")
     assert any("--symbols" in f["todo"] for f in head(work / "nameless.html")["health"])
+
+    bad = 3  # the worst a finding can be
+    # Cut captures of each unit: the report shows what there is, says so at its head, and the status tells.
+    for name, trace, keep, says in (("loop", "etb.bin", 42, "no whole frame"), ("dpu", "vtb.bin", 72, "lacks 56 bytes"),
+                                    ("spe", "perf.data", 1150, "file's own structure")):
+        cli_test.use(source / "tests/cli/fixtures", work, name, name)
+        given = f"{name}/{trace}" if name == "spe" else name
+        whole = (work / name / trace).read_bytes()
+        run(work, 0, "open it", given, "-o", "whole.html")
+        (work / name / trace).write_bytes(whole[:keep])
+        run(work, 3, f"error: .*{says}", given, "-o", "cut.html")
+        first = head(work / "cut.html")["health"][0]
+        assert first["severity"] == bad and says in first["what"], first
+        (work / name / trace).write_bytes(b"")
+        run(work, 3, "empty|lacks 128 bytes", given, "-o", "none.html")
+        assert not (work / "none.html").exists()
 print("good")

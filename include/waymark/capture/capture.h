@@ -93,9 +93,10 @@ struct Cluster {
 
 /// Something wrong with a capture that did not keep it from being read.
 struct Problem {
-    std::filesystem::path file;  ///< in which it was found; empty: in none, such as something not given
-    unsigned line{};             ///< counted from 1; 0: the file as a whole
-    std::string message;         ///< sentences: what was found, what was expected, what to do
+    std::filesystem::path file;     ///< in which it was found; empty: in none, such as something not given
+    unsigned line{};                ///< counted from 1; 0: the file as a whole
+    std::string message;            ///< sentences: what was found, what was expected, what to do
+    std::filesystem::path lacks{};  ///< the file of the capture that is missing or too short, if that is the problem
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 

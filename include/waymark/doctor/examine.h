@@ -70,6 +70,8 @@ struct Report {
     std::vector<Finding> findings;  ///< most severe first, then by place
     std::string verdict;            ///< one sentence
     bool labelled = false;
+    bool recognised = false;  ///< there is trace of a protocol that Waymark knows
+    bool cut = false;         ///< something could not be read, or not to its end: a finding says what
     [[nodiscard]] std::size_t count(Severity severity) const;
 };
 

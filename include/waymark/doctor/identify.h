@@ -65,6 +65,8 @@ struct Identity {
     PftParse parse;  ///< under that configuration
     std::vector<Fact> facts;
     bool cycle_accurate_proven{}, context_id_proven{}, timestamp_size_proven{}, encoding_proven{}, version_proven{};
+    // Samples (spe) and entries (dpu) only.
+    std::uint64_t entries{}, lost_bytes{};  ///< how many; bytes that are in none, or damaged in one
 };
 
 /// Judges one source. Never fails; time is a small multiple of the bytes, for sixteen configurations are tried.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +29,9 @@ struct Trial {
     };
     std::optional<First> first;
     std::optional<Offset> first_no_memory;
-    Address no_memory{};  ///< where execution went there
-    bool ended{};         ///< there were so many contradictions that the rest was left out
+    Address no_memory{};                                    ///< where execution went there
+    std::map<std::uint64_t, std::uint64_t> no_memory_at{};  ///< how often it went where there is none, by address
+    bool ended{};  ///< there were so many contradictions that the rest was left out
     /// Contradictions are so rare that damage or code that was modified explains them.
     [[nodiscard]] bool agrees() const { return totals.ranges >= 8 && contradictions * 50 < totals.ranges; }
 };

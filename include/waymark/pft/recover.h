@@ -4,8 +4,9 @@
 /// Where packets begin follows from the end: every chain of packets that leads exactly to the A-sync is one of the
 /// candidates, and the search begins where they have become one. Where execution stood is searched: every place in the
 /// program is followed through the packets, and dies at the first one that contradicts its code. No place that may be
-/// right is dropped unless another is a million times likelier: what lay on the return stack is any place behind a call.
-/// What all paths that are left at the first I-sync behind an A-sync have in common is recovered; the rest is a gap.
+/// right is dropped unless another is a million times likelier: what lay on the return stack is any place behind a
+/// call. What all paths that are left at the first I-sync behind an A-sync have in common is recovered; the rest is a
+/// gap.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +78,9 @@ struct HeadRecovery {
     /// place that passes all checks by chance: up to the sync, with p = 1 / places if `confirmed`, plus up to the first
     /// address, which execution could have come to from there.
     double confidence{};
-    [[nodiscard]] std::uint64_t bytes() const;  ///< recovered
+    [[nodiscard]] std::uint64_t bytes() const;  ///< recovered, up to the I-sync
+    /// Recovered of the `async` bytes before the A-sync, which are what is not known without it.
+    [[nodiscard]] std::uint64_t bytes_before_async() const;
 };
 
 /// A path less sure than this is not given.

@@ -48,6 +48,7 @@ struct RecorderOptions {
 /// What was recorded so far.
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
+    std::uint64_t kept_bytes{};  ///< of the trace: the rest was replaced by later trace, see `buffer_bytes`
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
@@ -122,6 +123,7 @@ private:
     void collect(Thread& t);
     [[nodiscard]] Status write_trace();
     [[nodiscard]] Status write_ram();
+    [[nodiscard]] std::uint64_t replaced_in_ram() const;
     [[nodiscard]] Status describe(bool complete);
 
     RecorderOptions options_;
@@ -141,6 +143,7 @@ private:
     int trace_file_ = -1;
     std::optional<coresight::TraceRam> ram_;  ///< of the buffer at hand, if it wraps
     std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
+    std::uint64_t replaced_bytes_ = 0;  ///< of the trace of earlier epochs
     bool described_ = false;
     std::optional<Error> failure_;
     Recorded recorded_;

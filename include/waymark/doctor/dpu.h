@@ -1,0 +1,45 @@
+/// What a capture of a Debug and Profiling Unit says of itself, as every command needs it: what is missing from its
+/// buffer, why there may be nothing in it, and what adding up its counters begins with (docs/spec/dpu.md, 7.5).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/analysis/dpu.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/pipeline/dpu.h"
+
+namespace waymark::doctor {
+
+/// Entries tell something: more than padding is there.
+[[nodiscard]] bool tells(const dpu::Totals& totals);
+
+/// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file, of so many bytes,
+/// has not.
+[[nodiscard]] std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
+                                          std::uint64_t there);
+
+/// The mode whose answers hold for the whole trace.
+[[nodiscard]] std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace);
+/// Those there were, one after another.
+[[nodiscard]] std::string mode_text(const pipeline::DpuTrace& trace);
+
+/// Why there is nothing in the buffer, and what to do.
+[[nodiscard]] std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace, Bytes dump);
+
+/// What adding up begins with, but for the counter that counts CYCLES.
+[[nodiscard]] analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace);
+
+/// A program of the capture that cannot be used.
+struct DpuImageProblem {
+    capture::DpuImage image;
+    std::string what;  ///< why, as a sentence without its end
+};
+/// What is lost without such a program, and what to do, as the rest of the sentence.
+[[nodiscard]] std::string cost_and_remedy(const DpuImageProblem& problem);
+/// Gives `code` the programs and names of the capture.
+std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, analysis::DpuCode& code);
+
+}  // namespace waymark::doctor
