@@ -634,8 +634,12 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
 void FlowCalls::finish(FlowCounts& counts) {
     flush();
     if (!lost_) lose(false, counts);
+    if (loss_.how == Loss::From::place) counts.ends.push_back(loss_.from);
     for (const auto& [key, stack] : order_) {
         stack_ = stack;
+        for (std::size_t i = stack->bottom; i < stack->frames.size(); ++i)
+            if (const Frame& frame = stack->frames[i]; frame.exception != none && frame.waits_for != nothing)
+                counts.ends.push_back(frame.waits_for);
         pop_to(0, counts);
         settle(*stack);
     }

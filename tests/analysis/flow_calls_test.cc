@@ -155,7 +155,7 @@ std::string sums_text(const FlowSink& sink) {
     std::map<Way, WaySum> ways;
     std::map<std::uint32_t, ExceptionSum> exceptions;
     std::map<std::size_t, std::uint64_t> times;
-    std::map<Loss, int> losses;
+    std::map<Loss, std::uint64_t> losses;
     for (const FlowCounts* c : sink.counts()) {
         for (std::size_t i = 0; i < c->ways().size(); ++i) {
             WaySum& sum = ways[c->ways()[i]];
@@ -174,7 +174,7 @@ std::string sums_text(const FlowSink& sink) {
         }
         for (std::size_t i = 0; i < c->times.size(); ++i)
             if (c->times[i] != 0) times[i] += c->times[i];
-        for (const Loss& loss : c->losses()) losses[loss] = 1;
+        for (std::size_t i = 0; i < c->losses().size(); ++i) losses[c->losses()[i]] += c->loss_times()[i];
     }
     std::string out;
     const auto add = [&](auto... values) { ((out += std::to_string(values) + " "), ...); };
@@ -193,7 +193,7 @@ std::string sums_text(const FlowSink& sink) {
     }
     for (const auto& [loss, n] : losses) {
         out += "\nloss ";
-        add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside);
+        add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside, n);
     }
     return out;
 }
