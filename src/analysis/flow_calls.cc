@@ -134,6 +134,9 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         if (!plain_) arrive(code_.place(e.preferred_return->value), counts);
     } else if (lost_) {
         counts.lost(loss_);
+    } else {
+        flush();
+        end_wait(counts);
     }
     flush();
     Stack& stack = current();
@@ -170,7 +173,8 @@ FlowCalls::Wait FlowCalls::end_wait(FlowCounts& counts) {
     if (wait != Wait::no && wait_to_ != nothing) {
         loss_.how = Loss::From::place;
         loss_.from = wait_to_;
-        if (wait == Wait::call || wait == Wait::leaves) arrive_behind(wait, code_.place(wait_to_), counts);
+        if (wait == Wait::call || wait == Wait::leaves || wait == Wait::vector)
+            arrive_behind(wait, code_.place(wait_to_), counts);
     } else if (wait == Wait::function_return) {
         go({Go::leave, {}, true, {}}, counts);
     } else if (wait == Wait::jump && wait_edge_ != no_edge) {
