@@ -136,7 +136,7 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         counts.lost(loss_);
     } else {
         flush();
-        end_wait(counts);
+        end_wait(false, counts);
     }
     flush();
     Stack& stack = current();
@@ -166,14 +166,15 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     if (!e.vector) lose(false, counts);
 }
 
-/// What is known of the last branch happens, though not what came behind it. Sets where a loss would begin.
-FlowCalls::Wait FlowCalls::end_wait(FlowCounts& counts) {
+/// What is known of the last branch happens, though not what came behind it. Sets where a loss would begin. Of a
+/// handler that was lost, or is not traced, the exception is all there is.
+FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};
     const Wait wait = std::exchange(wait_, Wait::no);
     if (wait != Wait::no && wait_to_ != nothing) {
         loss_.how = Loss::From::place;
         loss_.from = wait_to_;
-        if (wait == Wait::call || wait == Wait::leaves || wait == Wait::vector)
+        if (wait == Wait::call || wait == Wait::leaves || (wait == Wait::vector && !lost))
             arrive_behind(wait, code_.place(wait_to_), counts);
     } else if (wait == Wait::function_return) {
         go({Go::leave, {}, true, {}}, counts);
@@ -190,7 +191,7 @@ void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
         return;
     }
     flush();
-    const Wait wait = end_wait(counts);
+    const Wait wait = end_wait(true, counts);
     if (wait == Wait::no && last_edge_ != no_edge) {
         const flow::Block& last = counts.known.blocks[last_edge_ / 2];
         loss_.how = Loss::From::place;
@@ -217,7 +218,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     if (key == context_) return;
     flush();
     // A context changes amid a function: what led there happened before.
-    if (!lost_) end_wait(counts);
+    if (!lost_) end_wait(false, counts);
     context_ = key;
     stack_ = nullptr;
     plain_ = false;
