@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "waymark/dpu/state.h"
 #include "waymark/isa/decode_instr.h"
 
 namespace waymark::analysis {
@@ -112,6 +111,27 @@ std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uin
     return count;
 }
 
+// ---- DpuReadings
+
+const Reading* DpuReadings::doubt() {
+    doubted_ = next_ < doubtful_.size() ? doubtful_[next_++] : nothing;
+    skipped_ = true;
+    return nullptr;
+}
+
+const Reading* DpuReadings::join(const Reading& reading) {
+    skipped_ = false;
+    joined_ = reading;
+    joined_.flags = static_cast<std::uint8_t>(reading.flags | (values_ ? Reading::lossy : Reading::first));
+    joined_.wide = 0;
+    for (unsigned i = 0; i < dpu::counter_count; ++i) {
+        joined_.deltas[i] = values_ ? dpu::counted((*values_)[i], reading.values[i]) : 0;
+        joined_.wide = static_cast<std::uint8_t>(joined_.wide | (joined_.deltas[i] > dpu::wide_delta) << i);
+    }
+    values_ = reading.values;
+    return &joined_;
+}
+
 // ---- DpuCosts
 
 DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
@@ -120,7 +140,7 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
       changes_(setup_.mode == dpu::TraceMode::task || setup_.mode == dpu::TraceMode::flow),
       eonce_(setup_.mode == dpu::TraceMode::eonce_raw || setup_.mode == dpu::TraceMode::eonce_comp),
       context_(setup_.initial_context),
-      values_(setup_.initial),
+      readings_told_(setup_),
       first_values_(setup_.initial),
       paths_(1),
       ranges_(setup_.ranges.size()) {
@@ -191,14 +211,30 @@ DpuOwner DpuCosts::owner(const Element& e, const Reading& r) const {
     return {Kind::between, *context_, e.context};
 }
 
-void DpuCosts::reading(const Element& e, const Reading& r) {
+void DpuCosts::reading(const Element& e, const Reading& told) {
+    const bool skipped = readings_told_.skipped();
+    const Reading* const believed = readings_told_.next(told);
+    if (believed == nullptr) {
+        if (doubted_.readings++ == 0) doubted_.first = e.offset;
+        doubted_.last = e.offset;
+        ++doubted_.at_end;
+        // Who runs now is told all the same.
+        context_ = e.context;
+        return;
+    }
+    const Reading& r = *believed;
     const DpuOwner who = owner(e, r);
     const DpuCounts counts = widened(r.deltas);
     if (!first_values_ || r.has(Reading::first)) first_values_ = r.values;
-    values_ = r.values;
     if (r.wide != 0) {
         if (wide_.intervals++ == 0) wide_.first = e.offset;
+        wide_.lossy += told.has(Reading::lossy) ? 1U : 0U;
         wide_.counters |= r.wide;
+    }
+    if (skipped) [[unlikely]] {
+        ++doubted_.intervals;
+        doubted_.at_end = 0;
+        add(doubted_.counts, counts);
     }
     add(intervals_, counts);
     if (who.kind == DpuOwner::Kind::unattributed) lose_stacks();
@@ -379,14 +415,19 @@ void DpuCosts::flow(const Element& e) {
 // ---- the end
 
 void DpuCosts::finish() {
-    if (setup_.final && values_) {
+    if (const auto& values = readings_told_.values(); setup_.final && values) {
         DpuCounts counts{};
-        for (std::size_t i = 0; i < counts.size(); ++i)
-            counts[i] = ((*values_)[i] - (*setup_.final)[i]) & dpu::counter_mask;
+        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = dpu::counted((*values)[i], (*setup_.final)[i]);
+        const bool skipped = readings_told_.skipped();
+        if (skipped) {
+            ++doubted_.intervals;
+            doubted_.at_end = 0;
+            add(doubted_.counts, counts);
+        }
         add(intervals_, counts);
         using Kind = DpuOwner::Kind;
         DpuOwner who{Kind::tail};
-        if (lossy_)
+        if (lossy_ || skipped)
             who = {Kind::unattributed};
         else if (setup_.filter && context_ && context_->id != *setup_.filter)
             who = {Kind::filtered};
@@ -399,6 +440,7 @@ void DpuCosts::finish() {
         for (std::size_t i = 0; i < counts.size(); ++i)
             wide = static_cast<std::uint8_t>(wide | (counts[i] > dpu::wide_delta ? 1U : 0U) << i);
         wide_.intervals += wide != 0 ? 1U : 0U;
+        wide_.lossy += wide != 0 && lossy_ ? 1U : 0U;
         wide_.counters |= wide;
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
@@ -433,8 +475,8 @@ std::array<DpuReconciled, dpu::counter_count> DpuCosts::reconciled(const DpuCoun
         if (first_values_) out[i].from = (*first_values_)[i];
         if (setup_.final)
             out[i].to = (*setup_.final)[i];
-        else if (values_)
-            out[i].to = (*values_)[i];
+        else if (const auto& values = readings_told_.values())
+            out[i].to = (*values)[i];
     }
     return out;
 }

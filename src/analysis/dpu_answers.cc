@@ -17,7 +17,7 @@ using dpu::ElementKind;
 // ---- when
 
 DpuTimes::DpuTimes(const DpuSetup& setup)
-    : cycles_(setup.cycles), values_(setup.initial), final_(setup.final), context_(setup.initial_context) {}
+    : cycles_(setup.cycles), readings_told_(setup), final_(setup.final), context_(setup.initial_context) {}
 
 void DpuTimes::interval(const DpuCounts& counts) {
     const std::uint64_t begin = time_;
@@ -71,11 +71,15 @@ void DpuTimes::consume(const dpu::Batch& batch) {
             (e.kind == ElementKind::gap && e.reason != GapReason::padding && e.reason != GapReason::unsynchronised))
             lose(e);
         if (!e.has_reading()) continue;
-        const dpu::Reading& r = batch.readings[e.value];
+        const dpu::Reading* const believed = readings_told_.next(batch.readings[e.value]);
+        if (believed == nullptr) {
+            context_ = e.context;
+            continue;
+        }
+        const dpu::Reading& r = *believed;
         DpuCounts counts{};
         std::copy(r.deltas.begin(), r.deltas.end(), counts.begin());
         interval(counts);
-        values_ = r.values;
         for (; ended_losses_ < losses_.size(); ++ended_losses_) losses_[ended_losses_].end = time_;
         if (r.has(dpu::Reading::lossy)) open_.reset();
         if (e.kind != ElementKind::sample) {
@@ -90,9 +94,9 @@ void DpuTimes::consume(const dpu::Batch& batch) {
 }
 
 void DpuTimes::finish() {
-    if (final_ && values_) {
+    if (const auto& values = readings_told_.values(); final_ && values) {
         DpuCounts counts{};
-        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = ((*values_)[i] - (*final_)[i]) & dpu::counter_mask;
+        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = dpu::counted((*values)[i], (*final_)[i]);
         interval(counts);
     }
     for (; ended_losses_ < losses_.size(); ++ended_losses_) losses_[ended_losses_].end = time_;
@@ -215,11 +219,7 @@ private:
         if (!said_.complete)
             say(Severity::warning, "The unit still held trace when the buffer was read",
                 "Disable tracing and wait for DP_SR.TWBA to clear before reading");
-        if (const DpuWide& wide = costs_.wide(); wide.intervals != 0)
-            say(Severity::bad,
-                fmt::format("{} with a difference above 2^30: a damaged word, or a counter wrapped unseen in it",
-                            counted(wide.intervals, "interval", "intervals")),
-                "Read the counters more often (mode sample with a shorter period)");
+        doubts();
         if (!knows_owners())
             say(Severity::note,
                 said_.mode ? fmt::format(
@@ -241,6 +241,42 @@ private:
         if (t.lost == 0 && !said_.overwritten && !said_.cut && said_.missing_bytes == 0 && said_.complete &&
             said_.problems.empty() && t.lost_bytes() == 0)
             say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
+    }
+
+    /// Differences that are wrong, and those that may be: each with what helps against its cause.
+    void doubts() {
+        if (const DpuDoubted& doubted = costs_.doubted(); doubted.readings != 0) {
+            std::string what =
+                fmt::format("{} of counters cannot be true and {} left out, {}",
+                            counted(doubted.readings, "reading", "readings"), doubted.readings == 1 ? "is" : "are",
+                            doubted.readings == 1
+                                ? fmt::format("at offset {:#x}", doubted.first->value)
+                                : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value));
+            const unsigned c = counters_.front();
+            if (doubted.intervals != 0)
+                what += fmt::format("; the time around {}, {} {} in {}, is <unattributed>",
+                                    doubted.readings == 1 ? "it" : "them", grouped_digits(doubted.counts[c]), event(c),
+                                    counted(doubted.intervals, "stretch", "stretches"));
+            if (doubted.at_end != 0)
+                what += fmt::format("; what the last {} told is in no sum",
+                                    doubted.at_end == 1 ? "one" : grouped_digits(doubted.at_end));
+            out_.health.push_back({Severity::bad, std::move(what),
+                                   "The trace was damaged on its way: read the buffer again, or record again; waymark "
+                                   "packets shows the entries",
+                                   doubted.first->value});
+        }
+        const DpuWide& wide = costs_.wide();
+        if (const std::uint64_t whole = wide.intervals - wide.lossy; whole != 0)
+            say(Severity::bad,
+                fmt::format("{} with a difference above 2^30: a counter may have wrapped unseen in {}",
+                            counted(whole, "interval", "intervals"), whole == 1 ? "it" : "them"),
+                "Read the counters more often (mode sample with a shorter period)");
+        if (wide.lossy != 0)
+            say(Severity::bad,
+                fmt::format("{} with a difference above 2^30 in which entries are missing: a counter may have wrapped "
+                            "unseen in {}",
+                            counted(wide.lossy, "interval", "intervals"), wide.lossy == 1 ? "it" : "them"),
+                "Mend what loses entries first: they hold the readings in between");
     }
 
     void summary() {

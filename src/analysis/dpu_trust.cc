@@ -98,7 +98,8 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
 Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs) {
     const dpu::Totals& t = said.totals;
     const bool all_there = t.lost == 0 && !said.overwritten && !said.cut && t.lost_bytes() == 0 && t.doubtful == 0 &&
-                           costs.wide().intervals == 0 && said.complete && said.missing_bytes == 0;
+                           costs.wide().intervals == 0 && costs.doubted().readings == 0 && said.complete &&
+                           said.missing_bytes == 0;
     Trust out{.view = std::string(view)};
     if (costs.wide().intervals != 0 && view != "loops" && view != "data" && view != "health") {
         out.exact = "only the sum of all rows, modulo 2^31";

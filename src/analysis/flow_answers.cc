@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -532,6 +533,8 @@ private:
 
     // ---- code
 
+    static constexpr std::uint64_t most_work = 300'000'000;
+
     /// An instruction of a function that ran.
     struct Code {
         isa::Instruction what;
@@ -753,7 +756,6 @@ private:
     }
 
     void find_unobserved() {
-        constexpr std::uint64_t most_work = 300'000'000;
         std::set<Loss> losses;
         bool everything = false;
         for (const FlowStream& s : streams_)
@@ -913,11 +915,129 @@ private:
         a_.branches.push_back(b);
     }
 
+    // ---- loops
+
+    /// A way that control went within a function, however often.
+    struct Flow {
+        std::uint32_t from, to;
+        std::uint64_t times;
+    };
+    /// All of them, by `from`. A call leads to the instruction behind it.
+    void gather_flows() {
+        std::vector<std::uint64_t> explained(list_.size());
+        const auto add = [&](std::uint32_t from, std::optional<std::uint32_t> to, std::uint64_t times) {
+            if (!to || times == 0 || list_[*to]->function != list_[from]->function) return;
+            flows_.push_back({from, *to, times});
+            explained[*to] += times;
+        };
+        std::vector<std::uint32_t> calls;
+        for (std::uint32_t n = 0; n < list_.size(); ++n) {
+            const Code& code = *list_[n];
+            const isa::Instruction& i = code.what;
+            const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
+            if (branch && i.link)
+                calls.push_back(n);
+            else if (!i.undefined)
+                add(n, code_number(keys_[n].first + i.bytes), branch ? code.not_taken : code.times);
+            if (i.waypoint == isa::Waypoint::direct && !i.link) add(n, code_number(i.target.value), code.taken);
+        }
+        for (const Edge& e : a_.edges)
+            if (e.kind == Branch::Kind::indirect)
+                if (const auto from = code_number(e.from)) add(*from, code_number(e.to), e.times);
+        // Of those that did not return nothing came behind.
+        for (const std::uint32_t n : calls) {
+            const auto behind = code_number(keys_[n].first + list_[n]->what.bytes);
+            if (!behind) continue;
+            const auto lost = lost_at_.find(keys_[*behind].first);
+            const std::uint64_t times = list_[*behind]->times + (lost == lost_at_.end() ? 0 : lost->second);
+            add(n, behind, std::min(list_[n]->times, times - std::min(times, explained[*behind])));
+        }
+        std::sort(flows_.begin(), flows_.end(),
+                  [](const Flow& x, const Flow& y) { return std::pair(x.from, x.to) < std::pair(y.from, y.to); });
+        unexplained_.resize(list_.size());
+        for (std::uint32_t n = 0; n < list_.size(); ++n)
+            unexplained_[n] = list_[n]->times - std::min(list_[n]->times, explained[n]);
+    }
+    [[nodiscard]] std::span<const Flow> flows_from(std::uint32_t first, std::uint32_t last) const {
+        const auto before = [](const Flow& f, std::uint32_t n) { return f.from < n; };
+        const auto begin = std::lower_bound(flows_.begin(), flows_.end(), first, before);
+        return {begin, std::lower_bound(begin, flows_.end(), last + 1, before)};
+    }
+
+    /// Where flow was lost, and where it came back; ends of streams are among the first.
+    void gather_breaks() {
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts()) {
+                for (const std::uint64_t end : counts->ends) ++lost_at_[end];
+                for (std::size_t i = 0; i < counts->losses().size(); ++i) {
+                    const Loss& loss = counts->losses()[i];
+                    if (loss.how == Loss::From::place) lost_at_[loss.from] += counts->loss_times()[i];
+                    // Behind a call flow is taken to come back, whatever was lost of what was called.
+                    if (loss.regained && !loss.inside)
+                        back_at_[{loss.to, loss.how == Loss::From::unknown ? ~std::uint64_t{0} : loss.from}] +=
+                            counts->loss_times()[i];
+                }
+            }
+    }
+
+    /// Times that control was seen to come from elsewhere into the code from `head` to `tail`, wherever it did.
+    std::uint64_t entries_of(std::uint32_t head, std::uint32_t tail) {
+        const CodeFunction& function = list_[head]->function;
+        const std::uint64_t first = keys_[head].first, last = keys_[tail].first;
+        const auto inside = [&](std::uint32_t n) { return n >= head && n <= tail; };
+        // What ran there came from there, or from elsewhere. Where flow was lost there, it did not go on there; where
+        // it came back into the middle, nobody saw it come.
+        std::uint64_t ran = 0, from_inside = 0;
+        for (auto at = lost_at_.lower_bound(first); at != lost_at_.end() && at->first <= last; ++at) ran += at->second;
+        for (auto at = back_at_.lower_bound({first, 0}); at != back_at_.end() && at->first.first <= last; ++at)
+            if (const std::uint64_t from = at->first.second;
+                at->first.first != first || (from >= first && from <= last))
+                from_inside += at->second;
+        for (std::uint32_t n = head; n <= tail; ++n)
+            if (list_[n]->function == function) ran += list_[n]->times;
+        for (const Flow& f : flows_from(head, tail))
+            if (inside(f.to) && list_[f.from]->function == function) from_inside += f.times;
+
+        // Code moved out of the way, which nothing but the loop leads to, is part of it: when it leads back into the
+        // middle, nothing begins.
+        const std::vector<std::uint32_t>& all = by_function_[function];
+        std::vector<Flow> back;
+        for (const auto& part : {flows_from(all.front(), head - 1), flows_from(tail + 1, all.back())})
+            for (const Flow& f : part)
+                if (f.to > head && f.to <= tail && list_[f.from]->function == function) back.push_back(f);
+        if (!back.empty() && loop_work_ <= most_work) {
+            const std::set<std::uint32_t> others = led_to_without(head, tail);
+            for (const Flow& f : back)
+                if (!others.contains(f.from)) from_inside += f.times;
+        }
+        const std::uint64_t entries = ran - std::min(ran, from_inside);
+        // It ran, so it was begun, if only before the trace was.
+        return list_[head]->times == 0 ? entries : std::max<std::uint64_t>(entries, 1);
+    }
+    /// The instructions of a function that control came to without passing those from `head` to `tail`.
+    std::set<std::uint32_t> led_to_without(std::uint32_t head, std::uint32_t tail) {
+        std::set<std::uint32_t> seen;
+        std::vector<std::uint32_t> waiting;
+        const auto reached = [&](std::uint32_t n) {
+            if ((n < head || n > tail) && seen.insert(n).second) waiting.push_back(n);
+        };
+        const std::vector<std::uint32_t>& all = by_function_[list_[head]->function];
+        for (const std::uint32_t n : all)
+            if (unexplained_[n] != 0) reached(n);
+        loop_work_ += all.size();
+        while (!waiting.empty()) {
+            const std::uint32_t n = waiting.back();
+            waiting.pop_back();
+            for (const Flow& f : flows_from(n, n)) reached(f.to);
+            ++loop_work_;
+        }
+        return seen;
+    }
+
     /// Backward branches, not calls, within a function.
     void fill_loops() {
         struct Back {
             std::uint32_t head, tail;
-            std::uint64_t taken;
         };
         std::vector<Back> backs;
         for (std::uint32_t n = 0; n < list_.size(); ++n) {
@@ -927,23 +1047,20 @@ private:
                 continue;
             const auto head = code_number(code.what.target.value);
             if (!head || list_[*head]->function != code.function) continue;
-            backs.push_back({*head, n, code.taken});
+            backs.push_back({*head, n});
         }
+        if (backs.empty()) return;
+        gather_breaks();
+        gather_flows();
         std::sort(backs.begin(), backs.end(),
                   [](const Back& x, const Back& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
-        std::uint32_t of = 0;
-        std::uint64_t again = 0;  // times the head was gone back to, from tails up to this one
         for (const Back& back : backs) {
-            if (back.head != of) again = 0;
-            of = back.head;
-            again += back.taken;
             Work work;
             for (std::uint32_t n = back.head; n <= back.tail; ++n)
                 if (list_[n]->function == list_[back.head]->function) work += {list_[n]->times, list_[n]->cycles};
-            const std::uint64_t times = list_[back.head]->times;
             const Instruction& head = a_.instructions[back.head];
             a_.loops.push_back({keys_[back.head].first, keys_[back.tail].first, head.function, head.source, head.line,
-                                times - std::min(times, again), times, costs(work)});
+                                entries_of(back.head, back.tail), list_[back.head]->times, costs(work)});
         }
     }
 
@@ -994,6 +1111,11 @@ private:
     std::map<Index, std::set<Index>> callers_;
     std::set<CodeFunction> suspected_;
     std::uint64_t work_ = 0;
+    std::vector<Flow> flows_;
+    std::vector<std::uint64_t> unexplained_;          // times an instruction ran without one of these
+    std::map<std::uint64_t, std::uint64_t> lost_at_;  // by address: times
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> back_at_;  // by address, and where it was lost
+    std::uint64_t loop_work_ = 0;
 };
 
 }  // namespace

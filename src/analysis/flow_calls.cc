@@ -134,6 +134,9 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         if (!plain_) arrive(code_.place(e.preferred_return->value), counts);
     } else if (lost_) {
         counts.lost(loss_);
+    } else {
+        flush();
+        end_wait(false, counts);
     }
     flush();
     Stack& stack = current();
@@ -163,14 +166,16 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     if (!e.vector) lose(false, counts);
 }
 
-/// What is known of the last branch happens, though not what came behind it. Sets where a loss would begin.
-FlowCalls::Wait FlowCalls::end_wait(FlowCounts& counts) {
+/// What is known of the last branch happens, though not what came behind it. Sets where a loss would begin. Of a
+/// handler that was lost, or is not traced, the exception is all there is.
+FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};
     const Wait wait = std::exchange(wait_, Wait::no);
     if (wait != Wait::no && wait_to_ != nothing) {
         loss_.how = Loss::From::place;
         loss_.from = wait_to_;
-        if (wait == Wait::call || wait == Wait::leaves) arrive_behind(wait, code_.place(wait_to_), counts);
+        if (wait == Wait::call || wait == Wait::leaves || (wait == Wait::vector && !lost))
+            arrive_behind(wait, code_.place(wait_to_), counts);
     } else if (wait == Wait::function_return) {
         go({Go::leave, {}, true, {}}, counts);
     } else if (wait == Wait::jump && wait_edge_ != no_edge) {
@@ -186,7 +191,7 @@ void FlowCalls::lose(bool switched_off, FlowCounts& counts) {
         return;
     }
     flush();
-    const Wait wait = end_wait(counts);
+    const Wait wait = end_wait(true, counts);
     if (wait == Wait::no && last_edge_ != no_edge) {
         const flow::Block& last = counts.known.blocks[last_edge_ / 2];
         loss_.how = Loss::From::place;
@@ -213,7 +218,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     if (key == context_) return;
     flush();
     // A context changes amid a function: what led there happened before.
-    if (!lost_) end_wait(counts);
+    if (!lost_) end_wait(false, counts);
     context_ = key;
     stack_ = nullptr;
     plain_ = false;
@@ -634,8 +639,12 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
 void FlowCalls::finish(FlowCounts& counts) {
     flush();
     if (!lost_) lose(false, counts);
+    if (loss_.how == Loss::From::place) counts.ends.push_back(loss_.from);
     for (const auto& [key, stack] : order_) {
         stack_ = stack;
+        for (std::size_t i = stack->bottom; i < stack->frames.size(); ++i)
+            if (const Frame& frame = stack->frames[i]; frame.exception != none && frame.waits_for != nothing)
+                counts.ends.push_back(frame.waits_for);
         pop_to(0, counts);
         settle(*stack);
     }

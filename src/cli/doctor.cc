@@ -165,8 +165,9 @@ void print_source(Output& out, const doctor::Report& report, const doctor::Sourc
 void print_text(Output& out, const doctor::Report& report) {
     out.print("{}\n", report.verdict);
     for (const doctor::Finding& f : report.findings) {
-        const std::string where =
-            f.buffer.empty() ? std::string("the description") : fmt::format("{:#x} of {}", f.offset.value, f.buffer);
+        const std::string where = f.buffer.empty() ? std::string("the description")
+                                  : f.offset       ? fmt::format("{:#x} of {}", f.offset->value, f.buffer)
+                                                   : f.buffer;
         out.print("\n{:<8} {}{}{}  {}\n", name(f.severity), where, f.source.empty() ? "" : ", source ", f.source,
                   f.kind);
         line(out, "found", f.found);
@@ -194,8 +195,8 @@ Table findings_table(const doctor::Report& report) {
                  {"cause", "cause", true},
                  {"do", "do", true}});
     for (const doctor::Finding& f : report.findings)
-        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source, f.offset.value, f.found, f.expected,
-                   f.cause, f.advice});
+        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source,
+                   f.offset ? Value(f.offset->value) : Value(), f.found, f.expected, f.cause, f.advice});
     return table;
 }
 

@@ -74,9 +74,11 @@ public:
         std::unique_ptr<DpuAnswer> out(new DpuAnswer(std::move(input), options));
         WM_RETURN_IF_ERROR(out->prepare());
         const DpuInput& in = out->input_;
-        out->costs_ = std::make_unique<DpuCosts>(out->setup_, out->code_);
-        WM_ASSIGN_OR_RETURN(out->decoded_, pipeline::decode_dpu(in.trace(), in.dump(), *out->costs_));
-        out->costs_->finish();
+        WM_RETURN_IF_ERROR(out->add_up());
+        if (out->costs_->wide().intervals != 0) {
+            WM_ASSIGN_OR_RETURN(out->setup_.doubtful, in.doubtful(out->setup_));
+            if (!out->setup_.doubtful.empty()) WM_RETURN_IF_ERROR(out->add_up());
+        }
         analysis::DpuSaid said;
         said.mode = in.mode();
         said.mode_text = in.mode_text();
@@ -161,18 +163,36 @@ public:
     /// What there is but cannot be so, or hardly.
     [[nodiscard]] std::vector<std::string> doubts() const {
         std::vector<std::string> out;
+        if (const analysis::DpuDoubted& doubted = costs_->doubted(); doubted.readings != 0) {
+            const bool one = doubted.readings == 1;
+            std::string text =
+                fmt::format("{} of counters cannot be true: the trace is damaged {}, and {} left out",
+                            counted(doubted.readings, "reading"),
+                            one ? fmt::format("at offset {:#x}", doubted.first->value)
+                                : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value),
+                            one ? "it is" : "they are");
+            if (doubted.intervals != 0)
+                text += fmt::format("; the time around {}, {}in {}, is <unattributed>", one ? "it" : "them",
+                                    counters_.empty() ? std::string()
+                                                      : fmt::format("{} {} ", grouped(doubted.counts[sorted_by_]),
+                                                                    input_.event_name(sorted_by_)),
+                                    counted(doubted.intervals, "stretch", "stretches"));
+            if (doubted.at_end != 0) text += "; what the trace tells behind the last that holds is in no sum";
+            out.push_back(std::move(text));
+        }
         if (const analysis::DpuWide& wide = costs_->wide(); wide.intervals != 0) {
             std::string names;
             for (unsigned c = 0; c < dpu::counter_count; ++c)
                 if ((wide.counters >> c & 1U) != 0)
                     names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
             out.push_back(
-                fmt::format("{} in which a counter ({}) went down by more than 2^30{}: a damaged word, or it wrapped "
-                            "unseen. What is "
-                            "said of {} is not to be trusted",
+                fmt::format("{} in which a counter ({}) went down by more than 2^30{}: it may have wrapped unseen{}. "
+                            "What is said of {} is not to be trusted",
                             counted(wide.intervals, "interval"), names,
                             wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
                                        : std::string(", up to the final values"),
+                            wide.lossy == 0 ? std::string()
+                                            : fmt::format("; entries are missing in {} of them", grouped(wide.lossy)),
                             wide.intervals == 1 ? "it" : "them"));
         }
         if (const std::uint64_t n = decoded_.totals.doubtful; n != 0)
@@ -289,6 +309,12 @@ public:
 private:
     DpuAnswer(DpuInput input, const DpuOptions& options) : input_(std::move(input)), options_(options) {}
 
+    waymark::Status add_up() {
+        costs_ = std::make_unique<DpuCosts>(setup_, code_);
+        WM_ASSIGN_OR_RETURN(decoded_, pipeline::decode_dpu(input_.trace(), input_.dump(), *costs_));
+        costs_->finish();
+        return Nothing{};
+    }
     waymark::Status prepare() {
         problems_ = input_.name_code(code_);
         for (const std::string& text : options_.images) WM_RETURN_IF_ERROR(add_image(code_, text));
@@ -642,6 +668,8 @@ Table health(const DpuAnswer& a) {
                        Value(t.gap_bytes[r])});
     table.add({Value(std::string("entries lost for want of room")), Value(t.lost), Value("-", nullptr)});
     table.add({Value(std::string("doubtful, next to damage")), Value(t.doubtful), Value("-", nullptr)});
+    table.add({Value(std::string("readings that cannot be true, left out")), Value(a.costs().doubted().readings),
+               Value("-", nullptr)});
     table.add({Value(std::string("intervals with a difference above 2^30")), Value(a.costs().wide().intervals),
                Value("-", nullptr)});
     table.add({Value(std::string("all")), Value("-", nullptr), Value(t.bytes)});

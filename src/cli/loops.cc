@@ -49,7 +49,12 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
     });
     std::vector<Rows::Column> columns;
     if (costs) columns.push_back({"", "share of " + answers.metrics[*metric].name, true});
-    columns.insert(columns.end(), {{"entries", "entries"}, {"iterations", "iterations"}, {"mean", "each time"}});
+    // A unit that tells hardware loops tells them in runs.
+    const bool hardware = answers.unit == "DPU";
+    if (hardware)
+        columns.insert(columns.end(), {{"runs", "runs"}, {"iterations", "iterations"}, {"mean", "each run"}});
+    else
+        columns.insert(columns.end(), {{"entries", "entries"}, {"iterations", "iterations"}, {"mean", "each time"}});
     if (costs)
         for (const analysis::Metric& m : answers.metrics) columns.push_back({m.name, m.name});
     columns.insert(columns.end(), {{"head", "first", true},
@@ -75,7 +80,10 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         cells.push_back(l->source == analysis::none ? Cell() : Cell(path_text(answers, l->source)));
         table.add(std::move(cells));
     }
-    print_rows(out, answers, options, "loops: times begun, and times their first instruction ran", table);
+    print_rows(out, answers, options,
+               hardware ? "hardware loops: runs, of which an interrupt makes two, and times their body ran"
+                        : "loops: times begun, and times their first instruction ran",
+               table);
     if (options.format == "text" && costs)
         out.write("Costs are of all code from first to last, loops inside included, so they do not add up.\n");
     return decoded;

@@ -166,14 +166,24 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(add_image(code, image));
     for (const capture::Problem& problem : input.capture().problems)
         said.problems.push_back(capture::to_string(problem));
-    const analysis::DpuSetup setup = input.setup();
-    analysis::DpuCosts costs(setup, code);
+    analysis::DpuSetup setup = input.setup();
+    std::optional<analysis::DpuCosts> sums;
     std::optional<analysis::DpuTimes> times;
-    if (options.timeline) times.emplace(setup);
-    Both both(costs, times ? &*times : nullptr);
-    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(input.trace(), input.dump(), both));
-    costs.finish();
-    if (times) times->finish();
+    const auto add_up = [&]() -> Result<pipeline::DpuDecoded> {
+        sums.emplace(setup, code);
+        if (options.timeline) times.emplace(setup);
+        Both both(*sums, times ? &*times : nullptr);
+        WM_ASSIGN_OR_RETURN(pipeline::DpuDecoded done, pipeline::decode_dpu(input.trace(), input.dump(), both));
+        sums->finish();
+        if (times) times->finish();
+        return done;
+    };
+    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, add_up());
+    if (sums->wide().intervals != 0) {
+        WM_ASSIGN_OR_RETURN(setup.doubtful, input.doubtful(setup));
+        if (!setup.doubtful.empty()) WM_RETURN_IF_ERROR(add_up());
+    }
+    const analysis::DpuCosts& costs = *sums;
     if (!DpuInput::tells(decoded.totals))
         return Error{input.is_cut(decoded) ? Errc::unreadable : Errc::not_found,
                      fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};

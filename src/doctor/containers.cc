@@ -5,6 +5,7 @@
 #include <map>
 
 #include "text.h"
+#include "waymark/analysis/dpu_doubts.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
@@ -69,7 +70,7 @@ public:
                                     std::move(kind),
                                     buffer_,
                                     {},
-                                    at.value_or(Offset{}),
+                                    at,
                                     std::move(found),
                                     std::move(expected),
                                     std::move(cause),
@@ -140,11 +141,25 @@ void add_dpu_losses(Report& report, Findings& to, const DpuLook& look) {
 
 /// Do the entries add up to what the counters say of themselves?
 void add_dpu_sums(Findings& to, const analysis::DpuCosts& costs) {
-    if (const analysis::DpuWide& wide = costs.wide(); wide.intervals != 0)
+    if (const analysis::DpuDoubted& doubted = costs.doubted(); doubted.readings != 0)
+        to.add(Severity::warning, "doubtful-readings", doubted.first,
+               fmt::format("{} of counters cannot be true, and {} left out", counted(doubted.readings, "reading"),
+                           are(doubted.readings)),
+               "counters that go on from one reading to the next", "the trace is damaged there",
+               "get the buffer anew; what is between their neighbours counts, as <unattributed>");
+    const analysis::DpuWide& wide = costs.wide();
+    if (wide.intervals != wide.lossy)
         to.add(Severity::warning, "counter-wrap", wide.first,
-               fmt::format("in {} a counter went down by more than 2^30", counted(wide.intervals, "interval")),
-               "intervals that cannot have wrapped unseen", "a damaged word, or readings that lie too far apart",
-               "sample more often");
+               fmt::format("in {} a counter went down by more than 2^30",
+                           counted(wide.intervals - wide.lossy, "interval")),
+               "intervals that cannot have wrapped unseen", "readings that lie too far apart, or damage",
+               "read the counters more often (mode sample with a shorter period)");
+    if (wide.lossy != 0)
+        to.add(Severity::warning, "counter-loss", wide.first,
+               fmt::format("in {} with entries missing a counter went down by more than 2^30",
+                           counted(wide.lossy, "interval")),
+               "intervals that cannot have wrapped unseen", "readings are missing in between",
+               "mend what entries were lost by, as told here");
     analysis::DpuCounts rows{};
     for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
     const auto all = costs.reconciled(rows);
@@ -276,10 +291,20 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
             constexpr std::uint64_t most = std::uint64_t{1} << 30;
             WM_ASSIGN_OR_RETURN(dump, capture::read_all(*stream, most));
         }
-        analysis::DpuCosts costs(setup_of(capture, trace), code);
-        FirstTrouble sink(costs);
+        analysis::DpuSetup setup = setup_of(capture, trace);
+        std::optional<analysis::DpuCosts> costs(std::in_place, setup, code);
+        FirstTrouble sink(*costs);
         WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(trace, dump, sink));
-        costs.finish();
+        costs->finish();
+        if (costs->wide().intervals != 0) {
+            analysis::DpuDoubts doubts(setup);
+            WM_RETURN_IF_ERROR(pipeline::decode_dpu(trace, dump, doubts));
+            doubts.finish();
+            setup.doubtful = doubts.readings();
+            costs.emplace(setup, code);
+            WM_RETURN_IF_ERROR(pipeline::decode_dpu(trace, dump, *costs));
+            costs->finish();
+        }
         anything = tells(decoded.totals);
         if (anything)
             for (const std::uint64_t n : decoded.totals.entries) entries += n;
@@ -293,7 +318,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         report.buffers.push_back(std::move(buffer));
         add_dpu_losses(report, to, {capture, trace, dump, decoded, sink.gap, sink.cut, sink.lost});
         if (anything)
-            add_dpu_sums(to, costs);
+            add_dpu_sums(to, *costs);
         else
             to.add(Severity::error, "nothing", {}, fmt::format("not one entry in {}", counted(dump.size(), "byte")),
                    mode_of(trace) ? fmt::format("entries of mode {}", mode_text(trace)) : "entries",

@@ -185,8 +185,8 @@ private:
     void add_finding(Finding finding) { report_.findings.push_back(std::move(finding)); }
     void add_finding(const SourceReport& source, Severity severity, std::string kind, std::optional<Offset> at,
                      std::string found, std::string expected, std::string cause, std::string advice) {
-        add_finding({severity, std::move(kind), source.buffer, source.name, at.value_or(Offset{}), std::move(found),
-                     std::move(expected), std::move(cause), std::move(advice)});
+        add_finding({severity, std::move(kind), source.buffer, source.name, at, std::move(found), std::move(expected),
+                     std::move(cause), std::move(advice)});
     }
 
     // ---- buffers

@@ -344,7 +344,7 @@ constexpr std::array loops_columns{
     Column{"function", integer, "it is in", "functions.id"},
     Column{"source", integer, "file", "sources.id"},
     Column{"line", integer, "it begins at"},
-    Column{"entries", integer, "times it was begun"},
+    Column{"entries", integer, "times it was begun; of a DPU: runs, of which an interrupt makes two"},
     Column{"iterations", integer, "times its head ran"},
     Column{"cost", integer, "of all instructions from head to tail in the first metric"},
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/dpu_elements.h"
+#include "waymark/analysis/dpu_doubts.h"
 
 namespace waymark::analysis {
 namespace {
@@ -33,6 +34,10 @@ public:
     /// The end, so many of A0 later.
     Answers finish(std::uint32_t a0, const DpuAnswersOptions& options = {}) {
         end_after(a0);
+        DpuDoubts doubts(setup_);
+        doubts.consume({elements_, readings_});
+        doubts.finish();
+        setup_.doubtful = doubts.readings();
         costs = std::make_unique<DpuCosts>(setup_, code);
         times = std::make_unique<DpuTimes>(setup_);
         costs->consume({elements_, readings_});
@@ -161,6 +166,43 @@ TEST(DpuAnswers, LoopsAndData) {
         std::find_if(a.tables.begin(), a.tables.end(), [](const Table& t) { return t.title == "user data"; });
     ASSERT_NE(table, a.tables.end());
     EXPECT_EQ(table->rows.size(), 1U);
+}
+
+TEST(DpuAnswers, AdviceFitsTheCause) {
+    const auto finding = [](const Answers& a, std::string_view what) -> const Finding& {
+        const auto found = std::find_if(a.health.begin(), a.health.end(),
+                                        [&](const Finding& f) { return f.what.find(what) != std::string::npos; });
+        EXPECT_NE(found, a.health.end()) << what;
+        return found == a.health.end() ? a.health.front() : *found;
+    };
+    const auto change = [](Trace& trace, std::uint32_t cycles, std::uint8_t flags = 0) {
+        trace.change(ElementKind::task_switch, 0x10, 0x20, user5, cycles, 0, flags);
+    };
+    Trace damaged(dpu::TraceMode::task);
+    for (unsigned i = 0; i < 10; ++i) change(damaged, 100);
+    damaged.damage(4, 0, 1U << 30);
+    Answers a = damaged.finish(5);
+    EXPECT_EQ(sum_of(a)[0], 1005U);
+    EXPECT_NE(finding(a, "1 reading of counters cannot be true").what.find("200 CYCLES in 1 stretch"),
+              std::string::npos);
+    EXPECT_NE(finding(a, "cannot be true").todo.find("read the buffer again"), std::string::npos);
+    EXPECT_TRUE(finding(a, "cannot be true").offset.has_value());
+    for (const Finding& f : a.health) EXPECT_EQ(f.what.find("2^30"), std::string::npos) << f.what;
+    DpuCounts bins{};
+    for (const DpuCounts& bin : damaged.times->bins()) add(bins, bin);
+    EXPECT_EQ(bins, damaged.costs->total());
+    EXPECT_EQ(damaged.times->time(), damaged.costs->time());
+
+    Trace rare(dpu::TraceMode::task);
+    for (unsigned i = 0; i < 10; ++i) change(rare, i == 4 ? 0x60000000 : 100);
+    a = rare.finish(5);
+    EXPECT_NE(finding(a, "2^30").todo.find("Read the counters more often"), std::string::npos);
+
+    Trace lossy(dpu::TraceMode::task);
+    for (unsigned i = 0; i < 10; ++i) change(lossy, i == 4 ? 0x60000000 : 100, i == 4 ? Reading::lossy : 0);
+    a = lossy.finish(5);
+    EXPECT_NE(finding(a, "2^30").todo.find("Mend what loses entries first"), std::string::npos);
+    for (const Finding& f : a.health) EXPECT_EQ(f.todo.find("more often"), std::string::npos) << f.todo;
 }
 
 /// Whatever happens: the tree adds up to the counters, so do counts over time, and slices stay within the bound.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/dpu_elements.h"
+#include "waymark/analysis/dpu_doubts.h"
 
 namespace waymark::analysis {
 namespace {
@@ -24,7 +25,33 @@ public:
     /// The end, so many of A0 later.
     DpuCosts& finish(std::uint32_t a0, std::size_t piece = 1000) {
         end_after(a0);
+        return run(piece);
+    }
+    /// The same, where the unit's registers were not read at the end.
+    DpuCosts& finish_without_registers() {
+        setup_.final.reset();
+        return run(1000);
+    }
+    /// Doubts first, as the commands do. Counts from where the end was told.
+    DpuCosts& doubt(std::size_t piece = 1000) {
+        DpuDoubts doubts(setup_);
+        feed(doubts, piece);
+        doubts.finish();
+        setup_.doubtful = doubts.readings();
+        return run(piece);
+    }
+    [[nodiscard]] const std::vector<std::uint64_t>& doubtful() const { return setup_.doubtful; }
+    void end(std::uint32_t a0) { end_after(a0); }
+    DpuCode code;
+
+private:
+    DpuCosts& run(std::size_t piece) {
         costs_ = std::make_unique<DpuCosts>(setup_, code);
+        feed(*costs_, piece);
+        costs_->finish();
+        return *costs_;
+    }
+    void feed(dpu::ElementSink& sink, std::size_t piece) const {
         for (std::size_t at = 0; at < elements_.size(); at += piece) {
             const std::size_t n = std::min(piece, elements_.size() - at);
             std::vector<Element> some(elements_.begin() + static_cast<std::ptrdiff_t>(at),
@@ -36,14 +63,9 @@ public:
                 readings.push_back(readings_[e.value]);
                 e.value = static_cast<std::uint32_t>(readings.size() - 1);
             }
-            costs_->consume({some, readings});
+            sink.consume({some, readings});
         }
-        costs_->finish();
-        return *costs_;
     }
-    DpuCode code;
-
-private:
     std::unique_ptr<DpuCosts> costs_;
 };
 
@@ -172,6 +194,139 @@ TEST(DpuCosts, DifferencesThatCannotBe) {
     EXPECT_EQ(costs.wide().intervals, 1U);
     EXPECT_EQ(costs.wide().counters & 1U, 1U);
     EXPECT_TRUE(costs.wide().first.has_value());
+}
+
+// ---- readings that cannot be true
+
+TEST(DpuDoubts, ADamagedReadingIsLeftOutAndTheTimeAroundItIsNobodys) {
+    for (const std::uint32_t flipped : {1U << 12, 1U << 20, 1U << 27, 1U << 29, 1U << 30, 0x7f00U << 16}) {
+        Script script(setup(dpu::TraceMode::task));
+        for (unsigned i = 0; i < 20; ++i)
+            script.change(ElementKind::task_switch, 0x10, 0x20, i % 2 == 0 ? user7 : user5, 100 + i);
+        script.damage(7, 0, flipped);
+        script.end(5);
+        const DpuCosts& costs = script.doubt();
+        EXPECT_EQ(script.doubtful(), std::vector<std::uint64_t>{7}) << flipped;
+        EXPECT_EQ(costs.total()[0], 20U * 100 + 190 + 5) << flipped;
+        EXPECT_EQ(tasks(costs).at("<unattributed>"), 107U + 108) << flipped;
+        EXPECT_EQ(costs.wide().intervals, 0U);
+        EXPECT_EQ(costs.doubted().readings, 1U);
+        EXPECT_EQ(costs.doubted().intervals, 1U);
+        EXPECT_EQ(costs.doubted().counts[0], 107U + 108);
+        expect_reconciled(costs);
+    }
+}
+
+TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
+    for (const unsigned damaged : {0U, 9U}) {
+        Script script(setup(dpu::TraceMode::task));
+        for (unsigned i = 0; i < 10; ++i) script.change(ElementKind::task_switch, 0x10, 0x20, user5, 100);
+        script.damage(damaged, 0, 1U << 25);
+        script.end(5);
+        const DpuCosts& costs = script.doubt();
+        EXPECT_EQ(script.doubtful(), std::vector<std::uint64_t>{damaged});
+        EXPECT_EQ(costs.total()[0], 1005U);
+        expect_reconciled(costs);
+    }
+    // Nothing is known of what follows the last.
+    Script script(setup(dpu::TraceMode::task));
+    for (unsigned i = 0; i < 10; ++i) script.change(ElementKind::task_switch, 0x10, 0x20, user5, 100);
+    script.damage(9, 0, 1U << 30);
+    script.finish_without_registers();
+    const DpuCosts& costs = script.doubt();
+    EXPECT_EQ(costs.total()[0], 900U);
+    EXPECT_EQ(costs.doubted().at_end, 1U);
+    EXPECT_EQ(costs.doubted().intervals, 0U);
+    expect_reconciled(costs);
+}
+
+TEST(DpuDoubts, ALongIntervalIsNoDamage) {
+    for (const unsigned where : {0U, 1U, 10U, 18U, 19U}) {
+        Script script(setup(dpu::TraceMode::task));
+        for (unsigned i = 0; i < 20; ++i)
+            script.change(ElementKind::task_switch, 0x10, 0x20, user5, i == where ? 0x60000000U : 1000);
+        script.end(5);
+        const DpuCosts& costs = script.doubt();
+        EXPECT_TRUE(script.doubtful().empty()) << where;
+        EXPECT_EQ(costs.wide().intervals, 1U);
+        EXPECT_EQ(costs.total()[0], 0x60000000U + 19 * 1000 + 5);
+        expect_reconciled(costs);
+    }
+}
+
+TEST(DpuDoubts, CountersThatAreReadTooSeldomRaiseNone) {
+    std::mt19937 random(3);
+    for (const bool steady : {false, true}) {
+        Script script(setup(dpu::TraceMode::sw_sample));
+        for (unsigned i = 0; i < 200; ++i)
+            script.change(ElementKind::sample, 0, 0, user5,
+                          steady ? 0x60000000U : static_cast<std::uint32_t>(random()) & dpu::counter_mask);
+        script.end(5);
+        EXPECT_GT(script.doubt().wide().intervals, 10U);
+        EXPECT_TRUE(script.doubtful().empty());
+    }
+}
+
+TEST(DpuDoubts, WhereEntriesAreMissingInALongIntervalThatIsTold) {
+    Script script(setup(dpu::TraceMode::task));
+    for (unsigned i = 0; i < 20; ++i) {
+        if (i == 10) script.element(ElementKind::lost).value = 3;
+        script.change(ElementKind::task_switch, 0x10, 0x20, user5, i == 10 ? 0x60000000U : 1000, 0,
+                      i == 10 ? Reading::lossy : std::uint8_t{0});
+    }
+    script.end(5);
+    const DpuCosts& costs = script.doubt();
+    EXPECT_EQ(costs.wide().intervals, 1U);
+    EXPECT_EQ(costs.wide().lossy, 1U);
+}
+
+/// Whatever is damaged, sums are what was counted, and no row has more than its own.
+TEST(DpuDoubts, SumsAreWhatWasCounted) {
+    std::mt19937 random(5);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    std::size_t doubted = 0, all = 0;
+    for (unsigned round = 0; round < 200; ++round) {
+        const auto mode = round % 2 == 0 ? dpu::TraceMode::flow : dpu::TraceMode::task;
+        const auto kind = round % 2 == 0 ? ElementKind::flow : ElementKind::task_switch;
+        Script script(setup(mode)), sound(setup(mode));
+        const unsigned readings = 30 + below(200), one_in = 8 + below(60);
+        const std::uint32_t most = 1U << (4 + below(16));
+        std::vector<std::uint64_t> damaged;
+        for (unsigned i = 0; i < readings; ++i) {
+            const dpu::Context context{below(2) == 0, static_cast<std::uint8_t>(below(4))};
+            const std::uint32_t from = below(64) * 4, to = below(64) * 4, a0 = 1 + below(most), a1 = below(9);
+            script.change(kind, from, to, context, a0, a1);
+            sound.change(kind, from, to, context, a0, a1);
+        }
+        for (unsigned i = 0; i < readings; ++i)
+            if (below(one_in) == 0) {
+                // A byte of a counter, by more than intervals have.
+                const unsigned bit = below(31);
+                script.damage(i, below(2), 1U << bit | (bit > 22 ? below(1U << 8) << 22 : 0));
+                if (1U << bit > 4 * most) ++all;
+                damaged.push_back(i);
+            }
+        script.end(3);
+        sound.end(3);
+        const DpuCosts& truth = sound.doubt();
+        ASSERT_TRUE(sound.doubtful().empty()) << round;
+        const DpuCosts& costs = script.doubt();
+        ASSERT_EQ(costs.total(), truth.total()) << round << ", of " << readings << " readings are damaged "
+                                                << testing::PrintToString(damaged) << ", doubted "
+                                                << testing::PrintToString(script.doubtful());
+        ASSERT_EQ(costs.wide().intervals, 0U) << round;
+        expect_reconciled(costs);
+        doubted += script.doubtful().size();
+        for (const auto& [who, task] : costs.tasks())
+            if (who.is_context()) {
+                // What is too small to be seen shifts counts between two neighbours.
+                EXPECT_LE(task.sum[0], truth.tasks().at(who).sum[0] + 2 * most * damaged.size()) << round;
+            }
+        const auto told = tasks(costs);
+        EXPECT_EQ(tasks(script.doubt(7)), told) << "in pieces, round " << round;
+    }
+    EXPECT_GT(doubted, all * 9 / 10);
+    EXPECT_LT(doubted, all * 3 / 2);
 }
 
 // Requirements: R66

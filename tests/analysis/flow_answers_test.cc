@@ -1,13 +1,17 @@
 // From flow to answers: which instructions ran, which could have, branches, loops; the timeline's bounds; merging.
 #include "waymark/analysis/flow_answers.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "support/random.h"
+#include "support/sanitized.h"
 
 namespace waymark::analysis {
 namespace {
@@ -360,7 +364,7 @@ TEST(FlowTimelines, GapsLastUntilCodeIsKnownAgain) {
     timeline.leave({20, 200}, 0);
     timeline.happened({20, 250}, {0, {}, Gap{{}, {}, GapReason::framing}});  // within the first
     timeline.happened({20, 260}, {0, {}, flow::NoMemory{}});                 // as before
-    timeline.regained({20, 300});  // in a frame that was there before
+    timeline.regained({20, 300});                                            // in a frame that was there before
     timeline.happened({30, 400}, {0, {}, flow::NoMemory{}});
     timeline.finish({30, 450});
     const auto& notes = timeline.notes();
@@ -381,6 +385,206 @@ TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
     EXPECT_EQ(map.ticks(50), 800U);
     EXPECT_EQ(map.ticks(400), 1600U);
     EXPECT_EQ(map.uncertainty(), 400U);
+}
+
+// ---- loops, in random programs
+
+/// A function f of random branches at 0x1000 and a function g behind it that f calls, run at random; and what of loops
+/// the order of what ran tells.
+class RandomLoops {
+public:
+    explicit RandomLoops(std::uint64_t seed) : random_(seed) {
+        for (std::uint32_t i = 0; i < words; ++i) code_.push_back(word(i));
+        code_.push_back(0xe12fff1e);  // bx lr
+        code_.push_back(0xe3a00000);  // g: mov r0, #0
+        code_.push_back(0xe12fff1e);  // bx lr
+        std::vector<std::uint8_t> bytes;
+        for (const std::uint32_t w : code_)
+            for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(w >> (8 * i)));
+        EXPECT_TRUE(memory.add_bytes(bytes, {base}, {}, "program").has_value());
+        EXPECT_TRUE(memory.add_bytes(std::vector<std::uint8_t>(0x100, 0), {0x8000}, {}, "others").has_value());
+        symbols.add("f", {base}, 4 * (words + 1), image::SymbolKind::function);
+        symbols.add("g", {at(words + 1)}, 8, image::SymbolKind::function);
+        symbols.add("handler", {0x8000}, 0x10, image::SymbolKind::function);
+        symbols.add("caller", {0x8010}, 0x10, image::SymbolKind::function);
+        for (unsigned calls = 0; calls < 6; ++calls) run();
+    }
+
+    /// Of each pair of head and tail: times control came into what lies between from elsewhere.
+    std::uint64_t entries(std::uint64_t head, std::uint64_t tail) const {
+        const auto inside = [&](std::uint32_t n) { return at(n) >= head && at(n) <= tail; };
+        // Where control gets to without passing the loop.
+        std::set<std::uint32_t> others;
+        for (bool more = true; more;) {
+            more = false;
+            for (const std::vector<std::uint32_t>& run : ran_)
+                for (std::size_t i = 0; i < run.size(); ++i)
+                    if (!inside(run[i]) && (i == 0 || others.contains(run[i - 1])))
+                        more |= others.insert(run[i]).second;
+        }
+        std::uint64_t out = 0;
+        for (const std::vector<std::uint32_t>& run : ran_)
+            for (std::size_t i = 0; i < run.size(); ++i)
+                if (inside(run[i]) &&
+                    (i == 0 || (!inside(run[i - 1]) && (others.contains(run[i - 1]) || at(run[i]) == head))))
+                    ++out;
+        return out;
+    }
+    std::uint64_t iterations(std::uint64_t head) const {
+        std::uint64_t out = 0;
+        for (const std::vector<std::uint32_t>& run : ran_)
+            for (const std::uint32_t n : run) out += at(n) == head ? 1U : 0U;
+        for (const std::uint32_t n : unseen_) out -= at(n) == head ? 1U : 0U;
+        return out;
+    }
+    Answers answers() const {
+        FlowCode code(symbols, memory);
+        FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true});
+        sink.consume({blocks_, {}, ranges_, events_});
+        sink.finish();
+        Answers out;
+        fill_flow_answers(out, {{.sink = &sink, .source = "source"}}, {.instructions = true});
+        return out;
+    }
+    std::string text() const {
+        std::string out;
+        for (std::uint32_t n = 0; n < code_.size(); ++n) out += fmt::format("{:x} {:08x}\n", at(n), code_[n]);
+        return out;
+    }
+
+    image::MemoryMap memory;
+    image::Symbols symbols;
+
+private:
+    static constexpr std::uint64_t base = 0x1000;
+    static constexpr std::uint32_t words = 20;
+    static std::uint64_t at(std::uint32_t n) { return base + std::uint64_t{4} * n; }
+    static std::uint32_t branch(std::uint32_t opcode, std::uint32_t from, std::uint32_t to) {
+        return opcode | ((to - from - 2) & 0xffffff);
+    }
+    std::uint32_t word(std::uint32_t n) {
+        switch (random_.below(8)) {
+            case 0:
+            case 1: return branch(0x0a000000, n, random_.below(words + 1));                                   // beq
+            case 2: return random_.below(3) != 0 ? branch(0x0a000000, n, random_.below(n + 1)) : 0xe12fff13;  // bx r3
+            case 3: return branch(0xea000000, n, random_.below(words + 1));                                   // b
+            case 4: return branch(0xeb000000, n, words + 1);                                                  // bl g
+            default: return 0xe3a01001;  // mov r1, #1
+        }
+    }
+
+    void emit(std::uint32_t first, std::uint32_t last, End end, std::uint8_t flags, std::uint64_t target, bool taken) {
+        range({.start = at(first),
+               .target = target,
+               .bytes = 4 * (last - first + 1),
+               .instructions = last - first + 1,
+               .section = 0,
+               .isa = isa::Isa::a32,
+               .end = end,
+               .last_bytes = 4,
+               .flags = flags},
+              taken);
+    }
+    /// An instruction of code that is not f's.
+    void other(std::uint64_t address, End end, std::uint8_t flags, std::uint64_t target) {
+        range({.start = address,
+               .target = target,
+               .bytes = 4,
+               .instructions = 1,
+               .section = 1,
+               .isa = isa::Isa::a32,
+               .end = end,
+               .last_bytes = 4,
+               .flags = flags},
+              true);
+    }
+    void range(const Block& block, bool taken) {
+        std::uint32_t id = 0;
+        while (id < blocks_.size() && !(blocks_[id] == block)) ++id;
+        if (id == blocks_.size()) blocks_.push_back(block);
+        ranges_.push_back({id * 2 + (taken ? 1U : 0U), 0, flow::no_cycles, 1});
+    }
+    void handle(std::uint32_t next) {
+        events_.push_back({static_cast<std::uint32_t>(ranges_.size()),
+                           {},
+                           flow::Exception{14, Address{at(next)}, Address{0x8000}, flow::no_cycles}});
+        other(0x8000, End::indirect, Block::exception_return, 0);
+    }
+
+    /// f from its call to its return, or until that takes too long, when trace is switched off.
+    void run() {
+        std::vector<std::uint32_t>& run = ran_.emplace_back();
+        std::uint32_t first = 0, n = 0;
+        other(0x8010, End::direct, Block::link, base);
+        for (unsigned steps = 0;; ++steps) {
+            run.push_back(n);
+            const std::uint32_t op = code_[n] >> 24;
+            if (n == words) return emit(first, n, End::indirect, Block::function_return, 0, true);
+            std::uint32_t next = n + 1;
+            const auto target = static_cast<std::uint32_t>((n + 2 + code_[n]) & 0xffffff);
+            const bool branches = op == 0x0a || op == 0xea || op == 0xeb || code_[n] == 0xe12fff13;
+            if (op == 0x0a) {
+                const bool taken = random_.below(3) == 0;
+                emit(first, n, End::direct, Block::conditional, at(target), taken);
+                if (taken) next = target;
+            } else if (op == 0xea) {
+                emit(first, n, End::direct, 0, at(target), true);
+                next = target;
+            } else if (op == 0xeb) {
+                emit(first, n, End::direct, Block::link, at(target), true);
+                emit(words + 1, words + 2, End::indirect, Block::function_return, 0, true);
+            } else if (branches) {
+                emit(first, n, End::indirect, 0, 0, true);
+                next = random_.below(words + 1);
+            }
+            if (branches) first = next;
+            bool told = code_[n] != 0xe12fff13 && op != 0xeb;
+            if (random_.below(20) == 0) {
+                told = true;
+                if (!branches) emit(first, n, End::not_a_waypoint, 0, 0, false);
+                handle(next);
+                first = next;
+            }
+            if (steps > 150) {
+                if (first != next) emit(first, n, End::not_a_waypoint, 0, 0, false);
+                // Control came there, but it is not seen to run; and of an indirect branch or a return
+                // nothing tells where it led.
+                if (told) {
+                    run.push_back(next);
+                    unseen_.push_back(next);
+                }
+                events_.push_back(
+                    {static_cast<std::uint32_t>(ranges_.size()), {}, flow::TraceOn{flow::TraceOnReason::enabled}});
+                return;
+            }
+            n = next;
+        }
+    }
+
+    synthetic::Random random_;
+    std::vector<std::uint32_t> code_;
+    std::vector<Block> blocks_;
+    std::vector<flow::Range> ranges_;
+    std::vector<flow::Event> events_;
+    std::vector<std::vector<std::uint32_t>> ran_;
+    std::vector<std::uint32_t> unseen_;
+};
+
+TEST(Loops, AreBegunWhereverTheyAreEntered) {
+    std::size_t loops = 0;
+    for (std::uint64_t seed = 1; seed <= sized(400U, 60U); ++seed) {
+        const RandomLoops program(seed);
+        const Answers a = program.answers();
+        for (const Loop& loop : a.loops) {
+            if (a.functions[loop.function].name != "f") continue;
+            const std::uint64_t expected = program.entries(loop.head, loop.tail);
+            ASSERT_EQ(loop.entries, expected)
+                << "seed " << seed << fmt::format(", {:x} to {:x}\n", loop.head, loop.tail) << program.text();
+            ASSERT_EQ(loop.iterations, program.iterations(loop.head)) << "seed " << seed;
+            ++loops;
+        }
+    }
+    EXPECT_GT(loops, sized(400U, 60U));
 }
 
 }  // namespace

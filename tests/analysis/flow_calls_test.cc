@@ -155,7 +155,7 @@ std::string sums_text(const FlowSink& sink) {
     std::map<Way, WaySum> ways;
     std::map<std::uint32_t, ExceptionSum> exceptions;
     std::map<std::size_t, std::uint64_t> times;
-    std::map<Loss, int> losses;
+    std::map<Loss, std::uint64_t> losses;
     for (const FlowCounts* c : sink.counts()) {
         for (std::size_t i = 0; i < c->ways().size(); ++i) {
             WaySum& sum = ways[c->ways()[i]];
@@ -174,7 +174,7 @@ std::string sums_text(const FlowSink& sink) {
         }
         for (std::size_t i = 0; i < c->times.size(); ++i)
             if (c->times[i] != 0) times[i] += c->times[i];
-        for (const Loss& loss : c->losses()) losses[loss] = 1;
+        for (std::size_t i = 0; i < c->losses().size(); ++i) losses[c->losses()[i]] += c->loss_times()[i];
     }
     std::string out;
     const auto add = [&](auto... values) { ((out += std::to_string(values) + " "), ...); };
@@ -193,7 +193,7 @@ std::string sums_text(const FlowSink& sink) {
     }
     for (const auto& [loss, n] : losses) {
         out += "\nloss ";
-        add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside);
+        add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside, n);
     }
     return out;
 }
@@ -293,6 +293,28 @@ TEST_F(Calls, ExceptionsNest) {
     EXPECT_EQ(exceptions[14].sum.instructions, 6U);
     EXPECT_EQ(exceptions[15].sum.instructions, 3U);
     EXPECT_EQ(exceptions[15].nested, 1U);
+}
+
+TEST_F(Calls, AHandlerIsCalledThoughItsFirstInstructionHasYetToRun) {
+    const std::string both = "a 0/2; a.!14 1/0; a.!14.o 1/3; a.!14.o.!15 1/0; a.!14.o.!15.p 1/3";
+    flow.plain(at('a')).exception(14, at('a', 4), at('o')).exception(15, at('o'), at('p'));
+    flow.eret(at('p'), 3).eret(at('o'), 3).plain(at('a', 4));
+    EXPECT_EQ(run(flow), both);
+
+    Flow unknown(program);
+    unknown.plain(at('a')).exception(14, at('a', 4), at('o'));
+    unknown.event(flow::Exception{15, {}, Address{at('p')}, flow::no_cycles});
+    unknown.eret(at('p'), 3).eret(at('o'), 3).plain(at('a', 4));
+    EXPECT_EQ(run(unknown), both) << "where the first is gone on with is not known";
+
+    Flow other(program);
+    other.context(1).plain(at('a')).exception(14, at('a', 4), at('o')).context(2).plain(at('b'));
+    other.context(1).eret(at('o'), 3).plain(at('a', 4));
+    EXPECT_EQ(run(other), "1:a 0/2; 1:a.!14 1/0; 1:a.!14.o 1/3; 2:b 0/1");
+
+    Flow lost(program);
+    lost.plain(at('a')).exception(14, at('a', 4), at('o')).gap().on(flow::TraceOnReason::begin).plain(at('a', 8));
+    EXPECT_EQ(run(lost), "a 0/2; a.!14 1/0") << "none of it was seen";
 }
 
 TEST_F(Calls, AnExceptionReturnElsewhereResumesInTheFrameOfThatFunction) {
@@ -547,6 +569,9 @@ public:
         for (Thread& t : threads_) t.now = begin(t.stack.back().function);
         flow.context(1);
         for (std::size_t i = 0; i < 600; ++i) step();
+        // A handler none of which is in the trace would not be told.
+        work(threads_[thread_], 1);
+        flow.plain(threads_[thread_].now);
     }
 
     Flow flow;
@@ -656,10 +681,12 @@ private:
                 t.stack.push_back({to, t.now});
                 ++told[t.stack[t.stack.size() - 2].function].calls;
                 ++told[to].calls;
-                // Where an exception led is known by what runs there.
+                t.now = begin(to);
+                // Or whatever comes next comes before the handler's first instruction.
+                if (random_.half()) return;
                 work(t, n);
                 flow.plain(begin(to), n);
-                t.now = begin(to) + 4 * n;
+                t.now += 4 * n;
                 return;
             }
             case 12:

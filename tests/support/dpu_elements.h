@@ -40,6 +40,18 @@ public:
         for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
         r.values = values_;
     }
+    /// A counter of a reading has other bits than were written, as a decoder sees it.
+    void damage(std::size_t number, unsigned counter, std::uint32_t flipped) {
+        readings_.at(number).values[counter] ^= flipped;
+        for (const std::size_t n : {number, number + 1}) {
+            if (n >= readings_.size() || readings_[n].has(dpu::Reading::first)) continue;
+            const dpu::Counters& before = n == 0 ? *setup_.initial : readings_[n - 1].values;
+            dpu::Reading& r = readings_[n];
+            r.deltas[counter] = dpu::counted(before[counter], r.values[counter]);
+            r.wide = static_cast<std::uint8_t>((r.wide & ~(1U << counter)) |
+                                               (r.deltas[counter] > dpu::wide_delta ? 1U : 0U) << counter);
+        }
+    }
 
 protected:
     /// The end of the trace is so many of A0 later.

@@ -17,6 +17,7 @@
 #include "waymark/dpu/element.h"
 #include "waymark/dpu/format.h"
 #include "waymark/dpu/loop_starts.h"
+#include "waymark/dpu/state.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/symbols.h"
 #include "waymark/isa/decode_instr.h"
@@ -69,6 +70,41 @@ struct DpuSetup {
     std::optional<unsigned> cycles{};      ///< the counter that counts CYCLES
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges{};  ///< of code, [first, second)
     std::size_t most_stays = std::size_t{1} << 20;                  ///< kept one by one
+    /// Readings that cannot be true, by number from 0, ascending (dpu_doubts.h): nothing is added up by them, and the
+    /// interval between their neighbours is whole, but whose it is is not known.
+    std::vector<std::uint64_t> doubtful{};
+};
+
+/// Readings one after another, without those that are doubtful. For each that is not, what the trace says of it, or
+/// what it says with those before left out.
+class DpuReadings {
+public:
+    explicit DpuReadings(const DpuSetup& setup) : values_(setup.initial), doubtful_(setup.doubtful) {}
+    /// The next one; null: it is doubtful. Valid until the next call.
+    WM_INLINE const dpu::Reading* next(const dpu::Reading& reading) {
+        if (number_++ == doubted_) [[unlikely]]
+            return doubt();
+        if (skipped_) [[unlikely]]
+            return join(reading);
+        values_ = reading.values;
+        return &reading;
+    }
+    /// Of the last that is not doubtful, or those that counting began with.
+    [[nodiscard]] const std::optional<dpu::Counters>& values() const { return values_; }
+    /// Those before were doubtful, and nothing came since.
+    [[nodiscard]] bool skipped() const { return skipped_; }
+
+private:
+    const dpu::Reading* doubt();
+    const dpu::Reading* join(const dpu::Reading& reading);
+
+    static constexpr std::uint64_t nothing = ~std::uint64_t{0};
+    std::optional<dpu::Counters> values_;
+    std::vector<std::uint64_t> doubtful_;
+    std::size_t next_ = 0;  ///< in doubtful_, behind doubted_
+    std::uint64_t number_ = 0, doubted_ = doubtful_.empty() ? nothing : doubtful_[next_++];
+    bool skipped_ = false;
+    dpu::Reading joined_;
 };
 
 // ---- what it cost
@@ -153,12 +189,23 @@ struct DpuDatum {
     std::uint64_t time{};  ///< at the reading before
 };
 
-/// Differences above 2^30: the counter wrapped unseen, or a word of the trace is damaged. A damaged value makes one of
-/// the two differences around it negative, which is such a difference, unless the true one is larger than the damage.
+/// Differences above 2^30: so much happened, and the counter may have wrapped unseen, or a word of the trace is
+/// damaged. A damaged value makes one of the two differences around it negative, which is such a difference, unless the
+/// true one is larger than the damage; `DpuDoubts` tells these.
 struct DpuWide {
     std::uint64_t intervals = 0;
+    std::uint64_t lossy = 0;      ///< of them: something in them is missing
     std::uint8_t counters = 0;    ///< a bit for each that had one
     std::optional<Offset> first;  ///< the reading at whose end the first was seen; none: the final values
+};
+
+/// Readings that were left out (DpuSetup::doubtful).
+struct DpuDoubted {
+    std::uint64_t readings = 0;
+    std::uint64_t intervals = 0;  ///< that stand in place of those around them
+    DpuCounts counts{};           ///< of these: in all sums, and nobody's
+    std::uint64_t at_end = 0;     ///< of the readings: what lies before them, from the last that holds on, is in no sum
+    std::optional<Offset> first, last;  ///< entries
 };
 
 /// One counter, from what its buckets hold to what it said itself.
@@ -201,6 +248,7 @@ public:
     [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled(const DpuCounts& rows) const;
     [[nodiscard]] std::uint64_t readings() const { return readings_; }
     [[nodiscard]] const DpuWide& wide() const { return wide_; }
+    [[nodiscard]] const DpuDoubted& doubted() const { return doubted_; }
     /// All intervals are of tasks that changes of flow show (modes TASK and FLOW).
     [[nodiscard]] bool knows_stays() const { return changes_; }
     [[nodiscard]] bool knows_time() const { return setup_.cycles.has_value(); }
@@ -240,12 +288,14 @@ private:
     std::optional<dpu::Context> shown_;    ///< by whatever element
     std::optional<dpu::Context> context_;  ///< shown by the reading before
     std::optional<std::uint32_t> run_;     ///< where the run behind that reading began
-    std::optional<dpu::Counters> values_, first_values_;
+    DpuReadings readings_told_;
+    std::optional<dpu::Counters> first_values_;
     bool lossy_ = false;  ///< something was lost since
     bool mixed_ = false;
     DpuCounts total_{}, intervals_{};
     std::uint64_t readings_ = 0, time_ = 0;
     DpuWide wide_;
+    DpuDoubted doubted_;
 
     std::map<DpuOwner, DpuTask> tasks_;
     std::optional<DpuStay> stay_;

@@ -54,7 +54,8 @@ private:
     void close_service();
 
     std::optional<unsigned> cycles_;
-    std::optional<dpu::Counters> values_, final_;
+    DpuReadings readings_told_;
+    std::optional<dpu::Counters> final_;
     std::optional<dpu::Context> context_;
     std::uint64_t time_ = 0;
     unsigned shift_ = 0;

@@ -160,7 +160,7 @@ private:
     void exception(const flow::Exception& e, FlowCounts& counts);
     void lose(bool switched_off, FlowCounts& counts);
     void change_context(const flow::Context& context, FlowCounts& counts);
-    Wait end_wait(FlowCounts& counts);
+    Wait end_wait(bool lost, FlowCounts& counts);
     void go_on_anywhere();
     void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
     void arrive(const Arrival& place, FlowCounts& counts);

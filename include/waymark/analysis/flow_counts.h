@@ -108,13 +108,22 @@ public:
         return &sums_[recent - 1];
     }
     void lost(const Loss& loss) {
-        if (losses_.find_or_add(loss) == KeyIndex<Loss>::full) ++losses_left_out;
+        const std::uint32_t number = losses_.find_or_add(loss);
+        if (number == KeyIndex<Loss>::full) {
+            ++losses_left_out;
+            return;
+        }
+        if (number == loss_times_.size()) loss_times_.push_back(0);
+        ++loss_times_[number];
     }
     [[nodiscard]] const std::vector<Way>& ways() const { return ways_.keys(); }
     [[nodiscard]] const std::vector<WaySum>& way_sums() const { return sums_; }
     [[nodiscard]] const std::vector<Loss>& losses() const { return losses_.keys(); }
+    /// How often each was.
+    [[nodiscard]] const std::vector<std::uint64_t>& loss_times() const { return loss_times_; }
 
     std::map<std::uint32_t, ExceptionSum> exceptions;  ///< by number
+    std::vector<std::uint64_t> ends;                   ///< where flow was to go on when the stream ended
     std::uint64_t cycles{};                            ///< of all ranges and events
     std::uint64_t ways_left_out{}, losses_left_out{};
 
@@ -131,6 +140,7 @@ private:
     std::vector<WaySum> sums_;
     std::vector<std::uint32_t> recent_;  // by edge: the way last gone, plus 1
     KeyIndex<Loss> losses_{most_losses};
+    std::vector<std::uint64_t> loss_times_;
 };
 
 /// Sums in use by as many threads as work at once.

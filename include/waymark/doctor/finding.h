@@ -22,9 +22,9 @@ enum class Severity : std::uint8_t {
 
 struct Finding {
     Severity severity{};
-    std::string kind;            ///< the same word for the same trouble: `context-id-size`
-    std::string buffer, source;  ///< where; empty: the capture as a whole
-    Offset offset{};             ///< in the buffer: of the first byte that shows it
+    std::string kind;                ///< the same word for the same trouble: `context-id-size`
+    std::string buffer, source;      ///< where; empty: the capture as a whole
+    std::optional<Offset> offset{};  ///< in the buffer: of the first byte that shows it; none: it has no place
     std::string found, expected, cause, advice;
     friend bool operator==(const Finding&, const Finding&) = default;
 };

@@ -12,6 +12,7 @@ import { placeText } from "./functions";
 export function LoopsView({ report, metric, setMetric, go }: ViewProps) {
     const { head } = report;
     const { loops } = head;
+    const hardware = head.unit === "DPU";
     const [query, setQuery] = useState("");
     const first = useMemo(() => addresses(loops.head), []);
     const last = useMemo(() => addresses(loops.tail), []);
@@ -42,12 +43,21 @@ export function LoopsView({ report, metric, setMetric, go }: ViewProps) {
                     return <span class="mono" title={place}>{place || `${hex(first[i]!)} – ${hex(last[i]!)}`}</span>;
                 },
             },
-            { id: "entries", name: "Entries", number: true, width: "110px", value: (i) => loops.entries[i]! },
-            { id: "iterations", name: "Iterations", number: true, width: "120px", value: (i) => loops.iterations[i]! },
+            hardware
+                ? { id: "entries", name: "Runs", title: "Runs of the hardware loop; an interrupt cuts one in two", number: true, width: "110px", value: (i) => loops.entries[i]! }
+                : { id: "entries", name: "Entries", title: "Times it was begun", number: true, width: "110px", value: (i) => loops.entries[i]! },
+            {
+                id: "iterations",
+                name: "Iterations",
+                title: hardware ? "Times its body ran" : "Times its first instruction ran",
+                number: true,
+                width: "120px",
+                value: (i) => loops.iterations[i]!,
+            },
             {
                 id: "mean",
                 name: "Each",
-                title: "Iterations of an entry, on average",
+                title: hardware ? "Iterations of a run, on average" : "Iterations of an entry, on average",
                 number: true,
                 width: "90px",
                 value: (i) => (loops.entries[i]! > 0 ? loops.iterations[i]! / loops.entries[i]! : 0),

@@ -1,0 +1,102 @@
+#include "waymark/analysis/dpu_doubts.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "waymark/dpu/state.h"
+
+namespace waymark::analysis {
+
+namespace {
+
+constexpr std::size_t readings_before = 4, readings_behind = 8;  // that are looked at around a step
+constexpr std::uint32_t large_delta = 1U << 27;                  // where most are above, nothing stands out
+constexpr std::uint32_t joined_delta = 1U << 28;                 // without the readings between; chance hits 1 in 8
+constexpr unsigned cost_of_doubt = 2, cost_of_step = 9;
+
+}  // namespace
+
+DpuDoubts::DpuDoubts(const DpuSetup& setup) : final_(setup.final) { window_.push_back({0, setup.initial}); }
+
+void DpuDoubts::consume(const dpu::Batch& batch) {
+    for (const dpu::Element& e : batch.elements)
+        if (e.has_reading()) take({readings_++, batch.readings[e.value].values});
+}
+
+void DpuDoubts::finish() {
+    if (final_) take({readings_, final_});
+    while (step_) judge(true);
+}
+
+void DpuDoubts::take(const Seen& seen) {
+    const Seen& before = window_.back();
+    if (before.values) {
+        bool wide = false;
+        for (std::size_t c = 0; c < large_.size(); ++c) {
+            const std::uint32_t delta = dpu::counted((*before.values)[c], (*seen.values)[c]);
+            large_[c] += delta > large_delta ? 1U : 0U;
+            wide |= delta > dpu::wide_delta;
+        }
+        ++differences_;
+        if (wide && !step_) step_ = window_.size() - 1;
+    }
+    window_.push_back(seen);
+    if (!step_) {
+        if (window_.size() > readings_before) window_.erase(window_.begin());
+    } else if (window_.size() > *step_ + readings_behind) {
+        judge(false);
+    }
+}
+
+bool DpuDoubts::fits(const Seen& before, const Seen& after, std::uint32_t most) const {
+    if (!before.values) return true;
+    for (std::size_t c = 0; c < large_.size(); ++c)
+        if (2 * large_[c] <= differences_ && dpu::counted((*before.values)[c], (*after.values)[c]) > most) return false;
+    return true;
+}
+
+/// Decides on what lies around the first step; what is behind it stays in the window.
+void DpuDoubts::judge(bool ended) {
+    // The way through the window, from its first reading on, that has the fewest mistakes.
+    constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();
+    const std::size_t size = window_.size();
+    std::vector<std::uint32_t> cost(size, far);
+    std::vector<std::size_t> from(size, 0);
+    cost[0] = 0;
+    for (std::size_t to = 1; to < size; ++to)
+        for (std::size_t at = 0; at < to; ++at) {
+            const auto between = static_cast<std::uint32_t>(to - at - 1);
+            const bool fit = fits(window_[at], window_[to], between == 0 ? dpu::wide_delta : joined_delta);
+            const std::uint32_t sum = cost[at] + between * cost_of_doubt + (fit ? 0U : cost_of_step);
+            if (sum < cost[to]) {
+                cost[to] = sum;
+                from[to] = at;
+            }
+        }
+    // The final values stand in no trace, so it does not damage them.
+    std::size_t end = size - 1;
+    if (!ended || !final_)
+        for (std::size_t at = size - 1; at-- > 0;)
+            if (cost[at] + (size - 1 - at) * cost_of_doubt < cost[end] + (size - 1 - end) * cost_of_doubt) end = at;
+    std::vector<bool> believed(size, false);
+    believed[0] = true;
+    for (std::size_t at = end; at != 0; at = from[at]) believed[at] = true;
+
+    // Up to the reading behind the step and the one after that: of those further on more will be known.
+    const std::size_t last = ended ? size - 1 : std::min(size - 1, *step_ + 2);
+    std::size_t anchor = 0;
+    for (std::size_t at = 1; at <= last; ++at) {
+        if (believed[at])
+            anchor = at;
+        else if (doubtful_.size() < most_readings)
+            doubtful_.push_back(window_[at].number);
+    }
+    std::vector<Seen> rest{window_[anchor]};
+    rest.insert(rest.end(), window_.begin() + static_cast<std::ptrdiff_t>(last) + 1, window_.end());
+    window_ = std::move(rest);
+    step_.reset();
+    for (std::size_t at = 0; at + 1 < window_.size() && !step_; ++at)
+        if (!fits(window_[at], window_[at + 1], dpu::wide_delta)) step_ = at;
+}
+
+}  // namespace waymark::analysis
