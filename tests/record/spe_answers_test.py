@@ -140,7 +140,7 @@ class Answers(unittest.TestCase):
         data = self.record("chase", 512)
         for metric in ("latency cycles", "last-level misses", "translation-cycles"):
             first = self.general("profile", data, "--by", "line", "--metric", metric)[0]
-            self.assertEqual(first["line"], str(line_of("chase", "n = n->next")), metric)
+            self.assertEqual(first["line number"], str(line_of("chase", "n = n->next")), metric)
         data = self.record("branch", 256)
         first = self.general("branches", data, "--sort", "mispredicted")[0]
         self.assertEqual(first["line"], f"branch.c:{line_of('branch', 'if (x & 1)')}")
