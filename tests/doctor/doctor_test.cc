@@ -360,7 +360,7 @@ TEST(Doctor, FindsEntriesOfADpuThatDoNotAddUp) {
     expect_sound(*report);
     EXPECT_FALSE(report->cut);
     EXPECT_NE(find(*report, "image-missing"), nullptr);
-    EXPECT_NE(find(*report, "counter-wrap"), nullptr);
+    EXPECT_NE(find(*report, "doubtful-readings"), nullptr);
 }
 
 TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
