@@ -207,6 +207,7 @@ Run add_coverage(CLI::App& app) {
             "Only this function (p), source file (p.c, src/p.c), folder (src/) or image (program); * and ? stand "
             "for other letters. May be repeated")
         ->type_name("NAME")
+        ->check(not_empty())
         ->allow_extra_args(false)
         ->take_all();
     command.add_option("--by", options->by, "What makes a row: file, function or image")
@@ -249,7 +250,8 @@ Run add_branches(CLI::App& app) {
     request->answers.instructions = true;
     command
         .add_option("--function", options->function, "Only branches of this function; * and ? stand for other letters")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
     command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
     add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
              "What rows are sorted by: times; balance (how often the rarer way was taken); mispredicted (samples); "
@@ -351,6 +353,7 @@ Run add_diff(CLI::App& app) {
                     "Only this function, or those of this source file, folder or image, as in waymark coverage; shares "
                     "stay those of everything. May be repeated")
         ->type_name("NAME")
+        ->check(not_empty())
         ->allow_extra_args(false)
         ->take_all();
     command

@@ -31,7 +31,7 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
     const bool samples = answers.unit == "SPE";
     Only only({});
     if (!options.function.empty()) only = Only({options.function});
-    for (const analysis::Function& f : answers.functions) only.add(Only::Kind::function, f.name);
+    for (const analysis::Function& f : answers.functions) only.add(f);
     if (const std::string unknown = only.unknown("function"); !unknown.empty() && !answers.branches.empty()) {
         say("error", fmt::format("--function: {}: {}", answers.capture, unknown));
         return nothing;
@@ -40,7 +40,8 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
     std::uint64_t all = 0, mispredicted = 0;
     for (const Branch& b : answers.branches) {
         if (times_of(b) == 0) continue;
-        if (!only.asks_for(Only::Kind::function, function_name(answers, b.function))) continue;
+        if (!only.empty() && (b.function >= answers.functions.size() || !only.asks_for(answers.functions[b.function])))
+            continue;
         if (options.one_sided && !is_one_sided(b)) continue;
         all += times_of(b);
         mispredicted += b.mispredicted.value_or(0);

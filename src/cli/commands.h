@@ -44,6 +44,8 @@ Run add_spe_explain(CLI::App& spe);
 
 /// A check that an option's value, a number from 0 up, has no sign.
 [[nodiscard]] CLI::Validator not_negative();
+/// An option's value that is not empty, as that of a variable that is not set would be.
+[[nodiscard]] CLI::Validator not_empty();
 
 /// The whole program; never throws.
 int run(int argc, char** argv);

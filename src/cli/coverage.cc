@@ -30,23 +30,14 @@ public:
     Chosen(const Answers& answers, const CoverageOptions& options) : only_(options.only) {
         if (only_.empty()) return;
         using Kind = Only::Kind;
-        for (const analysis::Function& f : answers.functions) {
-            only_.add(Kind::function, f.name);
-            only_.add(Kind::function, f.linkage_name);
-        }
+        for (const analysis::Function& f : answers.functions) only_.add(f);
         for (const analysis::SourceFile& s : answers.sources) only_.add(Kind::source, s.path);
-        for (const analysis::Image& i : answers.images) {
-            only_.add(Kind::image, i.name);
-            only_.add(Kind::image, i.path);
-        }
+        for (const analysis::Image& i : answers.images) only_.add(i);
         // Asked once for each, not for each instruction.
         std::vector<bool> images;
-        for (const analysis::Image& i : answers.images)
-            images.push_back(only_.asks_for(Kind::image, i.name) || only_.asks_for(Kind::image, i.path));
+        for (const analysis::Image& i : answers.images) images.push_back(only_.asks_for(i));
         for (const analysis::Function& f : answers.functions)
-            functions_.push_back(only_.asks_for(Kind::function, f.name) ||
-                                 only_.asks_for(Kind::function, f.linkage_name) ||
-                                 (f.image < images.size() && images[f.image]));
+            functions_.push_back(only_.asks_for(f) || (f.image < images.size() && images[f.image]));
         for (const analysis::SourceFile& s : answers.sources) sources_.push_back(only_.asks_for(Kind::source, s.path));
     }
     [[nodiscard]] bool operator()(Index function, Index source) const {

@@ -55,10 +55,11 @@ public:
     /// Tells which names there are, so that it is known what --only asks for.
     void add(const Answers& answers, bool before) {
         for (const analysis::Function& f : answers.functions) {
-            only_.add(Only::Kind::function, of(f.name, before));
+            only_.add(f);
+            if (before) only_.add(Only::Kind::function, of(f.name, before));
             only_.add(Only::Kind::source, path_text(answers, f.source));
-            only_.add(Only::Kind::image, image_name(answers, f.image));
         }
+        for (const analysis::Image& i : answers.images) only_.add(i);
     }
     [[nodiscard]] const Only& only() const { return only_; }
     /// Old names of --rename that no function has.
@@ -71,9 +72,8 @@ public:
         return out;
     }
     [[nodiscard]] bool wanted(const Answers& answers, const analysis::Function& f) const {
-        return only_.asks_for(Only::Kind::function, f.name) ||
-               only_.asks_for(Only::Kind::source, path_text(answers, f.source)) ||
-               only_.asks_for(Only::Kind::image, image_name(answers, f.image));
+        return only_.asks_for(f) || only_.asks_for(Only::Kind::source, path_text(answers, f.source)) ||
+               (f.image < answers.images.size() && only_.asks_for(answers.images[f.image]));
     }
 
 private:

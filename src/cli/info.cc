@@ -229,7 +229,6 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
         if (!b.framed) continue;
         const coresight::Totals& t = b.frames;
         if (std::string cut = cut_inside_frame(b); !cut.empty()) add(std::move(cut));
-        if (const std::string cut = cut_inside_frame(b); !cut.empty()) add(cut);
         for (const std::string& sentence : frame_trouble(b)) add(sentence);
         if (t.accounted() != b.bytes)
             add(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark", b.name,

@@ -58,6 +58,24 @@ void Only::add(Kind kind, std::string_view name) {
     }
 }
 
+void Only::add(const analysis::Function& function) {
+    add(Kind::function, function.name);
+    if (!function.linkage_name.empty()) add(Kind::function, function.linkage_name);
+}
+
+void Only::add(const analysis::Image& image) {
+    add(Kind::image, image.name);
+    if (!image.path.empty()) add(Kind::image, image.path);
+}
+
+bool Only::asks_for(const analysis::Function& function) const {
+    return asks_for(Kind::function, function.name) || asks_for(Kind::function, function.linkage_name);
+}
+
+bool Only::asks_for(const analysis::Image& image) const {
+    return asks_for(Kind::image, image.name) || asks_for(Kind::image, image.path);
+}
+
 bool Only::asks_for(Kind kind, std::string_view name) const {
     return empty() || std::any_of(words_.begin(), words_.end(),
                                   [&](const Word& word) { return word.kind == kind && names(word.text, kind, name); });

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/analysis/answers.h"
+
 namespace waymark::cli {
 
 /// Without what compilers put behind names of parts and copies of a function, with numbers that change from build to
@@ -34,7 +36,11 @@ public:
     [[nodiscard]] bool empty() const { return words_.empty(); }
     /// What there is, all of it before anything is asked for.
     void add(Kind kind, std::string_view name);
+    void add(const analysis::Function& function);
+    void add(const analysis::Image& image);
     [[nodiscard]] bool asks_for(Kind kind, std::string_view name) const;
+    [[nodiscard]] bool asks_for(const analysis::Function& function) const;
+    [[nodiscard]] bool asks_for(const analysis::Image& image) const;
     /// A sentence on words that name nothing, with names that resemble them; empty: there are none. `things`: what was
     /// added.
     [[nodiscard]] std::string unknown(std::string_view things = "function, source file or image") const;

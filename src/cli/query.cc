@@ -242,8 +242,9 @@ struct KnownTable {
     struct Column {
         std::string name, type, refers, what;
     };
-    std::string name, what;
-    std::uint64_t rows = 0;
+    std::string name, what;  ///< what: empty in files that are none of Waymark's
+    bool view = false;
+    std::optional<std::uint64_t> rows{};  ///< none of a view that is not Waymark's: it might take for ever
     std::vector<Column> columns{};
 };
 
@@ -261,33 +262,29 @@ waymark::Status ask(sqlite3* db, const std::string& sql, const std::string& name
     return Error{Errc::bad_format, sqlite3_errmsg(db)};
 }
 
-/// The columns that a SELECT gives, and their types as far as they are declared.
-waymark::Status add_columns(sqlite3* db, const std::string& sql, KnownTable& table) {
+/// The columns that a SELECT gives, and their types as far as they are declared; none of a view that cannot be read.
+void add_columns(sqlite3* db, const std::string& sql, KnownTable& table) {
     sqlite3_stmt* raw = nullptr;
     sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr);
     const Statement s(raw);
-    if (!s) return Error{Errc::bad_format, sqlite3_errmsg(db)};
+    if (!s) return;
     for (int c = 0; c < sqlite3_column_count(raw); ++c) {
         const char* const type = sqlite3_column_decltype(raw, c);
         table.columns.push_back({sqlite3_column_name(raw, c), type == nullptr ? "" : type, {}, {}});
     }
-    return Nothing{};
 }
 
 /// Everything in the file, with what Waymark's table `schema` says of it, if there is one. Errors: `bad_format`.
 Result<std::vector<KnownTable>> tables_of(sqlite3* db) {
     std::vector<KnownTable> out;
-    WM_RETURN_IF_ERROR(ask(db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid", {},
-                           [&](sqlite3_stmt* s) {
-                               out.push_back({text_of(s, 0), {}});
+    WM_RETURN_IF_ERROR(ask(db, "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY rowid",
+                           {}, [&](sqlite3_stmt* s) {
+                               out.push_back({text_of(s, 0), {}, text_of(s, 1) == "view"});
                            }));
     for (KnownTable& table : out) {
         std::string quoted = table.name;
         for (std::size_t at = 0; (at = quoted.find('"', at)) != quoted.npos; at += 2) quoted.insert(at, "\"");
-        WM_RETURN_IF_ERROR(add_columns(db, "SELECT * FROM \"" + quoted + "\"", table));
-        WM_RETURN_IF_ERROR(ask(db, "SELECT count(*) FROM \"" + quoted + "\"", {}, [&](sqlite3_stmt* s) {
-            table.rows = static_cast<std::uint64_t>(sqlite3_column_int64(s, 0));
-        }));
+        add_columns(db, "SELECT * FROM \"" + quoted + "\"", table);
         // A file that is none of Waymark's has no such table, or another one.
         static_cast<void>(ask(db, "SELECT column_name, refers_to, what FROM schema WHERE table_name = ?", table.name,
                               [&](sqlite3_stmt* s) {
@@ -298,6 +295,10 @@ Result<std::vector<KnownTable>> tables_of(sqlite3* db) {
                                           c.what = text_of(s, 2);
                                       }
                               }));
+        if (table.view && table.what.empty()) continue;
+        WM_RETURN_IF_ERROR(ask(db, "SELECT count(*) FROM \"" + quoted + "\"", {}, [&](sqlite3_stmt* s) {
+            table.rows = static_cast<std::uint64_t>(sqlite3_column_int64(s, 0));
+        }));
     }
     return out;
 }
@@ -308,8 +309,8 @@ void print_tables(Output& out, sqlite3* db, const std::vector<KnownTable>& table
                          one_line(known_tables(db)));
     out.print("{:>12}  table\n", "rows");
     for (const KnownTable& t : tables)
-        if (t.rows != 0 && !t.what.empty())
-            out.print("{:>12}  {:<17}  {}\n", grouped(t.rows), one_line(t.name), one_line(t.what));
+        if (t.rows.value_or(0) != 0 && !t.what.empty())
+            out.print("{:>12}  {:<17}  {}\n", grouped(*t.rows), one_line(t.name), one_line(t.what));
     out.write("\nQuestions:\n");
     for (const exports::ExampleQuery& e : exports::example_queries()) out.print("\n  {}\n    {}\n", e.question, e.sql);
     out.write("\nThe table schema explains each column.\n");
@@ -325,7 +326,10 @@ nlohmann::ordered_json tables_json(const std::vector<KnownTable>& tables) {
         for (const KnownTable::Column& c : t.columns)
             columns.push_back(
                 {{"column", c.name}, {"type", known(c.type)}, {"refers_to", known(c.refers)}, {"what", known(c.what)}});
-        all.push_back({{"table", t.name}, {"rows", t.rows}, {"what", known(t.what)}, {"columns", columns}});
+        all.push_back({{"table", t.name},
+                       {"rows", t.rows ? ordered_json(*t.rows) : ordered_json()},
+                       {"what", known(t.what)},
+                       {"columns", columns}});
         explained |= !t.what.empty();
     }
     for (const exports::ExampleQuery& e : exports::example_queries())
@@ -337,7 +341,7 @@ nlohmann::ordered_json tables_json(const std::vector<KnownTable>& tables) {
 Table tables_table(const std::vector<KnownTable>& tables) {
     Table out({{"table", ""}, {"rows", ""}, {"column", ""}, {"type", ""}, {"refers_to", ""}, {"what", ""}});
     for (const KnownTable& t : tables) {
-        out.add({Value(t.name), Value(t.rows), Value(), Value(), Value(), Value(t.what)});
+        out.add({Value(t.name), t.rows ? Value(*t.rows) : Value(), Value(), Value(), Value(), Value(t.what)});
         for (const KnownTable::Column& c : t.columns)
             out.add({Value(t.name), Value(), Value(c.name), Value(c.type), Value(c.refers), Value(c.what)});
     }

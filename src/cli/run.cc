@@ -160,6 +160,14 @@ CLI::Validator not_negative() {
         "", "from 0 up");
 }
 
+CLI::Validator not_empty() {
+    return CLI::Validator(
+        [](std::string& value) -> std::string {
+            return value.empty() ? "it is empty; leave it out, or give a name" : "";
+        },
+        "", "not empty");
+}
+
 int run(int argc, char** argv) {
     CLI::App app{
         "Waymark reads what processors write down about their own execution: which code ran, when, and what was lost.",

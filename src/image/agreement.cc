@@ -99,6 +99,7 @@ Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t loa
     Agreement of_file;
     of_file.machine = elf.is_arm() ? Machine::arm : Machine::aarch64;
     of_file.position_independent = elf.is_position_independent();
+    of_file.relocatable = elf.is_relocatable();
     if (id) of_file.build_id = fmt::format("{:02x}", fmt::join(id->bytes, ""));
     for (const ElfFile::CodePiece& piece : code) {
         const std::uint64_t first = piece.address + load_bias, end = first + piece.declared_bytes;

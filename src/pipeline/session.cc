@@ -92,10 +92,9 @@ private:
     Status check_builds() {
         std::vector<std::shared_ptr<const image::MemoryMap>> maps;
         for (const Source& source : session_.sources)
-            if (source.protocol == Protocol::pft && source.memory && !source.memory->empty())
+            if (source.protocol == Protocol::pft && source.memory && !source.memory->empty() &&
+                std::find(maps.begin(), maps.end(), source.memory) == maps.end())
                 maps.push_back(source.memory);
-        std::sort(maps.begin(), maps.end());
-        maps.erase(std::unique(maps.begin(), maps.end()), maps.end());
         if (maps.empty()) return Nothing{};
         for (const std::string& file : options_.symbols) {
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, maps));
@@ -105,8 +104,13 @@ private:
     }
     void check_build(const std::filesystem::path& path, const image::Agreement& found) {
         const bool other_id = !found.build_id_there.empty() && found.build_id_there != found.build_id;
-        // A kernel patches its own code, here and there.
-        const bool other_code = found.build_id_there.empty() && found.different > found.compared / 16;
+        // A kernel patches its own code, here and there; of a relocatable file the loader changes what it likes.
+        constexpr std::uint64_t enough = 32;
+        const bool other_code = found.build_id_there.empty() && !found.relocatable && found.compared >= enough &&
+                                found.different > found.compared / 16;
+        const std::string where = found.position_independent || found.relocatable
+                                      ? " It can be loaded anywhere; say where it was with --image FILE@ADDRESS."
+                                      : "";
         if (other_id)
             problem(path,
                     fmt::format("it is of another build than the program that was traced: its build ID is {}, that "
@@ -114,16 +118,14 @@ private:
                                 found.build_id, found.build_id_there));
         else if (other_code)
             problem(path, fmt::format("it is of another build or another program than the one that was traced: of {} "
-                                      "bytes of its code that the capture holds too, {} differ there. Names may be "
+                                      "bytes of its code that the capture holds too, {} differ there.{} Names may be "
                                       "wrong; give the file of that build.",
-                                      found.compared, found.different));
+                                      found.compared, found.different, where));
         else if (found.first != found.end && found.known == 0)
             problem(path, fmt::format("its code lies from {:#010x} to {:#010x}, where no memory of the capture is: it "
                                       "names nothing that ran.{}",
                                       found.first.value, found.end.value,
-                                      found.position_independent
-                                          ? " It can be loaded anywhere; say where it was with --image FILE@ADDRESS."
-                                          : " Is it the program that was traced?"));
+                                      where.empty() ? " Is it the program that was traced?" : where));
     }
 
     Result<Source> make(const capture::Source& described) {

@@ -21,13 +21,13 @@ enum class Machine : std::uint8_t { arm, aarch64 };
 /// What an ELF file and memory say of each other.
 struct Agreement {
     Machine machine{};
-    bool position_independent{};
-    Address first{}, end{};        ///< where its code lies, and where it ends; equal: it has none
-    std::uint64_t known{};         ///< bytes of its code at whose addresses memory holds something
-    std::uint64_t compared{};      ///< of those; none in a separate debug file, which holds no code
-    std::uint64_t different{};     ///< of those compared
-    std::string build_id{};        ///< hexadecimal; empty: it has none
-    std::string build_id_there{};  ///< what memory holds in its place; empty: nothing is known
+    bool position_independent{}, relocatable{};  ///< an executable or library; an object file or kernel module
+    Address first{}, end{};                      ///< where its code lies, and where it ends; equal: it has none
+    std::uint64_t known{};                       ///< bytes of its code at whose addresses memory holds something
+    std::uint64_t compared{};                    ///< of those; none in a separate debug file, which holds no code
+    std::uint64_t different{};                   ///< of those compared
+    std::string build_id{};                      ///< hexadecimal; empty: it has none
+    std::string build_id_there{};                ///< what memory holds in its place; empty: nothing is known
 };
 
 /// Holds a file against each map, as seen in each state, and tells of where it agrees best: several programs may have
