@@ -70,6 +70,9 @@ TEST_F(AgreementTest, WhatTheFileSaysOfItself) {
     other.type = ET_DYN;
     EXPECT_EQ(of(other, {}).machine, Machine::aarch64);
     EXPECT_TRUE(of(other, {}).position_independent);
+    EXPECT_FALSE(of(other, {}).relocatable);
+    other.type = ET_REL;
+    EXPECT_TRUE(of(other, {}).relocatable);
 }
 
 TEST_F(AgreementTest, TheSameCode) {
