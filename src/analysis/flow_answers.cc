@@ -7,11 +7,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 
 #include "answers_parts.h"
+#include "loops.h"
 #include "waymark/analysis/program.h"
 
 namespace waymark::analysis {
@@ -917,12 +917,7 @@ private:
 
     // ---- loops
 
-    /// A way that control went within a function, however often.
-    struct Flow {
-        std::uint32_t from, to;
-        std::uint64_t times;
-    };
-    /// All of them, by `from`. A call leads to the instruction behind it.
+    /// The ways that control went within functions, by `from`. A call leads to the instruction behind it.
     void gather_flows() {
         std::vector<std::uint64_t> explained(list_.size());
         const auto add = [&](std::uint32_t from, std::optional<std::uint32_t> to, std::uint64_t times) {
@@ -952,20 +947,16 @@ private:
             const std::uint64_t times = list_[*behind]->times + (lost == lost_at_.end() ? 0 : lost->second);
             add(n, behind, std::min(list_[n]->times, times - std::min(times, explained[*behind])));
         }
-        std::sort(flows_.begin(), flows_.end(),
-                  [](const Flow& x, const Flow& y) { return std::pair(x.from, x.to) < std::pair(y.from, y.to); });
+        std::sort(flows_.begin(), flows_.end(), [](const CodeFlow& x, const CodeFlow& y) {
+            return std::pair(x.from, x.to) < std::pair(y.from, y.to);
+        });
         unexplained_.resize(list_.size());
         for (std::uint32_t n = 0; n < list_.size(); ++n)
             unexplained_[n] = list_[n]->times - std::min(list_[n]->times, explained[n]);
     }
-    [[nodiscard]] std::span<const Flow> flows_from(std::uint32_t first, std::uint32_t last) const {
-        const auto before = [](const Flow& f, std::uint32_t n) { return f.from < n; };
-        const auto begin = std::lower_bound(flows_.begin(), flows_.end(), first, before);
-        return {begin, std::lower_bound(begin, flows_.end(), last + 1, before)};
-    }
-
     /// Where flow was lost, and where it came back; ends of streams are among the first.
     void gather_breaks() {
+        std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> back_at;
         for (const FlowStream& s : streams_)
             for (const FlowCounts* counts : s.sink->counts()) {
                 for (const std::uint64_t end : counts->ends) ++lost_at_[end];
@@ -974,72 +965,81 @@ private:
                     if (loss.how == Loss::From::place) lost_at_[loss.from] += counts->loss_times()[i];
                     // Behind a call flow is taken to come back, whatever was lost of what was called.
                     if (loss.regained && !loss.inside)
-                        back_at_[{loss.to, loss.how == Loss::From::unknown ? ~std::uint64_t{0} : loss.from}] +=
+                        back_at[{loss.to, loss.how == Loss::From::unknown ? ~std::uint64_t{0} : loss.from}] +=
                             counts->loss_times()[i];
                 }
             }
+        for (const auto& [at, times] : lost_at_) lost_.add({at, 0}, times);
+        for (const auto& [at, times] : back_at) back_.add(at, times);
     }
 
-    /// Times that control was seen to come from elsewhere into the code from `head` to `tail`, wherever it did.
-    std::uint64_t entries_of(std::uint32_t head, std::uint32_t tail) {
-        const CodeFunction& function = list_[head]->function;
-        const std::uint64_t first = keys_[head].first, last = keys_[tail].first;
-        const auto inside = [&](std::uint32_t n) { return n >= head && n <= tail; };
-        // What ran there came from there, or from elsewhere. Where flow was lost there, it did not go on there; where
-        // it came back into the middle, nobody saw it come.
-        std::uint64_t ran = 0, from_inside = 0;
-        for (auto at = lost_at_.lower_bound(first); at != lost_at_.end() && at->first <= last; ++at) ran += at->second;
-        for (auto at = back_at_.lower_bound({first, 0}); at != back_at_.end() && at->first.first <= last; ++at)
-            if (const std::uint64_t from = at->first.second;
-                at->first.first != first || (from >= first && from <= last))
-                from_inside += at->second;
-        for (std::uint32_t n = head; n <= tail; ++n)
-            if (list_[n]->function == function) ran += list_[n]->times;
-        for (const Flow& f : flows_from(head, tail))
-            if (inside(f.to) && list_[f.from]->function == function) from_inside += f.times;
+    /// Times, by place, that can be summed up between places.
+    class Times {
+    public:
+        using Place = std::pair<std::uint64_t, std::uint64_t>;
+        /// Places come in order.
+        void add(Place place, std::uint64_t times) {
+            places_.push_back(place);
+            sums_.push_back(sums_.back() + times);
+        }
+        [[nodiscard]] std::uint64_t between(Place first, Place last) const {
+            const auto begin = std::lower_bound(places_.begin(), places_.end(), first);
+            const auto end = std::upper_bound(begin, places_.end(), last);
+            return sums_[static_cast<std::size_t>(end - places_.begin())] -
+                   sums_[static_cast<std::size_t>(begin - places_.begin())];
+        }
 
-        // Code moved out of the way, which nothing but the loop leads to, is part of it: when it leads back into the
-        // middle, nothing begins.
+    private:
+        std::vector<Place> places_;
+        std::vector<std::uint64_t> sums_{0};
+    };
+
+    /// Loops of a function, by numbers of instructions among its own.
+    void put_loops(const CodeFunction& function, std::vector<LoopBounds> loops) {
         const std::vector<std::uint32_t>& all = by_function_[function];
-        std::vector<Flow> back;
-        for (const auto& part : {flows_from(all.front(), head - 1), flows_from(tail + 1, all.back())})
-            for (const Flow& f : part)
-                if (f.to > head && f.to <= tail && list_[f.from]->function == function) back.push_back(f);
-        if (!back.empty() && loop_work_ <= most_work) {
-            const std::set<std::uint32_t> others = led_to_without(head, tail);
-            for (const Flow& f : back)
-                if (!others.contains(f.from)) from_inside += f.times;
-        }
-        const std::uint64_t entries = ran - std::min(ran, from_inside);
-        // It ran, so it was begun, if only before the trace was.
-        return list_[head]->times == 0 ? entries : std::max<std::uint64_t>(entries, 1);
-    }
-    /// The instructions of a function that control came to without passing those from `head` to `tail`.
-    std::set<std::uint32_t> led_to_without(std::uint32_t head, std::uint32_t tail) {
-        std::set<std::uint32_t> seen;
-        std::vector<std::uint32_t> waiting;
-        const auto reached = [&](std::uint32_t n) {
-            if ((n < head || n > tail) && seen.insert(n).second) waiting.push_back(n);
+        const auto own = [&](std::uint32_t n) {
+            return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), n) - all.begin());
         };
-        const std::vector<std::uint32_t>& all = by_function_[list_[head]->function];
-        for (const std::uint32_t n : all)
-            if (unexplained_[n] != 0) reached(n);
-        loop_work_ += all.size();
-        while (!waiting.empty()) {
-            const std::uint32_t n = waiting.back();
-            waiting.pop_back();
-            for (const Flow& f : flows_from(n, n)) reached(f.to);
-            ++loop_work_;
+        LoopCode code{.instructions = static_cast<std::uint32_t>(all.size())};
+        std::vector<Work> ran(all.size() + 1);  // before each
+        auto flow = std::lower_bound(flows_.begin(), flows_.end(), all.front(),
+                                     [](const CodeFlow& f, std::uint32_t n) { return f.from < n; });
+        for (std::uint32_t i = 0; i < all.size(); ++i) {
+            ran[i + 1] = ran[i];
+            ran[i + 1] += {list_[all[i]]->times, list_[all[i]]->cycles};
+            if (unexplained_[all[i]] != 0) code.begins.push_back(i);
+            while (flow != flows_.end() && flow->from < all[i]) ++flow;
+            for (; flow != flows_.end() && flow->from == all[i]; ++flow)
+                code.flows.push_back({i, own(flow->to), flow->times});
         }
-        return seen;
+        for (LoopBounds& loop : loops) loop = {own(loop.head), own(loop.tail)};
+        const LoopFlows within = flows_within(code, loops, loop_work_, most_work);
+
+        for (std::size_t i = 0; i < loops.size(); ++i) {
+            const std::uint32_t first = all[loops[i].head], last = all[loops[i].tail];
+            const std::uint64_t head = keys_[first].first, tail = keys_[last].first;
+            const Work& before = ran[loops[i].head];
+            const Work& until = ran[loops[i].tail + 1];
+            const Work work{until.instructions - before.instructions, until.cycles - before.cycles};
+            // What ran there came from there, or from elsewhere. Where flow was lost there, it did not go on there;
+            // where it came back into the middle, nobody saw it come. Code moved out of the way, which nothing but
+            // the loop leads to, is part of it: when it leads back into the middle, nothing begins.
+            const std::uint64_t came = work.instructions + lost_.between({head, 0}, {tail, 0});
+            const std::uint64_t from_inside =
+                within.inside[i] + back_.between({head, head}, {head, tail}) +
+                (head == tail ? 0 : back_.between({head + 1, 0}, {tail, ~std::uint64_t{0}}));
+            const std::uint64_t entries = came - std::min(came, from_inside);
+            if (within.at_least[i]) ++entries_at_most_;
+            // It ran, so it was begun, if only before the trace was.
+            const Instruction& at = a_.instructions[first];
+            a_.loops.push_back({head, tail, at.function, at.source, at.line,
+                                at.times == 0 ? entries : std::max<std::uint64_t>(entries, 1), at.times, costs(work)});
+        }
     }
 
     /// Backward branches, not calls, within a function.
     void fill_loops() {
-        struct Back {
-            std::uint32_t head, tail;
-        };
-        std::vector<Back> backs;
+        std::map<CodeFunction, std::vector<LoopBounds>> backs;
         for (std::uint32_t n = 0; n < list_.size(); ++n) {
             const Code& code = *list_[n];
             if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0 ||
@@ -1047,21 +1047,24 @@ private:
                 continue;
             const auto head = code_number(code.what.target.value);
             if (!head || list_[*head]->function != code.function) continue;
-            backs.push_back({*head, n});
+            backs[code.function].push_back({*head, n});
         }
         if (backs.empty()) return;
         gather_breaks();
         gather_flows();
-        std::sort(backs.begin(), backs.end(),
-                  [](const Back& x, const Back& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
-        for (const Back& back : backs) {
-            Work work;
-            for (std::uint32_t n = back.head; n <= back.tail; ++n)
-                if (list_[n]->function == list_[back.head]->function) work += {list_[n]->times, list_[n]->cycles};
-            const Instruction& head = a_.instructions[back.head];
-            a_.loops.push_back({keys_[back.head].first, keys_[back.tail].first, head.function, head.source, head.line,
-                                entries_of(back.head, back.tail), list_[back.head]->times, costs(work)});
-        }
+        for (auto& [function, loops] : backs) put_loops(function, std::move(loops));
+        std::sort(a_.loops.begin(), a_.loops.end(),
+                  [](const Loop& x, const Loop& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
+        if (entries_at_most_ != 0)
+            a_.health.push_back(
+                {Finding::Severity::note,
+                 entries_at_most_ == 1
+                     ? std::string("A loop is entered at so many places that how often it was begun is an upper bound.")
+                     : fmt::format("{} loops are entered at so many places that how often they were begun is an upper "
+                                   "bound.",
+                                   grouped_digits(entries_at_most_)),
+                 "",
+                 {}});
     }
 
     void fill_trust() {
@@ -1111,11 +1114,11 @@ private:
     std::map<Index, std::set<Index>> callers_;
     std::set<CodeFunction> suspected_;
     std::uint64_t work_ = 0;
-    std::vector<Flow> flows_;
+    std::vector<CodeFlow> flows_;
     std::vector<std::uint64_t> unexplained_;          // times an instruction ran without one of these
     std::map<std::uint64_t, std::uint64_t> lost_at_;  // by address: times
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> back_at_;  // by address, and where it was lost
-    std::uint64_t loop_work_ = 0;
+    Times lost_, back_;                               // by address; by address, and where it was lost
+    std::uint64_t loop_work_ = 0, entries_at_most_ = 0;
 };
 
 }  // namespace
