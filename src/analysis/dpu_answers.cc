@@ -257,9 +257,6 @@ private:
                 what += fmt::format("; the time around {}, {} {} in {}, is <unattributed>",
                                     doubted.readings == 1 ? "it" : "them", grouped_digits(doubted.counts[c]), event(c),
                                     counted(doubted.intervals, "stretch", "stretches"));
-            if (doubted.at_end != 0)
-                what += fmt::format("; what the last {} told is in no sum",
-                                    doubted.at_end == 1 ? "one" : grouped_digits(doubted.at_end));
             out_.health.push_back({Severity::bad, std::move(what),
                                    "The trace was damaged on its way: read the buffer again, or record again; waymark "
                                    "packets shows the entries",

@@ -177,7 +177,6 @@ public:
                                                       : fmt::format("{} {} ", grouped(doubted.counts[sorted_by_]),
                                                                     input_.event_name(sorted_by_)),
                                     counted(doubted.intervals, "stretch", "stretches"));
-            if (doubted.at_end != 0) text += "; what the trace tells behind the last that holds is in no sum";
             out.push_back(std::move(text));
         }
         if (const analysis::DpuWide& wide = costs_->wide(); wide.intervals != 0) {

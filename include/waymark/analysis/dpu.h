@@ -204,7 +204,6 @@ struct DpuDoubted {
     std::uint64_t readings = 0;
     std::uint64_t intervals = 0;  ///< that stand in place of those around them
     DpuCounts counts{};           ///< of these: in all sums, and nobody's
-    std::uint64_t at_end = 0;     ///< of the readings: what lies before them, from the last that holds on, is in no sum
     std::optional<Offset> first, last;  ///< entries
 };
 
