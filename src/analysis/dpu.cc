@@ -217,7 +217,6 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
     if (believed == nullptr) {
         if (doubted_.readings++ == 0) doubted_.first = e.offset;
         doubted_.last = e.offset;
-        ++doubted_.at_end;
         // Who runs now is told all the same.
         context_ = e.context;
         return;
@@ -233,7 +232,6 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
     }
     if (skipped) [[unlikely]] {
         ++doubted_.intervals;
-        doubted_.at_end = 0;
         add(doubted_.counts, counts);
     }
     add(intervals_, counts);
@@ -421,7 +419,6 @@ void DpuCosts::finish() {
         const bool skipped = readings_told_.skipped();
         if (skipped) {
             ++doubted_.intervals;
-            doubted_.at_end = 0;
             add(doubted_.counts, counts);
         }
         add(intervals_, counts);

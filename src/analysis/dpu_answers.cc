@@ -257,9 +257,6 @@ private:
                 what += fmt::format("; the time around {}, {} {} in {}, is <unattributed>",
                                     doubted.readings == 1 ? "it" : "them", grouped_digits(doubted.counts[c]), event(c),
                                     counted(doubted.intervals, "stretch", "stretches"));
-            if (doubted.at_end != 0)
-                what += fmt::format("; what the last {} told is in no sum",
-                                    doubted.at_end == 1 ? "one" : grouped_digits(doubted.at_end));
             out_.health.push_back({Severity::bad, std::move(what),
                                    "The trace was damaged on its way: read the buffer again, or record again; waymark "
                                    "packets shows the entries",
@@ -268,14 +265,13 @@ private:
         const DpuWide& wide = costs_.wide();
         if (const std::uint64_t whole = wide.intervals - wide.lossy; whole != 0)
             say(Severity::bad,
-                fmt::format("{} with a difference above 2^30: a counter may have wrapped unseen in {}",
-                            counted(whole, "interval", "intervals"), whole == 1 ? "it" : "them"),
+                fmt::format("{} in which a counter went down by more than 2^30: {}",
+                            counted(whole, "interval", "intervals"), wide_means),
                 "Read the counters more often (mode sample with a shorter period)");
         if (wide.lossy != 0)
             say(Severity::bad,
-                fmt::format("{} with a difference above 2^30 in which entries are missing: a counter may have wrapped "
-                            "unseen in {}",
-                            counted(wide.lossy, "interval", "intervals"), wide.lossy == 1 ? "it" : "them"),
+                fmt::format("{} with entries missing in which a counter went down by more than 2^30: {}",
+                            counted(wide.lossy, "interval", "intervals"), wide_means),
                 "Mend what loses entries first: they hold the readings in between");
     }
 

@@ -1,6 +1,7 @@
 #include "waymark/analysis/dpu_doubts.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "waymark/dpu/state.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::size_t readings_before = 4, readings_behind = 8;  // that are looked at around a step
 constexpr std::uint32_t large_delta = 1U << 27;                  // where most are above, nothing stands out
-constexpr std::uint32_t joined_delta = 1U << 28;                 // without the readings between; chance hits 1 in 8
+constexpr std::uint32_t least_joined = 1U << 12, most_joined = 1U << 27;
 constexpr unsigned cost_of_doubt = 2, cost_of_step = 9;
 
 }  // namespace
@@ -34,7 +35,10 @@ void DpuDoubts::take(const Seen& seen) {
         bool wide = false;
         for (std::size_t c = 0; c < large_.size(); ++c) {
             const std::uint32_t delta = dpu::counted((*before.values)[c], (*seen.values)[c]);
-            large_[c] += delta > large_delta ? 1U : 0U;
+            if (delta > large_delta)
+                ++large_[c];
+            else
+                ++sizes_[c][static_cast<std::size_t>(std::bit_width(delta))];
             wide |= delta > dpu::wide_delta;
         }
         ++differences_;
@@ -48,42 +52,71 @@ void DpuDoubts::take(const Seen& seen) {
     }
 }
 
-bool DpuDoubts::fits(const Seen& before, const Seen& after, std::uint32_t most) const {
-    if (!before.values) return true;
+/// Of each counter, what may be between two readings where those between are left out: about what is usual. True long
+/// intervals add up to so little, modulo 2^31, by rare chance only.
+dpu::Counters DpuDoubts::usual() const {
+    dpu::Counters out{};
+    for (std::size_t c = 0; c < out.size(); ++c) {
+        const std::uint64_t all = differences_ - large_[c];
+        std::size_t bits = 0;
+        for (std::uint64_t below = sizes_[c][0]; 8 * below < 7 * all; below += sizes_[c][bits]) ++bits;
+        out[c] =
+            static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::uint64_t{8} << bits, least_joined, most_joined));
+    }
+    return out;
+}
+
+bool DpuDoubts::fits(const Seen& before, const Seen& after, const dpu::Counters& most) const {
     for (std::size_t c = 0; c < large_.size(); ++c)
-        if (2 * large_[c] <= differences_ && dpu::counted((*before.values)[c], (*after.values)[c]) > most) return false;
+        if (2 * large_[c] <= differences_ && dpu::counted((*before.values)[c], (*after.values)[c]) > most[c])
+            return false;
     return true;
+}
+
+bool DpuDoubts::is_step(std::size_t at) const {
+    static constexpr dpu::Counters wide{dpu::wide_delta, dpu::wide_delta, dpu::wide_delta,
+                                        dpu::wide_delta, dpu::wide_delta, dpu::wide_delta};
+    return window_[at].values && !fits(window_[at], window_[at + 1], wide);
 }
 
 /// Decides on what lies around the first step; what is behind it stays in the window.
 void DpuDoubts::judge(bool ended) {
+    const std::size_t size = window_.size();
+    // Up to the reading behind the step and the one after that: of those further on more will be known.
+    const std::size_t last = ended ? size - 1 : std::min(size - 1, *step_ + 2);
     // The way through the window, from its first reading on, that has the fewest mistakes.
     constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();
-    const std::size_t size = window_.size();
+    const dpu::Counters joined = usual();
     std::vector<std::uint32_t> cost(size, far);
     std::vector<std::size_t> from(size, 0);
     cost[0] = 0;
     for (std::size_t to = 1; to < size; ++to)
         for (std::size_t at = 0; at < to; ++at) {
             const auto between = static_cast<std::uint32_t>(to - at - 1);
-            const bool fit = fits(window_[at], window_[to], between == 0 ? dpu::wide_delta : joined_delta);
-            const std::uint32_t sum = cost[at] + between * cost_of_doubt + (fit ? 0U : cost_of_step);
+            if (between != 0 && (!window_[at].values || !fits(window_[at], window_[to], joined))) continue;
+            const std::uint32_t sum = cost[at] + (between != 0  ? between * cost_of_doubt
+                                                  : is_step(at) ? cost_of_step
+                                                                : 0U);
             if (sum < cost[to]) {
                 cost[to] = sum;
                 from[to] = at;
             }
         }
-    // The final values stand in no trace, so it does not damage them.
+    // It need not end where what comes next is not known.
     std::size_t end = size - 1;
-    if (!ended || !final_)
-        for (std::size_t at = size - 1; at-- > 0;)
+    if (!ended)
+        for (std::size_t at = size - 1; at-- > last;)
             if (cost[at] + (size - 1 - at) * cost_of_doubt < cost[end] + (size - 1 - end) * cost_of_doubt) end = at;
     std::vector<bool> believed(size, false);
     believed[0] = true;
-    for (std::size_t at = end; at != 0; at = from[at]) believed[at] = true;
+    bool explained = true;
+    for (std::size_t at = end; at != 0; at = from[at]) {
+        believed[at] = true;
+        explained &= from[at] + 1 != at || !is_step(from[at]);
+    }
+    // Where one long interval is true, others may be.
+    if (!explained) believed.assign(size, true);
 
-    // Up to the reading behind the step and the one after that: of those further on more will be known.
-    const std::size_t last = ended ? size - 1 : std::min(size - 1, *step_ + 2);
     std::size_t anchor = 0;
     for (std::size_t at = 1; at <= last; ++at) {
         if (believed[at])
@@ -96,7 +129,7 @@ void DpuDoubts::judge(bool ended) {
     window_ = std::move(rest);
     step_.reset();
     for (std::size_t at = 0; at + 1 < window_.size() && !step_; ++at)
-        if (!fits(window_[at], window_[at + 1], dpu::wide_delta)) step_ = at;
+        if (is_step(at)) step_ = at;
 }
 
 }  // namespace waymark::analysis

@@ -15,6 +15,7 @@
 #include "views.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/core/wire.h"
+#include "waymark/doctor/dpu.h"
 #include "waymark/dpu/packet.h"
 
 namespace waymark::cli {
@@ -74,11 +75,9 @@ public:
         std::unique_ptr<DpuAnswer> out(new DpuAnswer(std::move(input), options));
         WM_RETURN_IF_ERROR(out->prepare());
         const DpuInput& in = out->input_;
-        WM_RETURN_IF_ERROR(out->add_up());
-        if (out->costs_->wide().intervals != 0) {
-            WM_ASSIGN_OR_RETURN(out->setup_.doubtful, in.doubtful(out->setup_));
-            if (!out->setup_.doubtful.empty()) WM_RETURN_IF_ERROR(out->add_up());
-        }
+        WM_ASSIGN_OR_RETURN(doctor::DpuSums sums, doctor::add_up(in.trace(), in.dump(), out->setup_, out->code_));
+        out->decoded_ = sums.decoded;
+        out->costs_ = std::move(sums.costs);
         analysis::DpuSaid said;
         said.mode = in.mode();
         said.mode_text = in.mode_text();
@@ -177,7 +176,6 @@ public:
                                                       : fmt::format("{} {} ", grouped(doubted.counts[sorted_by_]),
                                                                     input_.event_name(sorted_by_)),
                                     counted(doubted.intervals, "stretch", "stretches"));
-            if (doubted.at_end != 0) text += "; what the trace tells behind the last that holds is in no sum";
             out.push_back(std::move(text));
         }
         if (const analysis::DpuWide& wide = costs_->wide(); wide.intervals != 0) {
@@ -186,11 +184,12 @@ public:
                 if ((wide.counters >> c & 1U) != 0)
                     names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
             out.push_back(
-                fmt::format("{} in which a counter ({}) went down by more than 2^30{}: it may have wrapped unseen{}. "
-                            "What is said of {} is not to be trusted",
+                fmt::format("{} in which a counter ({}) went down by more than 2^30{}: {}{}. What is said of {} is not "
+                            "to be trusted",
                             counted(wide.intervals, "interval"), names,
                             wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
                                        : std::string(", up to the final values"),
+                            analysis::wide_means,
                             wide.lossy == 0 ? std::string()
                                             : fmt::format("; entries are missing in {} of them", grouped(wide.lossy)),
                             wide.intervals == 1 ? "it" : "them"));
@@ -309,12 +308,6 @@ public:
 private:
     DpuAnswer(DpuInput input, const DpuOptions& options) : input_(std::move(input)), options_(options) {}
 
-    waymark::Status add_up() {
-        costs_ = std::make_unique<DpuCosts>(setup_, code_);
-        WM_ASSIGN_OR_RETURN(decoded_, pipeline::decode_dpu(input_.trace(), input_.dump(), *costs_));
-        costs_->finish();
-        return Nothing{};
-    }
     waymark::Status prepare() {
         problems_ = input_.name_code(code_);
         for (const std::string& text : options_.images) WM_RETURN_IF_ERROR(add_image(code_, text));

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "waymark/analysis/dpu_doubts.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/registers.h"
@@ -146,14 +145,6 @@ analysis::DpuSetup DpuInput::setup() const {
     for (unsigned c = 0; c < dpu::counter_count; ++c)
         if (event(c) == dpu::EventWire::cycles && wraps(c) && !out.cycles) out.cycles = c;
     return out;
-}
-
-Result<std::vector<std::uint64_t>> DpuInput::doubtful(const analysis::DpuSetup& setup) const {
-    analysis::DpuDoubts doubts(setup);
-    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(trace_, dump(), doubts));
-    static_cast<void>(decoded);
-    doubts.finish();
-    return doubts.readings();
 }
 
 waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {

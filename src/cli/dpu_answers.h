@@ -71,8 +71,6 @@ public:
     [[nodiscard]] std::vector<std::string> name_code(analysis::DpuCode& code) const;
     /// What adding up begins with.
     [[nodiscard]] analysis::DpuSetup setup() const;
-    /// Readings that cannot be true: DpuSetup::doubtful. Errors: those of decoding.
-    [[nodiscard]] Result<std::vector<std::uint64_t>> doubtful(const analysis::DpuSetup& setup) const;
 
 private:
     DpuInput() = default;

@@ -11,6 +11,7 @@
 #include "dpu_answers.h"
 #include "json_fields.h"
 #include "listing.h"
+#include "waymark/analysis/dpu.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
@@ -305,8 +306,8 @@ Result<FileBytes> nexus_bytes(const DpuInput& input) {
 }
 
 std::string differences_too_wide(const dpu::Totals& totals) {
-    return fmt::format("{} in which a counter went down by more than 2^30: a damaged word, or it wrapped unseen",
-                       counted(totals.wide, "interval"));
+    return fmt::format("{} in which a counter went down by more than 2^30: {}", counted(totals.wide, "interval"),
+                       analysis::wide_means);
 }
 
 MessageCounts count_messages(Bytes bytes) {

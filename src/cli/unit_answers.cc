@@ -11,6 +11,7 @@
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/spe_answers.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/doctor/dpu.h"
 #include "waymark/dpu/format.h"
 #include "waymark/image/memory_map.h"
 
@@ -81,20 +82,6 @@ void disassemble(analysis::Answers& answers) {
                            "Give a copy of the recorded machine's files with --symfs DIR",
                            {}});
 }
-
-/// Both sums and times of one trace.
-class Both final : public dpu::ElementSink {
-public:
-    Both(dpu::ElementSink& first, dpu::ElementSink* second) : first_(first), second_(second) {}
-    void consume(const dpu::Batch& batch) override {
-        first_.consume(batch);
-        if (second_ != nullptr) second_->consume(batch);
-    }
-
-private:
-    dpu::ElementSink& first_;
-    dpu::ElementSink* second_;
-};
 
 }  // namespace
 
@@ -167,23 +154,14 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     for (const capture::Problem& problem : input.capture().problems)
         said.problems.push_back(capture::to_string(problem));
     analysis::DpuSetup setup = input.setup();
-    std::optional<analysis::DpuCosts> sums;
     std::optional<analysis::DpuTimes> times;
-    const auto add_up = [&]() -> Result<pipeline::DpuDecoded> {
-        sums.emplace(setup, code);
-        if (options.timeline) times.emplace(setup);
-        Both both(*sums, times ? &*times : nullptr);
-        WM_ASSIGN_OR_RETURN(pipeline::DpuDecoded done, pipeline::decode_dpu(input.trace(), input.dump(), both));
-        sums->finish();
-        if (times) times->finish();
-        return done;
+    const auto beside = [&](const analysis::DpuSetup& with) {
+        return options.timeline ? &times.emplace(with) : nullptr;
     };
-    WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, add_up());
-    if (sums->wide().intervals != 0) {
-        WM_ASSIGN_OR_RETURN(setup.doubtful, input.doubtful(setup));
-        if (!setup.doubtful.empty()) WM_RETURN_IF_ERROR(add_up());
-    }
-    const analysis::DpuCosts& costs = *sums;
+    WM_ASSIGN_OR_RETURN(const doctor::DpuSums sums, doctor::add_up(input.trace(), input.dump(), setup, code, beside));
+    if (times) times->finish();
+    const pipeline::DpuDecoded& decoded = sums.decoded;
+    const analysis::DpuCosts& costs = *sums.costs;
     if (!DpuInput::tells(decoded.totals))
         return Error{input.is_cut(decoded) ? Errc::unreadable : Errc::not_found,
                      fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "text.h"
-#include "waymark/analysis/dpu_doubts.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
@@ -40,10 +39,9 @@ void sort_and_conclude(Report& report, std::uint64_t told, std::string_view what
                         : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(told), what);
 }
 
-/// Where the first of each trouble is; the elements are passed on.
+/// Where the first of each trouble is.
 class FirstTrouble final : public dpu::ElementSink {
 public:
-    explicit FirstTrouble(dpu::ElementSink& next) : next_(next) {}
     void consume(const dpu::Batch& batch) override {
         for (const dpu::Element& e : batch.elements) {
             if (e.kind == dpu::ElementKind::gap && e.reason == GapReason::framing && !cut) cut = e.offset;
@@ -52,12 +50,8 @@ public:
                 gap = e.offset;
             if (e.kind == dpu::ElementKind::lost && !lost) lost = e.offset;
         }
-        next_.consume(batch);
     }
     std::optional<Offset> gap, cut, lost;
-
-private:
-    dpu::ElementSink& next_;
 };
 
 /// The findings of one buffer.
@@ -129,7 +123,7 @@ void add_dpu_losses(Report& report, Findings& to, const DpuLook& look) {
                fmt::format("{} found no room in the unit", counted(t.lost, "entry", "entries")), "none",
                "the unit sampled faster than memory took", "sample less often, or trace fewer kinds");
     if (look.decoded.overwritten)
-        to.add(Severity::warning, "overwritten", {}, "older trace was overwritten", "all since the first enable",
+        to.add(Severity::note, "overwritten", {}, "older trace was overwritten", "all since the first enable",
                "the buffer wrapped", "a larger buffer, or stop earlier");
     if (!look.trace.ring_known && !look.trace.vtb.single_address)
         to.add(Severity::warning, "ring", {}, "DP_TSA, DP_TEA or DP_TW is not known", "all three",
@@ -292,19 +286,9 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
             WM_ASSIGN_OR_RETURN(dump, capture::read_all(*stream, most));
         }
         analysis::DpuSetup setup = setup_of(capture, trace);
-        std::optional<analysis::DpuCosts> costs(std::in_place, setup, code);
-        FirstTrouble sink(*costs);
-        WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded, pipeline::decode_dpu(trace, dump, sink));
-        costs->finish();
-        if (costs->wide().intervals != 0) {
-            analysis::DpuDoubts doubts(setup);
-            WM_RETURN_IF_ERROR(pipeline::decode_dpu(trace, dump, doubts));
-            doubts.finish();
-            setup.doubtful = doubts.readings();
-            costs.emplace(setup, code);
-            WM_RETURN_IF_ERROR(pipeline::decode_dpu(trace, dump, *costs));
-            costs->finish();
-        }
+        FirstTrouble first;
+        WM_ASSIGN_OR_RETURN(const DpuSums sums, add_up(trace, dump, setup, code, [&](const auto&) { return &first; }));
+        const pipeline::DpuDecoded& decoded = sums.decoded;
         anything = tells(decoded.totals);
         if (anything)
             for (const std::uint64_t n : decoded.totals.entries) entries += n;
@@ -316,9 +300,9 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         buffer.pieces = 1;
         buffer.format = capture::Buffer::Format::source_data;
         report.buffers.push_back(std::move(buffer));
-        add_dpu_losses(report, to, {capture, trace, dump, decoded, sink.gap, sink.cut, sink.lost});
+        add_dpu_losses(report, to, {capture, trace, dump, decoded, first.gap, first.cut, first.lost});
         if (anything)
-            add_dpu_sums(to, *costs);
+            add_dpu_sums(to, *sums.costs);
         else
             to.add(Severity::error, "nothing", {}, fmt::format("not one entry in {}", counted(dump.size(), "byte")),
                    mode_of(trace) ? fmt::format("entries of mode {}", mode_text(trace)) : "entries",

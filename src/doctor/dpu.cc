@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "text.h"
+#include "waymark/analysis/dpu_doubts.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/dpu/vtb.h"
 
@@ -16,6 +17,19 @@ std::optional<std::uint32_t> value_of(const capture::DpuCapture& capture, std::s
     const capture::Register* found = capture.find_register(name);
     return found == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(found->value));
 }
+
+class Both final : public dpu::ElementSink {
+public:
+    Both(dpu::ElementSink& first, dpu::ElementSink* second) : first_(first), second_(second) {}
+    void consume(const dpu::Batch& batch) override {
+        first_.consume(batch);
+        if (second_ != nullptr) second_->consume(batch);
+    }
+
+private:
+    dpu::ElementSink& first_;
+    dpu::ElementSink* second_;
+};
 
 }  // namespace
 
@@ -129,6 +143,27 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
     const auto cr = dpu::from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
     const auto reference = value_of(capture, tc.tids ? "DP_RDID" : "DP_RPID");
     if (tc.idflt && cr.tidcm != 0 && reference) out.filter = static_cast<std::uint8_t>(*reference);
+    return out;
+}
+
+Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::DpuSetup& setup,
+                       const analysis::DpuCode& code, const DpuBeside& beside) {
+    DpuSums out;
+    const auto pass = [&]() -> Status {
+        out.costs = std::make_unique<analysis::DpuCosts>(setup, code);
+        Both both(*out.costs, beside ? beside(setup) : nullptr);
+        WM_ASSIGN_OR_RETURN(out.decoded, pipeline::decode_dpu(trace, dump, both));
+        out.costs->finish();
+        return Nothing{};
+    };
+    setup.doubtful.clear();
+    WM_RETURN_IF_ERROR(pass());
+    if (out.costs->wide().intervals == 0) return out;
+    analysis::DpuDoubts doubts(setup);
+    WM_RETURN_IF_ERROR(pipeline::decode_dpu(trace, dump, doubts));
+    doubts.finish();
+    setup.doubtful = doubts.readings();
+    if (!setup.doubtful.empty()) WM_RETURN_IF_ERROR(pass());
     return out;
 }
 

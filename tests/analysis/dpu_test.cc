@@ -1,6 +1,7 @@
 // Whom intervals belong to (docs/spec/dpu.md, 12.1), and that every view adds up.
 #include "waymark/analysis/dpu.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +30,7 @@ public:
     }
     /// The same, where the unit's registers were not read at the end.
     DpuCosts& finish_without_registers() {
-        setup_.final.reset();
+        end_without_registers();
         return run(1000);
     }
     /// Doubts first, as the commands do. Counts from where the end was told.
@@ -42,6 +43,13 @@ public:
     }
     [[nodiscard]] const std::vector<std::uint64_t>& doubtful() const { return setup_.doubtful; }
     void end(std::uint32_t a0) { end_after(a0); }
+    /// The unit's registers are not known at one end.
+    void begin_without_registers() {
+        setup_.initial.reset();
+        if (!readings_.empty()) readings_.front().deltas = {};
+        if (!readings_.empty()) readings_.front().wide = 0;
+    }
+    void end_without_registers() { setup_.final.reset(); }
     DpuCode code;
 
 private:
@@ -228,29 +236,88 @@ TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
         EXPECT_EQ(costs.total()[0], 1005U);
         expect_reconciled(costs);
     }
-    // Nothing is known of what follows the last.
+    // Nothing is known of what follows the last: it stays, and is told of.
     Script script(setup(dpu::TraceMode::task));
     for (unsigned i = 0; i < 10; ++i) script.change(ElementKind::task_switch, 0x10, 0x20, user5, 100);
     script.damage(9, 0, 1U << 30);
-    script.finish_without_registers();
+    script.end_without_registers();
     const DpuCosts& costs = script.doubt();
-    EXPECT_EQ(costs.total()[0], 900U);
-    EXPECT_EQ(costs.doubted().at_end, 1U);
-    EXPECT_EQ(costs.doubted().intervals, 0U);
+    EXPECT_TRUE(script.doubtful().empty());
+    EXPECT_EQ(costs.wide().intervals, 1U);
+    EXPECT_EQ(costs.total()[0], 1000U + (1U << 30));
     expect_reconciled(costs);
 }
 
-TEST(DpuDoubts, ALongIntervalIsNoDamage) {
-    for (const unsigned where : {0U, 1U, 10U, 18U, 19U}) {
-        Script script(setup(dpu::TraceMode::task));
-        for (unsigned i = 0; i < 20; ++i)
-            script.change(ElementKind::task_switch, 0x10, 0x20, user5, i == where ? 0x60000000U : 1000);
-        script.end(5);
-        const DpuCosts& costs = script.doubt();
-        EXPECT_TRUE(script.doubtful().empty()) << where;
-        EXPECT_EQ(costs.wide().intervals, 1U);
-        EXPECT_EQ(costs.total()[0], 0x60000000U + 19 * 1000 + 5);
-        expect_reconciled(costs);
+/// What was counted is all there, and long intervals are told of.
+void expect_all_true(Script& script, std::uint64_t counted, std::uint64_t wide, const std::string& where) {
+    const DpuCosts& costs = script.doubt();
+    EXPECT_EQ(script.doubtful(), std::vector<std::uint64_t>()) << where;
+    EXPECT_EQ(costs.wide().intervals, wide) << where;
+    EXPECT_EQ(costs.total()[0], counted) << where;
+    EXPECT_EQ(costs.total()[1], counted) << where;
+    expect_reconciled(costs);
+}
+
+TEST(DpuDoubts, LongIntervalsAreNoDamage) {
+    const std::vector<std::vector<std::uint32_t>> all{
+        {0x60000000},
+        {1'500'000'000, 1'500'000'000},                                      // one after another
+        {1'500'000'000, 1000, 1'200'000'000},                                // a short one between
+        {1'500'000'000, 1000, 1000, 1000, 1'400'000'000},                    // more
+        {1'500'000'000, 1000, 1000, 1000, 1000, 1000, 1'400'000'000},        //
+        {1'100'000'000, 1'100'000'000},                                      // little is left of them modulo 2^31
+        {1'900'000'000, 300'000'000},                                        // nor of these
+        {1'500'000'000, 1'500'000'000, 1'300'000'000, 1000, 1'700'000'000},  //
+    };
+    const unsigned readings = 40;
+    for (const bool from_start : {true, false})
+        for (const bool to_end : {true, false})
+            for (std::size_t which = 0; which < all.size(); ++which)
+                for (std::size_t first = 0; first + all[which].size() <= readings; ++first) {
+                    Script script(setup(dpu::TraceMode::task));
+                    std::uint64_t counted = 0, wide = 0;
+                    for (unsigned i = 0; i < readings; ++i) {
+                        const bool is_long = i >= first && i - first < all[which].size();
+                        const std::uint32_t a0 = is_long ? all[which][i - first] : 1000;
+                        const bool known = from_start || i != 0;
+                        script.change(ElementKind::task_switch, 0x10, 0x20, user5, a0, a0,
+                                      known ? std::uint8_t{0} : Reading::first);
+                        counted += known ? a0 : 0;
+                        wide += known && a0 > dpu::wide_delta ? 1 : 0;
+                    }
+                    script.end(0);
+                    if (!from_start) script.begin_without_registers();
+                    if (!to_end) script.end_without_registers();
+                    expect_all_true(
+                        script, counted, wide,
+                        fmt::format("case {} at {}, initial {}, final {}", which, first, from_start, to_end));
+                }
+}
+
+/// Nothing true is lost, however often a unit idles.
+TEST(DpuDoubts, TrueReadingsAreKept) {
+    std::mt19937 random(11);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    for (unsigned round = 0; round < 400; ++round) {
+        Script script(setup(round % 2 == 0 ? dpu::TraceMode::flow : dpu::TraceMode::task));
+        const auto kind = round % 2 == 0 ? ElementKind::flow : ElementKind::task_switch;
+        const bool from_start = below(2) == 0, to_end = below(2) == 0;
+        const unsigned readings = 5 + below(300), one_in = 1 + below(40);
+        const std::uint32_t most = 1U << (4 + below(10));
+        std::uint64_t counted = 0, wide = 0;
+        for (unsigned i = 0; i < readings; ++i) {
+            const bool known = from_start || i != 0;
+            const std::uint32_t a0 =
+                below(one_in) == 0 ? (1U << 28) + below(dpu::counter_mask - (1U << 28)) : 1 + below(most);
+            script.change(kind, below(64) * 4, below(64) * 4, below(2) == 0 ? user5 : os7, a0, a0,
+                          known ? std::uint8_t{0} : Reading::first);
+            counted += known ? a0 : 0;
+            wide += known && a0 > dpu::wide_delta ? 1 : 0;
+        }
+        script.end(0);
+        if (!from_start) script.begin_without_registers();
+        if (!to_end) script.end_without_registers();
+        expect_all_true(script, counted, wide, fmt::format("round {}", round));
     }
 }
 
@@ -311,9 +378,9 @@ TEST(DpuDoubts, SumsAreWhatWasCounted) {
         const DpuCosts& truth = sound.doubt();
         ASSERT_TRUE(sound.doubtful().empty()) << round;
         const DpuCosts& costs = script.doubt();
-        ASSERT_EQ(costs.total(), truth.total()) << round << ", of " << readings << " readings are damaged "
-                                                << testing::PrintToString(damaged) << ", doubted "
-                                                << testing::PrintToString(script.doubtful());
+        ASSERT_EQ(costs.total(), truth.total())
+            << round << ", of " << readings << " readings are damaged " << testing::PrintToString(damaged)
+            << ", doubted " << testing::PrintToString(script.doubtful());
         ASSERT_EQ(costs.wide().intervals, 0U) << round;
         expect_reconciled(costs);
         doubted += script.doubtful().size();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -199,12 +200,14 @@ struct DpuWide {
     std::optional<Offset> first;  ///< the reading at whose end the first was seen; none: the final values
 };
 
+/// What such a difference means, in every command's words.
+inline constexpr std::string_view wide_means = "a damaged word, or it wrapped unseen";
+
 /// Readings that were left out (DpuSetup::doubtful).
 struct DpuDoubted {
     std::uint64_t readings = 0;
-    std::uint64_t intervals = 0;  ///< that stand in place of those around them
-    DpuCounts counts{};           ///< of these: in all sums, and nobody's
-    std::uint64_t at_end = 0;     ///< of the readings: what lies before them, from the last that holds on, is in no sum
+    std::uint64_t intervals = 0;        ///< that stand in place of those around them
+    DpuCounts counts{};                 ///< of these: in all sums, and nobody's
     std::optional<Offset> first, last;  ///< entries
 };
 

@@ -18,9 +18,11 @@ namespace waymark::analysis {
 /// Takes the elements of a whole trace, before `DpuCosts` and `DpuTimes` do: what it finds is `DpuSetup::doubtful`.
 /// Only a trace that `DpuCosts::wide` tells of has any. Memory grows with what is doubted alone, and is bounded.
 ///
-/// Around a difference that cannot be, it looks for the fewest mistakes that explain all: leaving out a reading costs
-/// less than taking such a difference for true, and leaving out five costs more. Counters most of whose differences
-/// are large are read too seldom for anything to stand out; they raise no doubt.
+/// Around a difference that cannot be, it looks for the fewest readings without which no such difference is left and
+/// what takes its place is about as small as usual. Where nothing explains all, all stays: to keep a doubtful reading,
+/// which `DpuCosts::wide` tells of, is better than to lose a true one. So do the first and the last reading of all
+/// where the values before and behind them are not known. Counters most of whose differences are large are read too
+/// seldom for anything to stand out; they raise no doubt.
 class DpuDoubts final : public dpu::ElementSink {
 public:
     static constexpr std::size_t most_readings = std::size_t{1} << 20;
@@ -39,11 +41,15 @@ private:
     };
     void take(const Seen& seen);
     void judge(bool ended);
-    [[nodiscard]] bool fits(const Seen& before, const Seen& after, std::uint32_t most) const;
+    [[nodiscard]] dpu::Counters usual() const;
+    [[nodiscard]] bool fits(const Seen& before, const Seen& after, const dpu::Counters& most) const;
+    /// What lies between this reading in the window and the next cannot be.
+    [[nodiscard]] bool is_step(std::size_t at) const;
 
     std::optional<dpu::Counters> final_;
     std::uint64_t readings_ = 0;
-    std::array<std::uint64_t, dpu::counter_count> large_{};  ///< differences, by counter
+    std::array<std::uint64_t, dpu::counter_count> large_{};                  ///< differences so large, by counter
+    std::array<std::array<std::uint64_t, 32>, dpu::counter_count> sizes_{};  ///< the others, by counter and bits
     std::uint64_t differences_ = 0;
     std::vector<Seen> window_;         ///< the first is believed
     std::optional<std::size_t> step_;  ///< of the first difference in the window that cannot be: the reading before it

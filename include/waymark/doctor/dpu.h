@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +33,19 @@ namespace waymark::doctor {
 
 /// What adding up begins with, but for the counter that counts CYCLES.
 [[nodiscard]] analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace);
+
+/// A trace, decoded and added up.
+struct DpuSums {
+    pipeline::DpuDecoded decoded;
+    std::unique_ptr<analysis::DpuCosts> costs;  ///< finished
+};
+/// Makes a sink anew for elements that are added up with this setup; null: there is none. It is borrowed.
+using DpuBeside = std::function<dpu::ElementSink*(const analysis::DpuSetup&)>;
+/// Adds up what readings hold. Where counters went down by more than hardly can be, those that cannot be true are
+/// looked for (analysis/dpu_doubts.h); if there are any, they become `setup.doubtful`, and all is added up once more
+/// without them. What `beside` makes takes the same elements. Errors: those of pipeline::decode_dpu.
+[[nodiscard]] Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::DpuSetup& setup,
+                                     const analysis::DpuCode& code, const DpuBeside& beside = {});
 
 /// A program of the capture that cannot be used.
 struct DpuImageProblem {
