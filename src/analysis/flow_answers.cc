@@ -1013,7 +1013,7 @@ private:
                 code.flows.push_back({i, own(flow->to), flow->times});
         }
         for (LoopBounds& loop : loops) loop = {own(loop.head), own(loop.tail)};
-        const LoopFlows within = flows_within(code, loops, loop_work_, most_work);
+        const LoopFlows within = flows_within(code, loops, loop_work_, options_.most_loop_work);
 
         for (std::size_t i = 0; i < loops.size(); ++i) {
             const std::uint32_t first = all[loops[i].head], last = all[loops[i].tail];

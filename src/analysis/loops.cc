@@ -10,7 +10,7 @@ namespace waymark::analysis {
 
 namespace {
 
-constexpr std::uint32_t nobody = ~std::uint32_t{0};
+constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
 /// Numbers by a key below a count: those of a key are together.
 class Grouped {
@@ -72,11 +72,11 @@ public:
 
 /// A tree of ways from the root: by node, the one before. On the way to a node lie no higher addresses than needed.
 std::vector<std::uint32_t> low_ways(const Graph& graph) {
-    std::vector<std::uint32_t> before(graph.nodes, nobody);
+    std::vector<std::uint32_t> before(graph.nodes, no_node);
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> waiting;
     const auto leave = [&](std::uint32_t n) {
         for (const std::uint32_t to : graph.next[n])
-            if (before[to] == nobody) {
+            if (before[to] == no_node) {
                 before[to] = n;
                 waiting.push(to);
             }
@@ -95,21 +95,21 @@ class Dominators {
 public:
     explicit Dominators(const Graph& graph)
         : graph_(graph),
-          order_(graph.nodes, nobody),
-          parent_(graph.nodes, nobody),
+          order_(graph.nodes, no_node),
+          parent_(graph.nodes, no_node),
           semi_(graph.nodes),
           best_(graph.nodes),
-          above_(graph.nodes, nobody) {
+          above_(graph.nodes, no_node) {
         search();
     }
 
     std::vector<std::uint32_t> find() {
-        std::vector<std::uint32_t> out(graph_.nodes, nobody);
+        std::vector<std::uint32_t> out(graph_.nodes, no_node);
         std::vector<std::vector<std::uint32_t>> bucket(graph_.nodes);
         for (std::size_t i = found_.size(); i-- > 1;) {
             const std::uint32_t n = found_[i], parent = parent_[n];
             for (const std::uint32_t from : graph_.prev[n])
-                if (order_[from] != nobody) semi_[n] = std::min(semi_[n], semi_[lowest(from)]);
+                if (order_[from] != no_node) semi_[n] = std::min(semi_[n], semi_[lowest(from)]);
             bucket[found_[semi_[n]]].push_back(n);
             above_[n] = parent;
             for (const std::uint32_t of : bucket[parent]) {
@@ -141,16 +141,16 @@ private:
                 continue;
             }
             const std::uint32_t from = n, to = graph_.next[n][tried++];
-            if (order_[to] != nobody) continue;
+            if (order_[to] != no_node) continue;
             parent_[to] = from;
             enter(to);
         }
     }
     /// The one of the lowest semidominator on the way up to the root of the linked part.
     std::uint32_t lowest(std::uint32_t n) {
-        if (above_[n] == nobody) return n;
+        if (above_[n] == no_node) return n;
         way_.clear();
-        for (std::uint32_t at = n; above_[above_[at]] != nobody; at = above_[at]) way_.push_back(at);
+        for (std::uint32_t at = n; above_[above_[at]] != no_node; at = above_[at]) way_.push_back(at);
         while (!way_.empty()) {
             const std::uint32_t at = way_.back(), up = above_[at];
             way_.pop_back();
@@ -172,7 +172,7 @@ struct Near {
 std::vector<Near> nearest(const Graph& graph, const LoopCode& code, const std::vector<std::uint32_t>& before) {
     const Grouped below(graph.nodes, [&](const auto& put) {
         for (std::uint32_t n = 0; n < graph.root; ++n)
-            if (before[n] != nobody) put(before[n], n);
+            if (before[n] != no_node) put(before[n], n);
     });
     const Grouped flows(graph.nodes, [&](const auto& put) {
         for (std::uint32_t i = 0; i < code.flows.size(); ++i) put(code.flows[i].from, i);
@@ -201,7 +201,7 @@ std::vector<Near> nearest(const Graph& graph, const LoopCode& code, const std::v
     }
     // What nothing leads to, only a loop can.
     for (std::uint32_t i = 0; i < out.size(); ++i)
-        if (before[code.flows[i].from] == nobody) out[i].low = code.flows[i].to;
+        if (before[code.flows[i].from] == no_node) out[i].low = code.flows[i].to;
     return out;
 }
 

@@ -437,13 +437,14 @@ public:
         for (const std::uint32_t n : unseen_) out -= at(n) == head ? 1U : 0U;
         return out;
     }
-    Answers answers() const {
+    Answers answers(std::uint64_t most_loop_work = ~std::uint64_t{0}) const {
         FlowCode code(symbols, memory);
         FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true});
         sink.consume({blocks_, {}, ranges_, events_});
         sink.finish();
         Answers out;
-        fill_flow_answers(out, {{.sink = &sink, .source = "source"}}, {.instructions = true});
+        fill_flow_answers(out, {{.sink = &sink, .source = "source"}},
+                          {.instructions = true, .most_loop_work = most_loop_work});
         return out;
     }
     std::string text() const {
@@ -585,6 +586,25 @@ TEST(Loops, AreBegunWhereverTheyAreEntered) {
         }
     }
     EXPECT_GT(loops, sized(400U, 60U));
+}
+
+TEST(Loops, WhoseEntriesAreBoundsAreTold) {
+    std::size_t told = 0;
+    for (std::uint64_t seed = 1; seed <= sized(400U, 60U); ++seed) {
+        const RandomLoops program(seed);
+        const Answers a = program.answers(0);
+        told += a.health.size();
+        for (const Loop& loop : a.loops) {
+            if (a.functions[loop.function].name != "f") continue;
+            const std::uint64_t exact = program.entries(loop.head, loop.tail);
+            ASSERT_GE(loop.entries, exact) << "seed " << seed;
+            if (a.health.empty()) {
+                ASSERT_EQ(loop.entries, exact) << "seed " << seed;
+            }
+        }
+    }
+    EXPECT_GT(told, 0U);
+    EXPECT_LT(told, sized(400U, 60U));
 }
 
 }  // namespace
