@@ -137,9 +137,9 @@ struct Loop {
     std::uint64_t head{}, tail{};  ///< target of the branch; the branch
     Index function = none, source = none;
     std::uint32_t line{};
-    /// Times it was begun: control came from outside, or from a loop around it, to the head or into the middle; not from
-    /// code beyond the tail that only the loop itself leads to. Times its head ran. Of a DPU's hardware loops: runs the
-    /// trace tells, which interrupts cut; times the body ran.
+    /// Times it was begun: control came from outside, or from a loop around it, to the head or into the middle; not
+    /// from code beyond the tail that only the loop itself leads to. Times its head ran. Of a DPU's hardware loops:
+    /// runs the trace tells, which interrupts cut; times the body ran.
     std::uint64_t entries{}, iterations{};
     Costs costs{};  ///< of all instructions from head to tail, by metric
 };
