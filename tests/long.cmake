@@ -1,0 +1,20 @@
+# Tests that take minutes to hours: `scripts/test --long`. Each is a test of CTest like the others, so it is counted with them.
+if(WAYMARK_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    return()
+endif()
+
+# waymark_long_test(<name> <environment> <command…>)
+function(waymark_long_test name environment)
+    add_test(NAME long.${name} COMMAND ${ARGN})
+    set_tests_properties(long.${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 14400 COST 1000)
+endfunction()
+
+waymark_long_test(model_classes WAYMARK_PROPERTY_PROGRAMS=10000 pft_test --gtest_filter=*ModelClass*)
+waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filter=GroundTruth*)
+waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test --gtest_filter=FlowPrograms.*)
+waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)
+waymark_long_test(dpu_model WAYMARK_PROPERTY_ROUNDS=10000 dpu_test --gtest_filter=*Property*)
+foreach(folder isa coresight spe pft dpu)
+    waymark_long_test(mutation_${folder} "" Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
+        --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})
+endforeach()
