@@ -202,9 +202,11 @@ class Source:
                     while not self.is_(end, ":"):
                         end += 1
                     fix(i, end)
+                elif t.text.isupper() and self.is_(i + 1, "(") and not self.within(i, "body"):
+                    fix(i, self.match[i + 1])  # a macro that declares something
                 elif t.text == "operator":
                     fix(i, i + 2)
-                elif t.text == "random" and self.is_(i + 1, "(") and self.within(i, "class"):
+                elif t.text == "random" and self.is_(i + 1, "(") and (self.within(i, "class") or self.is_(i - 1, "::")):
                     # Makes up packets for tests; tests are what is tested.
                     body = self.match[i + 1] + 1
                     while self.is_(body, "const"):
@@ -240,10 +242,12 @@ class Source:
         end = self.statement_end(k)
         first = k + 1 if self.is_(k, "=") else k
         static = self.is_(i - 1, "static") or self.is_(i - 1, "inline")
-        if self.file.endswith(".cc") and self.is_(end, ";") and self.is_(k, "=") and not self.is_(first, "[") and not (
-                self.within(i, "class") and self.braces.get(self.parent[i]) == "class"):
+        outside = self.braces.get(self.parent[i])
+        static = static or outside != "body"
+        if self.file.endswith(".cc") and self.is_(end, ";") and self.is_(k, "=") and outside != "class" and not (
+                static and self.is_(first, "[", "{")):
             at = (self.tokens[i].start, self.tokens[i].end, self.tokens[first].start, self.tokens[end].start,
-                  not static and self.braces.get(self.parent[i]) == "body" or self.is_(first, "{"))
+                  not static and self.braces.get(self.parent[i]) == "body")
             for j in range(first, end):
                 self.table[j] = at
         else:
@@ -543,7 +547,8 @@ class Source:
         edits = list(mutants)
         for start, end, first, last, local in tables:
             line = bisect.bisect_right(self.lines, start)
-            edits.append(Mutant(self.file, "", "", line, "", start, end, ("const",)))
+            # A local integer that is `const` and made of constants would still be made while compiling.
+            edits.append(Mutant(self.file, "", "", line, "", start, end, ("" if local else "const",)))
             if not local:
                 edits.append(Mutant(self.file, "", "", line, "", first, last, ("wm_dynamic(", (first, last), ")")))
         return self.render(0, len(self.text), edits)
