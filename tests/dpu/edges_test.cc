@@ -170,6 +170,79 @@ TEST(Edges, NexusOfReservedModes) {
     }
 }
 
+// DP_TC written as it is changes nothing: a loop that is being counted goes on. CTXEN has no say in the modes of the
+// EOnCE, whose context entries are always there.
+TEST(Edges, WritingTheSameChangesNothing) {
+    const auto traced = [](std::uint32_t more, bool again, bool idflt) {
+        Driver d(Driver::traced(TraceMode::eonce_comp));
+        d.write({{DpCr::offset, 1U << 28}, {DpRpid::offset, 5}});
+        const std::uint32_t tc = trace_control(TraceMode::eonce_comp, more);
+        d.write(DpTc::offset, tc);
+        d.step();
+        for (unsigned i = 0; i < 9; ++i) {
+            if (i == 4 && again) d.write(DpTc::offset, idflt ? tc ^ tc_idflt : tc);
+            d.step({item(ItemKind::loop_short, 0x1000, 0x1000, user(5))});
+        }
+        d.in.ctx = user(7);  // another task, which no filter knows
+        d.step({item(ItemKind::call, 0x3000, 0x4000, user(7))});
+        d.close();
+        return parsed(d.words(), in(TraceMode::eonce_comp));
+    };
+    const auto once = traced(0, false, false);
+    EXPECT_GT(once.size(), 3U);
+    EXPECT_EQ(traced(0, true, false), once);
+    EXPECT_EQ(traced(tc_ctxen, false, false), once);
+    EXPECT_EQ(traced(tc_ctxen, true, false), once);
+    // The filter by ID ends the loop where it is turned on or off.
+    EXPECT_NE(traced(0, true, true), once);
+    EXPECT_NE(traced(tc_ctxen, true, true), once);
+    EXPECT_EQ(traced(tc_idflt, true, false), traced(tc_idflt, false, false));
+    EXPECT_NE(traced(tc_idflt, false, false), once);
+}
+
+// However many cycles are counted at once, a task comes in once.
+TEST(Edges, TasksComeInOnce) {
+    for (const std::uint64_t cycles : {1U, 2U, 9U}) {
+        Driver d;
+        for (const std::uint32_t offset : {0x30U, 0x38U, 0x40U}) d.write(offset, 0x7fffffff);
+        d.write({{DpCr::offset, 1U << 28},
+                 {DpRpid::offset, 7},
+                 {DpTac::offset, 15U << 16 | 12U << 4 | 2U | 1U}});  // at once, one task, trace mode, grouped
+        d.step(3U);
+        d.in.ctx = user(7);
+        d.run(cycles);
+        d.step();
+        const auto counted = [&](unsigned i) { return 0x7fffffffU - d.model.values()[i]; };
+        EXPECT_EQ(counted(2), 1U) << cycles;
+        EXPECT_EQ(counted(0), cycles + 1) << cycles;
+    }
+}
+
+// Of a task that comes in without a change of flow, the port shows the owner.
+TEST(Edges, NexusOwnersInRawMode) {
+    const auto bytes = [](bool switches) {
+        Driver d(Driver::traced(TraceMode::eonce_raw));
+        DpTc tc = from_value<DpTc>(trace_control(TraceMode::eonce_raw));
+        tc.nxmode = static_cast<std::uint8_t>(NexusMode::raw);
+        d.write(DpTc::offset, to_value(tc));
+        std::vector<std::uint8_t> out;
+        const auto step = [&](const std::vector<EonceItem>& items) {
+            const auto& nexus = d.step(items).nexus;
+            out.insert(out.end(), nexus.begin(), nexus.end());
+        };
+        step({});
+        step({item(ItemKind::call, 0x1000, 0x2000, user(5))});
+        for (unsigned i = 0; i < 50; ++i) step({});
+        if (switches) d.in.ctx = user(7);
+        for (unsigned i = 0; i < 50; ++i) step({});
+        return out;
+    };
+    auto expected = bytes(false);
+    EXPECT_FALSE(expected.empty());
+    nexus::encode(expected, nexus::OwnershipTrace{0, nexus::Process{false, 7, 7}.value()});
+    EXPECT_EQ(bytes(true), expected);
+}
+
 // A Nexus message with a field too many is none, and one that lacks a field.
 TEST(Edges, NexusMessagesHaveTheirFieldsAndNoMore) {
     const auto valid = [](const char* text) {

@@ -2,6 +2,7 @@
 """Mutation campaign over the decoders and the executable models. README.md beside this file describes it.
 
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
+    campaign.py --self-test
 
 Prints one line for each folder (isa, coresight, spe, pft, dpu; all by default). Exit status: 0 where every folder has at
 least the score wanted and no mutant that is listed as equivalent was killed, 1 where not, 2 where nothing could be built.
@@ -135,7 +136,9 @@ class Tree:
             self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", f'#include "{HERE}/listener.cc"\n')
 
     def configure(self, count):
-        flags = f"-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_MUTANTS={count} -include {HERE}/switch.h"
+        # The sweeps of the tests are as short as they are with sanitizers, which take their time themselves.
+        flags = (f"-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED -DWAYMARK_MUTANTS={count} "
+                 f"-include {HERE}/switch.h")
         options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
                    "CMAKE_CXX_COMPILER": "g++", "CMAKE_UNITY_BUILD": "ON", "WAYMARK_TESTS": "ON", "WAYMARK_WEB": "OFF"}
         command = ["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja"]
@@ -303,11 +306,18 @@ class Campaign:
                     return "killed"
         return result
 
+    def judge_and_log(self, m, programs):
+        """The same, and a line in the log: a campaign that is stopped has said what it found."""
+        result = self.judge(m, programs)
+        with open(self.options.build / "results.log", "a", encoding="utf-8") as log:
+            log.write(f"{result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}\n")
+        return result
+
     def folder(self, folder):
         began = time.monotonic()
         programs = {program: self.reach(program) for program in programs_of(folder)}
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-            results = list(pool.map(lambda m: self.judge(m, programs), self.drawn[folder]))
+            results = list(pool.map(lambda m: self.judge_and_log(m, programs), self.drawn[folder]))
         killed, total, wrong, lines = 0, 0, [], []
         for m, result in zip(self.drawn[folder], results):
             if told(m) in self.equivalents:
@@ -329,15 +339,89 @@ class Campaign:
         return score >= WANTED and not wrong, lines
 
 
+SELF_TEST = """// A comment with `if (a < b)` in it.
+struct Pair {
+    int first = 1, second = 2;
+};
+static_assert(1 < 2);
+template <int N = 3>
+constexpr int twice(int n) {
+    return n + n;
+}
+constexpr int table[] = {5, 6};
+enum class Kind { one, two };
+int work(const Pair& pair, int limit) {
+    int sum = 0;
+    for (int i = 0; i < limit; ++i) {
+        if (pair.first == 1 && i != 3)
+            sum += twice(i);
+        else
+            sum -= pair.second;
+    }
+    const Kind kind = Kind::one;
+    switch (kind) {
+        case Kind::one: sum += 100; break;
+        case Kind::two: break;
+    }
+    return sum;
+}
+"""
+
+
+def self_test():
+    """The mutants of a small source: each is found where it should be, and changes what the source does once it is on."""
+    fields, enumerators = finder.read_names([SELF_TEST], [])
+    source = finder.Source("src/x/x.cc", SELF_TEST, fields, enumerators)
+    found = {(m.operator, m.line, m.change) for m in source.mutants}
+    for expected in [("condition", 15, "never"), ("condition", 15, "always"), ("condition", 15, "&& -> ||"),
+                     ("condition", 15, "== -> !="), ("off_by_one", 14, "< -> <="), ("constant", 20, "one -> two"),
+                     ("swapped_field", 15, "first -> second"), ("deleted_statement", 16, "deleted"),
+                     ("arithmetic", 16, "+= -> -="), ("arithmetic", 8, "+ -> -"), ("off_by_one", 22, "100 -> 101"),
+                     ("deleted_statement", 22, "deleted")]:
+        assert expected in found, f"not found: {expected}"
+    for line in (1, 5, 6, 11):
+        assert all(m.line != line for m in source.mutants), f"line {line} must be known while compiling"
+    assert source.write([]) == SELF_TEST
+    # Other lines change neither a mutant's name nor its rank.
+    moved = finder.Source("src/x/x.cc", "int more = 7;\n\n" + SELF_TEST, fields, enumerators)
+    drawn = [m.key for m in finder.draw(source.mutants, 12, 1)]
+    assert drawn == [m.key for m in finder.draw([m for m in moved.mutants if m.line > 2], 12, 1)]
+    assert len({m.key for m in source.mutants}) == len(source.mutants)
+
+    body = [m for m in source.mutants if m.line > 12 and m.operator != "constant" or m.line == 8]
+    for number, m in enumerate(body):
+        m.number = number
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch)
+        text = source.write(body)
+        assert text.count("\n") == SELF_TEST.count("\n"), "lines moved"
+        (path / "x.cc").write_text(text + "int main(int argc, char**) { return work({}, 4 + argc); }\n")
+        subprocess.run(["g++", "-std=c++20", f"-DWAYMARK_MUTANTS={len(body)}", "-include", HERE / "switch.h", "-o",
+                        path / "x", path / "x.cc"], check=True)
+        def status(number=None):
+            more = {} if number is None else {"WAYMARK_MUTANT": str(number)}
+            return subprocess.run([path / "x"], env=os.environ | more, check=False, timeout=60,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1))).returncode
+        assert status() == 112, status()
+        same = [f"{m.line}: {m.operator}: {m.change}" for m in body if status(m.number) == status()]
+        # Only what would leave the switch anyway makes no difference.
+        assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted"], same
+    print("1 passed, 0 failed")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn (1)")
-    parser.add_argument("--count", type=int, default=120, help="how many of each folder (120)")
+    parser.add_argument("--count", type=int, default=108, help="how many of each folder (108)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (one a processor)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
+    parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu (all)")
     options = parser.parse_args()
+    if options.self_test:
+        return self_test()
     options.build = options.build.resolve()
     options.folders = options.folders or list(FOLDERS)
     for folder in options.folders:
