@@ -185,6 +185,20 @@ TEST(Deformatter, DamagedLastFrame) {
                                                                  heard_gap(32, 35, GapReason::incomplete_packet)}));
 }
 
+TEST(Deformatter, TheFirstBarrierIsTheFirstFullSync) {
+    const Buffer barrier = fsync + fsync + fsync + fsync;
+    const auto totals = deformat(plain_frame + barrier + plain_frame + barrier).totals;
+    EXPECT_EQ(totals.first_fsync, Offset{16});
+    EXPECT_EQ(totals.first_forbidden, std::nullopt);
+    // A damaged frame before it is none.
+    Buffer damaged = plain_frame;
+    damaged[4] = 0xFF;
+    const auto after_damage = deformat(damaged + barrier + plain_frame + barrier).totals;
+    EXPECT_EQ(after_damage.first_forbidden, Offset{4});
+    EXPECT_EQ(after_damage.first_fsync, Offset{16});
+    EXPECT_EQ(after_damage.fsyncs, 8U);
+}
+
 TEST(Deformatter, BarrierSeparatesCaptures) {
     const Buffer barrier = fsync + fsync + fsync + fsync;
     Buffer no_id = plain_frame;

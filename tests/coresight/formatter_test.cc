@@ -169,6 +169,18 @@ TEST(Formatter, FlushFillsTheMemoryWidth) {
     }
 }
 
+// Frames made the quick way and those made byte by byte count alike.
+TEST(Formatter, FlushCountsAllFramesTowardsTheMemoryWidth) {
+    for (const std::size_t quick : {0U, 1U, 2U, 3U, 4U, 5U}) {
+        Buffer out;
+        Formatter formatter(out, {.memory_width_bytes = 64});
+        if (quick > 0) formatter.add(id_a, numbers(14 + 15 * (quick - 1)));
+        formatter.add(id_b, Buffer{1});
+        formatter.flush();
+        EXPECT_EQ(out.size(), quick < 4 ? 64U : 128U) << quick;
+    }
+}
+
 // Whole frames of one source take a quick way; a byte at a time never does.
 TEST(Formatter, HowBytesAreCutChangesNothing) {
     for (unsigned seed = 0; seed < sized(300U, 60U); ++seed) {

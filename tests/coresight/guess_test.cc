@@ -56,6 +56,60 @@ TEST(GuessFraming, AFewDamagedFrames) {
     EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::few_damaged}));
 }
 
+/// Frames of one source, an ID in the first and in each after `repeat` frames more; 0: in no other.
+Buffer one_source(unsigned frames, unsigned repeat) {
+    Buffer out;
+    Formatter formatter(out, {.repeat_frames = repeat});
+    Buffer bytes(std::size_t{frames} * 15, 0x2A);
+    for (std::size_t at = 0; at < bytes.size() && out.size() < std::size_t{frames} * frame_bytes; ++at)
+        formatter.add({0x10}, Bytes(bytes).subspan(at, 1));
+    return out;
+}
+
+// Sixteen announcements of a source are enough to be sure of frames, however many frames there are.
+TEST(GuessFraming, SureFromSixteenIdBytesOn) {
+    EXPECT_EQ(guess_framing(one_source(15, 1)),
+              (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+    EXPECT_EQ(guess_framing(one_source(16, 1)),
+              (FramingGuess{BufferKind::aligned, Confidence::high, Evidence::steady_ids}));
+    EXPECT_EQ(guess_framing(one_source(40, 8)),
+              (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+}
+
+// What is announced too seldom to judge by, and has a frame that cannot be, is not taken for frames.
+TEST(GuessFraming, FewIdsAndADamagedFrame) {
+    Buffer capture = one_source(100, 0);
+    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+    capture[50 * frame_bytes] = 0xFF;
+    EXPECT_EQ(guess_framing(capture), (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids}));
+}
+
+TEST(GuessFraming, UpToEightSourcesArePlausible) {
+    for (const unsigned sources : {1U, 8U, 9U}) {
+        Buffer out;
+        Formatter formatter(out);
+        for (unsigned i = 0; i < sources; ++i)
+            formatter.add({static_cast<std::uint8_t>(0x10 + i)}, random_bytes(i, 14));
+        EXPECT_EQ(guess_framing(out),
+                  sources == 9 ? (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids})
+                               : (FramingGuess{BufferKind::aligned, Confidence::low, Evidence::plausible_ids}));
+    }
+}
+
+// IDs that no data follows, since a barrier does, name no source.
+TEST(GuessFraming, IdsWithoutData) {
+    Buffer out;
+    for (unsigned i = 0; i < 20; ++i) {
+        Buffer frame(frame_bytes, 0);
+        frame[14] = 0x21;
+        out.insert(out.end(), frame.begin(), frame.end());
+        out.insert(out.end(), barrier_frame.begin(), barrier_frame.end());
+    }
+    EXPECT_EQ(guess_framing(out), (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids}));
+    EXPECT_EQ(guess_framing(Bytes(out).first(8 * frame_bytes)),
+              (FramingGuess{BufferKind::raw, Confidence::low, Evidence::scattered_ids}));
+}
+
 TEST(GuessFraming, TracePort) {
     for (const unsigned every : {1U, 4U, 8U}) {
         auto capture = formatted(every, 80, {.full_sync_frames = every});

@@ -92,6 +92,34 @@ TEST(FrameSink, GivesTheFramesAFormatterMakes) {
     EXPECT_EQ(collected.bytes(), expected);
 }
 
+TEST(FrameSink, GivesAwayAFrameOnceItIsComplete) {
+    ByteCollector collected;
+    FrameSink frames(collected);
+    frames.write(TraceId{0x10}, count_up(13));
+    EXPECT_EQ(collected.bytes().size(), 0U);
+    frames.write(TraceId{0x10}, count_up(1));
+    EXPECT_EQ(collected.bytes().size(), 16U);
+    frames.write(TraceId{0x10}, count_up(10'000));
+    // Eight frames hold 14 + 7 * 15 bytes: 84 times that, and one frame more.
+    EXPECT_EQ(collected.bytes().size(), (84U * 8 + 1) * 16);
+}
+
+TEST(BypassSink, FillsWordsOfFourBytesUnlessItIsToldOtherwise) {
+    ByteCollector collected;
+    BypassSink bypass(collected);
+    bypass.write(TraceId{0x10}, count_up(5, 0x41));
+    bypass.flush();
+    EXPECT_EQ(collected.bytes(), (Buffer{0x41, 0x42, 0x43, 0x44, 0x45, 0x01, 0, 0}));
+    bypass.flush();  // the first mark counts too
+    EXPECT_EQ(collected.bytes().size(), 12U);
+
+    ByteCollector unmarked;
+    BypassSink none(unmarked, 0);
+    none.write(TraceId{0x10}, count_up(5));
+    none.flush();
+    EXPECT_EQ(unmarked.bytes(), count_up(5));
+}
+
 TEST(BypassSink, EndsWithTheMark) {
     for (const std::size_t size : {0U, 1U, 3U, 4U, 9U}) {
         ByteCollector collected;
@@ -147,6 +175,32 @@ TEST(Funnel, PriorityComesBeforeTurns) {
     for (ByteSink* input : {&a, &b, &c}) input->write(count_up(1));
     funnel.flush();
     EXPECT_EQ(bus.order, "cab");
+}
+
+// Each turn goes to the input after the one that had the last, and at first to the second.
+TEST(Funnel, EqualInputsTakeTurns) {
+    Bus bus;
+    Funnel funnel(bus, {.hold_bytes = 2});
+    ByteSink& a = funnel.input({TraceId{0x10}});
+    ByteSink& b = funnel.input({TraceId{0x11}});
+    ByteSink& c = funnel.input({TraceId{0x12}});
+    for (ByteSink* input : {&a, &b, &c}) input->write(count_up(1));
+    funnel.flush();
+    EXPECT_EQ(bus.order, "bca");
+    for (ByteSink* input : {&c, &b, &a}) input->write(count_up(1));
+    funnel.flush();
+    EXPECT_EQ(bus.order, "bcabca");
+    b.write(count_up(2));
+    for (ByteSink* input : {&a, &b, &c}) input->write(count_up(1));
+    funnel.flush();
+    EXPECT_EQ(bus.order, "bcabcabbcab");
+}
+
+TEST(FunnelDeathTest, OnlyTraceSourcesAreInputs) {
+    Bus bus;
+    Funnel funnel(bus);
+    EXPECT_DEATH((void)funnel.input({trigger_id}), "broken invariant");
+    EXPECT_DEATH((void)funnel.input({null_id}), "broken invariant");
 }
 
 /// Sources → funnel → formatter → RAM or port → deformatter.

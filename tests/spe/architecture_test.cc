@@ -296,6 +296,25 @@ TEST(Later, realm) {  // 3.1, 3.2, 3.3
     EXPECT_EQ(owner.consulted.begin()->which, Unpredictable::RESERVEDNSxB);
 }
 
+// The exception level that owns the buffer must not use AArch32; what the others use does not matter.
+TEST(ProfilingBuffer, TheOwnersExceptionLevelUsesAArch64) {  // 3.3
+    for (const std::uint8_t owner : {EL1, EL2}) {
+        State s = state_of(owner == EL1 ? "NSPB=11, NS=1, E2PB=11" : "NSPB=11, NS=1, E2PB=00");
+        ASSERT_EQ(ProfilingBufferOwner(s).value.el, owner);
+        EXPECT_TRUE(ProfilingBufferEnabled(s));
+        for (const std::uint8_t el : {EL0, EL1, EL2, EL3}) {
+            s.el_using_aarch32 = {};
+            s.el_using_aarch32[el] = true;
+            EXPECT_EQ(ELUsingAArch32(s, el), true);
+            const auto enabled = ProfilingBufferEnabled(s);
+            EXPECT_EQ(enabled.value, el != owner) << "owner EL" << unsigned{owner} << ", AArch32 EL" << unsigned{el};
+            if (el == owner) {
+                EXPECT_EQ(enabled.why.facts[0], (Fact{"owner EL", owner}));
+            }
+        }
+    }
+}
+
 TEST(Later, debug_state) {  // 3.1, 3.3
     State s = state_of("NSPB=10, E2PB=11");
     s.arch = Architecture::of(Version::v1_1);

@@ -88,6 +88,9 @@ TEST(Explain, what_stops_samples_is_an_obstacle_at_every_level) {
 
 TEST(Explain, a_level_that_is_never_entered) {
     EXPECT_EQ(first_obstacle(sound("TGE=1, EL=1, E1SPE=0")), "HCR_EL2.TGE");
+    const Explanation never = explain(sound("TGE=1, EL=1"), {.current_level_only = true});
+    ASSERT_FALSE(never.levels[0].obstacles.empty());
+    EXPECT_EQ(never.levels[0].obstacles[0].weight, Weight::stops);
     EXPECT_EQ(first_obstacle(sound("TGE=1, EL=0")), "");
     EXPECT_EQ(first_obstacle(sound("TGE=1, EL=1, el2=0")), "");
     EXPECT_EQ(first_obstacle(sound("TGE=1, EL=1, NS=0, NSPB=01")), "");
@@ -334,6 +337,59 @@ TEST(Explain, bits_without_meaning) {
     s.arch = Architecture::of(Version::v1_5);
     ASSERT_EQ(without_meaning(s, "PMSCR_EL1").size(), 1U);
     EXPECT_TRUE(without_meaning(s, "PMSCR_EL1")[0].reserved());
+}
+
+// Section 2: which feature brings each field. Without it the field counts for nothing, with it alone it counts.
+TEST(Explain, fields_come_with_their_features) {
+    struct Row {
+        std::string_view register_name, field;
+        void (*feature)(Architecture&);
+    };
+    const auto exc = [](Architecture& a) { a.exc = true; };
+    const auto n_vm = [](Architecture& a) { a.n_vm = true; };
+    const auto fn_e = [](Architecture& a) { a.fn_e = true; };
+    const auto fds = [](Architecture& a) { a.fds = true; };
+    const auto eft = [](Architecture& a) { a.eft = true; };
+    const auto rme = [](Architecture& a) { a.rme = true; };
+    const auto v1_2 = [](Architecture& a) { a.version = Version::v1_2; };
+    const auto v1_5 = [](Architecture& a) { a.version = Version::v1_5; };
+    const auto secure_el2 = [](Architecture& a) { a.secure_el2 = true; };
+    const Row rows[] = {
+        {"PMSCR_EL1", "EE", exc},        {"PMSCR_EL1", "KE", exc},        {"PMSCR_EL2", "EE", exc},
+        {"PMSCR_EL2", "KE", exc},        {"PMSCR_EL2", "EnVM", n_vm},     {"PMSFCR_EL1", "FnE", fn_e},
+        {"PMSFCR_EL1", "FDS", fds},      {"PMSFCR_EL1", "FP", eft},       {"PMSFCR_EL1", "SIMD", eft},
+        {"PMSFCR_EL1", "Bm", eft},       {"PMSFCR_EL1", "LDm", eft},      {"PMSFCR_EL1", "STm", eft},
+        {"PMSFCR_EL1", "FPm", eft},      {"PMSFCR_EL1", "SIMDm", eft},    {"PMBLIMITR_EL1", "FM", v1_2},
+        {"PMBLIMITR_EL1", "PMFZ", v1_2}, {"PMBLIMITR_EL1", "nVM", n_vm},  {"PMSNEVFR_EL1", "E", fn_e},
+        {"PMSDSFR_EL1", "S", fds},       {"PMBSR_EL2", "S", exc},         {"PMBSR_EL3", "S", exc},
+        {"MDCR_EL3", "NSPBE", rme},      {"MDCR_EL3", "EnPMSN", fn_e},    {"MDCR_EL3", "EnPMS3", fds},
+        {"MDCR_EL3", "PMSEE", exc},      {"MDCR_EL3", "EnPMS4", n_vm},    {"MDCR_EL3", "EnPMS4", v1_5},
+        {"SCR_EL3", "NSE", rme},         {"SCR_EL3", "EEL2", secure_el2},
+    };
+    State bare = sound("(default)");
+    bare.arch = {};
+    bare.arch.version = Version::v1_1;
+    bare.arch.revision = Revision::modern;
+    for (const Row& row : rows) {
+        SCOPED_TRACE(std::string(row.register_name) + "." + std::string(row.field));
+        const auto meaningless = [&](const State& s) {
+            for (const Field& f : without_meaning(s, row.register_name))
+                if (f.name == row.field) return true;
+            return false;
+        };
+        State s = bare;
+        s.regs = {};
+        ASSERT_TRUE(s.regs.set_field(std::string(row.register_name) + "." + std::string(row.field), 1));
+        EXPECT_TRUE(meaningless(s));
+        row.feature(s.arch);
+        EXPECT_FALSE(meaningless(s));
+        // None of the others brings it.
+        s.arch = bare.arch;
+        for (const Row& other : rows)
+            if (other.feature != row.feature && row.field != "EnPMS4") other.feature(s.arch);
+        if (row.feature == static_cast<void (*)(Architecture&)>(v1_2)) s.arch.version = Version::v1_1;
+        EXPECT_TRUE(row.field == "EnPMS4" || meaningless(s));
+    }
 }
 
 }  // namespace

@@ -755,6 +755,32 @@ TEST(Filters, CountsFromV12) {
     EXPECT_EQ(unit.model().counts().with(Fate::written), 3U);
 }
 
+// A branch that stores to the guarded control stack or loads from it is fed as both (section 1.4).
+TEST(Filters, FeedsOfTheGuardedControlStack) {
+    UnitUnderTest unit;
+    unit.config.state.arch = Architecture::of(Version::v1_4);
+    Registers& r = unit.regs();
+    r.pmsidr_el1.fn_e = r.pmsidr_el1.fds = true;
+    r.pmsidr_el1.max_size = 7;
+    Executed call = branch(1, 0, 0x300);
+    call.operation.control_stack = true;
+    call.operation.call = Operation::Call::call;
+    Executed back = call;
+    back.operation.call = Operation::Call::procedure_return;
+    const auto feeds = [&] {
+        const PmuCounts& c = unit.model().counts().pmu;
+        return std::to_string(c.sample_feed_br) + std::to_string(c.sample_feed_ld) + std::to_string(c.sample_feed_st);
+    };
+    unit.sample(call);
+    EXPECT_EQ(feeds(), "101");
+    unit.sample(back);
+    EXPECT_EQ(feeds(), "211");
+    unit.sample(load(3, 0, 0x200));
+    EXPECT_EQ(feeds(), "221");
+    unit.sample(store(4, 0, 0x200));
+    EXPECT_EQ(feeds(), "222");
+}
+
 TEST(Filters, NoFeedCountsBeforeV12) {
     UnitUnderTest unit;
     unit.sample(load(1, 0, 0x200));
@@ -1183,6 +1209,17 @@ TEST(Reset, LeavesTheBufferOff) {
         for (std::uint64_t i = 0; i < 1000; ++i) unit.model().retire(other(i, i));
         EXPECT_EQ(unit.model().counts().pmu.sample_pop, 0U);
     }
+}
+
+// A seed gives the same values everywhere: those of SplitMix64, whose first for the seed 0 are published.
+TEST(Reset, RandomValuesAreThoseOfTheSeed) {
+    UnitUnderTest unit;
+    reset(unit.config.state, ResetValues::random, 0);
+    const Registers& r = unit.config.state.regs;
+    // In the order of the registers: PMSCR_EL1, PMSCR_EL2, PMSFCR_EL1, then PMSEVFR_EL1, which has no reserved bits.
+    EXPECT_EQ(*r.get("PMSCR_EL1"), 0xe220a8397b1dcdafU & 0x7fbU);
+    EXPECT_EQ(r.pmsevfr_el1.e, 0xf88bb8a8724c81ecU);
+    EXPECT_EQ(r.pmsnevfr_el1.e, 0x1b39896a51a8749bU);
 }
 
 TEST(Check, ImplementedRegistersStay) {

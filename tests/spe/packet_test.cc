@@ -137,6 +137,11 @@ TEST(Vectors, TheShortIndexIsWrittenWhereItSuffices) {
     encode(out, AddressPacket{{0, false}, 1});
     encode(out, Counter{{9, false}, 2});  // `extended` follows from the index
     EXPECT_EQ(out, hex("b0 01 00 00 00 00 00 00 00 21 99 02 00"));
+    // Eight is the first index that needs two bytes.
+    out.clear();
+    encode(out, Counter{{7, false}, 2});
+    encode(out, Counter{{8, false}, 2});
+    EXPECT_EQ(out, hex("9f 02 00 21 98 02 00"));
 }
 
 TEST(Padding, IsARun) {
@@ -158,6 +163,22 @@ TEST(Alignment, SkipsToTheNextPlace) {
     for (std::size_t cut = 0; cut <= bytes.size(); ++cut) EXPECT_EQ(collect(bytes, {cut}).items, whole.items) << cut;
 }
 
+// The header alone says how large a unit is, and has two bytes itself.
+TEST(Alignment, HeaderOfEachUnit) {
+    for (unsigned exponent = 0; exponent < 16; ++exponent) {
+        const std::vector<std::uint8_t> header{static_cast<std::uint8_t>(0x20U | exponent), 0};
+        std::vector<Skip> skips;
+        const Parsed parsed = parse_one(header, [&](const auto& packet, std::size_t) {
+            if constexpr (std::same_as<std::decay_t<decltype(packet)>, Alignment>) skips.push_back(packet.skip);
+        });
+        EXPECT_EQ(parsed.step, Step::ok);
+        EXPECT_EQ(skips, (std::vector<Skip>{{2U << exponent, 2}}));
+        std::vector<std::uint8_t> out;
+        encode(out, Alignment{{2U << exponent, 2}});
+        EXPECT_EQ(out, header);
+    }
+}
+
 TEST(Bad, OneByteIsLostAtATime) {
     EXPECT_EQ(collect(hex("02 1f 01")).text(), "0+2 GAP reserved header\n2+1 END\n");
     EXPECT_EQ(collect(hex("20 01 01")).text(), "0+1 GAP malformed packet\n1+1 END\n2+1 END\n");
@@ -170,12 +191,28 @@ TEST(Bad, OneByteIsLostAtATime) {
 }
 
 TEST(Text, RefusesWhatIsNoPacket) {
-    for (const char* wrong :
-         {"", "ADDRES", "ADDRESS index=32 address=0", "ADDRESS index=8/extended address=0", "ADDRESS index=0",
-          "COUNTER index=0 cycles=65536", "EVENTS events=0x100/1", "EVENTS events=1/3", "DATA-SOURCE source=1/4",
-          "CONTEXT index=4 context=0", "OPERATION-TYPE class=0 type=256", "END x=1", "PADDING bytes=0",
-          "ALIGNMENT skip=3/2", "ALIGNMENT skip=4/5", "UNKNOWN packet=0x3f:1", "UNKNOWN packet=0x40:256",
-          "UNKNOWN packet=0x40,0x40:1", "UNKNOWN packet=0x40"})
+    for (const char* wrong : {"",
+                              "ADDRES",
+                              "ADDRESS index=32 address=0",
+                              "ADDRESS index=8/extended address=0",
+                              "ADDRESS index=0",
+                              "COUNTER index=0 cycles=65536",
+                              "EVENTS events=0x100/1",
+                              "EVENTS events=1/3",
+                              "DATA-SOURCE source=1/4",
+                              "CONTEXT index=4 context=0",
+                              "OPERATION-TYPE class=0 type=256",
+                              "END x=1",
+                              "PADDING bytes=0",
+                              "ALIGNMENT skip=3/2",
+                              "ALIGNMENT skip=4/5",
+                              "ALIGNMENT skip=8/0",
+                              "ALIGNMENT skip=131072/2",
+                              "ALIGNMENT skip=1/1",
+                              "UNKNOWN packet=0x3f:1",
+                              "UNKNOWN packet=0x40:256",
+                              "UNKNOWN packet=0x40,0x40:1",
+                              "UNKNOWN packet=0x40"})
         EXPECT_FALSE(from_text(wrong).has_value()) << wrong;
 }
 
@@ -197,6 +234,34 @@ TEST(DataSource, IsNamedByTheCore) {
     EXPECT_EQ(data_source_name(0x480fd060, 18), "L1D");
     EXPECT_EQ(data_source_name(0x480fd010, 0), "");
     EXPECT_EQ(data_source_name(0, 0), "");
+}
+
+/// The names of codes 0 to 31, those that have one.
+std::string data_source_names(std::uint32_t midr) {
+    std::string out;
+    for (std::uint32_t code = 0; code < 32; ++code)
+        if (const auto name = data_source_name(midr, code); !name.empty())
+            out += std::to_string(code) + "=" + std::string(name) + " ";
+    return out;
+}
+
+// The tables of section 4.7, whole.
+TEST(DataSource, EveryCodeOfEveryCore) {
+    for (const unsigned part : {0xd0cU, 0xd49U, 0xd40U, 0xd4fU, 0xd84U, 0xd4bU, 0xd4dU, 0xd81U, 0xd89U, 0xd87U, 0xd44U,
+                                0xd4cU, 0xd4eU, 0xd82U, 0xd85U})
+        EXPECT_EQ(data_source_names(0x410f0000U | part << 4),
+                  "0=L1D 8=L2D 9=peer_core 10=local_cluster 11=system_cache 12=peer_cluster 13=remote 14=DRAM ")
+            << std::hex << part;
+    EXPECT_EQ(data_source_names(0x4e0f0100), data_source_names(0x410fd0c0));
+    EXPECT_EQ(data_source_names(0xc00fac40),
+              "0=local_chip_cache_or_device 3=system_cache 5=remote 7=DRAM 8=L1D 9=L2D ");
+    EXPECT_EQ(data_source_names(0x480fd060),
+              "0=peer_cpu 1=peer_cpu_modified 2=L3 3=L3_modified 4=peer_cluster 5=peer_cluster_modified "
+              "6=remote_socket 7=remote_socket_modified 8=local_memory 9=remote_memory 13=non_cacheable 16=L2D "
+              "17=L2D_modified 18=L1D ");
+    // The part of one implementer is nothing with another's number.
+    for (const std::uint32_t midr : {0x4e0fd0c0U, 0x410f0100U, 0x410fac40U, 0xc00fac30U, 0x410fd060U, 0x480fd010U})
+        EXPECT_EQ(data_source_names(midr), "") << std::hex << midr;
 }
 
 }  // namespace

@@ -240,6 +240,27 @@ TEST(Damage, EndsWithTheRecord) {
     }
 }
 
+// Records and the gaps before, between, inside and after them, in the order of the stream.
+TEST(Record, GapsKeepTheirPlaces) {
+    Columns columns;
+    for (std::uint64_t pc = 0; pc < 3; ++pc) {
+        Record r;
+        r.pc = pc;
+        columns.push(r);
+    }
+    const auto order = [&](const std::vector<RecordGap>& gaps) {
+        std::string out;
+        in_order(
+            RecordBatch{columns, gaps}, [&](const Record& r) { out += "r" + std::to_string(r.pc) + " "; },
+            [&](const RecordGap& g) { out += "g" + std::to_string(g.before) + " "; });
+        return out;
+    };
+    EXPECT_EQ(order({}), "r0 r1 r2 ");
+    const auto at = [](std::uint32_t before) { return RecordGap{before, {}, false}; };
+    EXPECT_EQ(order({at(1)}), "r0 g1 r1 r2 ");
+    EXPECT_EQ(order({at(0), at(0), at(2), at(3)}), "g0 g0 r0 r1 g2 r2 g3 ");
+}
+
 TEST(Text, NamesEverything) {
     for (unsigned c = 0; c < column_count; ++c) EXPECT_FALSE(name(static_cast<Column>(c)).empty());
     for (unsigned d = 0; d < defect_count; ++d) EXPECT_FALSE(name(static_cast<Defect>(d)).empty());

@@ -1,0 +1,446 @@
+#!/usr/bin/env python3
+"""Mutation campaign over the decoders and the executable models. README.md beside this file describes it.
+
+    campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
+    campaign.py --self-test
+
+Prints one line for each folder (isa, coresight, spe, pft, dpu; all by default). Exit status: 0 where every folder has at
+least the score wanted and no mutant that is listed as equivalent was killed, 1 where not, 2 where nothing could be built.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+
+import mutants as finder
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FOLDERS = ("isa", "coresight", "spe", "pft", "dpu")
+# The programs whose tests are asked, one after another: what the first does not kill the next may.
+PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test")}
+WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
+WANTED = 95.0  # per cent
+MEMORY = 4 << 30
+# A test takes a place in these groups by its time, in milliseconds; a group that kills leaves the later ones unrun.
+GROUPS = (20, 200, 1000, float("inf"))
+
+
+def fail(text):
+    print(f"campaign.py: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def sources_of(folder):
+    paths = [*(ROOT / "src" / folder).iterdir(), *(ROOT / "include/waymark" / folder).iterdir()]
+    return sorted(p for p in paths if p.suffix in (".cc", ".h"))
+
+
+def read_folder(folder):
+    """The sources of a folder, and all mutants that can be told apart in them."""
+    texts = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sources_of(folder)}
+    others = [p.read_text(encoding="utf-8") for p in sorted((ROOT / "include/waymark").glob("*/*.h"))
+              if p.parent.name != folder]
+    fields, enumerators = finder.read_names(texts.values(), others)
+    sources = {name: finder.Source(name, text, fields, enumerators) for name, text in texts.items()}
+    return sources, [m for s in sources.values() for m in s.mutants]
+
+
+def read_equivalents():
+    """What is excluded, by (file, operator, text of the line, change)."""
+    path = HERE / "equivalents.toml"
+    listed = {}
+    for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []):
+        for key in ("file", "operator", "line", "change", "reason"):
+            if not entry.get(key):
+                fail(f"{path.name}: an entry without {key}: {entry}")
+        listed[entry["file"], entry["operator"], entry["line"], entry["change"]] = entry["reason"]
+    return listed
+
+
+def programs_of(folder):
+    return PROGRAMS.get(folder, (f"{folder}_test",))
+
+
+def told(m):
+    return m.file, m.operator, m.text, m.change
+
+
+class Tree:
+    """A copy of the source tree whose sources hold the mutants, and a build of it."""
+
+    def __init__(self, build):
+        self.tree, self.build, self.log = build / "tree", build / "build", build / "build.log"
+        build.mkdir(parents=True, exist_ok=True)
+
+    def link(self, source, target):
+        if target.is_symlink() and target.resolve() == source.resolve():
+            return
+        if target.is_symlink() or target.is_file():
+            target.unlink()
+        elif target.is_dir():
+            shutil.rmtree(target)
+        target.symlink_to(source)
+
+    def put(self, target, text):
+        """Leaves a file alone that has this text, so that nothing is built again for it."""
+        if target.is_symlink():
+            target.unlink()
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
+
+    def folder(self, target):
+        if target.is_symlink():
+            target.unlink()
+        target.mkdir(parents=True, exist_ok=True)
+
+    def spread(self, source, target, own):
+        """`target` has what `source` has, by links, but for the folders in `own`, which are folders of links."""
+        self.folder(target)
+        names = set()
+        for path in source.iterdir():
+            relative = str(path.relative_to(ROOT))
+            if relative in ("build", ".git"):
+                continue
+            names.add(path.name)
+            if any(o == relative or o.startswith(relative + "/") for o in own):
+                self.spread(path, target / path.name, own)
+            elif path.is_file() and (target / path.name).is_file() and not (target / path.name).is_symlink() and \
+                    relative in self.written:
+                pass
+            else:
+                self.link(path, target / path.name)
+        for path in target.iterdir():
+            if path.name not in names and path.name != "mutation_listener_test.cc":
+                path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
+
+    def write(self, texts):
+        wrapped = {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n'
+                                                    f'#include "{HERE}/listener.cc"\n' for name in WRAPPED}
+        texts = texts | wrapped
+        self.written = set(texts)
+        own = [f"{place}/{f}" for f in FOLDERS for place in ("src", "include/waymark", "tests")] + ["tests/differential"]
+        self.spread(ROOT, self.tree, own)
+        for name, text in texts.items():
+            self.put(self.tree / name, text)
+        for folder in FOLDERS:
+            self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", f'#include "{HERE}/listener.cc"\n')
+
+    def configure(self, count):
+        # The sweeps of the tests are as short as they are with sanitizers, which take their time themselves.
+        flags = (f"-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED -DWAYMARK_MUTANTS={count} "
+                 f"-include {HERE}/switch.h")
+        options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
+                   "CMAKE_CXX_COMPILER": "g++", "CMAKE_UNITY_BUILD": "ON", "WAYMARK_TESTS": "ON", "WAYMARK_WEB": "OFF"}
+        command = ["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja"]
+        command += [f"-D{name}={value}" for name, value in options.items()]
+        with open(self.log, "w", encoding="utf-8") as log:
+            if subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode != 0:
+                fail(f"cmake failed; {self.log} says why")
+
+    def make(self, jobs, targets):
+        """Builds; gives back None, or the (file, line) of all that the compiler says when it does not build."""
+        run = subprocess.run(["ninja", "-C", self.build, "-k", "0", "-j", str(jobs), *targets], text=True,
+                             errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.log.write_text(run.stdout, encoding="utf-8")
+        if run.returncode == 0:
+            return None
+        errors, notes = set(), set()
+        for path, line, kind in re.findall(r"^(\S+?):(\d+):\d+: +(?:fatal )?(\w+)", run.stdout, re.MULTILINE):
+            try:
+                name = os.path.normpath(self.build / path)
+                name = str(pathlib.Path(name).relative_to(self.tree))
+            except ValueError:
+                continue
+            (errors if kind == "error" else notes).add((name, int(line)))
+        return errors, notes
+
+
+class Campaign:
+    def __init__(self, options):
+        self.options = options
+        self.tree = Tree(options.build)
+        self.equivalents = read_equivalents()
+        self.sources, self.all, self.drawn = {}, {}, {}
+        # What does not compile is remembered: it need not be found again.
+        self.dropped_path = options.build / "dropped.json"
+        self.dropped = set(json.loads(self.dropped_path.read_text())) if self.dropped_path.exists() else set()
+
+    def draw(self):
+        """The mutants to make: as many of each folder as wanted, and the equivalent ones drawn on the way."""
+        number = 0
+        for folder in FOLDERS:
+            possible = [m for m in self.all[folder] if m.key not in self.dropped]
+            order = finder.draw(possible, len(possible), self.options.seed)
+            drawn, wanted = [], self.options.count
+            for m in order:
+                if wanted == 0:
+                    break
+                drawn.append(m)
+                wanted -= told(m) not in self.equivalents
+            for m in drawn:
+                m.number, number = number, number + 1
+            self.drawn[folder] = drawn
+
+    def write(self):
+        texts = {}
+        for folder in FOLDERS:
+            for name, source in self.sources[folder].items():
+                texts[name] = source.write([m for m in self.drawn[folder] if m.file == name])
+        self.tree.write(texts)
+
+    def build(self):
+        for folder in FOLDERS:
+            self.sources[folder], self.all[folder] = read_folder(folder)
+        libraries = [f"waymark_{f}" for f in self.options.folders]
+        programs = [program for f in self.options.folders for program in programs_of(f)]
+        configured = False
+        for targets in (libraries, programs):
+            for attempt in range(30):
+                self.draw()
+                self.write()
+                if not configured:
+                    self.tree.configure(2 * len(FOLDERS) * self.options.count)
+                    configured = True
+                said = self.tree.make(self.options.jobs, targets)
+                if said is None:
+                    break
+                guilty = []
+                for places in said:
+                    guilty = [m for f in FOLDERS for m in self.drawn[f] if self.at(m, places)]
+                    # Of several on a line, what knows least of types is suspected first.
+                    suspects = [m for m in guilty if m.operator == "swapped_field"]
+                    lines = {(m.file, m.line) for m in suspects}
+                    guilty = suspects + [m for m in guilty if (m.file, m.line) not in lines]
+                    if guilty:
+                        break
+                if not guilty:
+                    fail(f"the mutated sources do not compile, and no mutant is to blame; {self.tree.log} says why")
+                self.dropped |= {m.key for m in guilty}
+                self.dropped_path.write_text(json.dumps(sorted(self.dropped)))
+                print(f"{len(guilty)} mutants do not compile: others are drawn", file=sys.stderr)
+            else:
+                fail(f"the mutated sources do not compile; {self.tree.log} says why")
+
+    def at(self, m, places):
+        lines = range(m.line, m.line + self.sources_text(m).count("\n", m.start, m.end) + 1)
+        if any((m.file, line) in places for line in lines):
+            return True
+        if not m.needs:
+            return False
+        text = self.sources_text(m)
+        first, last = text.count("\n", 0, m.needs[0]) + 1, text.count("\n", 0, m.needs[3]) + 1
+        return any((m.file, line) in places for line in range(first, last + 1))
+
+    def sources_text(self, m):
+        return self.sources[m.file.split("/")[1 if m.file.startswith("src/") else 2]][m.file].text
+
+    # ---- running
+
+    def environment(self, **more):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("WAYMARK_")}
+        return kept | {"WAYMARK_CORPUS": "/nonexistent"} | more
+
+    def reach(self, program):
+        """Which tests of the program reach which mutant, and how long each test takes."""
+        out = self.options.build / f"{program}.reached"
+        run = subprocess.run([self.tree.build / "bin" / program, "--gtest_brief=1"], text=True, errors="replace",
+                             env=self.environment(WAYMARK_REACHED=str(out)), stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+        if run.returncode != 0:
+            fail(f"{program} fails without any mutant:\n{run.stdout[-3000:]}")
+        tests, reached = {}, {}
+        for line in out.read_text().splitlines():
+            test, milliseconds, *numbers = line.split()
+            tests[test] = float(milliseconds)
+            for number in numbers:
+                reached.setdefault(int(number), set()).add(test)
+        tests.pop("-")
+        # What happens before all tests happens to all of them.
+        return tests, {n: set(tests) if "-" in by else by for n, by in reached.items()}
+
+    def run(self, program, number, names, milliseconds):
+        """Whether these tests kill the mutant: a failure, a crash, or too much time or memory."""
+        seconds = int(5 + 10 * milliseconds / 1000)
+
+        def limit():
+            os.nice(10)
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
+
+        with tempfile.TemporaryDirectory() as scratch:
+            flags = pathlib.Path(scratch) / "flags"
+            flags.write_text("--gtest_filter=" + ":".join(names) + "\n")
+            command = [self.tree.build / "bin" / program, f"--gtest_flagfile={flags}", "--gtest_fail_fast"]
+            try:
+                run = subprocess.run(command, env=self.environment(WAYMARK_MUTANT=str(number), TMPDIR=scratch),
+                                     cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     stdin=subprocess.DEVNULL, timeout=30 + 8 * seconds, preexec_fn=limit, check=False)
+            except subprocess.TimeoutExpired:
+                return True
+            return run.returncode != 0
+
+    def judge(self, m, programs):
+        """Whether any test that reaches the mutant notices it, the quick ones asked first."""
+        result = "not reached"
+        for program, (tests, reached) in programs.items():
+            left = sorted(reached.get(m.number, ()), key=tests.get)
+            for most in GROUPS:
+                group = [t for t in left if tests[t] < most]
+                left = left[len(group):]
+                if not group:
+                    continue
+                result = "survived"
+                if self.run(program, m.number, group, sum(tests[t] for t in group)):
+                    return "killed"
+        return result
+
+    def judge_and_log(self, m, programs):
+        """The same, and a line in the log: a campaign that is stopped has said what it found."""
+        result = self.judge(m, programs)
+        with open(self.options.build / "results.log", "a", encoding="utf-8") as log:
+            log.write(f"{result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}\n")
+        return result
+
+    def folder(self, folder):
+        began = time.monotonic()
+        programs = {program: self.reach(program) for program in programs_of(folder)}
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            results = list(pool.map(lambda m: self.judge_and_log(m, programs), self.drawn[folder]))
+        killed, total, wrong, lines = 0, 0, [], []
+        for m, result in zip(self.drawn[folder], results):
+            if told(m) in self.equivalents:
+                if result == "killed":
+                    wrong.append(m)
+                continue
+            total += 1
+            killed += result == "killed"
+            if result != "killed":
+                lines.append((m, result))
+        score = 100 * killed / total if total else 0.0
+        excluded = len(self.drawn[folder]) - total
+        print(f"{folder}: {killed} of {total} mutants killed, {score:.1f} %; {excluded} more are equivalent; "
+              f"seed {self.options.seed}, {time.monotonic() - began:.0f} s", flush=True)
+        for m in wrong:
+            print(f"  listed as equivalent, but killed: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}")
+        for m, result in sorted(lines, key=lambda r: (r[0].file, r[0].line)):
+            print(f"  {result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}", flush=True)
+        return score >= WANTED and not wrong, lines
+
+
+SELF_TEST = """// A comment with `if (a < b)` in it.
+struct Pair {
+    int first = 1, second = 2;
+};
+static_assert(1 < 2);
+template <int N = 3>
+constexpr int twice(int n) {
+    return n + n;
+}
+constexpr int table[] = {5, 6};
+enum class Kind { one, two };
+int work(const Pair& pair, int limit) {
+    int sum = 0;
+    for (int i = 0; i < limit; ++i) {
+        if (pair.first == 1 && i != 3)
+            sum += twice(i);
+        else
+            sum -= pair.second;
+    }
+    const Kind kind = Kind::one;
+    switch (kind) {
+        case Kind::one: sum += 100; break;
+        case Kind::two: break;
+    }
+    return sum;
+}
+"""
+
+
+def self_test():
+    """The mutants of a small source: each is found where it should be, and changes what the source does once it is on."""
+    fields, enumerators = finder.read_names([SELF_TEST], [])
+    source = finder.Source("src/x/x.cc", SELF_TEST, fields, enumerators)
+    found = {(m.operator, m.line, m.change) for m in source.mutants}
+    for expected in [("condition", 15, "never"), ("condition", 15, "always"), ("condition", 15, "&& -> ||"),
+                     ("condition", 15, "== -> !="), ("off_by_one", 14, "< -> <="), ("constant", 20, "one -> two"),
+                     ("swapped_field", 15, "first -> second"), ("deleted_statement", 16, "deleted"),
+                     ("arithmetic", 16, "+= -> -="), ("arithmetic", 8, "+ -> -"), ("off_by_one", 22, "100 -> 101"),
+                     ("deleted_statement", 22, "deleted")]:
+        assert expected in found, f"not found: {expected}"
+    for line in (1, 5, 6, 11):
+        assert all(m.line != line for m in source.mutants), f"line {line} must be known while compiling"
+    assert source.write([]) == SELF_TEST
+    # Other lines change neither a mutant's name nor its rank.
+    moved = finder.Source("src/x/x.cc", "int more = 7;\n\n" + SELF_TEST, fields, enumerators)
+    drawn = [m.key for m in finder.draw(source.mutants, 12, 1)]
+    assert drawn == [m.key for m in finder.draw([m for m in moved.mutants if m.line > 2], 12, 1)]
+    assert len({m.key for m in source.mutants}) == len(source.mutants)
+
+    body = [m for m in source.mutants if m.line > 12 and m.operator != "constant" or m.line == 8]
+    for number, m in enumerate(body):
+        m.number = number
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch)
+        text = source.write(body)
+        assert text.count("\n") == SELF_TEST.count("\n"), "lines moved"
+        (path / "x.cc").write_text(text + "int main(int argc, char**) { return work({}, 4 + argc); }\n")
+        subprocess.run(["g++", "-std=c++20", f"-DWAYMARK_MUTANTS={len(body)}", "-include", HERE / "switch.h", "-o",
+                        path / "x", path / "x.cc"], check=True)
+        def status(number=None):
+            more = {} if number is None else {"WAYMARK_MUTANT": str(number)}
+            return subprocess.run([path / "x"], env=os.environ | more, check=False, timeout=60,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1))).returncode
+        assert status() == 112, status()
+        same = [f"{m.line}: {m.operator}: {m.change}" for m in body if status(m.number) == status()]
+        # Only what would leave the switch anyway makes no difference.
+        assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted"], same
+    print("1 passed, 0 failed")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn (1)")
+    parser.add_argument("--count", type=int, default=108, help="how many of each folder (108)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (one a processor)")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
+    parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
+    parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu (all)")
+    options = parser.parse_args()
+    if options.self_test:
+        return self_test()
+    options.build = options.build.resolve()
+    options.folders = options.folders or list(FOLDERS)
+    for folder in options.folders:
+        if folder not in FOLDERS:
+            parser.error(f"{folder} is none of {', '.join(FOLDERS)}")
+    campaign = Campaign(options)
+    campaign.build()
+    good, survivors = True, []
+    for folder in options.folders:
+        enough, lines = campaign.folder(folder)
+        good = good and enough
+        survivors += lines
+    if options.details:
+        options.details.write_text("".join(
+            f"[[equivalent]]\nfile = {json.dumps(m.file)}\noperator = {json.dumps(m.operator)}\n"
+            f"line = {json.dumps(m.text)}\nchange = {json.dumps(m.change)}\nreason = \"\"  # {result}\n\n"
+            for m, result in survivors), encoding="utf-8")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
