@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "files.h"
 #include "waymark/capture/dpu_folder.h"
@@ -43,6 +44,11 @@ std::optional<std::uint32_t> index_of(const Code& code, Address address) {
     for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
         if (code.address + code.instructions[i].offset == address) return i;
     return std::nullopt;
+}
+
+bool tells_exception(std::uint32_t word) {
+    const std::uint32_t kind = word & words::kind_mask;
+    return word > words::max_block && (kind == words::exception || kind == words::half);
 }
 
 /// An instruction that is found undefined counts as executed, but a branch that is found so was no waypoint.
@@ -134,6 +140,9 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     Thread& t = thread(number);
     const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
     for (;;) {
+        if (chunk.empty()) break;
+        // An exception says more about where it stopped the block.
+        if (t.cut && !tells_exception(chunk.front())) settle(t, whole, false);
         chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
         if (chunk.empty()) break;
         const std::uint32_t word = chunk.front();
@@ -144,7 +153,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
             continue;
         }
         switch (word & words::kind_mask) {
-            case words::cut: settle(t, word & words::value_mask, true); break;
+            case words::cut: t.cut = word & words::value_mask; break;
             case words::system_call:
                 settle(t, whole, false);
                 if (t.tracker.attached()) t.tracker.system_call();
@@ -180,7 +189,12 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
 }
 
 void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
+    const std::optional<std::uint32_t> cut = std::exchange(t.cut, std::nullopt);
     if (t.held == 0) return;
+    if (end == whole && cut) {
+        end = *cut;
+        stopped = true;
+    }
     const std::uint32_t id = t.held;
     t.held = 0;
     if (recorded_.stopped || id >= blocks_.size()) return;
@@ -295,6 +309,14 @@ void Recorder::exception(Thread& t) {
         case secure_monitor_call: pft = 2; break;
         case virtual_serror: pft = 4; break;
         default: pft = 13; break;
+    }
+    // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
+    // interrupt comes before it or after it.
+    if (end == whole && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
+        const Code& code = known(t, t.held).code;
+        const auto size = static_cast<std::uint32_t>(code.instructions.size());
+        const std::uint32_t at = *back == code.end() ? size : index_of(code, *back).value_or(0);
+        if (at >= *t.cut) end = at;
     }
     // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
     if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector) pft = 3;

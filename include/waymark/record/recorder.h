@@ -97,6 +97,8 @@ private:
         std::uint32_t number;
         Tracker tracker;
         std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end
+        std::optional<std::uint32_t>
+            cut;  ///< that block's first instruction that did not complete, as the plugin saw it
         std::unique_ptr<Stream> stream;
         /// An exception or a signal whose words are not all there yet: its number; what `half` words said of it.
         std::uint32_t exception = 0;

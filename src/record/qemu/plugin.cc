@@ -382,9 +382,7 @@ void on_watched_block(unsigned vcpu, void* data) {
         mine.assign(others, log_entries->end());
         log_entries->erase(others, log_entries->end());
     }
-    // What an exception says of the block before it, the recorder works out; one to Hyp mode does not say enough.
-    const auto is_exception = [](const LoggedEntry& entry) { return entry.exception.has_value() && !entry.hyp; };
-    if (exact && std::none_of(mine.begin(), mine.end(), is_exception)) settle(v, block->address);
+    if (exact) settle(v, block->address);
     // Two may come one behind the other without an instruction between them.
     for (const LoggedEntry& entry : mine) {
         const std::uint32_t state =
