@@ -203,6 +203,7 @@ Status run_record(const RecordOptions& options) {
         if (!found) return fail(found.error());
         *address = *found;
     }
+    if (options.system) to.reset = entry_point(program);
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
 
@@ -225,6 +226,10 @@ Status run_record(const RecordOptions& options) {
     if (!options.system && sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
         sysroot = cross_libraries;
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
+    // QEMU has one log: asked for by the user, it is theirs.
+    how.signals =
+        !options.system && std::none_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                        [](const std::string& o) { return o == "-d" || o == "-D" || o == "-strace"; });
     if (!options.system)
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 

@@ -75,12 +75,15 @@ Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOpt
         if (at + instruction.bytes > definition.bytes.size()) break;
         const bool svc = isa == isa::Isa::a32 ? (opcode & 0x0f000000) == 0x0f000000 && (opcode >> 28) != 0xf
                                               : !thumb_32 && (opcode & 0xff00) == 0xdf00;
+        const bool bkpt =
+            isa == isa::Isa::a32 ? (opcode & 0x0ff000f0) == 0x01200070 : !thumb_32 && (opcode & 0xff00) == 0xbe00;
         const bool wfi =
             isa == isa::Isa::a32 ? (opcode & 0x0fffffff) == 0x0320f003 : opcode == (thumb_32 ? 0xf3af8003 : 0xbf30);
         code.instructions.push_back(
             {static_cast<std::uint32_t>(at), instruction.bytes, instruction.waypoint,
              svc                     ? Special::system_call
              : instruction.undefined ? Special::undefined
+             : bkpt                  ? Special::breakpoint
              : wfi                   ? Special::wait
                                      : Special::none,
              isa == isa::Isa::a32 ? may_stop_arm(opcode) : may_stop_thumb(first | second << 16)});

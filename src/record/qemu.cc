@@ -15,6 +15,7 @@
 #include <sstream>
 #include <thread>
 
+#include "waymark/record/qemu_log.h"
 #include "waymark/record/ring.h"
 
 namespace waymark::record {
@@ -46,6 +47,28 @@ public:
 private:
     explicit SharedFile(int file) : file_(file) {}
     int file_;
+};
+
+/// A folder for QEMU's log of each thread, removed with what is in it.
+class TemporaryFolder {
+public:
+    static Result<TemporaryFolder> create() {
+        std::error_code error;
+        std::string path = (fs::temp_directory_path(error) / "waymark-XXXXXX").string();
+        if (error || mkdtemp(path.data()) == nullptr) return failed("cannot create a temporary folder for QEMU's log");
+        return TemporaryFolder(std::move(path));
+    }
+    TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+    ~TemporaryFolder() {
+        std::error_code error;
+        if (!path_.empty()) fs::remove_all(path_, error);
+    }
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+private:
+    explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+    std::string path_;
 };
 
 /// The memory shared with the plugin.
@@ -230,6 +253,13 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
         }
         plugin += ",log=" + escaped(log->path());
         command.insert(command.end(), {"-d", "int,exec,cpu", "-dfilter", filter, "-D", log->path()});
+    }
+    std::optional<TemporaryFolder> signals;
+    if (options.signals) {
+        WM_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create());
+        signals.emplace(std::move(folder));
+        plugin += ",signals=" + escaped(signals->path());
+        command.insert(command.end(), {"-d", fmt::format("tid,{}", SignalLog::events), "-D", signals->path() + "/%d"});
     }
     command.insert(command.end(), {"-plugin", plugin});
     command.insert(command.end(), options.qemu_arguments.begin(), options.qemu_arguments.end());

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "files.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
+#include "waymark/record/vectors.h"
 
 namespace waymark::record {
 
@@ -33,6 +36,23 @@ std::size_t write_some(int file, Bytes bytes) {
     }
     return done;
 }
+
+constexpr std::uint32_t whole = 0xffffffff;  ///< a block ran to its end
+
+std::optional<std::uint32_t> index_of(const Code& code, Address address) {
+    if (address < code.address || address >= code.end()) return std::nullopt;
+    for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
+        if (code.address + code.instructions[i].offset == address) return i;
+    return std::nullopt;
+}
+
+bool tells_exception(std::uint32_t word) {
+    const std::uint32_t kind = word & words::kind_mask;
+    return word > words::max_block && (kind == words::exception || kind == words::half);
+}
+
+/// An instruction that is found undefined counts as executed, but a branch that is found so was no waypoint.
+bool counts_when_undefined(const CodeInstruction& instruction) { return instruction.waypoint == isa::Waypoint::none; }
 
 State state_of(std::uint32_t bits) { return {(bits & words::ns) != 0, (bits & words::hyp) != 0}; }
 
@@ -78,7 +98,9 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     const auto found = threads_.find(number);
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
-    return threads_.try_emplace(number, number, clock_, options_.system).first->second;
+    Thread& t = threads_.try_emplace(number, number, clock_, options_.system).first->second;
+    if (options_.reset) t.tracker.resets_to(*options_.reset);
+    return t;
 }
 
 void Recorder::definitions(std::span<const std::uint32_t> parts) {
@@ -116,9 +138,11 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
 void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> chunk) {
     if (recorded_.stopped || failure_) return;
     Thread& t = thread(number);
-    constexpr std::uint32_t whole = 0xffffffff;
     const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
     for (;;) {
+        if (chunk.empty()) break;
+        // An exception says more about where it stopped the block.
+        if (t.cut && !tells_exception(chunk.front())) settle(t, whole, false);
         chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
         if (chunk.empty()) break;
         const std::uint32_t word = chunk.front();
@@ -129,7 +153,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
             continue;
         }
         switch (word & words::kind_mask) {
-            case words::cut: settle(t, word & words::value_mask, true); break;
+            case words::cut: t.cut = word & words::value_mask; break;
             case words::system_call:
                 settle(t, whole, false);
                 if (t.tracker.attached()) t.tracker.system_call();
@@ -139,12 +163,17 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                 close_stream(t);
                 break;
             case words::exception:
+            case words::signal:
                 t.exception = word & words::value_mask;
+                t.is_signal = (word & words::kind_mask) == words::signal;
                 t.halves.clear();
                 break;
             case words::half:
                 t.halves.push_back(word & words::value_mask);
-                if (t.halves.size() == 5) exception(t);
+                if (t.is_signal && t.halves.size() == 3)
+                    signal(t);
+                else if (t.halves.size() == 5)
+                    exception(t);
                 break;
             case words::state:
                 settle(t, whole, false);
@@ -160,7 +189,12 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
 }
 
 void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
+    const std::optional<std::uint32_t> cut = std::exchange(t.cut, std::nullopt);
     if (t.held == 0) return;
+    if (end == whole && cut) {
+        end = *cut;
+        stopped = true;
+    }
     const std::uint32_t id = t.held;
     t.held = 0;
     if (recorded_.stopped || id >= blocks_.size()) return;
@@ -198,11 +232,19 @@ isa::Isa Recorder::arriving(const Thread& t, Address address) const {
     return isa::Isa::a32;
 }
 
+/// Of the block entered last: which of its instructions is at `address`.
+std::optional<std::uint32_t> Recorder::index_in_held(Thread& t, Address address) {
+    if (t.held == 0 || t.held >= blocks_.size()) return std::nullopt;
+    return index_of(known(t, t.held).code, address);
+}
+
 void Recorder::exception(Thread& t) {
     const Address link{t.halves[0] | t.halves[1] << 16}, vector{t.halves[2] | t.halves[3] << 16};
     const std::uint32_t number = t.exception, state = t.halves[4];
     t.halves.clear();
-    // What the link register holds: the Architecture Reference Manual's table of exception return offsets.
+    // What the link register holds: the Architecture Reference Manual's table of exception return offsets. Hyp mode has
+    // its return address in another register, which QEMU's log does not show.
+    const bool has_link = (state & words::hyp) == 0;
     enum QemuException : std::uint32_t {
         undefined = 1,
         supervisor_call,
@@ -218,30 +260,49 @@ void Recorder::exception(Thread& t) {
         virtual_fiq,
         virtual_serror = 24
     };
-    constexpr std::uint32_t whole = 0xffffffff;
+    constexpr std::uint64_t hyp_trap_vector = 0x14;
+    const auto before_link = [&](std::uint64_t bytes) {
+        return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
+    };
     std::uint32_t pft = 0;
-    std::optional<Address> back;
+    std::optional<Address> back;  // the instruction that comes when the handler returns
+    std::uint32_t end = whole;    // of the block entered last: its first instruction that did not complete
     switch (number) {
-        case undefined: pft = 9; break;
+        case undefined: {
+            // It counts as executed. Found only by an access check, it may have others after it in its block.
+            pft = 9;
+            const bool thumb = t.held != 0 && t.held < blocks_.size() && known(t, t.held).code.isa != isa::Isa::a32;
+            if (const auto at = before_link(thumb ? 2 : 4)) {
+                if (const auto index = index_in_held(t, *at)) {
+                    end = *index;
+                    if (counts_when_undefined(blocks_[t.held].code.instructions[end]))
+                        ++end;
+                    else
+                        back = at;
+                }
+            }
+            break;
+        }
         case supervisor_call: pft = 10; break;
-        case breakpoint: pft = 11; break;
+        case breakpoint:
         case prefetch_abort:
             pft = 11;
-            back = Address{link.value - 4};
+            back = before_link(4);
             break;
         case data_abort:
             pft = 12;
-            back = Address{link.value - 8};
+            back = before_link(8);
+            if (back) end = index_in_held(t, *back).value_or(whole);
             break;
         case irq:
         case virtual_irq:
             pft = 14;
-            back = Address{link.value - 4};
+            back = before_link(4);
             break;
         case fiq:
         case virtual_fiq:
             pft = 15;
-            back = Address{link.value - 4};
+            back = before_link(4);
             break;
         case hypervisor_call:
         case hyp_trap: pft = 3; break;
@@ -249,38 +310,64 @@ void Recorder::exception(Thread& t) {
         case virtual_serror: pft = 4; break;
         default: pft = 13; break;
     }
-    std::uint32_t end = whole;
-    if (number == data_abort && t.held != 0 && t.held < blocks_.size()) {
+    // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
+    // interrupt comes before it or after it.
+    if (end == whole && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
         const Code& code = known(t, t.held).code;
-        for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
-            if (code.address + code.instructions[i].offset == *back) end = i;
+        const auto size = static_cast<std::uint32_t>(code.instructions.size());
+        const std::uint32_t at = *back == code.end() ? size : index_of(code, *back).value_or(0);
+        if (at >= *t.cut) end = at;
     }
-    settle(t, end, end != whole);
+    // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
+    if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector) pft = 3;
+    settle(t, end, number == data_abort && end != whole);
     if (!t.tracker.attached() || recorded_.stopped) return;
     std::optional<Place> place;
     if (back) place = Place{*back, isa_at(t, *back)};
     t.tracker.state(state_of(state));
-    t.tracker.exception(pft, place, {vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
+    t.tracker.exception(pft, place, Place{vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
+}
+
+/// Which exception led into the kernel that then delivered the signal.
+void Recorder::signal(Thread& t) {
+    enum Number : std::uint32_t { undefined = 9, prefetch_abort = 11, data_abort, irq = 14 };
+    const Address pc{t.halves[0] | t.halves[1] << 16};
+    const Place back{pc, (t.halves[2] & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32};
+    const bool raised = (t.exception & words::raised) != 0;
+    const auto number = static_cast<int>(t.exception & (words::raised - 1));
+    t.halves.clear();
+    const std::optional<std::uint32_t> at = raised ? index_in_held(t, pc) : std::nullopt;
+    std::uint32_t pft = irq;
+    std::uint32_t end = at.value_or(whole);
+    bool executed = false;
+    // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
+    const CodeInstruction* const cause = at ? &blocks_[t.held].code.instructions[*at] : nullptr;
+    if (raised && number == SIGTRAP && (cause == nullptr || cause->special == Special::breakpoint)) {
+        pft = prefetch_abort;
+    } else if (raised && (number == SIGILL || number == SIGFPE || number == SIGTRAP)) {
+        pft = undefined;
+        executed = cause != nullptr && counts_when_undefined(*cause);
+        if (executed) ++end;
+    } else if (raised && (number == SIGSEGV || number == SIGBUS)) {
+        pft = at ? data_abort : prefetch_abort;
+    }
+    settle(t, end, false);
+    if (!t.tracker.attached() || recorded_.stopped) return;
+    t.tracker.exception(pft, executed ? std::nullopt : std::optional<Place>(back), std::nullopt);
 }
 
 void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
     const Code& code = block.code;
-    const auto index_of = [&](Address address) -> std::optional<std::uint32_t> {
-        if (address < code.address || address >= code.end()) return std::nullopt;
-        for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
-            if (code.address + code.instructions[i].offset == address) return i;
-        return std::nullopt;
-    };
     std::uint32_t first = 0;
     if (!recorded_.began) {
-        const auto index = index_of(*options_.start_at);
+        const auto index = index_of(code, *options_.start_at);
         if (!index || *index >= end) return;
         first = *index;
         recorded_.began = true;
     }
     bool stop_here = false;
     if (options_.stop_at) {
-        if (const auto index = index_of(*options_.stop_at); index && *index >= first && *index < end) {
+        if (const auto index = index_of(code, *options_.stop_at); index && *index >= first && *index < end) {
             end = *index;
             stopped = false;
             stop_here = true;

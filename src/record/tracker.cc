@@ -129,7 +129,11 @@ void Tracker::waypoint(bool passed, Place next) {
 void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
     unit_->exception(straight_, number, handler, clock_.cycle);
-    add({start_.address.value, here().address.value, straight_count_}, lost);
+    // A reset brings no waypoint update (docs/spec/pft.md, 4.7): nothing says what ran since the last waypoint.
+    if (number == processor_reset)
+        truth_->unfinished_instructions += straight_count_;
+    else
+        add({start_.address.value, here().address.value, straight_count_}, lost);
     straight_ = {};
     straight_count_ = 0;
     pending_ = false;
@@ -137,7 +141,16 @@ void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
 }
 
 void Tracker::unseen_exception(Place place) {
-    std::uint32_t number = stopped_ ? data_abort : last_special_ == Special::undefined ? undefined_instruction : irq;
+    std::uint32_t number = stopped_                               ? data_abort
+                           : last_special_ == Special::undefined  ? undefined_instruction
+                           : last_special_ == Special::breakpoint ? prefetch_abort
+                                                                  : irq;
+    if (system_ && place.address == reset_) {
+        interrupt(processor_reset, place);
+        away_ = false;
+        begin(place);
+        return;
+    }
     if (!system_) {
         interrupt(number, std::nullopt);
         return;
@@ -184,14 +197,15 @@ void Tracker::resolve(Place place) {
     }
 }
 
-void Tracker::exception(std::uint32_t number, std::optional<Place> back, Place handler) {
+void Tracker::exception(std::uint32_t number, std::optional<Place> back, std::optional<Place> handler) {
     if (away_) return;
     // Without `back` the exception came from an instruction that ran, so no waypoint stands open.
     wait();
-    if (pending_) resolve(back.value_or(handler));
+    if (pending_ && (back || handler)) resolve(back ? *back : *handler);
     interrupt(number, handler);
+    if (!handler) return;
     away_ = false;
-    begin(handler);
+    begin(*handler);
 }
 
 void Tracker::state(const State& state) {
@@ -233,6 +247,9 @@ void Tracker::arrive(Place place) {
 }
 
 void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped) {
+    // A BKPT raises its exception without having executed (docs/spec/pft.md, 4.7), and ends its block.
+    const bool breakpoint = end > first && code.instructions[end - 1].special == Special::breakpoint;
+    if (breakpoint) --end;
     std::uint32_t at = first;
     const auto straight = [&](std::uint32_t to) {
         if (at >= to) return;
@@ -258,6 +275,7 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
     }
     clock_.cycle += end - at;
     straight(end);
+    if (breakpoint) last_special_ = Special::breakpoint;
     stopped_ = stopped;
     stopped_bytes_ = stopped ? code.instructions[end].bytes : std::uint8_t{0};
 }

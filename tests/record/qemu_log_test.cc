@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 namespace waymark::record {
 namespace {
 
@@ -64,6 +67,28 @@ TEST(QemuLog, WhatItCannotReadGivesNothing) {
     EXPECT_TRUE(read("Taking exception 5 on CPU 4000000000\nPSR=000001d3 ---- A S svc32\n").empty());
     EXPECT_TRUE(read(std::string(100000, 'x')).empty());
     EXPECT_EQ(read(std::string(100000, 'x') + "\n" + interrupt).size(), 1U);
+}
+
+// As QEMU 7.2 writes them: an instruction's own signal is queued first, another's comes from the host.
+TEST(SignalLog, RaisedAndSent) {
+    SignalLog log;
+    std::vector<LoggedSignal> found;
+    const auto feed = [&](std::string_view text) {
+        log.feed(text, [&](const LoggedSignal& signal) { found.push_back(signal); });
+    };
+    feed(
+        "user_queue_signal env=0x56169476d560 signal 5\nuser_handle_signal env=0x56169476d560 signal 5\nuser_setup_rt");
+    EXPECT_TRUE(found.empty());
+    feed(
+        "_frame env=0x56169476d560 frame_addr=0x408005b8\nuser_host_signal env=0x56169476d560 signal 10 (target 10)\n");
+    feed(
+        "user_handle_signal env=0x56169476d560 signal 10\nuser_setup_frame env=0x56169476d560 frame_addr=0x40800640\n");
+    // One that is left to its default has no frame.
+    feed("user_handle_signal env=0x56169476d560 signal 17\n");
+    feed(
+        "user_handle_signal env=0x56169476d560 signal 11\nuser_setup_frame env=0x56169476d560 frame_addr=0x40800640\n");
+    EXPECT_EQ(found, (std::vector<LoggedSignal>{
+                         {5, true, 0x408005b8, true}, {10, false, 0x40800640, false}, {11, false, 0x40800640, false}}));
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ Code arm(std::uint64_t address, std::vector<std::uint32_t> words) {
 }
 
 constexpr std::uint32_t nop = 0xe320f000, svc = 0xef000000, bx_lr = 0xe12fff1e, ldr = 0xe5912000, isb = 0xf57ff06f,
-                        udf = 0xe7f000f0, beq_plus_16 = 0x0a000002, b_self = 0xeafffffe, bxeq_lr = 0x012fff1e;
+                        udf = 0xe7f000f0, bkpt = 0xe1200070, beq_plus_16 = 0x0a000002, b_self = 0xeafffffe,
+                        bxeq_lr = 0x012fff1e;
 
 struct Case {
     Clock clock;
@@ -135,6 +136,45 @@ TEST(Tracker, FaultInsideBlock) {
     c.run(arm(0x9000, {nop, bx_lr}));
     EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 12 after 4 (4) @1", "resume 9000 @1", "finish"}));
     EXPECT_EQ(c.truth.instructions, 1U);
+}
+
+// docs/spec/pft.md, 4.7: exception 11, and the BKPT itself has not executed.
+TEST(Tracker, Breakpoint) {
+    Case c;
+    c.run(arm(0x8000, {nop, bkpt}));
+    c.run(arm(0x9000, {bx_lr}));
+    c.run(arm(0x8008, {bkpt}));
+    c.run(arm(0x9000, {nop}));
+    EXPECT_EQ(c.finish(),
+              (Lines{"start 8000 @0", "exception 11 after 4 (4) @1", "resume 9000 @1", "E 9000+0 -> 8008 A32 @2",
+                     "exception 11 after 0 (0) @2", "resume 9000 @2", "finish"}));
+    EXPECT_EQ(c.truth.instructions, 2U);
+}
+
+// What was interrupted is known: it tells where an indirect branch went, and how a conditional one came out.
+TEST(Tracker, SignalRightBehindBranch) {
+    Case c;
+    c.run(arm(0x8000, {bx_lr}));
+    c.tracker.exception(14, Place{{0x8100}, Isa::t32}, std::nullopt);
+    c.run(arm(0x9000, {nop}));
+    c.tracker.exception(14, Place{{0x9004}, Isa::a32}, std::nullopt);
+    c.run(arm(0x8000, {beq_plus_16}));
+    c.tracker.exception(14, Place{{0x8004}, Isa::a32}, std::nullopt);
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8100 T32 @1", "exception 14 after 0 (0) @1",
+                                 "resume 9000 @1", "exception 14 after 4 (4) @2", "resume 8000 @2",
+                                 "N 8000+0 -> 8004 A32 @3", "exception 14 after 0 (0) @3", "finish"}));
+}
+
+// A reset brings no waypoint update, so what ran since the last waypoint is in no range.
+TEST(Tracker, Reset) {
+    Case c(true);
+    c.tracker.resets_to({0x8000});
+    c.run(arm(0x8000, {nop, b_self}));
+    c.run(arm(0x8004, {b_self}));
+    c.run(arm(0x8000, {nop, b_self}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8004+4 -> 8004 A32 @2", "E 8004+0 -> 8004 A32 @3",
+                                 "exception 8 after 0 (0) to 8000 @3", "finish"}));
+    EXPECT_EQ(c.truth.ranges, 2U);
 }
 
 TEST(Tracker, FaultRightBehindWaypoint) {
@@ -218,7 +258,7 @@ TEST(Tracker, KernelHelper) {
 TEST(TrackerOfASystem, AnInterruptBehindAnIndirectBranchTellsWhereItWent) {
     Case c(true);
     c.run(arm(0x8000, {nop, bx_lr}));
-    c.tracker.exception(14, Place{{0x8100}, Isa::t32}, {{0x18}, Isa::a32});
+    c.tracker.exception(14, Place{{0x8100}, Isa::t32}, Place{{0x18}, Isa::a32});
     c.run(arm(0x18, {b_self}));
     EXPECT_EQ(c.finish(),
               (Lines{"start 8000 @0", "E 8004+4 -> 8100 T32 @2", "exception 14 after 0 (0) to 18 @2", "finish"}));
@@ -229,7 +269,7 @@ TEST(TrackerOfASystem, AnInterruptTellsHowAConditionalBranchCameOut) {
     for (const bool passed : {false, true}) {
         Case c(true);
         c.run(arm(0x8000, {beq_plus_16}));
-        c.tracker.exception(14, Place{{passed ? 0x8010U : 0x8004U}, Isa::a32}, {{0x18}, Isa::a32});
+        c.tracker.exception(14, Place{{passed ? 0x8010U : 0x8004U}, Isa::a32}, Place{{0x18}, Isa::a32});
         c.run(arm(0x18, {nop}));
         EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", passed ? "E 8000+0 -> 8010 A32 @1" : "N 8000+0 -> 8004 A32 @1",
                                      "exception 14 after 0 (0) to 18 @1", "finish"}));
@@ -240,9 +280,10 @@ TEST(TrackerOfASystem, HandlersAreTraced) {
     Case c(true);
     c.run(arm(0x8000, {nop, svc}));
     c.tracker.state({false, false});
-    c.tracker.exception(10, std::nullopt, {{0x8}, Isa::a32});
-    c.tracker.exception(15, Place{{0x8}, Isa::a32}, {{0x1c}, Isa::a32});  // before an instruction of the handler ran
-    c.run(arm(0x1c, {nop, 0xe25ef004}));                                  // subs pc, lr, #4
+    c.tracker.exception(10, std::nullopt, Place{{0x8}, Isa::a32});
+    c.tracker.exception(15, Place{{0x8}, Isa::a32},
+                        Place{{0x1c}, Isa::a32});  // before an instruction of the handler ran
+    c.run(arm(0x1c, {nop, 0xe25ef004}));           // subs pc, lr, #4
     c.run(arm(0x8, {nop, b_self}));
     c.run(arm(0xc, {b_self}));
     EXPECT_EQ(c.finish(),
@@ -266,7 +307,7 @@ TEST(TrackerOfASystem, WaitsForAnInterrupt) {
 TEST(TrackerOfASystem, AnAbortStopsItsBlock) {
     Case c(true);
     c.run(arm(0x8000, {nop, ldr, nop, bx_lr}), 1, true);
-    c.tracker.exception(12, Place{{0x8004}, Isa::a32}, {{0x10}, Isa::a32});
+    c.tracker.exception(12, Place{{0x8004}, Isa::a32}, Place{{0x10}, Isa::a32});
     c.run(arm(0x10, {nop}));
     EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 12 after 4 (4) to 10 @1", "finish"}));
 }

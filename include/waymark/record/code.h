@@ -28,7 +28,7 @@ struct Definition {
 [[nodiscard]] std::optional<isa::Isa> instruction_set(const Definition& definition);
 
 /// What an instruction means beside tracing.
-enum class Special : std::uint8_t { none, system_call, undefined, wait };  ///< wait: WFI
+enum class Special : std::uint8_t { none, system_call, undefined, breakpoint, wait };  ///< wait: WFI
 
 struct CodeInstruction {
     std::uint32_t offset{};  ///< from the block's address

@@ -1,5 +1,6 @@
-/// QEMU's own log (`-d int,exec,cpu`, limited to vector tables) as the plugin reads it: what the plugin API does not
-/// show of an exception, which is that there was one, what it was and where it returns to. Header only, for the plugin.
+/// QEMU's own log as the plugin reads it: what the plugin API does not show of an exception, which is that there was
+/// one, what it was and where it returns to. Of a whole system that is `-d int,exec,cpu`, limited to vector tables; of
+/// a Linux program the trace events of delivered signals. Header only, for the plugin.
 #pragma once
 
 #include <array>
@@ -23,31 +24,51 @@ struct LoggedEntry {
     friend bool operator==(const LoggedEntry&, const LoggedEntry&) = default;
 };
 
-/// Text in pieces as they come → entries, in the order of the log. A line is used when its end is there.
-class QemuLog {
+/// Text in pieces as they come → whole lines.
+class LogLines {
 public:
     template <class F>
-    void feed(std::string_view text, F&& entry) {
+    void feed(std::string_view text, F&& line) {
         rest_.append(text);
         std::size_t at = 0;
         for (std::size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n', at)) {
-            if (line(std::string_view(rest_).substr(at, end - at))) entry(open_);
+            line(std::string_view(rest_).substr(at, end - at));
             at = end + 1;
         }
         rest_.erase(0, at);
         if (rest_.size() > longest_line) rest_.clear();
     }
 
-private:
-    static constexpr std::size_t longest_line = 4096;
-    static constexpr unsigned max_cpus = 256;
-    static constexpr std::uint32_t monitor_mode = 0x16, hyp_mode = 0x1a;
-
-    static bool number(std::string_view text, std::string_view key, int base, std::uint32_t& value) {
+    /// The number that follows `key` in a line.
+    template <class Number>
+    static bool number(std::string_view text, std::string_view key, int base, Number& value) {
         const std::size_t at = text.find(key);
         if (at == text.npos) return false;
         const char* const begin = text.data() + at + key.size();
         return std::from_chars(begin, text.data() + text.size(), value, base).ec == std::errc{};
+    }
+
+private:
+    static constexpr std::size_t longest_line = 4096;
+    std::string rest_;
+};
+
+/// Text in pieces as they come → entries, in the order of the log. A line is used when its end is there.
+class QemuLog {
+public:
+    template <class F>
+    void feed(std::string_view text, F&& entry) {
+        lines_.feed(text, [&](std::string_view whole) {
+            if (line(whole)) entry(open_);
+        });
+    }
+
+private:
+    static constexpr unsigned max_cpus = 256;
+    static constexpr std::uint32_t monitor_mode = 0x16, hyp_mode = 0x1a;
+
+    static bool number(std::string_view text, std::string_view key, int base, std::uint32_t& value) {
+        return LogLines::number(text, key, base, value);
     }
 
     /// True where the line completes `open_`.
@@ -80,11 +101,60 @@ private:
         return false;
     }
 
-    std::string rest_;
+    LogLines lines_;
     std::array<std::optional<std::uint32_t>, max_cpus> taken_{};
     std::uint32_t last_ = 0;
     LoggedEntry open_;
     bool complete_ = false;
+};
+
+/// A signal for which a thread of a Linux program goes to its handler.
+struct LoggedSignal {
+    std::uint32_t number{};
+    bool raised{};          ///< by an instruction of the thread, so no other sent it
+    std::uint32_t frame{};  ///< where the program's stack now has what was interrupted
+    bool with_info{};       ///< the frame begins with a siginfo_t (SA_SIGINFO)
+    friend bool operator==(const LoggedSignal&, const LoggedSignal&) = default;
+};
+
+/// The trace events of one thread → the signals delivered, in order.
+class SignalLog {
+public:
+    /// The events, as the argument of QEMU's -d.
+    static constexpr const char* events =
+        "trace:user_queue_signal,trace:user_handle_signal,trace:user_setup_frame,trace:user_setup_rt_frame";
+
+    template <class F>
+    void feed(std::string_view text, F&& signal) {
+        lines_.feed(text, [&](std::string_view line) {
+            std::uint32_t value = 0;
+            if (line.find("user_queue_signal ") != line.npos) {
+                // Only an instruction's own signal is queued; what others send comes from the host.
+                if (LogLines::number(line, " signal ", 10, value)) queued_ = value;
+            } else if (line.find("user_handle_signal ") != line.npos) {
+                open_ = {};
+                if (!LogLines::number(line, " signal ", 10, open_.number)) open_.number = 0;
+                open_.raised = queued_ != 0 && queued_ == open_.number;
+                if (open_.raised) queued_ = 0;
+            } else if (line.find("user_setup_") != line.npos) {
+                open_.with_info = line.find("user_setup_rt_frame ") != line.npos;
+                if (open_.number != 0 && LogLines::number(line, "frame_addr=0x", 16, open_.frame)) signal(open_);
+                open_ = {};
+            }
+        });
+    }
+
+private:
+    LogLines lines_;
+    LoggedSignal open_;
+    std::uint32_t queued_ = 0;
+};
+
+/// Where a 32-bit Arm program's signal frame has the interrupted pc; the CPSR is behind it.
+struct SignalFrame {
+    static constexpr std::uint32_t info_bytes = 128;  ///< siginfo_t
+    static constexpr std::uint32_t pc = 92;           ///< in a ucontext: flags, link, stack, 3 words, r0 to r14
+    static constexpr std::uint32_t thumb = 0x20;      ///< in the CPSR
 };
 
 }  // namespace waymark::record

@@ -40,7 +40,8 @@ struct RecorderOptions {
     /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
     /// held in memory. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
-    bool system = false;  ///< processors of a whole system, not threads of a Linux program
+    bool system = false;             ///< processors of a whole system, not threads of a Linux program
+    std::optional<Address> reset{};  ///< where a system's processors begin after reset
     /// What is known of the instruction set at an address, from mapping symbols; may be null.
     std::function<std::optional<isa::Isa>(Address)> instruction_set{};
 };
@@ -96,9 +97,12 @@ private:
         std::uint32_t number;
         Tracker tracker;
         std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end
+        std::optional<std::uint32_t>
+            cut;  ///< that block's first instruction that did not complete, as the plugin saw it
         std::unique_ptr<Stream> stream;
-        /// An exception whose words are not all there yet: QEMU's number; what `half` words told of it.
+        /// An exception or a signal whose words are not all there yet: its number; what `half` words said of it.
         std::uint32_t exception = 0;
+        bool is_signal = false;
         std::vector<std::uint32_t> halves;
     };
     struct Block {
@@ -113,6 +117,8 @@ private:
     void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
     Block& known(Thread& t, std::uint32_t id);
     void exception(Thread& t);
+    void signal(Thread& t);
+    [[nodiscard]] std::optional<std::uint32_t> index_in_held(Thread& t, Address address);
     [[nodiscard]] isa::Isa arriving(const Thread& t, Address address) const;
     [[nodiscard]] isa::Isa isa_at(const Thread& t, Address address) const;
     void open_stream(Thread& t);

@@ -30,6 +30,11 @@ inline constexpr std::uint32_t exception = 0x84000000;
 inline constexpr std::uint32_t half = 0x85000000;
 /// The processor's state from here on.
 inline constexpr std::uint32_t state = 0x86000000;
+/// A Linux program's thread went to a signal handler, from what the block named just before led to, or from within it.
+/// The value is the signal's number, and `raised` where the thread's own instruction was the cause. Three `half` words
+/// follow: the address it was interrupted at (low half, high half), and the state there.
+inline constexpr std::uint32_t signal = 0x87000000;
+inline constexpr std::uint32_t raised = 0x100;
 /// Bits of a state.
 inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
 /// An access to memory that completed, where they are recorded: the instruction's index in the block named last in bits
@@ -101,7 +106,7 @@ struct ThreadPart {
 };
 
 struct Ring {
-    static constexpr std::uint64_t expected_magic = 0x324b52414d594157;  // changes with the layout
+    static constexpr std::uint64_t expected_magic = 0x334b52414d594157;  // changes with the layout
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;

@@ -59,10 +59,12 @@ public:
                                      std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held);
     /// The instruction that completed last made a system call.
     void system_call();
-    /// An exception was taken behind what ran last, and its handler is what runs next. `number`: docs/spec/pft.md, 2.5.
-    /// `back`: the instruction that would have come instead, where that is known; it tells how the last waypoint came
-    /// out.
-    void exception(std::uint32_t number, std::optional<Place> back, Place handler);
+    /// An exception was taken after what ran last. `number`: docs/spec/pft.md, 2.5. `back`: the instruction that would
+    /// have come instead, where that is known; it tells how the last waypoint came out. `handler`: what runs next;
+    /// nothing: a kernel that is not recorded.
+    void exception(std::uint32_t number, std::optional<Place> back, std::optional<Place> handler);
+    /// Where a system's processors begin after reset.
+    void resets_to(Address address) { reset_ = address; }
     /// The processor's state from here on.
     void state(const State& state);
     /// Where execution stands, or the waypoint instruction it stands behind.
@@ -76,8 +78,8 @@ public:
     void leave() { away_ = !pending_; }
 
 private:
-    static constexpr std::uint32_t hyp_entry = 3, undefined_instruction = 9, svc = 10, prefetch_abort = 11,
-                                   data_abort = 12, irq = 14, fiq = 15;
+    static constexpr std::uint32_t hyp_entry = 3, processor_reset = 8, undefined_instruction = 9, svc = 10,
+                                   prefetch_abort = 11, data_abort = 12, irq = 14, fiq = 15;
 
     void waypoint(bool passed, Place next);
     void resolve(Place place);
@@ -97,6 +99,7 @@ private:
 
     Clock& clock_;
     const bool system_;
+    std::optional<Address> reset_;
     Unit* unit_ = nullptr;
     State state_;
     SourceTruth* truth_ = nullptr;

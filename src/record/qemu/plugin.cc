@@ -4,8 +4,9 @@
 // Debian's QEMU 7.2 has version 1 of the plugin API and ships no header for it; what is used is declared here.
 //
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
-// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h); for profiles of
-// AArch64 programs: memory=on; for 32-bit programs that stand in for a DSP core: memory=sized.
+// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h); for a Linux program:
+// signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
+// of AArch64 programs: memory=on; for 32-bit programs that stand in for a DSP core: memory=sized.
 //
 // Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -13,6 +14,7 @@
 // memory accesses. A block whose last callback did not come was cut. With exact=off there is only the callback on
 // entry.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -30,6 +32,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -91,6 +94,7 @@ struct Block {
     std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
     std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
     bool watched = false;                  ///< QEMU's log tells how execution came there
+    std::atomic<bool> is_handler{false};   ///< a signal may lead there
     static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
     std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
 };
@@ -135,6 +139,27 @@ int log_file = -1;
 off_t log_at = 0, log_freed = 0;
 QemuLog* log_text = nullptr;
 std::vector<LoggedEntry>* log_entries = nullptr;  ///< of all processors, not used yet
+
+// The signals of a Linux program.
+std::string* signal_folder = nullptr;
+std::vector<std::uint64_t>* handlers = nullptr;  ///< where signals ever led to
+std::atomic<std::uintptr_t> guest_base{0};       ///< what the host adds to the program's addresses
+std::atomic<bool> has_guest_base{false};
+int own_memory = -1;  ///< reads what a wrong address must not crash
+
+/// QEMU's log of one thread's signals, opened when it first enters a handler.
+struct ThreadSignals {
+    int file = -1;
+    off_t at = 0, freed = 0;
+    SignalLog log;
+    ThreadSignals() = default;
+    ThreadSignals(const ThreadSignals&) = delete;
+    ThreadSignals& operator=(const ThreadSignals&) = delete;
+    ~ThreadSignals() {
+        if (file >= 0) close(file);
+    }
+};
+thread_local ThreadSignals thread_signals;
 
 void pause_a_little() { usleep(100); }
 
@@ -190,19 +215,25 @@ void tell_thread_locked(const Vcpu& v, std::string_view name) {
     append(&part, sizeof part, name.data(), name.size(), nullptr, 0);
 }
 
-/// Reads what QEMU wrote into its log, and gives back the memory this took.
-void read_log_locked() {
+/// Reads what QEMU wrote into a log from `at` on, and gives back the memory this took.
+template <class F>
+void read_on(int file, off_t& at, off_t& freed, F&& feed) {
     std::array<char, 4096> piece;
-    for (ssize_t n; (n = pread(log_file, piece.data(), piece.size(), log_at)) > 0;) {
-        log_at += n;
-        log_text->feed({piece.data(), static_cast<std::size_t>(n)},
-                       [](const LoggedEntry& entry) { log_entries->push_back(entry); });
+    for (ssize_t n; (n = pread(file, piece.data(), piece.size(), at)) > 0;) {
+        at += n;
+        feed(std::string_view(piece.data(), static_cast<std::size_t>(n)));
     }
     constexpr off_t worth_it = 1 << 20;
-    if (log_at - log_freed < worth_it) return;
-    const off_t upto = log_at & ~off_t{page_bytes - 1};
-    fallocate(log_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, log_freed, upto - log_freed);
-    log_freed = upto;
+    if (at - freed < worth_it) return;
+    const off_t upto = at & ~off_t{page_bytes - 1};
+    fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, freed, upto - freed);
+    freed = upto;
+}
+
+void read_log_locked() {
+    read_on(log_file, log_at, log_freed, [](std::string_view text) {
+        log_text->feed(text, [](const LoggedEntry& entry) { log_entries->push_back(entry); });
+    });
 }
 
 void refill(Vcpu& v) {
@@ -264,16 +295,78 @@ inline void settle(Vcpu& v, std::uint64_t next) {
     put(v, words::cut | reached);
 }
 
-void on_block(unsigned vcpu, void* data) { put(vcpus[vcpu], static_cast<const Block*>(data)->id); }
-
-void on_exact_block(unsigned vcpu, void* data) {
-    Vcpu& v = vcpus[vcpu];
-    const auto* block = static_cast<const Block*>(data);
-    settle(v, block->address);
+inline void enter(Vcpu& v, const Block* block) {
     put(v, block->id);
     v.open = block;
     v.reached = block->reached_at_entry;
     v.accesses = 0;
+}
+
+/// Reads the program's memory; false where there is none.
+bool read_guest(std::uint32_t address, void* to, std::size_t bytes) {
+    if (!has_guest_base.load()) return false;
+    const auto from = static_cast<off_t>(guest_base.load() + address);
+    return pread(own_memory, to, bytes, from) == static_cast<ssize_t>(bytes);
+}
+
+/// A signal that led the current thread to a handler since this was asked last. Where several did, one after the other,
+/// the first interrupted the program, and the others its handler before that began.
+std::optional<LoggedSignal> taken_signal() {
+    ThreadSignals& t = thread_signals;
+    if (t.file < 0) {
+        const std::string path = *signal_folder + "/" + std::to_string(syscall(SYS_gettid));
+        t.file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        if (t.file < 0) return std::nullopt;  // nothing was logged of this thread
+        unlink(path.c_str());
+    }
+    std::optional<LoggedSignal> first;
+    read_on(t.file, t.at, t.freed, [&](std::string_view text) {
+        t.log.feed(text, [&](const LoggedSignal& signal) {
+            if (!first) first = signal;
+        });
+    });
+    return first;
+}
+
+/// The first block of what may be a signal's handler: says which signal led there, if one did.
+void enter_handler(Vcpu& v, const Block* block) {
+    struct {
+        std::uint32_t pc, cpsr;
+    } interrupted{};
+    const auto signal = taken_signal();
+    if (!signal || !read_guest(signal->frame + (signal->with_info ? SignalFrame::info_bytes : 0) + SignalFrame::pc,
+                               &interrupted, sizeof interrupted)) {
+        if (exact) settle(v, block->address);
+        enter(v, block);
+        return;
+    }
+    // How far the block before it came, the interrupted place tells.
+    put(v, words::signal | (signal->number & (words::raised - 1)) | (signal->raised ? words::raised : 0));
+    put(v, words::half | (interrupted.pc & 0xffff));
+    put(v, words::half | interrupted.pc >> 16);
+    put(v, words::half | ((interrupted.cpsr & SignalFrame::thumb) != 0 ? words::thumb : 0));
+    enter(v, block);
+}
+
+void on_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    if (block->is_handler.load(std::memory_order_relaxed)) [[unlikely]] {
+        enter_handler(v, block);
+        return;
+    }
+    put(v, block->id);
+}
+
+void on_exact_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    if (block->is_handler.load(std::memory_order_relaxed)) [[unlikely]] {
+        enter_handler(v, block);
+        return;
+    }
+    settle(v, block->address);
+    enter(v, block);
 }
 
 /// A block that may begin an exception handler: says which exception led there, if one did.
@@ -289,9 +382,7 @@ void on_watched_block(unsigned vcpu, void* data) {
         mine.assign(others, log_entries->end());
         log_entries->erase(others, log_entries->end());
     }
-    const auto is_exception = [](const LoggedEntry& entry) { return entry.exception.has_value(); };
-    // What an exception says of the block before it, the recorder works out.
-    if (exact && std::none_of(mine.begin(), mine.end(), is_exception)) settle(v, block->address);
+    if (exact) settle(v, block->address);
     // Two may come one behind the other without an instruction between them.
     for (const LoggedEntry& entry : mine) {
         const std::uint32_t state =
@@ -307,10 +398,7 @@ void on_watched_block(unsigned vcpu, void* data) {
         }
         put(v, words::half | state);
     }
-    put(v, block->id);
-    v.open = block;
-    v.reached = block->reached_at_entry;
-    v.accesses = 0;
+    enter(v, block);
 }
 
 void on_check(unsigned vcpu, void* data) {
@@ -327,14 +415,29 @@ struct Calls {
     std::int64_t prctl, munmap, mremap, mmap, mprotect;
 };
 constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192, 125};
+constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174;
 const Calls& calls() { return sized ? arm_calls : a64_calls; }
 
-void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t first, std::uint64_t,
+/// A handler is installed: both structures begin with its address. 0 and 1 are none.
+void see_handler(std::uint64_t action) {
+    std::uint32_t address = 0;
+    if (!read_guest(static_cast<std::uint32_t>(action), &address, sizeof address) || address <= 1) return;
+    address &= ~std::uint32_t{1};
+    const std::lock_guard held(lock);
+    if (std::find(handlers->begin(), handlers->end(), address) != handlers->end()) return;
+    handlers->push_back(address);
+    for (Block& block : *blocks)
+        if (block.address == address) block.is_handler = true;
+}
+
+void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t first, std::uint64_t second,
                     std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
     if (vcpu >= max_vcpus) return;
     Vcpu& v = vcpus[vcpu];
     if (v.open != nullptr) settle(v, v.open->end);
     v.open = nullptr;
+    if (signal_folder != nullptr && second != 0 && !detached && (number == arm_sigaction || number == arm_rt_sigaction))
+        see_handler(second);
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
     if (!memory_mode || detached) return;
     if (sized && number == words::user_data_call) {
@@ -485,6 +588,13 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     block.end = part.address + code.size();
     block.watched = std::any_of(watched->begin(), watched->end(),
                                 [&](const Watched& w) { return block.address >= w.first && block.address < w.end; });
+    if (signal_folder != nullptr) {
+        if (first != nullptr && !has_guest_base.load() && qemu_plugin_insn_haddr(first) != nullptr) {
+            guest_base = reinterpret_cast<std::uintptr_t>(qemu_plugin_insn_haddr(first)) - part.address;
+            has_guest_base = true;
+        }
+        block.is_handler = std::find(handlers->begin(), handlers->end(), block.address) != handlers->end();
+    }
     if (memory_mode) {
         if (!sized) qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, &block);
         for (std::size_t i = 0; i < count && i <= words::access_index_mask; ++i)
@@ -555,6 +665,18 @@ void in_forked_child() {
     if (mmap(ring, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         std::abort();
     for (Vcpu& v : vcpus) v.at = v.end = nullptr;
+    if (signal_folder == nullptr) return;
+    // Its signals would otherwise be logged among those of its parent.
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    DIR* const files = opendir("/proc/self/fd");
+    if (files == nullptr || nowhere < 0) return;
+    while (const dirent* const entry = readdir(files)) {
+        const int file = std::atoi(entry->d_name);
+        std::array<char, 4096> path{};
+        if (file <= 2 || readlinkat(dirfd(files), entry->d_name, path.data(), path.size() - 1) < 0) continue;
+        if (std::string_view(path.data()).starts_with(*signal_folder + "/")) dup2(nowhere, file);
+    }
+    closedir(files);
 }
 void before_fork() { lock.lock(); }
 void in_parent() { lock.unlock(); }
@@ -575,6 +697,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         if (argument == "memory=on" || argument == "memory=sized") memory_mode = true;
         if (argument == "memory=sized") sized = true;
         if (argument.starts_with("log=")) log_path = argument.substr(4);
+        if (argument.starts_with("signals=")) signal_folder = new std::string(argument.substr(8));
         if (argument.starts_with("watch=")) {
             Watched w{};
             const char* const end = argv[i] + argument.size();
@@ -601,6 +724,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         if (log_file < 0) return -1;
         log_text = new QemuLog;
         log_entries = new std::vector<LoggedEntry>;
+    }
+    if (signal_folder != nullptr) {
+        own_memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+        if (own_memory < 0) return -1;
+        handlers = new std::vector<std::uint64_t>;
     }
     pages = new std::unordered_map<std::uint64_t, std::string>;
     blocks = new std::deque<Block>;
