@@ -295,13 +295,15 @@ class Campaign:
         """Whether any test that reaches the mutant notices it, the quick ones asked first."""
         result = "not reached"
         for program, (tests, reached) in programs.items():
-            left = sorted(reached.get(m.number, ()), key=tests.get)
+            # What the child of a death test reaches is not recorded.
+            deaths = {t for t in tests if t.split(".")[0].endswith("DeathTest")}
+            left = sorted(reached.get(m.number, set()) | deaths, key=tests.get)
             for most in GROUPS:
                 group = [t for t in left if tests[t] < most]
                 left = left[len(group):]
                 if not group:
                     continue
-                result = "survived"
+                result = "survived" if m.number in reached else result
                 if self.run(program, m.number, group, sum(tests[t] for t in group)):
                     return "killed"
         return result

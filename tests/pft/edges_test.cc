@@ -1,0 +1,121 @@
+// What stands at the edge of a rule, written by hand from docs/spec/pft.md: registers as they are after a reset,
+// patterns that a packet does not have, programs of more blocks than a decoder first has room for.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "pft/support.h"
+#include "support/elements.h"
+#include "waymark/pft/decoder.h"
+#include "waymark/pft/reference_decoder.h"
+#include "waymark/pft/registers.h"
+
+namespace waymark::pft {
+namespace {
+
+// Section 3: events are never, but for TraceEnable, which is always.
+TEST(RegisterFile, AfterReset) {
+    struct Row {
+        unsigned number, count;
+        std::uint32_t value;
+    };
+    constexpr auto rows = std::to_array<Row>({
+        {0x02, 1, 0x406f},      // ETMTRIGGER
+        {0x08, 1, 0x6f},        // ETMTEEVR
+        {0x09, 1, 0x01000000},  // ETMTECR1: exclude, and nothing is
+        {0x10, 16, 0},          // ETMACVR
+        {0x20, 16, 1},          // ETMACTR: execution
+        {0x50, 4, 0},           // ETMCNTRLDVR
+        {0x54, 4, 0x2406f},     // ETMCNTENR
+        {0x58, 4, 0x406f},      // ETMCNTRLDEVR
+        {0x5c, 4, 0},           // ETMCNTVR
+        {0x60, 6, 0x406f},      // ETMSQEVR
+        {0x68, 4, 0x406f},      // ETMEXTOUTEVR
+        {0x6c, 3, 0},           // ETMCIDCVR
+        {0x78, 1, 1024},        // ETMSYNCFR
+        {0x7e, 1, 0x406f},      // ETMTSEVR
+        {0x80, 1, 0x10},        // ETMTRACEIDR
+    });
+    const Registers reset;
+    for (const Row& row : rows)
+        for (unsigned i = 0; i < row.count; ++i) EXPECT_EQ(reset.get(row.number + i), row.value) << row.number + i;
+}
+
+TEST(RegisterFile, HoldsWhatWasWritten) {
+    Registers r;
+    for (unsigned i = 0; i < 16; ++i) {
+        const std::uint32_t value = 0x81234567U + 0x01010101U * i;
+        EXPECT_TRUE(r.set(0x10 + i, value));
+        EXPECT_EQ(r.get(0x10 + i), value);
+        EXPECT_EQ(r.acvr[i].value, value);
+    }
+    EXPECT_TRUE(r.set(0x78, 0x321));
+    EXPECT_EQ(r.syncfr.value, 0x321U);
+    const Registers before = r;
+    for (const unsigned nothing : {0x30U, 0x56aU, 0x1000U}) {
+        EXPECT_FALSE(r.set(nothing, 1)) << nothing;
+        EXPECT_EQ(r.get(nothing), std::nullopt);
+    }
+    EXPECT_EQ(r, before);
+}
+
+// Section 2.7: the fifth address byte of a waypoint update has the patterns of ARM and Thumb, not Jazelle's.
+TEST(WaypointUpdates, AreNotInJazelleState) {
+    EXPECT_EQ(test::collect(test::hex("72 81 80 80 80 08"), {}).items.size(), 1U);
+    EXPECT_EQ(test::collect(test::hex("72 81 80 80 80 10"), {}).items.size(), 1U);
+    EXPECT_TRUE(test::collect(test::hex("72 81 80 80 80 20"), {}).items[0].text.starts_with("GAP"));
+}
+
+/// 3,000 branches, each to the instruction behind it, from 0x1000 on: in ARM state, then the same in Thumb state.
+class Branches final : public isa::CodeReader {
+public:
+    static constexpr std::size_t count = 3000;
+    explicit Branches(bool thumb) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto branch = test::hex(thumb ? "ff e7" : "ff ff ff ea");
+            bytes_.insert(bytes_.end(), branch.begin(), branch.end());
+        }
+    }
+    [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
+        if (address.value < 0x1000 || address.value >= 0x1000 + bytes_.size()) return {};
+        return {Bytes(bytes_).subspan(address.value - 0x1000), 0};
+    }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+template <class D>
+std::vector<synthetic::Element> decode_branches(bool thumb) {
+    const Branches code(thumb);
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::BatchWriter out(table, sink);
+    D decoder({}, code, out);
+    // Twice the same way, so that what was met is met again.
+    for (unsigned twice = 0; twice < 2; ++twice) {
+        decoder.feed(test::with_async(test::hex(thumb ? "08 01 10 00 00 21" : "08 00 10 00 00 21")));
+        const std::vector<std::uint8_t> atoms(Branches::count / 5, 0xc0);  // five E each
+        decoder.feed(atoms);
+    }
+    decoder.finish();
+    return sink.take();
+}
+
+TEST(Blocks, ThousandsOfThem) {
+    for (const bool thumb : {false, true}) {
+        const auto found = decode_branches<Decoder>(thumb);
+        EXPECT_EQ(found, decode_branches<ReferenceDecoder>(thumb));
+        std::uint64_t ranges = 0;
+        for (const synthetic::Element& e : found)
+            if (e.kind == synthetic::Kind::range) {
+                EXPECT_EQ(e.block.start, 0x1000 + ranges % Branches::count * (thumb ? 2 : 4));
+                EXPECT_EQ(e.block.instructions, 1U);
+                ++ranges;
+            }
+        EXPECT_EQ(ranges, 2 * Branches::count);
+    }
+}
+
+}  // namespace
+}  // namespace waymark::pft

@@ -1,0 +1,125 @@
+// Heads of a program of four branches, small enough to follow by hand: what is recovered, and the numbers that say how
+// sure it is. docs/spec/pft.md, 2.11.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "pft/support.h"
+#include "waymark/pft/recover.h"
+
+namespace waymark::pft {
+namespace {
+
+/// 0x8000: BEQ 0x8008; 0x8004: BNE 0x800c; 0x8008: BEQ 0x8000; 0x800c: B 0x8000
+class FourBranches final : public isa::CodeReader {
+public:
+    [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
+        if (address.value < 0x8000 || address.value >= 0x8010) return {};
+        return {Bytes(bytes_).subspan(address.value - 0x8000), 0};
+    }
+    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{0x8000}, bytes_.size()}}; }
+
+private:
+    std::vector<std::uint8_t> bytes_ = test::hex("00 00 00 0a  00 00 00 1a  fc ff ff 0a  fb ff ff ea");
+};
+
+/// The only way around that these atoms allow: 8000 N, 8004 N, 8008 N, 800c E, 8000 E, 8008 E, 8000 N, 8004 E, 800c E.
+constexpr const char* around = "86 86 86 84 84 84 86 84 84 ";
+constexpr const char* sync = "00 00 00 00 00 80  08 00 80 00 00 01 ";  // periodic, at 0x8000
+
+HeadRecovery recover(const std::string& stream, const RecoverLimits& limits = {}) {
+    const FourBranches code;
+    const auto extents = code.extents();
+    return recover_head({}, code, extents, test::hex(stream), limits);
+}
+
+// A packet has up to seven bytes, so what the first seven are is not known; behind them all is.
+TEST(RecoverByHand, TheOnlyWay) {
+    const HeadRecovery head = recover(std::string(around) + around + sync);
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(head.async.value, 18U);
+    EXPECT_EQ(head.sync.value, 24U);
+    EXPECT_EQ(head.first.value, 7U);
+    ASSERT_EQ(head.stretches.size(), 1U);
+    EXPECT_EQ(head.stretches[0].first.value, 7U);
+    EXPECT_EQ(head.stretches[0].end.value, 24U);
+    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8004}, Isa::a32}));
+    EXPECT_EQ(head.stretches[0].standing.last, (Place{{0x8004}, Isa::a32}));
+    EXPECT_TRUE(head.stretches[0].standing.returns.empty());
+    EXPECT_EQ(head.packets, 11U);
+    EXPECT_EQ(head.bytes(), 17U);
+    EXPECT_EQ(head.bytes_before_async(), 11U);
+    EXPECT_EQ(head.paths, 1U);
+    EXPECT_EQ(head.places, 4U);
+    // Each outcome of each branch is there; the one that always goes has one.
+    EXPECT_EQ(head.checks, 7U);
+    EXPECT_TRUE(head.confirmed);
+    // Nothing is unseen in twelve bytes, for which eight of sixteen more are added.
+    EXPECT_DOUBLE_EQ(head.unseen, 8.0 / (12 + 16));
+    EXPECT_DOUBLE_EQ(head.chance, 0.5);  // too few places were tested to measure it
+    const double odds = head.unseen / (1 - head.unseen);
+    EXPECT_NEAR(head.confidence, 1 / (1 + odds * 4 * std::pow(0.5, 7) / 4), 1e-12);
+}
+
+// An I-sync in the head says where execution is, and what is before it is recovered too.
+TEST(RecoverByHand, AnISyncInTheHead) {
+    // Where the atoms before it lead, all is one stretch.
+    const HeadRecovery one = recover(std::string(around) + around + "08 00 80 00 00 41 " + around + sync);
+    ASSERT_EQ(one.outcome, HeadOutcome::recovered);
+    ASSERT_EQ(one.stretches.size(), 1U);
+    EXPECT_EQ(one.stretches[0].first.value, 7U);
+    EXPECT_EQ(one.stretches[0].standing.current, (Place{{0x8004}, Isa::a32}));
+    EXPECT_EQ(one.stretches[0].end.value, 39U);
+    EXPECT_EQ(one.packets, 11U + 1U + 9U);
+    // At another place, where tracing began again: what is behind it goes on from there.
+    const HeadRecovery two = recover(std::string(around) + around + "08 08 80 00 00 61 84 " + around + sync);
+    ASSERT_EQ(two.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(two.bytes(), 33U);
+    EXPECT_EQ(two.stretches.back().end.value, 40U);
+    EXPECT_TRUE(two.confirmed);
+    // Right behind it, the I-sync itself is the first that is known.
+    const HeadRecovery last = recover("86 86 86 86 86 86 86 86 08 08 80 00 00 61 84 " + std::string(around) + sync);
+    ASSERT_EQ(last.outcome, HeadOutcome::recovered);
+    ASSERT_EQ(last.stretches.size(), 1U);
+    EXPECT_EQ(last.stretches[0].first.value, 8U);
+    EXPECT_EQ(last.stretches[0].end.value, 30U);
+    EXPECT_EQ(last.stretches[0].standing.current, (Place{{0x8008}, Isa::a32}));
+    EXPECT_EQ(last.stretches[0].standing.last, (Place{{0x8008}, Isa::a32}));
+    EXPECT_EQ(last.packets, 1U + 1U + 9U);
+    EXPECT_EQ(last.places, 1U);
+}
+
+TEST(RecoverByHand, WhyThereIsNothing) {
+    const auto outcome = [](const std::string& stream, const RecoverLimits& limits = {}) {
+        const HeadRecovery head = recover(stream, limits);
+        if (head.outcome != HeadOutcome::recovered) {
+            EXPECT_EQ(head.first, head.sync);
+            EXPECT_TRUE(head.stretches.empty());
+            EXPECT_EQ(head.bytes(), 0U);
+        }
+        return head.outcome;
+    };
+    const std::string way = std::string(around) + around;
+    EXPECT_EQ(outcome(way + sync), HeadOutcome::recovered);
+    EXPECT_EQ(outcome(sync), HeadOutcome::no_head);
+    EXPECT_EQ(outcome(way), HeadOutcome::no_sync);
+    EXPECT_EQ(outcome(way + "86 " + sync), HeadOutcome::no_path);  // that ends at 0x8004
+    EXPECT_EQ(outcome("86 86 86 86 86 86 86 86 86 86 86 " + std::string(sync)), HeadOutcome::no_path);
+    EXPECT_EQ(outcome(way + sync, {.steps = 3}), HeadOutcome::too_much);
+    const FourBranches code;
+    EXPECT_EQ(recover_head({}, code, {}, test::hex(way + sync)).outcome, HeadOutcome::no_code);
+}
+
+// What follows the A-sync and is about code that is not there makes everything less sure.
+TEST(RecoverByHand, WhatIsUnseenBehind) {
+    const std::string way = std::string(around) + around + sync;
+    EXPECT_DOUBLE_EQ(recover(way + "84 84 84 84").unseen, 8.0 / (16 + 16));
+    // An I-sync elsewhere; the atoms behind it, four bytes up to the end, tell of code that is not known.
+    EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84").unseen, (4.0 + 8) / (22 + 16));
+    // The same, and then known code again.
+    EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84 08 00 80 00 00 41 84 86").unseen,
+                     recover(way + "08 00 00 10 00 41 84 84 84 84 08 00 80 00 00 41 84 84").unseen);
+}
+
+}  // namespace
+}  // namespace waymark::pft
