@@ -20,7 +20,7 @@ record_packages=(qemu-user)
 test_packages=(
     clang lld libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
-    gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-perf
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross g++-arm-linux-gnueabihf linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )

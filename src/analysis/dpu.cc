@@ -70,10 +70,11 @@ std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias)
 void DpuCode::add_name(std::uint32_t address, std::string name) { names_.insert_or_assign(address, std::move(name)); }
 
 DpuCode::Function DpuCode::function(std::uint32_t address) const {
-    if (const auto named = names_.find(address); named != names_.end()) return {address, named->second};
+    if (const auto named = names_.find(address); named != names_.end()) return {address, named->second, {}};
     if (const auto found = symbols_.find({address}); found && found->symbol.kind == image::SymbolKind::function)
-        return {static_cast<std::uint32_t>(found->symbol.address.value), std::string(found->name)};
-    return {address, {}};
+        return {static_cast<std::uint32_t>(found->symbol.address.value), std::string(found->name),
+                std::string(found->symbol.linkage_name)};
+    return {address, {}, {}};
 }
 
 std::optional<std::uint32_t> DpuCode::address_of(const std::string& name) const {

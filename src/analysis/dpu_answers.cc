@@ -309,6 +309,7 @@ private:
         if (!fresh) return at->second;
         Function made;
         made.name = function_text(f);
+        made.linkage_name = f.linkage_name;
         made.address = f.address;
         if (!f.name.empty() && out_.images.size() == 1) made.image = 0;
         for (std::size_t i = 0; i < debug_.size(); ++i) {

@@ -142,7 +142,7 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     Stack& stack = current();
     if (stack.empty()) {
         if (open_)
-            keep({Go::begin, {}, true, {}}, counts);
+            keep({Go::begin, {}, {}});
         else
             stack.frames.push_back({.node = stack.root, .caller = stack.root});
     }
@@ -177,7 +177,7 @@ FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
         if (wait == Wait::call || wait == Wait::leaves || (wait == Wait::vector && !lost))
             arrive_behind(wait, code_.place(wait_to_), counts);
     } else if (wait == Wait::function_return) {
-        go({Go::leave, {}, true, {}}, counts);
+        go({Go::leave, {}, {}}, counts);
     } else if (wait == Wait::jump && wait_edge_ != no_edge) {
         loss_.how = Loss::From::function;
         loss_.from = counts.known.places[wait_edge_ / 2].address;
@@ -231,7 +231,7 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     if (open_ && !first_) {
         first_ = place;
         lost_ = false;
-        keep({Go::begin, place, true, {}}, counts);
+        keep({Go::begin, place, {}});
         return;
     }
     flush();
@@ -244,9 +244,9 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
         loss_.to = place.address;
         loss_.regained = true;
         if (observer_ != nullptr) observer_->regained(now());
-        go({off && place.begins ? Go::enter : Go::resume, place, true, loss_}, counts);
+        go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);
     } else if (switched) {
-        go({Go::take_up, place, true, {}}, counts);
+        go({Go::take_up, place, {}}, counts);
     } else {
         arrive_behind(wait, place, counts);
     }
@@ -264,20 +264,23 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
                   .named = named,
                   .edge = wait == Wait::call ? wait_edge_ : no_edge,
                   .to = place.address,
-                  .at = stack.clock},
+                  .at = stack.clock,
+                  .returns_twice = place.returns_twice,
+                  .unwinds = place.unwinds},
                  place.entry);
             break;
-        case Wait::exception_return: go({Go::exception_return, place, true, {}}, counts); break;
+        case Wait::exception_return: go({Go::exception_return, place, {}}, counts); break;
         case Wait::function_return:
             // Nothing returns to where a function begins: a handler is entered so, or a call made by hand.
             if (!place.begins) {
-                go({Go::function_return, place, true, {}}, counts);
+                go({Go::function_return, place, {}}, counts);
                 break;
             }
             [[fallthrough]];
         case Wait::jump:
         case Wait::leaves:
-            if (stack.empty() || stack.frames.back().function != place.home) go({Go::tail, place, true, {}}, counts);
+            if (!stack.empty() && stack.frames.back().function == place.home) break;
+            go({wait == Wait::jump && named && !place.begins ? Go::jump : Go::tail, place, {}}, counts);
             break;
     }
 }
@@ -334,7 +337,8 @@ void FlowCalls::push(Frame frame, FunctionId function) {
     if (stack.empty()) {
         if (open_) {
             // Only if nothing of this stack was seen before.
-            stack.segments.push_back({{Go::begin, {}, true, {}}, stack.tree.add_loose(), {}, 1, {}});
+            stack.segments.emplace_back();
+            stack.segments.back().node = stack.tree.add_loose();
             stack.frames.push_back({.node = stack.segments.back().node});
         } else {
             stack.frames.push_back({.node = stack.root, .caller = stack.root});
@@ -385,14 +389,122 @@ void FlowCalls::return_from(std::size_t index, FlowCounts& counts) {
     if (frame.exception != none) counts.exception_took(frame.exception, stack_->clock - frame.at);
     if (frame.edge != no_edge)
         if (WaySum* way = counts.way(frame.edge, frame.to)) ++way->returns;
+    if (frame.returns_twice && frame.waits_for != nothing && index > stack_->bottom) {
+        if (open_ && index == 1)
+            stack_->segments.back().again = frame.waits_for;
+        else
+            stack_->frames[index - 1].again = frame.waits_for;
+    }
     pop_to(index, counts);
 }
+
+// ---- frames that are kept aside
+
+/// The frames from `from` on, which are about to be left, may be gone on with. Its lowest has returned by that.
+FlowCalls::Aside FlowCalls::put_aside(std::size_t from) {
+    Stack& stack = *stack_;
+    Aside frames;
+    for (std::size_t i = from; i < stack.frames.size(); ++i) {
+        Frame& frame = stack.frames[i];
+        frames.push_back({frame, stack.tree.nodes()[frame.node].function});
+        frames.back().frame.at = stack.clock - frame.at;
+        if (i == from) frames.back().frame.edge = no_edge;
+        if (i != from) frame.edge = no_edge;  // what passes in it is not over
+    }
+    return frames;
+}
+
+void FlowCalls::keep_aside(Aside frames, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    if (frames.size() > most_aside) return give_up(frames, counts);
+    stack.frames_aside += frames.size();
+    stack.aside.push_back(std::move(frames));
+    std::size_t over = 0;
+    for (; stack.frames_aside > most_aside; ++over) {
+        stack.frames_aside -= stack.aside[over].size();
+        give_up(stack.aside[over], counts);
+        stack.aside_given_up = true;
+    }
+    stack.aside.erase(stack.aside.begin(), stack.aside.begin() + static_cast<std::ptrdiff_t>(over));
+}
+
+/// They will not be gone on with: what passed in them is what has passed.
+void FlowCalls::give_up(const Aside& frames, FlowCounts& counts) const {
+    for (const AsideFrame& f : frames)
+        if (f.frame.edge != no_edge)
+            if (WaySum* way = counts.way(f.frame.edge, f.frame.to)) way->inclusive += f.frame.at;
+}
+
+/// Goes on with frames that are kept aside, if some wait for the place.
+bool FlowCalls::take_back(const Arrival& place, FlowCounts& counts) {
+    Stack& stack = *stack_;
+    std::size_t found = stack.aside.size(), index = 0;
+    // What waits on top of its own switched; deeper, others were switched to from there and left with it.
+    for (std::size_t i = 0; i < stack.aside.size() && found == stack.aside.size(); ++i)
+        if (const Aside& a = stack.aside[i]; a.size() > 1 && a.back().frame.waits_for == place.address) {
+            found = i;
+            index = a.size() - 1;
+        }
+    for (std::size_t i = 0; i < stack.aside.size() && found == stack.aside.size(); ++i)
+        for (std::size_t k = stack.aside[i].size(); k-- > 1 && found == stack.aside.size();)
+            if (stack.aside[i][k].frame.waits_for == place.address) {
+                found = i;
+                index = k;
+            }
+    if (found == stack.aside.size()) return false;
+    Aside frames = std::move(stack.aside[found]);
+    stack.aside.erase(stack.aside.begin() + static_cast<std::ptrdiff_t>(found));
+    stack.frames_aside -= frames.size();
+    const AsideFrame left = frames[index];
+    if (left.frame.edge != no_edge)
+        if (WaySum* way = counts.way(left.frame.edge, left.frame.to)) {
+            ++way->returns;
+            way->inclusive += left.frame.at;
+        }
+    if (index + 1 < frames.size()) {
+        Aside rest(frames.begin() + static_cast<std::ptrdiff_t>(index), frames.end());
+        rest.front().frame.edge = no_edge;
+        keep_aside(std::move(rest), counts);
+    }
+    frames.resize(index);
+
+    // They stand in the place of what switched to them.
+    Frame& lowest = frames.front().frame;
+    lowest.waits_for = nothing;
+    lowest.at = {};
+    if (stack.frames.size() - stack.bottom > 1) {
+        Frame& switched = stack.frames.back();
+        lowest.waits_for = switched.waits_for;
+        lowest.edge = switched.edge;
+        lowest.to = switched.to;
+        lowest.at = stack.clock - switched.at;
+        lowest.exception = switched.exception;
+        switched.edge = no_edge;
+        pop_to(stack.frames.size() - 1, counts);
+    } else if (stack.empty()) {
+        stack.frames.push_back({.node = stack.root, .caller = stack.root});
+    }
+    for (const AsideFrame& f : frames) {
+        Frame frame = f.frame;
+        frame.at = stack.clock - frame.at;
+        frame.caller = stack.frames.back().node;
+        frame.node = child(frame.caller, f.entry, 0);
+        if (frame.exception != none) ++stack.interrupts;
+        if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), f.entry);
+        stack.frames.push_back(frame);
+    }
+    if (const std::size_t depth = stack.frames.size() - stack.bottom; depth > limits_.frames)
+        drop_bottom(depth - limits_.frames);
+    return true;
+}
+
+// ---- where flow goes on
 
 void FlowCalls::go(Operation operation, FlowCounts& counts) {
     Stack& stack = current();
     if (stack.empty() || !go_inside(operation, counts)) {
         if (open_)
-            keep(operation, counts);
+            keep(operation);
         else
             go_below(operation, counts);
     }
@@ -436,16 +548,25 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
             const bool there = stack.frames[i - 1].waits_for == operation.place.address;
             return_from(i - 1, counts);
             if (there) return true;
-            operation = {Go::resume, operation.place, true, {}};
+            operation = {Go::resume, operation.place, {}};
             return find_frame(operation, counts);
         }
         case Go::take_up:
             if (!(open_ && top == 0) && stack.frames[top].function == operation.place.home) return true;
             return find_frame(operation, counts);
         case Go::function_return:
+        case Go::jump:
         case Go::resume: return find_frame(operation, counts);
     }
     return false;
+}
+
+/// The topmost frame in which setjmp or the like returned to the place.
+std::size_t FlowCalls::frame_to_jump_back_to(const Arrival& place) const {
+    const Stack& stack = *stack_;
+    for (std::size_t i = stack.frames.size(); i-- > stack.bottom;)
+        if (stack.frames[i].again == place.address && stack.frames[i].function == place.home) return i;
+    return stack.frames.size();
 }
 
 /// The topmost frame that waits for the place, or whose function it lies in.
@@ -453,24 +574,40 @@ bool FlowCalls::find_frame(const Operation& operation, FlowCounts& counts) {
     Stack& stack = *stack_;
     const std::size_t top = stack.frames.size() - 1;
     const std::size_t last = stack.bottom;
+    const std::uint64_t address = operation.place.address;
+    // Flow is known to have gone there from what is on top.
+    const bool goes = operation.go == Go::function_return || operation.go == Go::jump;
+    const std::size_t again = goes && (top == last || stack.frames[top].waits_for != address)
+                                  ? frame_to_jump_back_to(operation.place)
+                                  : top + 1;
     for (std::size_t i = top + 1; i-- > last;) {
         const Frame& frame = stack.frames[i];
-        if (i > last && frame.waits_for == operation.place.address) {
+        if (i > last && frame.waits_for == address) {
             if (operation.loss) {
                 Loss loss = *operation.loss;
                 loss.inside = true;
                 counts.lost(loss);
             }
+            Aside left;
+            if (goes && i < top) left = put_aside(i);
             return_from(i, counts);
+            if (!left.empty()) keep_aside(std::move(left), counts);
             return true;
         }
         if (open_ && i == 0) return false;  // the base: whose function it is, and what it waits for, is not known
-        const bool is_current = operation.go == Go::function_return && operation.bare && i == top;
-        if (frame.named && frame.function == operation.place.home && !is_current) {
-            if (operation.loss) counts.lost(*operation.loss);
-            pop_to(i + 1, counts);
-            return true;
+        const bool is_current = operation.go == Go::function_return && i == top;
+        const bool done = goes && i < top && stack.frames[i + 1].unwinds;
+        if (!frame.named || frame.function != operation.place.home || is_current || done) continue;
+        if (goes && i != again) {
+            if (again <= top) continue;
+            if (open_) return false;  // of the frames that are not known, one may be marked
         }
+        if (operation.loss)
+            counts.lost(*operation.loss);
+        else if (operation.go != Go::take_up && i < top && stack.frames[i + 1].waits_for != nothing)
+            counts.resumed({stack.frames[i + 1].waits_for, address, stack.frames[i + 1].exception != none});
+        pop_to(i + 1, counts);
+        return true;
     }
     return false;
 }
@@ -479,7 +616,16 @@ bool FlowCalls::find_frame(const Operation& operation, FlowCounts& counts) {
 void FlowCalls::go_below(const Operation& operation, FlowCounts& counts) {
     if (operation.loss) counts.lost(*operation.loss);
     switch (operation.go) {
-        case Go::function_return: find_caller(operation.place, counts); break;
+        case Go::function_return:
+            if (!take_back(operation.place, counts)) find_caller(operation.place, counts);
+            break;
+        case Go::jump:
+            if (take_back(operation.place, counts)) break;
+            if (stack_->empty())
+                start_anew(operation.place, false, counts);
+            else
+                tail(operation.place);
+            break;
         case Go::leave:
             pop_to(0, counts);
             settle(*stack_);
@@ -494,17 +640,25 @@ void FlowCalls::go_below(const Operation& operation, FlowCounts& counts) {
 }
 
 /// What is not known of a fork's stack is found out when it is joined.
-void FlowCalls::keep(const Operation& operation, FlowCounts& counts) {
+void FlowCalls::keep(const Operation& operation) {
     Stack& stack = current();
-    Operation kept = operation;
-    kept.bare = stack.frames.size() <= 1;
-    pop_to(std::min<std::size_t>(stack.frames.size(), 1), counts);
+    if (!stack.segments.empty()) {
+        Segment& before = stack.segments.back();
+        for (std::size_t i = std::max<std::size_t>(1, stack.bottom); i < stack.frames.size(); ++i)
+            before.above.push_back(stack.frames[i]);
+        before.aside = std::exchange(stack.aside, {});
+        before.aside_given_up = std::exchange(stack.aside_given_up, false);
+        stack.frames_aside = 0;
+    }
     stack.frames.clear();
     stack.bottom = 0;
     stack.interrupts = 0;
     const std::uint32_t node = stack.tree.add_loose();
-    stack.segments.push_back({kept, node, {}, 1, {}});
-    stack.frames.push_back({.node = node, .function = kept.place.home, .named = kept.place.entry == kept.place.home});
+    stack.segments.emplace_back();
+    stack.segments.back().operation = operation;
+    stack.segments.back().node = node;
+    stack.frames.push_back(
+        {.node = node, .function = operation.place.home, .named = operation.place.entry == operation.place.home});
 }
 
 /// A return to a function below all that is known.
@@ -558,6 +712,8 @@ void FlowCalls::tail(const Arrival& place) {
     frame.node = child(frame.caller, place.entry, place.begins || place.entry != place.home ? 1 : 0);
     frame.function = place.home;
     frame.named = place.entry == place.home;
+    frame.returns_twice |= place.returns_twice;
+    frame.unwinds |= place.unwinds;
     if (observer_ != nullptr) {
         const std::uint32_t depth = stack.depth(stack.frames.size() - 1);
         observer_->leave(now(), depth);
@@ -598,6 +754,22 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
     stack_ = &mine;
     const Work begin = mine.clock;
     std::vector<std::uint32_t> at(other.tree.size(), CallTree::nowhere);
+    const auto put = [&](Frame frame) {
+        frame.node = at[frame.node];
+        frame.caller = at[frame.caller];
+        frame.at += begin;
+        if (frame.exception != none) ++mine.interrupts;
+        mine.frames.push_back(frame);
+    };
+    // Where there was no room for some, there was none for those before them.
+    const auto take_aside = [&](const std::vector<Aside>& aside, bool given_up) {
+        if (given_up) {
+            for (const Aside& frames : mine.aside) give_up(frames, counts);
+            mine.aside.clear();
+            mine.frames_aside = 0;
+        }
+        for (const Aside& frames : aside) keep_aside(frames, counts);
+    };
     for (std::size_t k = 0; k < other.segments.size(); ++k) {
         const Segment& s = other.segments[k];
         if (!first || k != 0) go(s.operation, counts);
@@ -625,15 +797,12 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
             if (mine.interrupts != 0) counts.exceptions[exception.second].nested += times;
         }
         forget(s.peak);
+        if (s.again != nothing && !mine.empty()) mine.frames.back().again = s.again;
+        for (const Frame& frame : s.above) put(frame);
+        take_aside(s.aside, s.aside_given_up);
     }
-    for (std::size_t i = std::max<std::size_t>(1, other.bottom); i < other.frames.size(); ++i) {
-        Frame frame = other.frames[i];
-        frame.node = at[frame.node];
-        frame.caller = at[frame.caller];
-        frame.at += begin;
-        if (frame.exception != none) ++mine.interrupts;
-        mine.frames.push_back(frame);
-    }
+    for (std::size_t i = std::max<std::size_t>(1, other.bottom); i < other.frames.size(); ++i) put(other.frames[i]);
+    take_aside(other.aside, other.aside_given_up);
 }
 
 void FlowCalls::finish(FlowCounts& counts) {
@@ -646,6 +815,8 @@ void FlowCalls::finish(FlowCounts& counts) {
             if (const Frame& frame = stack->frames[i]; frame.exception != none && frame.waits_for != nothing)
                 counts.ends.push_back(frame.waits_for);
         pop_to(0, counts);
+        for (const Aside& frames : stack->aside) give_up(frames, counts);
+        stack->aside.clear();
         settle(*stack);
     }
     stack_ = nullptr;

@@ -1,8 +1,32 @@
 #include "waymark/analysis/flow_code.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
 
 namespace waymark::analysis {
+
+namespace {
+
+constexpr std::string_view cold_suffix = ".cold";
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+/// Functions that return again where they returned before.
+bool returns_twice(std::string_view name) {
+    constexpr std::array<std::string_view, 6> names{"setjmp",    "_setjmp",     "__setjmp",
+                                                    "sigsetjmp", "__sigsetjmp", "getcontext"};
+    return is_one_of(name, names);
+}
+/// What cleanups of C++ end with: the frame they belong to is done.
+bool unwinds(std::string_view name) {
+    constexpr std::array<std::string_view, 2> names{"_Unwind_Resume", "__cxa_end_cleanup"};
+    return is_one_of(name, names);
+}
+
+}  // namespace
 
 FlowCode::FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory) : symbols_(symbols), memory_(memory) {
     functions_.push_back({});
@@ -21,9 +45,32 @@ FunctionId FlowCode::number(CodeFunction function) {
     return at->second;
 }
 
+std::uint64_t FlowCode::whole_function(const image::Symbol& symbol) const {
+    if (!symbol.linkage_name.ends_with(cold_suffix)) return symbol.address.value;
+    std::call_once(cold_parts_known_, [&] {
+        // Several functions of one name are told apart by nothing.
+        std::unordered_map<std::string_view, std::pair<std::uint64_t, std::size_t>> by_name;
+        const std::vector<image::Symbol> all = symbols_.all();
+        for (const image::Symbol& s : all)
+            if (s.kind == image::SymbolKind::function) {
+                auto& [address, times] = by_name[s.linkage_name];
+                if (times == 0 || address != s.address.value) ++times;
+                address = s.address.value;
+            }
+        for (const image::Symbol& s : all) {
+            if (!s.linkage_name.ends_with(cold_suffix)) continue;
+            const auto found = by_name.find(s.linkage_name.substr(0, s.linkage_name.size() - cold_suffix.size()));
+            if (found != by_name.end() && found->second.second == 1 && by_name[s.linkage_name].second <= 1)
+                cold_parts_[s.address.value] = found->second.first;
+        }
+    });
+    const auto found = cold_parts_.find(symbol.address.value);
+    return found == cold_parts_.end() ? symbol.address.value : found->second;
+}
+
 FunctionId FlowCode::home(std::uint64_t address) {
     if (const auto found = symbols_.find({address}))
-        return number({CodeFunction::Kind::symbol, found->symbol.address.value});
+        return number({CodeFunction::Kind::symbol, whole_function(found->symbol)});
     const auto after = std::upper_bound(areas_.begin(), areas_.end(), address,
                                         [](std::uint64_t a, const Area& area) { return a < area.first; });
     const bool known = after != areas_.begin() && address <= (after - 1)->last;
@@ -36,6 +83,11 @@ Arrival FlowCode::find(std::uint64_t address) {
     if (function.kind == CodeFunction::Kind::symbol) {
         place.entry = place.home;
         place.begins = function.value == address;
+        if (place.begins) {
+            const auto found = symbols_.find({address});
+            place.returns_twice = found && returns_twice(found->symbol.linkage_name);
+            place.unwinds = found && unwinds(found->symbol.linkage_name);
+        }
     } else {
         place.entry = number({CodeFunction::Kind::entry, address});
     }

@@ -209,17 +209,17 @@ struct Program::State {
         return false;
     }
 
-    std::uint32_t function(std::uint32_t file, std::string name, Address address) {
+    std::uint32_t function(std::uint32_t file, std::string_view name, std::string_view linkage_name, Address address) {
         const auto [at, fresh] =
             opened[file].functions.try_emplace(address.value, static_cast<std::uint32_t>(functions.size()));
-        if (fresh) functions.push_back({file, std::move(name), address});
+        if (fresh) functions.push_back({file, std::string(name), address, std::string(linkage_name)});
         return at->second;
     }
     std::uint32_t nameless(std::uint32_t file) {
         std::uint32_t& known = opened[file].nameless;
         if (known == none) {
             known = static_cast<std::uint32_t>(functions.size());
-            functions.push_back({file, {}, {}});
+            functions.push_back({file, {}, {}, {}});
         }
         return known;
     }
@@ -252,7 +252,7 @@ Program::Code Program::find(std::uint32_t mapping, std::uint64_t pc) {
     if (mapping == 0) {
         for (const perf::KernelSymbol& symbol : s.capture.data->kernel_symbols)
             if (!symbol.unregistered && pc >= symbol.address.value && pc - symbol.address.value < symbol.bytes)
-                return {0, s.function(0, symbol.name, symbol.address), Address{pc}};
+                return {0, s.function(0, symbol.name, symbol.name, symbol.address), Address{pc}};
         return {0, s.nameless(0), std::nullopt};
     }
     const perf::Mapping& m = s.capture.data->mappings[mapping - 1];
@@ -261,7 +261,7 @@ Program::Code Program::find(std::uint32_t mapping, std::uint64_t pc) {
     const std::optional<Address> address = s.address(file, m, pc);
     if (!address) return {file, s.nameless(file), std::nullopt};
     if (const auto found = s.opened[file].symbols.find(*address))
-        return {file, s.function(file, std::string(found->name), found->symbol.address), address};
+        return {file, s.function(file, found->name, found->symbol.linkage_name, found->symbol.address), address};
     return {file, s.nameless(file), address};
 }
 

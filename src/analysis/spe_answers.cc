@@ -463,6 +463,7 @@ private:
             function_[n] = static_cast<Index>(out_.functions.size());
             Function function;
             function.name = program_.function_text(n);
+            function.linkage_name = f.linkage_name;
             function.image = image_[f.file];
             function.address = f.address.value;
             function.source = found_[n].source;

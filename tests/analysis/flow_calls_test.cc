@@ -23,12 +23,17 @@ namespace {
 using flow::Block;
 using flow::End;
 
-/// Functions of 0x100 bytes each: a at 0x1000, b at 0x1100, and so on; nothing is named from 0x8000 on.
+/// Functions of 0x100 bytes each: a at 0x1000, b at 0x1100, and so on, and some of names that mean something; nothing
+/// is named from 0x8000 on.
 class Program {
 public:
+    static constexpr std::uint64_t cold = 0x7000, resume = 0x7100, setjmp = 0x7200;
     Program() {
         for (char name = 'a'; name <= 'p'; ++name)
             symbols.add(std::string(1, name), {at(name)}, 0x100, image::SymbolKind::function);
+        symbols.add("b.cold", {cold}, 0x100, image::SymbolKind::function);
+        symbols.add("_Unwind_Resume", {resume}, 0x100, image::SymbolKind::function);
+        symbols.add("setjmp", {setjmp}, 0x100, image::SymbolKind::function);
         EXPECT_TRUE(memory.add_bytes(std::vector<std::uint8_t>(0x1000, 0), {0x8000}).has_value());
     }
     static std::uint64_t at(char function, std::uint64_t offset = 0) {
@@ -191,6 +196,14 @@ std::string sums_text(const FlowSink& sink) {
         out += "\nedge ";
         add(edge, n);
     }
+    std::map<Resumption, std::uint64_t> resumptions;
+    for (const FlowCounts* c : sink.counts())
+        for (std::size_t i = 0; i < c->resumptions().size(); ++i)
+            resumptions[c->resumptions()[i]] += c->resumption_times()[i];
+    for (const auto& [how, n] : resumptions) {
+        out += "\nresumption ";
+        add(how.from, how.to, how.interrupted, n);
+    }
     for (const auto& [loss, n] : losses) {
         out += "\nloss ";
         add(static_cast<int>(loss.how), loss.from, loss.to, loss.regained, loss.inside, n);
@@ -256,6 +269,66 @@ TEST_F(Calls, ATailCallTakesThePlaceOfItsCaller) {
 TEST_F(Calls, AJumpIntoTheMiddleOfAFunctionIsNoCallOfIt) {
     flow.call(at('a'), at('b')).jump(at('b'), at('c', 8)).ret(at('c', 8), 3).plain(at('a', 4), 5);
     EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.c 0/3");
+}
+
+TEST_F(Calls, TheRareCodeOfAFunctionIsTheFunction) {
+    flow.call(at('a'), at('b')).jump(at('b'), Program::cold).jump(Program::cold, at('b', 16), 2).ret(at('b', 16));
+    EXPECT_EQ(run(flow), "a 0/1; a.b 1/4");
+}
+
+TEST_F(Calls, ALongjmpGoesToTheFrameThatCalledSetjmp) {
+    // b calls itself, and setjmp in the first of its frames alone; c calls longjmp.
+    flow.call(at('a'), at('b'))
+        .call(at('b'), Program::setjmp)
+        .ret(Program::setjmp)
+        .call(at('b', 4), at('c'))
+        .call(at('c'), at('b'));
+    flow.call(at('b', 4), at('d')).ret(at('d'), 3).call(at('b', 4), at('e')).ret(at('e')).ret(at('b', 8));
+    EXPECT_EQ(run(flow), "a 0/1; a.b 1/4; a.b.setjmp 1/1; a.b.c 1/1; a.b.c.b 1/1; a.b.c.b.d 1/3; a.b.e 1/1");
+}
+
+TEST_F(Calls, AHandlerOfAnExceptionIsInTheFrameOfItsFunction) {
+    // d jumps into the middle of a, from there b is called.
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).call(at('c'), at('d'));
+    flow.range(at('d'), 1, End::indirect, 0, 0, true).call(at('a', 32), at('b')).ret(at('b')).plain(at('a', 36));
+    EXPECT_EQ(run(flow), "a 0/3; a.b 2/2; a.b.c 1/1; a.b.c.d 1/1");
+    EXPECT_NE(sums.find("resumption 4100 4128 0 1"), std::string::npos) << sums;
+}
+
+TEST_F(Calls, UnwindingGoesOnInTheNextFrameOfAFunctionThatCallsItself) {
+    // Each frame of b has a cleanup: at its end flow goes on in the one below.
+    flow.call(at('a'), at('b')).call(at('b'), at('c')).call(at('c'), at('b')).call(at('b'), at('d'));
+    flow.range(at('d'), 1, End::indirect, 0, 0, true).call(at('b', 32), Program::resume);
+    flow.range(Program::resume, 1, End::indirect, 0, 0, true).call(at('b', 32), at('e')).ret(at('e')).ret(at('b', 36));
+    flow.plain(at('a', 4));
+    EXPECT_EQ(run(flow),
+              "a 0/2; a.b 1/3; a.b.c 1/1; a.b.c.b 1/2; a.b.c.b.d 1/1; a.b.c.b._Unwind_Resume 1/1; a.b.e 1/1");
+}
+
+TEST_F(Calls, ACoroutineGoesOnWhereItGaveWay) {
+    // a calls s (here b), which switches to coroutine c; c calls d, which switches back by calling b; and again.
+    flow.call(at('a'), at('b')).ret(at('b')).call(at('c'), at('d')).call(at('d'), at('b')).ret(at('b'));
+    flow.call(at('a', 4), at('e')).ret(at('e'));
+    flow.call(at('a', 8), at('b')).ret(at('b')).ret(at('d', 4)).call(at('c', 4), at('e')).ret(at('e'));
+    flow.ret(at('c', 8)).plain(at('a', 12));
+    EXPECT_EQ(run(flow), "a 0/4; a.b 2/2; a.c 1/3; a.c.d 1/2; a.c.d.b 1/1; a.e 1/1; a.c.e 1/1");
+}
+
+TEST_F(Calls, CoroutinesThatTakeTurnsGoOnEach) {
+    // a → c → d → a by b, round and round.
+    const auto turn = [&](char from, std::uint64_t offset) { flow.call(at(from, offset), at('b')).ret(at('b')); };
+    turn('a', 0);
+    turn('c', 0);
+    turn('d', 0);
+    turn('a', 4);
+    turn('c', 4);
+    turn('d', 4);
+    flow.call(at('a', 8), at('e')).ret(at('e')).plain(at('a', 12));
+    const std::string text = run(flow);
+    EXPECT_NE(text.find("a 0/4;"), std::string::npos) << text;
+    EXPECT_NE(text.find("a.e 1/1"), std::string::npos) << text;
+    EXPECT_EQ(text.find("e 1/1"), text.find("a.e 1/1") + 2) << text;
+    EXPECT_NE(text.find("a.c 1/2;"), std::string::npos) << text;
 }
 
 TEST_F(Calls, ACallerThatBecomesKnownStandsAboveAllThatWas) {
@@ -392,11 +465,13 @@ Flow random_flow(Program& program, std::uint64_t seed, std::size_t length) {
     synthetic::Random random(seed);
     Flow flow(program);
     std::vector<std::uint64_t> stack;
+    std::vector<std::vector<std::uint64_t>> others;  // stacks of coroutines
     std::vector<std::uint64_t> interrupted;
     std::uint64_t now = Program::at('a');
     const auto function = [&] {
-        return random.below(12) == 0 ? 0x8000 + 0x40 * random.below(4)
-                                     : Program::at(static_cast<char>('a' + random.below(12)));
+        return random.below(12) == 0  ? 0x8000 + 0x40 * random.below(4)
+               : random.below(8) == 0 ? 0x7000 + 0x100 * random.below(3)
+                                      : Program::at(static_cast<char>('a' + random.below(12)));
     };
     std::uint32_t context = 1;
     flow.context(1);
@@ -423,6 +498,16 @@ Flow random_flow(Program& program, std::uint64_t seed, std::size_t length) {
             case 9:
             case 10:
                 flow.ret(now, n);
+                if (random.below(6) == 0 && stack.size() > 1) {
+                    // A coroutine gives way: the upper part of its stack goes on later.
+                    const std::size_t kept = random.below(static_cast<std::uint32_t>(stack.size()));
+                    others.emplace_back(stack.begin() + static_cast<std::ptrdiff_t>(kept) + 1, stack.end());
+                    stack.resize(kept + 1);
+                } else if (random.below(4) == 0 && !others.empty()) {
+                    const std::size_t which = random.below(static_cast<std::uint32_t>(others.size()));
+                    stack.insert(stack.end(), others[which].begin(), others[which].end());
+                    others.erase(others.begin() + static_cast<std::ptrdiff_t>(which));
+                }
                 if (stack.empty() || random.below(20) == 0) {
                     now = function() + 0x20;
                 } else {
@@ -439,7 +524,7 @@ Flow random_flow(Program& program, std::uint64_t seed, std::size_t length) {
             }
             case 12:
                 flow.range(now, n, End::indirect, 0, 0, true);
-                now = random.below(2) == 0 ? function() : now;
+                now = random.below(3) == 0 ? function() : random.below(2) == 0 ? function() + 0x20 : now;
                 break;
             case 13:
                 flow.exception(10 + static_cast<std::uint32_t>(random.below(3)), now, Program::at('o'));

@@ -40,8 +40,9 @@ public:
     void add_name(std::uint32_t address, std::string name);
 
     struct Function {
-        std::uint32_t address{};  ///< where it begins; the address asked for where nothing is known of it
-        std::string name;         ///< empty: not known
+        std::uint32_t address{};     ///< where it begins; the address asked for where nothing is known of it
+        std::string name;            ///< empty: not known
+        std::string linkage_name{};  ///< as in the symbol table; empty: not from one
         auto operator<=>(const Function&) const = default;
     };
     [[nodiscard]] Function function(std::uint32_t address) const;

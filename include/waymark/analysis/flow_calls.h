@@ -4,9 +4,16 @@
 ///
 /// - Behind a taken branch that leaves a return address: a call. Its frame waits for that address.
 /// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
-///   A lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Where
-///   no frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins
-///   at A, it is a branch like any other.
+///   A lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Of
+///   several frames of one function, longjmp goes to the topmost one in which setjmp (or the like, by name) returned to
+///   A; a frame that has called _Unwind_Resume is done. Where no frame fits, A is in the caller of all that is known:
+///   the tree so far hangs below it. But if a function begins at A, it is a branch like any other.
+/// - An indirect branch into the middle of a function that has a frame, other than on top, goes on in that frame in the
+///   same way: that is how handlers of C++ exceptions are entered.
+/// - A return that leaves more than the topmost frame may be one of a coroutine that gives way. The frames above the
+///   lowest one that was left are kept aside with it. A return, or a branch into the middle of a function, to where no
+///   frame waits, but one kept aside does, takes them up again: they stand in the place of the function that switched.
+///   Of several that wait for one address, that is the one that has waited longest.
 /// - Behind any other branch into another function: a tail call. The new function stands in the place of the old one.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
 ///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
@@ -62,6 +69,9 @@ public:
     /// Context IDs beyond these share one stack.
     static constexpr std::size_t most_stacks = 256;
 
+    /// Frames that are kept aside, of each stack; beyond, those kept longest are given up.
+    static constexpr std::size_t most_aside = 1024;
+
     struct Limits {
         std::size_t frames = most_frames, nodes = most_nodes, stacks = most_stacks;
     };
@@ -106,13 +116,23 @@ private:
         std::uint64_t to{};                 ///< the call's
         std::uint32_t exception = none;     ///< an interrupt: its number
         Work at{};                          ///< on the stack's clock
+        std::uint64_t again = nothing;      ///< where setjmp or the like last returned to in it
+        bool returns_twice{}, unwinds{};    ///< as Arrival
     };
+    /// A frame that is kept aside.
+    struct AsideFrame {
+        Frame frame;                     ///< `at`: the work done since it was entered
+        FunctionId entry = no_function;  ///< its node's
+    };
+    /// Frames that were left together, the lowest first.
+    using Aside = std::vector<AsideFrame>;
     enum class Go : std::uint8_t {
         begin,             ///< whatever is on top goes on
         function_return,   ///< behind a return
         exception_return,  ///< behind an exception return
         resume,            ///< behind lost flow
         take_up,           ///< behind a change of context
+        jump,              ///< an indirect branch into the middle of another function
         enter,             ///< tracing is on again, at the beginning of a function
         tail,              ///< into another function
         leave              ///< a return to where nobody looked
@@ -120,7 +140,6 @@ private:
     struct Operation {
         Go go{};
         Arrival place;
-        bool bare = true;  ///< what is on top is what flow leaves
         std::optional<Loss> loss;
     };
     /// What happened above one base of an open stack.
@@ -131,6 +150,11 @@ private:
         std::size_t peak = 1;  ///< frames, with the base
         /// By peak so far and number: how often one came when there was no other in the fork's own frames.
         std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> first_exceptions;
+        // At its end:
+        std::uint64_t again = nothing;  ///< of the base
+        std::vector<Frame> above;       ///< frames above the base
+        std::vector<Aside> aside;       ///< what was left within it
+        bool aside_given_up = false;    ///< of what was left within it
     };
     struct Stack {
         std::size_t index{};  ///< in the order of first sight
@@ -145,6 +169,9 @@ private:
         Work clock;
         std::uint64_t roots_found = 0;
         std::vector<Segment> segments;
+        std::vector<Aside> aside;  ///< the one that was left first first
+        std::size_t frames_aside = 0;
+        bool aside_given_up = false;  ///< some, for lack of room
 
         [[nodiscard]] bool empty() const { return frames.size() == bottom; }
         [[nodiscard]] std::uint32_t depth(std::size_t frame) const { return static_cast<std::uint32_t>(above + frame); }
@@ -172,11 +199,16 @@ private:
     void go(Operation operation, FlowCounts& counts);
     [[nodiscard]] bool go_inside(Operation& operation, FlowCounts& counts);
     [[nodiscard]] bool find_frame(const Operation& operation, FlowCounts& counts);
+    [[nodiscard]] std::size_t frame_to_jump_back_to(const Arrival& place) const;
     void go_below(const Operation& operation, FlowCounts& counts);
-    void keep(const Operation& operation, FlowCounts& counts);
+    void keep(const Operation& operation);
     void push(Frame frame, FunctionId function);
     void pop_to(std::size_t size, FlowCounts& counts);
     void return_from(std::size_t frame, FlowCounts& counts);
+    [[nodiscard]] Aside put_aside(std::size_t from);
+    void keep_aside(Aside frames, FlowCounts& counts);
+    void give_up(const Aside& frames, FlowCounts& counts) const;
+    [[nodiscard]] bool take_back(const Arrival& place, FlowCounts& counts);
     void drop_bottom(std::size_t count);
     void find_caller(const Arrival& place, FlowCounts& counts);
     void start_anew(const Arrival& place, bool entered, FlowCounts& counts);

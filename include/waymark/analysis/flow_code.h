@@ -49,6 +49,8 @@ struct Arrival {
     FunctionId home = no_function;   ///< the function, or the section where no symbol tells
     FunctionId entry = no_function;  ///< what a call of this address would be a call of
     bool begins{};                   ///< it is the first instruction of `home`
+    bool returns_twice{};            ///< `home` begins here and is setjmp or the like
+    bool unwinds{};                  ///< `home` begins here and leaves its caller's frame, to unwind further
 };
 
 /// Safe for several threads.
@@ -75,6 +77,10 @@ public:
     /// By FunctionId.
     [[nodiscard]] std::vector<CodeFunction> functions() const;
 
+    /// The function that a symbol is the rarely executed part of (`f.cold` of GCC), by where it begins; else where the
+    /// symbol itself begins.
+    [[nodiscard]] std::uint64_t whole_function(const image::Symbol& symbol) const;
+
     [[nodiscard]] const image::Symbols& symbols() const { return symbols_; }
     [[nodiscard]] const image::MemoryMap& memory() const { return memory_; }
 
@@ -91,6 +97,8 @@ private:
     Known all_;
     std::vector<Area> areas_;  // by address; they do not overlap
     mutable std::mutex mutex_;
+    mutable std::once_flag cold_parts_known_;
+    mutable std::map<std::uint64_t, std::uint64_t> cold_parts_;  // to where their functions begin
     std::map<CodeFunction, FunctionId> numbers_;
     std::vector<CodeFunction> functions_;
 };

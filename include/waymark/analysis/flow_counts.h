@@ -69,10 +69,20 @@ struct Loss {
     friend auto operator<=>(const Loss&, const Loss&) = default;
 };
 
+/// A function went on elsewhere than where a call returns: a longjmp, or the handler of a C++ exception.
+struct Resumption {
+    std::uint64_t from{};  ///< where the call would have returned; if interrupted, where it was
+    std::uint64_t to{};
+    bool interrupted{};
+    [[nodiscard]] std::uint64_t hash() const { return mix(mix(from, to), interrupted ? 1U : 0U); }
+    friend auto operator<=>(const Resumption&, const Resumption&) = default;
+};
+
 /// One thread's sums.
 class FlowCounts {
 public:
-    static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16;
+    static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16,
+                                 most_resumptions = std::size_t{1} << 16;
 
     FlowCode::Known known;
     std::vector<std::uint64_t> times;         ///< by edge
@@ -116,6 +126,14 @@ public:
         if (number == loss_times_.size()) loss_times_.push_back(0);
         ++loss_times_[number];
     }
+    void resumed(const Resumption& how) {
+        const std::uint32_t number = resumptions_.find_or_add(how);
+        if (number == KeyIndex<Resumption>::full) return;
+        if (number == resumption_times_.size()) resumption_times_.push_back(0);
+        ++resumption_times_[number];
+    }
+    [[nodiscard]] const std::vector<Resumption>& resumptions() const { return resumptions_.keys(); }
+    [[nodiscard]] const std::vector<std::uint64_t>& resumption_times() const { return resumption_times_; }
     [[nodiscard]] const std::vector<Way>& ways() const { return ways_.keys(); }
     [[nodiscard]] const std::vector<WaySum>& way_sums() const { return sums_; }
     [[nodiscard]] const std::vector<Loss>& losses() const { return losses_.keys(); }
@@ -141,6 +159,8 @@ private:
     std::vector<std::uint32_t> recent_;  // by edge: the way last gone, plus 1
     KeyIndex<Loss> losses_{most_losses};
     std::vector<std::uint64_t> loss_times_;
+    KeyIndex<Resumption> resumptions_{most_resumptions};
+    std::vector<std::uint64_t> resumption_times_;
 };
 
 /// Sums in use by as many threads as work at once.

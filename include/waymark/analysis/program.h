@@ -37,8 +37,9 @@ public:
     /// A function, or all code of a file that no symbol names.
     struct Function {
         std::uint32_t file{};
-        std::string name{};  ///< as for reading; empty: not known
-        Address address{};   ///< in the file
+        std::string name{};          ///< as for reading; empty: not known
+        Address address{};           ///< in the file
+        std::string linkage_name{};  ///< as in the symbol table
     };
     struct File {
         std::string name{};                    ///< as recorded; `[kernel]`, `[not mapped]`

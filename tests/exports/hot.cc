@@ -1,0 +1,56 @@
+// A program of C++ names whose branches clang is to weigh, for tests/exports/autofdo_test.py.
+namespace shapes {
+struct Shape {
+    int kind, size;
+};
+template <typename T>
+T area(const T& of, int kind, int size) {
+    T sum = of;
+    for (int i = 0; i < size; ++i) {
+        if (kind == 0)
+            sum += i;
+        else if (kind == 1)
+            sum += i * i;
+        else
+            sum ^= i;
+        if (sum % 7 == 3) sum += size;
+    }
+    return sum;
+}
+class Table {
+public:
+    void put(int key) {
+        for (int i = 0; i < 64; ++i)
+            if (slots[(key + i) % 64] == 0) {
+                slots[(key + i) % 64] = key;
+                return;
+            } else if (slots[(key + i) % 64] == key) {
+                ++twice;
+                return;
+            }
+    }
+    long operator()(int round);
+    int slots[64] = {}, twice = 0;
+};
+long Table::operator()(int round) {
+    long out = 0;
+    for (int i = 0; i < 64; ++i) {
+        if (slots[i] == 0) continue;
+        switch ((slots[i] + round) % 5) {
+            case 0: out += area<long>(1, 0, i); break;
+            case 1: out += area<long>(2, 1, i); break;
+            case 2: out -= area<int>(3, 2, i); break;
+            default: ++out;
+        }
+    }
+    return out;
+}
+}  // namespace shapes
+extern "C" int printf(const char*, ...);
+int main() {
+    shapes::Table table;
+    for (int i = 1; i < 300; ++i) table.put(i * 37 % 91 + 1);
+    long out = 0;
+    for (int round = 0; round < 50; ++round) out += table(round);
+    printf("%ld\n", out);
+}
