@@ -620,13 +620,17 @@ private:
         if (function.kind == Kind::symbol) {
             const auto symbol = symbols().find({function.value});
             const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
-            for (std::uint64_t at = function.value; at < end;) {
+            // A damaged file may claim a function as large as memory: it ends where no code is known any more.
+            constexpr std::uint64_t most_unknown = 65536;
+            std::uint64_t known_end = function.value;
+            for (std::uint64_t at = function.value; at < end && at - known_end < most_unknown;) {
                 const auto contents = symbols().contents({at});
                 if (!contents) break;
                 const bool arm = *contents == image::Contents::a32, thumb = *contents == image::Contents::t32;
                 const isa::Isa isa = arm ? isa::Isa::a32 : isa::Isa::t32;
                 const Code* code = arm || thumb ? code_at(s, space, at, isa) : nullptr;
                 at += code != nullptr ? code->what.bytes : arm ? 4U : 2U;
+                if (code != nullptr) known_end = at;
             }
         }
         std::set<CodeKey> seen(waiting.begin(), waiting.end());

@@ -26,6 +26,34 @@ constexpr std::string_view elf_magic =
 
 constexpr std::size_t max_segments = 65536;
 
+// Names may share their tails in a string table, and tables may share their bytes, so that a file of some kilobytes
+// can claim gigabytes of names. What compilers and linkers write stays far below these bounds.
+constexpr std::uint64_t most_name_bytes_per_file_byte = 4;
+constexpr std::size_t longest_cut_name = 128, longest_section_name = 255;
+constexpr std::string_view cut_mark = "…";
+
+/// The names of one file: whole while all of them together are in proportion to it, then cut.
+class NameBudget {
+public:
+    explicit NameBudget(std::uint64_t file_bytes) : left_(file_bytes * most_name_bytes_per_file_byte) {}
+    [[nodiscard]] std::string take(const char* name) {
+        const std::size_t bytes = ::strnlen(name, static_cast<std::size_t>(left_) + 1);
+        if (bytes <= left_) {
+            left_ -= bytes;
+            return {name, bytes};
+        }
+        const std::size_t kept = ::strnlen(name, longest_cut_name + 1);
+        if (kept <= longest_cut_name) return {name, kept};
+        std::string out(name, longest_cut_name);
+        // Not amid a character of UTF-8.
+        while (!out.empty() && (static_cast<unsigned char>(name[out.size()]) & 0xc0U) == 0x80U) out.pop_back();
+        return out.append(cut_mark);
+    }
+
+private:
+    std::uint64_t left_;
+};
+
 struct Mapping {
     void* address;
     std::size_t bytes;
@@ -112,7 +140,7 @@ struct ElfFile::State {
             SectionView view{elf_ndxscn(scn), scn, {}, {}};
             if (gelf_getshdr(scn, &view.header) == nullptr) continue;
             const char* section_name = have_names ? elf_strptr(elf.get(), names, view.header.sh_name) : nullptr;
-            if (section_name != nullptr) view.name = section_name;
+            if (section_name != nullptr) view.name = {section_name, ::strnlen(section_name, longest_section_name)};
             result.push_back(view);
         }
         return result;
@@ -238,19 +266,22 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
     for (const auto& section : sections) by_index.emplace(section.index, &section);
 
     std::vector<SymbolEntry> result;
+    NameBudget names(state_->file.bytes.size());
+    // No two symbols share their bytes, except where damaged section headers describe one table twice.
+    std::uint64_t left = state_->file.bytes.size() / sizeof(Elf32_Sym);
     for (const auto& table : sections) {
         if (table.header.sh_type != SHT_SYMTAB && table.header.sh_type != SHT_DYNSYM) continue;
         if (table.header.sh_entsize == 0) continue;
         Elf_Data* data = elf_getdata(table.handle, nullptr);
         if (data == nullptr) continue;
         const std::uint64_t count = data->d_size / table.header.sh_entsize;
-        for (std::uint64_t i = 1; i < count && i <= INT32_MAX; ++i) {
+        for (std::uint64_t i = 1; i < count && i <= INT32_MAX && left != 0; ++i, --left) {
             GElf_Sym symbol{};
             if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
             if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_COMMON) continue;
             const char* symbol_name = elf_strptr(state_->elf.get(), table.header.sh_link, symbol.st_name);
             if (symbol_name == nullptr || *symbol_name == '\0') continue;
-            SymbolEntry entry{symbol_name,
+            SymbolEntry entry{names.take(symbol_name),
                               symbol.st_value,
                               symbol.st_size,
                               static_cast<unsigned char>(GELF_ST_TYPE(symbol.st_info)),

@@ -74,7 +74,9 @@ public:
     /// Loadable segments, or for a relocatable file its placed executable sections. Errors: `bad_format`: none with
     /// contents, or the tables are damaged.
     [[nodiscard]] Result<std::vector<Piece>> pieces() const;
-    /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over.
+    /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over. Where the names
+    /// together have more than four times the bytes of the file, which only overlapping strings give, further long ones
+    /// are cut to 128 bytes and end in `…`; there are at most as many symbols as the file has room for.
     [[nodiscard]] std::vector<SymbolEntry> symbols() const;
     /// In file order; none where the file has no section headers.
     [[nodiscard]] std::vector<CodePiece> code() const;

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -13,10 +14,13 @@ namespace waymark::image {
 
 namespace {
 
+// Names may share their tails, so that a small file can claim gigabytes of them; compilers' are far below this.
+constexpr std::size_t longest_name = std::size_t{1} << 16;
+
 std::string text_of(Dwarf_Die& die, unsigned attribute) {
     Dwarf_Attribute value;
     const char* const text = dwarf_formstring(dwarf_attr_integrate(&die, attribute, &value));
-    return text == nullptr ? std::string() : std::string(text);
+    return text == nullptr ? std::string() : std::string(text, ::strnlen(text, longest_name));
 }
 
 InlinedCall describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count) {

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "elf_file.h"
 
@@ -62,6 +63,53 @@ std::optional<Contents> mapping_symbol(std::string_view name) {
     }
 }
 
+// Nobody reads a name that is longer.
+constexpr std::size_t longest_demangled = std::size_t{1} << 16;
+// What all names of a file may become together, for each of its bytes, and for the smallest file. Compilers' names grow
+// to twice their length.
+constexpr std::uint64_t most_demangled_per_file_byte = 16, most_demangled_at_least = std::uint64_t{1} << 20;
+
+std::optional<std::string> run_demangler(const std::string& linkage_name) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(linkage_name.c_str(), nullptr, nullptr, &status), std::free);
+    if (status != 0 || text == nullptr) return std::nullopt;
+    return std::string(text.get());
+}
+
+/// Whether a mangled name becomes absurdly long. Each substitution (`S_`, `S0_`, …) repeats a part of what is before
+/// it, so a name's length can grow with a power of 3 for each three of them; the demangler itself has no bound. Names
+/// with many of them are tried with the later ones replaced by `Sa`, which is allowed at the same places, a few more
+/// each time, so that no attempt is much longer than the one before.
+bool grows_without_bound(const std::string& linkage_name) {
+    constexpr std::size_t harmless = 18, step = 12;
+    struct Part {
+        std::size_t at, bytes;
+    };
+    std::vector<Part> substitutions;
+    for (std::size_t i = 2; i < linkage_name.size(); ++i) {
+        if (linkage_name[i] != 'S') continue;
+        std::size_t end = i + 1;
+        while (end < linkage_name.size() && ((linkage_name[end] >= '0' && linkage_name[end] <= '9') ||
+                                             (linkage_name[end] >= 'A' && linkage_name[end] <= 'Z')))
+            ++end;
+        if (end == linkage_name.size() || linkage_name[end] != '_') continue;
+        substitutions.push_back({i, end + 1 - i});
+        i = end;
+    }
+    for (std::size_t kept = harmless; kept < substitutions.size(); kept += step) {
+        std::string shorter = linkage_name.substr(0, substitutions[kept].at);
+        for (std::size_t k = kept; k < substitutions.size(); ++k) {
+            const std::size_t from = substitutions[k].at + substitutions[k].bytes;
+            const std::size_t to = k + 1 < substitutions.size() ? substitutions[k + 1].at : linkage_name.size();
+            shorter.append("Sa").append(linkage_name, from, to - from);
+        }
+        const std::optional<std::string> text = run_demangler(shorter);
+        if (!text || text->size() > longest_demangled) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 struct Symbols::State {
@@ -87,11 +135,9 @@ std::string demangle(const std::string& linkage_name) {
     if (linkage_name.rfind("_Z", 0) != 0) return linkage_name;
     // The demangler recurses with the nesting of the name; no compiler writes names near this length.
     constexpr std::size_t longest = 4096;
-    if (linkage_name.size() > longest) return linkage_name;
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> text(
-        abi::__cxa_demangle(linkage_name.c_str(), nullptr, nullptr, &status), std::free);
-    return status == 0 && text != nullptr ? std::string(text.get()) : linkage_name;
+    if (linkage_name.size() > longest || grows_without_bound(linkage_name)) return linkage_name;
+    const std::optional<std::string> text = run_demangler(linkage_name);
+    return text && text->size() <= longest_demangled ? *text : linkage_name;
 }
 
 Symbols::Symbols() : state_(std::make_unique<State>()) {}
@@ -126,6 +172,8 @@ void Symbols::add(std::string linkage_name, Address address, std::uint64_t bytes
 std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias) {
     const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : highest;
     std::size_t added = 0;
+    std::uint64_t demangled_left =
+        std::max(elf.file().bytes.size() * most_demangled_per_file_byte, most_demangled_at_least);
     ready = false;
     std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats what .symtab has
     for (ElfFile::SymbolEntry& symbol : elf.symbols()) {
@@ -155,8 +203,11 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         entry.bytes = symbol.bytes;
         entry.limit = limit;
         entry.global = symbol.binding != STB_LOCAL;
-        entry.demangled = demangle(symbol.name);
+        if (demangled_left != 0) entry.demangled = demangle(symbol.name);
+        // One that was tried in vain may have become as long as any.
+        const bool in_vain = entry.demangled == symbol.name && symbol.name.rfind("_Z", 0) == 0;
         if (entry.demangled == symbol.name) entry.demangled.clear();
+        demangled_left -= std::min<std::uint64_t>(demangled_left, in_vain ? longest_demangled : entry.demangled.size());
         entry.linkage_name = std::move(symbol.name);
         entries.push_back(std::move(entry));
         ++added;

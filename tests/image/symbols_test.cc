@@ -270,6 +270,112 @@ TEST(SymbolsElf, Errors) {
     EXPECT_EQ(symbols.add_elf_bytes(stripped.build(), 0, "x").value(), 0U);
 }
 
+/// Lets every symbol but the first begin a byte further inside the name of the first.
+Octets with_shared_tails(const TinyElf& elf) {
+    Octets file = elf.build();
+    Elf32_Ehdr header;
+    std::memcpy(&header, file.data(), sizeof header);
+    for (std::size_t i = 0; i < header.e_shnum; ++i) {
+        Elf32_Shdr section;
+        std::memcpy(&section, file.data() + header.e_shoff + i * sizeof section, sizeof section);
+        if (section.sh_type != SHT_SYMTAB) continue;
+        for (std::size_t n = 1; n < section.sh_size / sizeof(Elf32_Sym); ++n) {
+            Elf32_Sym symbol;
+            std::uint8_t* const at = file.data() + section.sh_offset + n * sizeof symbol;
+            std::memcpy(&symbol, at, sizeof symbol);
+            symbol.st_name = static_cast<Elf32_Word>(n);
+            std::memcpy(at, &symbol, sizeof symbol);
+        }
+    }
+    return file;
+}
+
+std::uint64_t name_bytes(const Symbols& symbols) {
+    std::uint64_t out = 0;
+    for (const Symbol& symbol : symbols.all()) out += symbol.name.size() + symbol.linkage_name.size();
+    return out;
+}
+
+TEST(SymbolsElf, NamesThatShareTheirTailsStayInProportionToTheFile) {
+    TinyElf elf;
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, Octets(0x40), 4, 0}};
+    std::string longest;
+    while (longest.size() < 100000) longest += "\xc3\xa4" + std::to_string(longest.size());
+    elf.symbols.push_back({longest, 0x8000, 4, STT_FUNC, STB_GLOBAL, 1});
+    for (std::uint64_t i = 1; i < 2000; ++i) elf.symbols.push_back({"", 0x8000 + i, 0, STT_FUNC, STB_GLOBAL, 1});
+    const Octets file = with_shared_tails(elf);
+    Symbols symbols;
+    ASSERT_EQ(symbols.add_elf_bytes(file, 0, "tails").value(), 2000U);
+    EXPECT_LE(name_bytes(symbols), 16 * file.size());  // without a bound 400 MB
+    // Those that fit are whole, the others say that they were cut, and where: not amid a character.
+    EXPECT_EQ(symbols.find(Address{0x8000})->name, longest);
+    const std::string_view cut = symbols.find(Address{0x8000 + 1998})->name;
+    ASSERT_TRUE(cut.ends_with("…"));
+    EXPECT_LE(cut.size(), 131U);
+    EXPECT_EQ(cut.substr(0, cut.size() - 3), std::string_view(longest).substr(1998, cut.size() - 3));
+    for (const Symbol& symbol : symbols.all()) {
+        std::string_view name = symbol.name;
+        if (name.ends_with("…")) name.remove_suffix(3);
+        EXPECT_NE(static_cast<unsigned char>(name.back()), 0xc3U);
+    }
+}
+
+TEST(SymbolsElf, OneTableDescribedManyTimesIsNotReadManyTimes) {
+    TinyElf elf = program();
+    Octets file = elf.build();
+    Elf32_Ehdr header;
+    std::memcpy(&header, file.data(), sizeof header);
+    std::vector<Elf32_Shdr> sections(header.e_shnum);
+    std::memcpy(sections.data(), file.data() + header.e_shoff, sections.size() * sizeof(Elf32_Shdr));
+    for (const Elf32_Shdr section : std::vector<Elf32_Shdr>(sections))
+        if (section.sh_type == SHT_SYMTAB) sections.insert(sections.end(), 5000, section);
+    header.e_shoff = static_cast<Elf32_Off>(file.size());
+    header.e_shnum = static_cast<Elf32_Half>(sections.size());
+    std::memcpy(file.data(), &header, sizeof header);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(sections.data());
+    file.insert(file.end(), bytes, bytes + sections.size() * sizeof(Elf32_Shdr));
+    Symbols symbols;
+    // The same symbol counts once; the mapping symbols are what would pile up.
+    EXPECT_EQ(symbols.add_elf_bytes(file, 0, "tables").value(), 5U);
+    EXPECT_EQ(symbols.contents(Address{0x8007}), Contents::a32);
+}
+
+TEST(SymbolsElf, NamesThatWouldGrowWithoutBoundStayAsTheyAre) {
+    // Each step names a pair of the step before: 2^n.
+    const auto sequence = [](unsigned n) {
+        constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        std::string out;
+        for (; n > 0; n = (n - 1) / 36) {
+            out.insert(out.begin(), digits[(n - 1) % 36]);
+            if (n <= 36) break;
+        }
+        return "S" + out + "_";
+    };
+    const auto name = [&](unsigned steps) {
+        std::string out = "_Z1f1PIiiE";
+        for (unsigned i = 0; i < steps; ++i) out += "S_I" + sequence(i + 1) + sequence(i + 1) + "E";
+        return out;
+    };
+    EXPECT_EQ(demangle(name(2)),
+              "f(P<int, int>, P<P<int, int>, P<int, int> >, P<P<P<int, int>, P<int, int> >, "
+              "P<P<int, int>, P<int, int> > >)");
+    EXPECT_GT(demangle(name(9)).size(), 10000U);  // long, but someone may read it
+    for (const unsigned steps : {15U, 40U, 200U}) EXPECT_TRUE(demangle(name(steps)) == name(steps)) << steps;
+    // Many substitutions alone are no reason: those that grow little are shown.
+    std::string many = "_Z1f1P";
+    for (unsigned i = 0; i < 100; ++i) many += "S_";
+    EXPECT_EQ(demangle(many).substr(0, 10), "f(P, P, P,");
+
+    TinyElf elf;
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, Octets(0x40), 4, 0}};
+    for (std::uint64_t i = 0; i < 2000; ++i)
+        elf.symbols.push_back({name(9) + "1C" + std::to_string(i), 0x8000 + i, 0, STT_FUNC, STB_GLOBAL, 1});
+    const Octets file = elf.build();
+    Symbols symbols;
+    ASSERT_TRUE(symbols.add_elf_bytes(file, 0, "bombs").has_value());
+    EXPECT_LE(name_bytes(symbols), 24 * file.size());
+}
+
 TEST(SymbolsElf, EveryFlippedByteIsAnswered) {
     const Octets good = program().build();
     for (std::size_t i = 0; i < good.size(); ++i)

@@ -393,6 +393,82 @@ async function linked(name) {
     await close();
 }
 
+/// What a reader set in a view is in the address: opened elsewhere it shows the same, and going back undoes it.
+async function addressed(name) {
+    const { page, where, close } = await open(name, { width: 1280 });
+    const is = (what, good, detail) => check(`${where}: ${what}`, good, detail);
+    const hash = () => page.evaluate(() => location.hash);
+    const until = async (what, test) =>
+        is(what, await page.waitForFunction(test, undefined, { timeout: 4000 }).then(() => true, () => false), await hash());
+    const all = await views(page);
+
+    if (all.includes("calls")) {
+        await go(page, "calls");
+        await page.fill("[data-search]", "a");
+        await until("a search is in the address", () => /[?&]query=a(&|$)/.test(location.hash));
+        await page.click('text="From leaves"');
+        await until("the direction is in the address", () => /way=leaves/.test(location.hash));
+        const pressed = () => page.$eval('[aria-label="Direction"] [aria-pressed="true"], [aria-label="Direction"] [aria-checked="true"], [aria-label="Direction"] :checked', (e) => (e.closest("label") ?? e).textContent.trim());
+        const leaves = await pressed();
+        await page.goBack();
+        await until("Back undoes the direction", () => !/way=leaves/.test(location.hash));
+        is("Back shows the direction of before", (await pressed()) !== leaves, leaves);
+        await page.evaluate(() => document.activeElement?.blur());
+        // No focus: the keys of the view work all the same.
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("ArrowDown");
+        await page.keyboard.press("Enter");
+        await page.waitForTimeout(300);
+        const zoomed = await hash();
+        if (/from=/.test(zoomed)) {
+            const there = await open(name, { width: 1280 }, zoomed);
+            await there.page.waitForSelector(".flame");
+            await there.page.waitForTimeout(200);
+            is("a link keeps the search", (await there.page.inputValue("[data-search]")) === "a");
+            is("a link keeps the zoom", (await there.page.evaluate(() => location.hash)) === zoomed);
+            await there.close();
+            await page.goBack();
+            await until("Back zooms out", () => !/from=/.test(location.hash));
+        } else is("a flame graph that is one call wide", await page.$eval(".flame", (f) => f.getAttribute("data-to") !== null), zoomed);
+    }
+    if (all.includes("timeline")) {
+        await go(page, "timeline");
+        const seen = () => page.$eval("#timeline-seen", (s) => `${s.dataset.from} ${s.dataset.to}`);
+        const whole = await seen();
+        await page.evaluate(() => document.activeElement?.blur());
+        await page.keyboard.press("+");
+        await until("the range is in the address, by a key without focus", () => /from=\d+&to=\d+/.test(location.hash));
+        is("it is the range that is seen", (await seen()) !== whole, await seen());
+        await page.goBack();
+        await until("Back shows the whole timeline again", () => !/from=/.test(location.hash));
+        await page.waitForTimeout(300);
+        is("the whole timeline", (await seen()) === whole, await seen());
+    }
+    if (all.includes("branches")) {
+        // Narrow, but not yet with rows below each other.
+        await page.setViewportSize({ width: 820, height: 900 });
+        await go(page, "branches");
+        // The longest there is, whether this report has it or not.
+        const cut = await page.$$eval(".outcomes > span:not([aria-hidden])", (texts) =>
+            texts.filter((t) => {
+                t.classList.add("missed");
+                t.textContent = "not observed";
+                const range = document.createRange();
+                range.selectNodeContents(t);
+                const text = range.getBoundingClientRect();
+                const bar = t.parentElement.children[1].getBoundingClientRect();
+                const over = Math.min(text.right, bar.right) - Math.max(text.left, bar.left);
+                let right = innerWidth;
+                for (let e = t.parentElement; e; e = e.parentElement)
+                    if (getComputedStyle(e).overflowX !== "visible") right = Math.min(right, e.getBoundingClientRect().right);
+                return over > 1 || text.right > right + 1;
+            }).map((t) => t.getBoundingClientRect().right),
+        );
+        is("outcomes of branches are whole beside the bar", cut.length === 0, cut.slice(0, 3).join());
+    }
+    await close();
+}
+
 /// Names that are markup are text.
 async function harmless(name) {
     const { page, where, close } = await open(name, { width: 1280 });
@@ -440,6 +516,7 @@ async function look(name) {
     if (name === "hostile") await attempt(harmless(name));
     if (name === "flow") await attempt(complains(name));
     if (name in present) await attempt(linked(name));
+    if (name in present) await attempt(addressed(name));
     console.log(`${name}: ${(bytes / 1e6).toFixed(2)} MB, ready in ${took} ms; looked at for ${Date.now() - began} ms`);
 }
 

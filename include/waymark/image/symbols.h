@@ -75,7 +75,8 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A C++ name for reading; anything else as it is.
+/// A C++ name for reading; anything else as it is, also one of more than 4096 bytes or that would become longer than
+/// 64 KiB.
 [[nodiscard]] std::string demangle(const std::string& linkage_name);
 
 }  // namespace waymark::image

@@ -15,7 +15,7 @@ import { LoopsView } from "../views/loops";
 import { SummaryView } from "../views/summary";
 import { TablesView } from "../views/tables";
 import { TimelineView } from "../views/timeline";
-import { hashOf, type Place, placeOf, type ViewId, type ViewProps } from "./state";
+import { hashOf, type Place, placeOf, texts, type ViewId, type ViewProps } from "./state";
 import { fileName } from "./text";
 import { setTheme, useTheme } from "./theme";
 
@@ -39,7 +39,7 @@ const keys: [string, string][] = [
     ["t", "light or dark"],
     ["?", "these keys"],
     ["Esc", "close, leave the search, zoom out"],
-    ["↑ ↓ Page Home End", "walk a table or listing; Enter opens the row"],
+    ["↑ ↓ Page Home End", "walk a table or listing that has the focus (Tab, or a click); Enter opens the row"],
     ["← → ↑ ↓", "flame graph: to the calls beside, to the caller, to what it calls"],
     ["Enter, Backspace", "flame graph: zoom in, zoom out"],
     ["← →", "timeline: earlier, later"],
@@ -80,8 +80,8 @@ export function App({ report }: { report: Report }) {
     const all = useMemo(() => viewsOf(head), [head]);
     const present = all.filter((v) => v.absent === undefined);
     const [place, setPlace] = useState<Place>(placeOf(location.hash));
-    const [metric, setMetric] = useState(0);
-    const [context, setContext] = useState(0);
+    const [metric, showMetric] = useState(0);
+    const [context, showContext] = useState(0);
     const [help, setHelp] = useState(false);
     const theme = useTheme();
     const main = useRef<HTMLElement>(null);
@@ -92,9 +92,49 @@ export function App({ report }: { report: Report }) {
         addEventListener("hashchange", moved);
         return () => removeEventListener("hashchange", moved);
     }, []);
+    const here = useRef(place);
+    here.current = place;
     const go = (to: Place) => {
-        location.hash = hashOf(to);
+        const kept: Partial<Place> = {};
+        if (to.view === here.current.view) for (const key of texts) if (here.current[key] !== undefined) kept[key] = here.current[key]!;
+        location.hash = hashOf({ ...kept, ...to });
     };
+    const keep = (change: Partial<Place>, step = false) => {
+        const to = { ...here.current, ...change };
+        if (hashOf(to) === hashOf(here.current)) return;
+        here.current = to;
+        setPlace(to);
+        try {
+            if (step) history.pushState(null, "", hashOf(to));
+            else history.replaceState(null, "", hashOf(to));
+        } catch {
+            // A browser may allow only so many in a time: then the address lags behind.
+        }
+    };
+    // Metric and context stay from view to view, and the entry that is left says what they were in it.
+    const setMetric = (to: number) => {
+        keep({ metric, context });
+        keep({ metric: to, from: undefined, to: undefined }, true);
+    };
+    const setContext = (to: number) => {
+        keep({ metric, context });
+        keep({ context: to, from: undefined, to: undefined }, true);
+    };
+    useLayoutEffect(() => {
+        if (place.metric !== undefined && place.metric < Math.max(1, head.metrics.length)) showMetric(place.metric);
+        if (place.context !== undefined) showContext(place.context);
+    }, [place.metric, place.context]);
+    useEffect(() => {
+        // Links within a view keep what is searched there.
+        const clicked = (event: MouseEvent) => {
+            const link = (event.target as HTMLElement).closest?.<HTMLAnchorElement>('a[href^="#/"]');
+            if (!link || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+            event.preventDefault();
+            go(placeOf(link.getAttribute("href")!));
+        };
+        addEventListener("click", clicked);
+        return () => removeEventListener("click", clicked);
+    }, []);
     const info = all.find((v) => v.id === place.view) ?? all[0]!;
     const View = views[info.id];
 
@@ -120,7 +160,13 @@ export function App({ report }: { report: Report }) {
             else if (event.key === "?") setHelp(true);
             else if (event.key === "t") toggleTheme();
             else if (/^[1-9]$/.test(event.key) && present[Number(event.key) - 1]) go({ view: present[Number(event.key) - 1]!.id });
-            else return;
+            else if (target === document.body || target === main.current || target.tagName === "H1") {
+                // Nothing has the focus: the view's own keys work all the same.
+                const own = main.current?.querySelector<HTMLElement>("[data-keys]");
+                const copy = new KeyboardEvent("keydown", { key: event.key, code: event.code, shiftKey: event.shiftKey, cancelable: true });
+                if (!own || own.dispatchEvent(copy)) return;
+                own.focus({ preventScroll: true });
+            } else return;
             event.preventDefault();
         };
         addEventListener("keydown", pressed);
@@ -178,7 +224,7 @@ export function App({ report }: { report: Report }) {
             </nav>
             <main ref={main} id="main" tabIndex={-1} class={`view view-${info.id}`}>
                 {info.absent === undefined ? (
-                    <View report={report} place={place} metric={metric} setMetric={setMetric} context={context} setContext={setContext} go={go} />
+                    <View report={report} place={place} metric={metric} setMetric={setMetric} context={context} setContext={setContext} go={go} keep={keep} />
                 ) : (
                     <>
                         <h1>{info.name}</h1>

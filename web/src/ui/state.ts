@@ -19,12 +19,21 @@ export interface Place {
     source?: number;
     line?: number;
     address?: bigint;
-    /// Of the timeline, since its begin.
+    /// What is seen of the timeline, since its begin, or of the flame graph, in the metric's unit.
     from?: number;
     to?: number;
+    metric?: number;
+    context?: number;
+    query?: string;
+    /// Direction and order of the flame graph; which rows of a table.
+    way?: string;
+    order?: string;
+    which?: string;
 }
 
-const numbers = ["function", "source", "line", "from", "to"] as const;
+const numbers = ["function", "source", "line", "from", "to", "metric", "context"] as const;
+/// What stays while the view does.
+export const texts = ["query", "way", "order", "which"] as const;
 
 export function placeOf(hash: string): Place {
     const [view = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
@@ -34,6 +43,10 @@ export function placeOf(hash: string): Place {
         const text = values.get(key);
         if (text !== null && /^\d+$/.test(text)) place[key] = Number(text);
     }
+    for (const key of texts) {
+        const text = values.get(key);
+        if (text !== null && text !== "") place[key] = text;
+    }
     const address = values.get("address");
     if (address !== null && /^0x[0-9a-f]+$/.test(address)) place.address = BigInt(address);
     return place;
@@ -42,6 +55,7 @@ export function placeOf(hash: string): Place {
 export function hashOf(place: Place): string {
     const values = new URLSearchParams();
     for (const key of numbers) if (place[key] !== undefined) values.set(key, String(place[key]));
+    for (const key of texts) if (place[key] !== undefined && place[key] !== "") values.set(key, place[key]!);
     if (place.address !== undefined) values.set("address", "0x" + place.address.toString(16));
     const query = values.toString();
     return `#/${place.view}${query === "" ? "" : "?" + query}`;
@@ -56,4 +70,6 @@ export interface ViewProps {
     context: number;
     setContext: (node: number) => void;
     go: (place: Place) => void;
+    /// Writes what is changed in this view into the address. `step`: going back undoes it.
+    keep: (change: Partial<Place>, step?: boolean) => void;
 }

@@ -1,5 +1,5 @@
 /// Blocks: code that runs from its first instruction to its last, and how often it did.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 import type { Branches } from "../data/model";
 import { matcher } from "../data/search";
@@ -15,10 +15,11 @@ export function BlocksView(props: ViewProps) {
     return <Rows {...props} branches={loaded} />;
 }
 
-function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
+function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Branches }) {
     const b = branches.part.blocks;
     const address = branches.block;
-    const [query, setQuery] = useState("");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const ran = (i: number) => b.times[i]! * b.instructions[i]!;
     const total = useMemo(() => b.times.reduce((sum, _, i) => sum + ran(i), 0), []);
     const rows = useMemo(() => {

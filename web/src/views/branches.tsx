@@ -1,5 +1,5 @@
 /// Branches with both outcomes.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 import { type Branches, branchKinds, Seen } from "../data/model";
 import { matcher } from "../data/search";
@@ -17,10 +17,12 @@ export function BranchesView(props: ViewProps) {
     return <Rows {...props} branches={loaded} />;
 }
 
-function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
+function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Branches }) {
     const b = branches.part.branches;
-    const [query, setQuery] = useState("");
-    const [which, setWhich] = useState<Which>("all");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
+    const which = (["all", "both", "one", "unknown"] as Which[]).find((w) => w === place.which) ?? "all";
+    const setWhich = (which: Which) => keep({ which }, true);
     const rows = useMemo(() => {
         const is = matcher(query);
         return b.kind
@@ -40,14 +42,14 @@ function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
             {
                 id: "function",
                 name: "In function",
-                width: "minmax(130px, 2fr)",
+                width: "minmax(96px, 2fr)",
                 value: (i) => report.functionName(b.function[i]!),
                 show: (i) => <Name name={report.functionName(b.function[i]!)} most={40} />,
             },
             {
                 id: "address",
                 name: "Branch",
-                width: "minmax(124px, 1fr)",
+                width: "minmax(108px, 1fr)",
                 value: (i) => branches.address[i]!,
                 show: (i) => (
                     <span class="mono" title={branches.target[i] ? `to ${hex(branches.target[i]!)}` : "to where a register says"}>
@@ -56,7 +58,7 @@ function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
                 ),
             },
             { id: "kind", name: "Kind", width: "104px", value: (i) => branchKinds[b.kind[i]!] ?? "" },
-            { id: "ran", name: "Ran", number: true, width: "minmax(72px, 100px)", value: (i) => b.taken[i]! + b.notTaken[i]!, show: (i) => grouped(b.taken[i]! + b.notTaken[i]!) },
+            { id: "ran", name: "Ran", number: true, width: "minmax(60px, 90px)", value: (i) => b.taken[i]! + b.notTaken[i]!, show: (i) => grouped(b.taken[i]! + b.notTaken[i]!) },
             {
                 id: "share",
                 name: "Taken",
@@ -70,7 +72,7 @@ function Rows({ report, go, branches }: ViewProps & { branches: Branches }) {
                 id: "outcomes",
                 name: "Taken, not taken",
                 title: "Sorted by the rarer outcome",
-                width: "minmax(190px, 2fr)",
+                width: "minmax(212px, 2fr)",
                 value: (i) => (b.kind[i] === 0 ? Math.min(b.taken[i]!, b.notTaken[i]!) : -1),
                 show: (i) => (b.kind[i] === 0 ? <Outcomes taken={b.taken[i]!} notTaken={b.notTaken[i]!} seenTaken={b.seenTaken[i]!} seenNotTaken={b.seenNotTaken[i]!} /> : <span class="quiet">always taken</span>),
             },

@@ -39,12 +39,15 @@ export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; 
     );
 }
 
-function Calls({ report, place, metric, setMetric, context, setContext, tree: all }: ViewProps & { tree: Tree }) {
+function Calls({ report, place, metric, setMetric, context, setContext, keep, tree: all }: ViewProps & { tree: Tree }) {
     const { head } = report;
     const tree = useMemo(() => (context > 0 ? subtree(all, context) : all), [all, context]);
-    const [way, setWay] = useState<Way>("callers");
-    const [order, setOrder] = useState<Order>("cost");
-    const [query, setQuery] = useState("");
+    const way: Way = place.way === "leaves" ? "leaves" : "callers";
+    const setWay = (way: Way) => keep({ way, from: undefined, to: undefined }, true);
+    const order = (["cost", "first", "name"] as Order[]).find((o) => o === place.order) ?? "cost";
+    const setOrder = (order: Order) => keep({ order, from: undefined, to: undefined }, true);
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const [asTable, setAsTable] = useState(false);
     const [selected, setSelected] = useState(0);
     const unit = head.metrics[metric]?.name ?? "";
@@ -108,7 +111,7 @@ function Calls({ report, place, metric, setMetric, context, setContext, tree: al
             {asTable ? (
                 <TreeTable tree={shown} map={map} nameOf={nameOf} unit={unit} metric={metric} selected={selected} select={setSelected} />
             ) : (
-                <Flame key={`${way} ${metric} ${context}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} />
+                <Flame key={`${way} ${metric} ${context}`} tree={shown} map={map} nameOf={nameOf} matches={matches?.functions} selected={selected} select={setSelected} unit={unit} place={place} keep={keep} />
             )}
             <Detail report={report} tree={shown} map={map} nameOf={nameOf} node={selected} metric={metric} way={way} select={setSelected} />
         </>
@@ -135,13 +138,17 @@ interface Shown {
     unit: string;
 }
 
-function Flame(props: Shown & { matches: Uint8Array | undefined }) {
+function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uint8Array | undefined }) {
     const { tree, map, nameOf, matches, selected } = props;
     const theme = useTheme();
     const frame = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const size = useSize(frame);
-    const view = useRef({ from: 0, to: map.total });
+    const { place } = props;
+    const asked = place.from !== undefined && place.to !== undefined && place.to > place.from && place.from < map.total;
+    const view = useRef(asked ? bounded(place.from!, place.to!, map.total) : { from: 0, to: map.total });
+    const goal = useRef({ ...view.current });
+    const kept = useRef(0);
     const motion = useRef(0);
     const hovered = useRef(-1);
     const [tip, setTip] = useState<{ x: number; y: number; node: number } | undefined>(undefined);
@@ -232,7 +239,27 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
         frame.current?.setAttribute("data-from", String(from));
         frame.current?.setAttribute("data-to", String(to));
     };
-    const zoomTo = (node: number) => moveTo(map.x[node]!, map.x[node]! + map.width[node]!);
+    // The address has whole numbers: what is seen and what it says may differ by so much.
+    const inAddress = (v: { from: number; to: number }) =>
+        v.from <= 0 && v.to >= map.total ? { from: undefined, to: undefined } : { from: Math.floor(v.from), to: Math.ceil(v.to) };
+    const keepSeen = (step: boolean) => {
+        goal.current = { ...view.current };
+        window.clearTimeout(kept.current);
+        kept.current = window.setTimeout(() => props.keep(inAddress(goal.current), step), 250);
+    };
+    useEffect(() => () => window.clearTimeout(kept.current), []);
+    useEffect(() => {
+        const is = inAddress(goal.current);
+        if (place.from === is.from && place.to === is.to) return;
+        goal.current = asked ? bounded(place.from!, place.to!, map.total) : { from: 0, to: map.total };
+        moveTo(goal.current.from, goal.current.to);
+    }, [place.from, place.to]);
+    const zoomTo = (node: number) => {
+        window.clearTimeout(kept.current);
+        goal.current = { from: map.x[node]!, to: map.x[node]! + map.width[node]! };
+        moveTo(goal.current.from, goal.current.to);
+        props.keep(inAddress(goal.current), true);
+    };
     const zoomed = () => view.current.to - view.current.from < map.total * 0.9999;
     const zoomOut = () => {
         // To the nearest caller that is wider than what is seen.
@@ -300,6 +327,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                 const by = (event.deltaX / size.width) * (to - from);
                 view.current = bounded(from + by, to + by, map.total);
             }
+            keepSeen(false);
             draw();
         };
         f.addEventListener("wheel", wheel, { passive: false });
@@ -316,6 +344,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
             <div
                 ref={frame}
                 class="flame"
+                data-keys=""
                 role="application"
                 aria-roledescription="flame graph"
                 aria-label={`Flame graph of ${counted(tree.parent.length, "call")}. Selected: ${nameOf(selected)}, ${percent(map.width[selected] ?? 0, whole)}. As a table shows the same in words.`}
@@ -338,6 +367,7 @@ function Flame(props: Shown & { matches: Uint8Array | undefined }) {
                         view.current = bounded(d.from + by, d.to + by, map.total);
                         frame.current!.scrollTop = d.top + d.y - event.clientY;
                         setTip(undefined);
+                        keepSeen(false);
                         draw();
                         return;
                     }

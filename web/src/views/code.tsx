@@ -14,10 +14,11 @@ export function CodeView(props: ViewProps) {
     return <Both {...props} code={loaded} />;
 }
 
-function Both({ report, place, metric, setMetric, go, code }: ViewProps & { code: Code }) {
+function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & { code: Code }) {
     const { head } = report;
     const { instructions, lines } = code.part;
-    const [query, setQuery] = useState("");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const [wanted, setSide] = useState<"source" | "code">("source");
     const [line, setLine] = useState<{ source: number; line: number } | undefined>(undefined);
 

@@ -15,10 +15,11 @@ function useTree(report: ViewProps["report"]): Tree | undefined {
     return tree instanceof Error ? undefined : tree;
 }
 
-export function FunctionsView({ report, place, metric, setMetric, context, setContext, go }: ViewProps) {
+export function FunctionsView({ report, place, metric, setMetric, context, setContext, go, keep }: ViewProps) {
     const { head } = report;
     const { functions } = head;
-    const [query, setQuery] = useState("");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const tree = useTree(report);
     // Of one core, thread, task or source, costs are those of its calls.
     const part = useMemo(() => (tree && context > 0 ? costsByFunction(subtree(tree, context), metric, functions.name.length) : undefined), [tree, context, metric]);

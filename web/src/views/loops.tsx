@@ -1,5 +1,5 @@
 /// Loops, by what they cost or how often they ran.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 import { addresses } from "../data/decode";
 import { matcher } from "../data/search";
@@ -9,11 +9,12 @@ import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, short } from "../ui/text";
 import { placeText } from "./functions";
 
-export function LoopsView({ report, metric, setMetric, go }: ViewProps) {
+export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewProps) {
     const { head } = report;
     const { loops } = head;
     const hardware = head.unit === "DPU";
-    const [query, setQuery] = useState("");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const first = useMemo(() => addresses(loops.head), []);
     const last = useMemo(() => addresses(loops.tail), []);
     const total = useMemo(() => (head.functions.self[metric] ?? []).reduce((sum, c) => sum + c, 0), [metric]);

@@ -11,10 +11,11 @@ import { counted, grouped } from "../ui/text";
 /// Numbers in tables are digits, perhaps with a fraction; other text in such a column stays text.
 const numeric = /^-?\d+(\.\d+)?$/;
 
-export function TablesView({ report }: ViewProps) {
+export function TablesView({ report, place, keep }: ViewProps) {
     const { tables } = report.head;
     const [chosen, setChosen] = useState(0);
-    const [query, setQuery] = useState("");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const table = tables[chosen]!;
     return (
         <>

@@ -99,11 +99,12 @@ export function stepOf(pixel: number, pixels: number): number {
     return ten * 10;
 }
 
-function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
+function View({ report, timeline, place, keep }: ViewProps & { timeline: Timeline }) {
     const { axis, tracks, slices, texts } = timeline.part;
     const total = Math.max(1, axis.length);
     const theme = useTheme();
-    const [query, setQuery] = useState("");
+    const query = place.query ?? "";
+    const setQuery = (query: string) => keep({ query });
     const [selected, setSelected] = useState(-1);
     const [asTable, setAsTable] = useState(false);
     // Those that have something to show can be looked at alone.
@@ -427,15 +428,25 @@ function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
         return { from: start, to: start + length };
     };
     const settled = useRef(0);
+    // The address has whole numbers; all of the timeline needs none.
+    const inAddress = (v: { from: number; to: number }) =>
+        v.from <= 0 && v.to >= total ? { from: undefined, to: undefined } : { from: Math.floor(v.from), to: Math.ceil(v.to) };
     useEffect(() => {
+        const is = inAddress(goal.current);
+        if (place.from === is.from && place.to === is.to) return;
         if (place.from !== undefined && place.to !== undefined) show(place.from, place.to, true);
+        else show(0, total, true);
     }, [place.from, place.to]);
+    useEffect(() => () => window.clearTimeout(settled.current), []);
     const show = (from: number, to: number, smooth: boolean) => {
         goal.current = bounded(from, to);
         cancelAnimationFrame(motion.current);
         const finish = () => {
             window.clearTimeout(settled.current);
-            settled.current = window.setTimeout(() => setSeen({ ...view.current }), 120);
+            settled.current = window.setTimeout(() => {
+                setSeen({ ...view.current });
+                keep(inAddress(goal.current), true);
+            }, 120);
         };
         if (!smooth || stillness()) {
             view.current = { ...goal.current };
@@ -644,6 +655,7 @@ function View({ report, timeline, place }: ViewProps & { timeline: Timeline }) {
                 <div
                     ref={frame}
                     class="timeline"
+                    data-keys=""
                     role="application"
                     aria-roledescription="timeline"
                     aria-label={`Timeline of ${counted(tracks.name.length, "track")} and ${counted(slices.depth.length, "slice")}. As a table shows it in words.`}
