@@ -188,6 +188,7 @@ Status run_record(const RecordOptions& options) {
     to.buffer_bytes = options.buffer;
     to.limit_changes = options.changes;
     to.system = options.system;
+    if (options.system) to.system_image = program;
     image::Symbols symbols;
     if (!is_position_independent(program) && symbols.add_elf(program))
         to.instruction_set = [&symbols](Address address) -> std::optional<isa::Isa> {
