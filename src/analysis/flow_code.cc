@@ -24,6 +24,7 @@ FunctionId FlowCode::number(CodeFunction function) {
 FunctionId FlowCode::home(std::uint64_t address) {
     if (const auto found = symbols_.find({address}))
         return number({CodeFunction::Kind::symbol, found->symbol.address.value});
+    if (const auto area = symbols_.area({address})) return number({CodeFunction::Kind::section, area->first.value});
     const auto after = std::upper_bound(areas_.begin(), areas_.end(), address,
                                         [](std::uint64_t a, const Area& area) { return a < area.first; });
     const bool known = after != areas_.begin() && address <= (after - 1)->last;

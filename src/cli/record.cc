@@ -475,7 +475,7 @@ Run add_record(CLI::App& app) {
         "  waymark record -o out -- ./program --its-option\n"
         "  waymark record --core cortex-a9 --cycle-accurate --timestamps --start-at main --limit 1000000 -o out -- "
         "./program\n"
-        "  waymark flow out --symbols ./program --format calls\n"
+        "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"

@@ -76,6 +76,12 @@ public:
     [[nodiscard]] Result<std::vector<Piece>> pieces() const;
     /// Of .symtab and .dynsym, in file order; defined ones only. Damaged tables are passed over.
     [[nodiscard]] std::vector<SymbolEntry> symbols() const;
+    /// Of the symbol table of functions in .gnu_debugdata, which is compressed (xz). None: there is no such section, or
+    /// it is damaged.
+    [[nodiscard]] std::vector<SymbolEntry> compressed_symbols() const;
+    /// `puts@plt` for each entry of the procedure linkage table: code by which a program calls into libraries, and
+    /// which has no symbols of its own.
+    [[nodiscard]] std::vector<SymbolEntry> linkage_symbols() const;
     /// In file order; none where the file has no section headers.
     [[nodiscard]] std::vector<CodePiece> code() const;
     /// Nothing: it has none that memory could hold.
