@@ -6,13 +6,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(
     g++ cmake ninja-build pkg-config
-    libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev libcapstone-dev libtbb-dev
+    libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libcapstone-dev libtbb-dev
     libsqlite3-dev libprotozero-dev
 )
 # The page of `waymark report` is built with these. All else builds without them.
 web_packages=(nodejs npm)
 # The Arm cross compiler for the examples, and what runs them.
-example_packages=(gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
+example_packages=(gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross)
 record_packages=(qemu-user)
 # clang and its runtime are for the sanitizers and fuzz targets, lld links them; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, bolt-16, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3

@@ -59,9 +59,15 @@ std::string to_text(const DpuOwner& owner) {
 
 // ---- DpuCode
 
-std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias) {
+std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias, const std::string& name) {
     if (const auto added = memory_.add_elf(path, load_bias); !added) return added.error().message;
-    const auto named = symbols_.add_elf(path, load_bias);
+    auto info = image::DebugInfo::open(path, files_.debug_path());
+    if (info)
+        for (const image::DebugInfo::Segment& s : info->segments())
+            if (s.executable)
+                symbols_.add_area(name.empty() ? path : name, Address{s.address.value + load_bias}, s.bytes, s.offset);
+    const auto named =
+        info ? image::add_all_symbols(symbols_, path, *info, load_bias) : symbols_.add_elf(path, load_bias);
     if (!named) return named.error().message;
     if (*named == 0) return path + ": no function has a name in it: it is stripped, or the file is cut";
     return {};
@@ -74,7 +80,7 @@ DpuCode::Function DpuCode::function(std::uint32_t address) const {
     if (const auto found = symbols_.find({address}); found && found->symbol.kind == image::SymbolKind::function)
         return {static_cast<std::uint32_t>(found->symbol.address.value), std::string(found->name),
                 std::string(found->symbol.linkage_name)};
-    return {address, {}, {}};
+    return {address, symbols_.approximate({address}), {}};
 }
 
 std::optional<std::uint32_t> DpuCode::address_of(const std::string& name) const {

@@ -116,9 +116,9 @@ private:
     };
     void open_files() {
         for (const ProgramFile& f : options_.files) {
-            auto info = image::DebugInfo::open(f.path);
+            auto info = image::DebugInfo::open(f.path, f.debug_folders);
             if (!info) continue;
-            const Index image = image_of(std::string(Program::short_name(f.path)));
+            const Index image = image_of(std::string(Program::short_name(f.name.empty() ? f.path : f.name)));
             a_.images[image].path = f.path;
             for (const std::uint8_t byte : info->build_id()) a_.images[image].build_id += fmt::format("{:02x}", byte);
             for (const image::DebugInfo::Segment& s : info->segments())
@@ -145,6 +145,8 @@ private:
     }
     Index image_at(std::uint64_t address) {
         if (const File* f = file_at(address)) return f->image;
+        if (const auto area = symbols().area({address}))
+            return area->file.empty() ? none : image_of(std::string(area->name));
         const Region* region = region_at(address);
         return region == nullptr ? none : section_image(*region->memory, region->section);
     }
@@ -203,8 +205,9 @@ private:
     /// Whose code an address is.
     CodeFunction function_at(std::uint64_t address) {
         if (const auto found = symbols().find({address})) return {Kind::symbol, found->symbol.address.value};
-        const Region* region = region_at(address);
-        const std::uint64_t begin = region == nullptr ? 0 : region->address;
+        const auto area = symbols().area({address});
+        const Region* region = area ? nullptr : region_at(address);
+        const std::uint64_t begin = area ? area->first.value : region == nullptr ? 0 : region->address;
         if (const auto after = entries_.upper_bound(address); after != entries_.begin()) {
             const std::uint64_t entry = *std::prev(after);
             if (entry >= begin && (!symbols_between(entry, address))) return {Kind::entry, entry};
@@ -229,10 +232,15 @@ private:
                     out.bytes = found->symbol.bytes;
                 }
                 break;
-            case Kind::entry: out.name = fmt::format("{:#010x}", f.value); break;
+            case Kind::entry:
+                out.name = symbols().approximate({f.value});
+                if (out.name.empty()) out.name = fmt::format("{:#010x}", f.value);
+                break;
             case Kind::section: {
                 out.image = image_at(f.value);
-                out.name = out.image == none ? "[unknown]" : "(no symbol) in " + a_.images[out.image].name;
+                out.name = out.image != none                       ? "(no symbol) in " + a_.images[out.image].name
+                           : symbols().area({f.value}).has_value() ? "(no symbol) in code of no file"
+                                                                   : "[unknown]";
                 return out;
             }
             case Kind::exception:

@@ -71,6 +71,7 @@ std::uint64_t FlowCode::whole_function(const image::Symbol& symbol) const {
 FunctionId FlowCode::home(std::uint64_t address) {
     if (const auto found = symbols_.find({address}))
         return number({CodeFunction::Kind::symbol, whole_function(found->symbol)});
+    if (const auto area = symbols_.area({address})) return number({CodeFunction::Kind::section, area->first.value});
     const auto after = std::upper_bound(areas_.begin(), areas_.end(), address,
                                         [](std::uint64_t a, const Area& area) { return a < area.first; });
     const bool known = after != areas_.begin() && address <= (after - 1)->last;

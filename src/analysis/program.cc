@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "waymark/capture/module_map.h"
 #include "waymark/image/symbols.h"
 
 namespace waymark::analysis {
@@ -17,21 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string hex(const std::vector<std::uint8_t>& bytes) {
-    std::string out;
-    for (const std::uint8_t byte : bytes) out += fmt::format("{:02x}", byte);
-    return out;
-}
-
 bool is_kernel_text(const perf::Mapping& m) { return m.pid == perf::nobody && m.file.starts_with("[kernel.kallsyms]"); }
 bool has_no_file(std::string_view name) { return name.empty() || name[0] == '[' || name.starts_with("//anon"); }
-
-/// Zeros behind a short build ID belong to the record, not to it.
-bool same_id(std::vector<std::uint8_t> a, std::vector<std::uint8_t> b) {
-    for (auto* id : {&a, &b})
-        while (!id->empty() && id->back() == 0) id->pop_back();
-    return a == b;
-}
 
 constexpr std::size_t most_kallsyms = std::size_t{256} << 20;
 
@@ -77,30 +65,18 @@ struct Program::State {
         return known = at->second;
     }
 
-    /// Places to look for a file in, the best first.
-    [[nodiscard]] std::vector<fs::path> candidates(const File& file, bool kernel) const {
+    /// Places to look for the kernel's program in, the best first.
+    [[nodiscard]] std::vector<fs::path> kernel_places(const File& file) const {
         std::vector<fs::path> out;
-        const std::string id = hex(file.build_id);
-        std::vector<fs::path> folders = options.debug_folders;
-        if (!options.symfs.empty()) folders.push_back(options.symfs / "usr/lib/debug");
-        if (const char* home = std::getenv("HOME"); home != nullptr) folders.push_back(fs::path(home) / ".debug");
-        folders.emplace_back("/usr/lib/debug");
-        if (kernel) {
-            const std::string& release = capture.data->release;
-            if (!options.symfs.empty()) {
-                out.push_back(options.symfs / "vmlinux");
-                out.push_back(options.symfs / ("boot/vmlinux-" + release));
-                out.push_back(options.symfs / ("usr/lib/debug/boot/vmlinux-" + release));
-            }
-        } else if (!options.symfs.empty()) {
-            out.push_back(options.symfs / fs::path(file.name).relative_path());
-            out.push_back(options.symfs / fs::path(file.name).filename());
-        } else {
-            out.emplace_back(file.name);
-        }
+        const image::FileSearch& search = options.files;
+        if (!search.symfs.empty())
+            for (const std::string& name : {std::string("vmlinux"), "boot/vmlinux-" + capture.data->release,
+                                            "usr/lib/debug/boot/vmlinux-" + capture.data->release})
+                out.push_back(search.symfs / name);
+        const std::string id = capture::hex_text(file.build_id);
         if (id.size() > 2)
-            for (const fs::path& folder : folders) {
-                out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / (kernel ? "vmlinux" : "elf"));
+            for (const fs::path& folder : search.build_id_folders()) {
+                out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / "vmlinux");
                 out.push_back(folder / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
             }
         return out;
@@ -117,22 +93,11 @@ struct Program::State {
             file.problem = "code that no file holds";
             return;
         }
-        std::string refused;
-        for (const fs::path& path : candidates(file, kernel)) {
-            std::error_code error;
-            if (!fs::is_regular_file(path, error)) continue;
-            auto info = image::DebugInfo::open(path, debug_folders());
-            if (!info) {
-                refused = info.error().message;
-                continue;
-            }
-            if (!file.build_id.empty() && !info->build_id().empty() && !same_id(file.build_id, info->build_id())) {
-                refused = fmt::format("{} is another build: its build ID is {}, recorded was {}", path.string(),
-                                      hex(info->build_id()), hex(file.build_id));
-                continue;
-            }
-            file.path = path.string();
-            o.info.emplace(std::move(*info));
+        auto found = kernel ? image::open_first(kernel_places(file), file.build_id, options.files)
+                            : image::find_file(file.name, file.build_id, options.files);
+        if (found) {
+            file.path = found->path.string();
+            o.info.emplace(std::move(found->info));
             read_symbols(file, o);
             if (kernel) {
                 const auto text = o.symbols.address_of("_text");
@@ -140,8 +105,8 @@ struct Program::State {
             }
             return;
         }
-        if (!refused.empty())
-            file.problem = refused;
+        if (!found.error().message.empty())
+            file.problem = found.error().message;
         else if (kernel && !options.kallsyms.empty())
             file.problem = fmt::format(
                 "{} has no lines as those of /proc/kallsyms, or only addresses of 0, as others "
@@ -151,27 +116,13 @@ struct Program::State {
             file.problem =
                 "the kernel's symbols were not found; give a copy of its /proc/kallsyms with --kallsyms, or its "
                 "vmlinux in --symfs DIR";
-        else
-            file.problem =
-                fmt::format("{} was not found{}{}", file.name,
-                            options.symfs.empty() ? " on this machine" : " in " + options.symfs.string(),
-                            file.build_id.empty() ? "" : ", nor a file with its build ID " + hex(file.build_id));
-    }
-
-    [[nodiscard]] std::vector<fs::path> debug_folders() const {
-        std::vector<fs::path> out = options.debug_folders;
-        if (!options.symfs.empty()) out.push_back(options.symfs / "usr/lib/debug");
-        return out;
     }
 
     void read_symbols(File& file, Opened& o) {
-        const auto added = o.symbols.add_elf(file.path);
-        std::size_t count = added ? *added : 0;
-        // A stripped file has .dynsym; the rest stands in the debug file.
-        if (const fs::path debug = o.info->debug_file(); !debug.empty() && debug != file.path) {
-            const auto more = o.symbols.add_elf(debug);
-            if (more) count += *more;
-        }
+        const auto added = image::add_all_symbols(o.symbols, file.path, *o.info, 0);
+        for (const image::DebugInfo::Segment& segment : o.info->segments())
+            if (segment.executable) o.symbols.add_area(file.name, segment.address, segment.bytes, segment.offset);
+        const std::size_t count = added ? *added : 0;
         file.symbols = count != 0;
         if (!added)
             file.problem = added.error().message;
@@ -186,7 +137,8 @@ struct Program::State {
         std::vector<fs::path> paths;
         if (!options.kallsyms.empty()) paths.push_back(options.kallsyms);
         if (const char* home = std::getenv("HOME"); home != nullptr && !file.build_id.empty())
-            paths.push_back(fs::path(home) / ".debug/[kernel.kallsyms]" / hex(file.build_id) / "kallsyms");
+            paths.push_back(fs::path(home) / ".debug/[kernel.kallsyms]" / capture::hex_text(file.build_id) /
+                            "kallsyms");
         for (const fs::path& path : paths) {
             std::ifstream in(path);
             std::size_t count = 0, bytes = 0;
@@ -262,6 +214,8 @@ Program::Code Program::find(std::uint32_t mapping, std::uint64_t pc) {
     if (!address) return {file, s.nameless(file), std::nullopt};
     if (const auto found = s.opened[file].symbols.find(*address))
         return {file, s.function(file, found->name, found->symbol.linkage_name, found->symbol.address), address};
+    if (const auto before = s.opened[file].symbols.before(*address))
+        return {file, s.function(file, before->name, {}, before->address), address};
     return {file, s.nameless(file), address};
 }
 

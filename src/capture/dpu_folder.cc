@@ -51,6 +51,7 @@ public:
         WM_RETURN_IF_ERROR(check_files());
         name_missing();
         capture_.problems = problems_.take();
+        capture_.modules = read_module_map(folder_, files_, capture_.problems);
         return std::move(capture_);
     }
 
@@ -478,15 +479,18 @@ Status write_dpu_folder(const DpuCapture& capture, const fs::path& folder) {
     if (failure)
         return Error{Errc::unreadable,
                      fmt::format("{}: the folder cannot be made: {}", folder.string(), failure.message())};
-    const fs::path path = folder / dpu_ini;
-    std::ofstream out(path, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (!out)
-        return Error{Errc::unreadable,
-                     fmt::format("{}: cannot be written; check that the folder is writable and the disk has room",
-                                 path.string())};
-    return Nothing{};
+    const auto save = [&](const fs::path& path, const std::string& contents) -> Status {
+        std::ofstream out(path, std::ios::binary | std::ios::trunc);
+        out << contents;
+        out.close();
+        if (!out)
+            return Error{Errc::unreadable,
+                         fmt::format("{}: cannot be written; check that the folder is writable and the disk has room",
+                                     path.string())};
+        return Nothing{};
+    };
+    if (!capture.modules.empty()) WM_RETURN_IF_ERROR(save(folder / module_map_file, to_text(capture.modules)));
+    return save(folder / dpu_ini, text);
 }
 
 }  // namespace waymark::capture

@@ -193,6 +193,8 @@ Result<Capture> SnapshotReader::read() {
     }
 
     capture_.problems = problems_.take();
+    // Not named by snapshot.ini, so that other readers do not meet it.
+    capture_.modules = read_module_map(folder_, files_, capture_.problems);
     if (capture_.cores.empty() && capture_.sources.empty() && capture_.buffers.empty() && capture_.dumps.empty()) {
         std::string first = "it names no device and no trace buffer";
         if (!capture_.problems.empty()) first = to_string(capture_.problems.front());

@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 
 #include "disassembly.h"
@@ -45,7 +46,7 @@ public:
             Stream& s = streams_.emplace_back();
             s.source = &stream.source;
             s.buffer = stream.buffer.name;
-            s.code = std::make_unique<analysis::FlowCode>(session_.symbols, *stream.source.memory);
+            s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
             if (options_.timeline)
                 s.timeline =
                     std::make_unique<analysis::FlowTimeline>(stream.source.config.cycle_accurate, options_.most_slices);
@@ -72,35 +73,26 @@ private:
         out.capture = options_.input.capture;
         out.unit = "PTM";
         out.version = WAYMARK_VERSION;
-        std::vector<analysis::FlowStream> streams;
+        std::map<const pipeline::Names*, std::vector<analysis::FlowStream>> streams;
         analysis::FlowAnswersOptions options;
         for (const Stream& s : streams_) {
             s.sink->finish();
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             const pft::Config& config = s.source->config;
             options.cycles |= config.cycle_accurate;
-            streams.push_back({s.sink.get(),
-                               s.source->label(),
-                               {.dmb_dsb_waypoints = config.barrier_waypoints},
-                               s.buffer,
-                               s.timeline.get()});
+            streams[s.source->names.get()].push_back({s.sink.get(),
+                                                      s.source->label(),
+                                                      {.dmb_dsb_waypoints = config.barrier_waypoints},
+                                                      s.buffer,
+                                                      s.timeline.get()});
         }
-        for (const auto* files : {&options_.input.images, &options_.input.symbols})
-            for (const std::string& argument : *files) {
-                const bool symbols = files == &options_.input.symbols;
-                const auto image = symbols ? image::ImageArgument{argument} : image::parse_image_argument(argument);
-                if (!image) continue;
-                const auto kind = image::recognise(image->path);
-                if (!kind || *kind != image::ImageKind::elf) continue;
-                options.files.push_back({image->path.string(), image->address.value_or(Address{}).value});
-            }
         options.instructions = options_.instructions;
         options.inlined = options_.inlined;
         options.ticks_per_second =
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
         options.most_slices = options_.most_slices;
-        analysis::fill_flow_answers(out, streams, options);
+        fill(out, streams, options);
         if (options_.disassembly) disassemble(out);
         if (options_.sources) read_sources(out);
 
@@ -123,6 +115,35 @@ private:
         health(out, report);
         summarise(out, ranges);
         return out;
+    }
+
+    /// Where addresses belonged to one file first and to another later, there are names for each of these times: what
+    /// each tells is added up by file and function.
+    void fill(Answers& out, const std::map<const pipeline::Names*, std::vector<analysis::FlowStream>>& streams,
+              analysis::FlowAnswersOptions options) const {
+        std::vector<const pipeline::Names*> order;
+        for (const Stream& s : streams_)
+            if (std::find(order.begin(), order.end(), s.source->names.get()) == order.end())
+                order.push_back(s.source->names.get());
+        if (order.empty()) analysis::fill_flow_answers(out, {}, options);
+        for (const pipeline::Names* names : order) {
+            options.files = names->files;
+            if (names == order.front()) {
+                analysis::fill_flow_answers(out, streams.at(names), options);
+                continue;
+            }
+            Answers more;
+            more.capture = out.capture;
+            more.unit = out.unit;
+            more.version = out.version;
+            analysis::fill_flow_answers(more, streams.at(names), options);
+            analysis::merge(out, more);
+        }
+        if (order.size() > 1 && options_.timeline)
+            out.health.push_back({Finding::Severity::note,
+                                  "There is no timeline: addresses belonged to different files at different times.",
+                                  "",
+                                  {}});
     }
 
     void disassemble(Answers& out) const {
@@ -338,21 +359,10 @@ void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000'000}));
 }
 
-void add_program_folders(CLI::App& command, AnswersOptions& options) {
-    constexpr const char* group = "Profiles (perf.data)";
-    command
-        .add_option("--symfs", options.symfs,
-                    "Folder with the files of the machine that was recorded, at their paths or by their names alone")
-        ->type_name("DIR")
-        ->group(group);
-    command.add_option("--debug-dir", options.debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
-        ->type_name("DIR")
-        ->allow_extra_args(false)
-        ->take_all()
-        ->group(group);
+void add_kallsyms(CLI::App& command, AnswersOptions& options) {
     command.add_option("--kallsyms", options.kallsyms, "A copy of the recorded machine's /proc/kallsyms")
         ->type_name("FILE")
-        ->group(group);
+        ->group("Names");
 }
 
 Result<Answers> answers_of(const AnswersOptions& options) {

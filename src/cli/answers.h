@@ -26,16 +26,14 @@ struct AnswersOptions {
     std::size_t most_slices = 200000;  ///< of the timeline
     std::uint64_t timestamp_hz = 0;    ///< of trace macrocells' timestamps; 0: what the capture says
 
-    // Of a profile: where the files are that ran (waymark spe report).
-    std::string symfs, kallsyms;
-    std::vector<std::string> debug_folders;
+    std::string kallsyms;  ///< of a profile (waymark spe report)
 };
 
 /// Adds the option that says how fast timestamps count.
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
-/// Adds the options that say where the files of a profile are.
-void add_program_folders(CLI::App& command, AnswersOptions& options);
+/// Adds the options that say where the kernel's names are.
+void add_kallsyms(CLI::App& command, AnswersOptions& options);
 
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
 /// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;

@@ -45,7 +45,7 @@ struct Request {
         command.add_option("--jobs", answers.jobs, "Threads to work with; 0: as many as there are processors")
             ->type_name("N")
             ->capture_default_str();
-        add_program_folders(command, answers);
+        add_kallsyms(command, answers);
         command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
     }
 };
@@ -318,6 +318,7 @@ Run add_diff(CLI::App& app) {
     command.add_option("--symbols", input.symbols, "ELF file to take names from, for both. May be repeated")
         ->type_name("FILE")
         ->take_all();
+    input.add_folders_to(command);
     command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
     request->add_shared(command, *options);
     request->answers.calls = true;

@@ -34,6 +34,7 @@ constexpr std::string_view whole_run = "exit";
 struct DpuOptions {
     std::string capture, format = "text", output, counter;
     std::vector<std::string> images, ranges;
+    InputOptions folders;                ///< --symfs and --debug-dir of it
     std::optional<std::uint64_t> limit;  ///< rows for reading; none: as the view likes
     bool strict = false;
     CLI::Option* format_option = nullptr;
@@ -51,6 +52,7 @@ struct DpuOptions {
                         "One more program with names for addresses, as FILE or FILE@LOAD_BIAS. May be repeated")
             ->type_name("FILE")
             ->take_all();
+        folders.add_folders_to(command);
         command.add_flag("--strict", strict, "Exit with 1 if anything was lost or is doubtful");
         if (!rows) return;
         command.add_option("--counter", counter, "The counter rows are sorted by, such as A0 or CYCLES. Default: A0")
@@ -309,6 +311,8 @@ private:
     DpuAnswer(DpuInput input, const DpuOptions& options) : input_(std::move(input)), options_(options) {}
 
     waymark::Status prepare() {
+        WM_ASSIGN_OR_RETURN(image::FileSearch files, options_.folders.file_search());
+        code_.look_in(std::move(files));
         problems_ = input_.name_code(code_);
         for (const std::string& text : options_.images) WM_RETURN_IF_ERROR(add_image(code_, text));
         setup_ = input_.setup();

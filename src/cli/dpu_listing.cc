@@ -670,6 +670,9 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     if (!opened) return fail(opened.error());
     warn(*opened);
     analysis::DpuCode code;
+    auto files = input.file_search();
+    if (!files) return fail(files.error());
+    code.look_in(std::move(*files));
     for (const std::string& problem : opened->name_code(code)) say("warning", problem);
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());

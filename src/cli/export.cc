@@ -303,7 +303,7 @@ Run add_export(CLI::App& app) {
         ->type_name("N")
         ->check(CLI::Range(0U, 256U))
         ->capture_default_str();
-    add_program_folders(command, options->answers);
+    add_kallsyms(command, options->answers);
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(
         "Formats:\n" + format_list() +

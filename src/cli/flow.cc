@@ -314,7 +314,7 @@ private:
         const Format format = options_.format == "tsv"    ? Format::tsv
                               : options_.format == "json" ? Format::json
                                                           : Format::text;
-        ListingContext context{out, session.symbols, options_.disassemble};
+        ListingContext context{out, options_.disassemble};
         if (listing) begin_listing(context, format);
 
         std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, std::unique_ptr<Tee>> tees;
@@ -328,7 +328,7 @@ private:
             if (listing) {
                 next = make_listing(context, stream, format);
             } else if (options_.format == "calls") {
-                auto code = std::make_unique<analysis::FlowCode>(session.symbols, *stream.source.memory);
+                auto code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
                 auto sink = std::make_unique<analysis::FlowSink>(
                     *code, [](Offset at) { return at.value; }, analysis::FlowSink::Options{.calls = true});
                 calls[&stream.source].push_back({std::move(code), sink.get()});
@@ -369,7 +369,7 @@ private:
                 streams.push_back({.sink = c.sink, .source = source->label()});
             }
             analysis::Answers answers;
-            analysis::fill_flow_answers(answers, streams, {});
+            analysis::fill_flow_answers(answers, streams, {.files = source->names->files});
             print_calls(out, answers);
         }
         return finish(session, report, all, selected, out);

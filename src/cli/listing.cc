@@ -148,9 +148,7 @@ protected:
     virtual void show(const EventText& event, std::uint64_t offset) = 0;
 
     [[nodiscard]] std::string symbol(std::uint64_t address) const {
-        const auto found = context_.symbols.find({address});
-        if (!found) return {};
-        return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
+        return stream_.source.names->symbols.text({address});
     }
 
     [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_) : std::string(); }

@@ -18,7 +18,6 @@ enum class Format { text, tsv, json };
 /// What listings of all sources share.
 struct ListingContext {
     Output& out;
-    const image::Symbols& symbols;
     bool disassemble = false;
     const pipeline::Source* last_source = nullptr;  ///< text: whose heading was printed last
 };

@@ -243,6 +243,7 @@ void InputOptions::add_to(CLI::App& command) {
     command.add_option("--symbols", symbols, "ELF file to take names from, and nothing else. May be repeated")
         ->type_name("FILE")
         ->take_all();
+    add_folders_to(command);
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
     const auto raw = [&](const char* name, std::string& value, const char* help, const char* type) {
         command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
@@ -264,6 +265,33 @@ void InputOptions::add_to(CLI::App& command) {
     raw("--etmidr", etmidr, "Value of ETMIDR: version", "VALUE");
 }
 
+void InputOptions::add_folders_to(CLI::App& command) {
+    constexpr const char* group = "Names";
+    command
+        .add_option("--symfs", symfs,
+                    "Folder with the files of the machine that was recorded, at their paths or by their names alone; "
+                    "the files of this machine if not given")
+        ->type_name("DIR")
+        ->group(group);
+    command.add_option("--debug-dir", debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group(group);
+}
+
+Result<image::FileSearch> InputOptions::file_search() const {
+    image::FileSearch out{symfs, {debug_folders.begin(), debug_folders.end()}};
+    std::error_code ignored;
+    const auto check = [&](const char* option, const std::string& folder) -> waymark::Status {
+        if (fs::is_directory(folder, ignored)) return Nothing{};
+        return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
+    };
+    if (!symfs.empty()) WM_RETURN_IF_ERROR(check("--symfs", symfs));
+    for (const std::string& folder : debug_folders) WM_RETURN_IF_ERROR(check("--debug-dir", folder));
+    return out;
+}
+
 Result<pipeline::Session> open_session(const InputOptions& options) {
     std::error_code error;
     const fs::path path = options.capture;
@@ -277,7 +305,8 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
                                  options.capture, given)};
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
     if (!capture) return std::move(capture.error());
-    return pipeline::make_session(std::move(*capture), {options.images, options.symbols});
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, options.file_search());
+    return pipeline::make_session(std::move(*capture), {options.images, options.symbols, std::move(files)});
 }
 
 unsigned workers(unsigned jobs) {

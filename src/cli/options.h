@@ -19,6 +19,8 @@ struct InputOptions {
     std::vector<std::string> sources;
     std::vector<std::string> images;
     std::vector<std::string> symbols;
+    std::string symfs;                       ///< where the files are that ran
+    std::vector<std::string> debug_folders;  ///< where their debug files are besides
     std::string output;
 
     // For a bare trace file.
@@ -28,6 +30,10 @@ struct InputOptions {
 
     /// Adds them all to a command.
     void add_to(CLI::App& command);
+    /// Adds --symfs and --debug-dir alone.
+    void add_folders_to(CLI::App& command);
+    /// These folders. `usage`: one is none.
+    [[nodiscard]] Result<image::FileSearch> file_search() const;
     /// What is read, so that no output replaces it: the capture, and the files of --image and --symbols.
     [[nodiscard]] std::vector<std::string> files() const;
 };

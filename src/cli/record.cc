@@ -188,6 +188,7 @@ Status run_record(const RecordOptions& options) {
     to.buffer_bytes = options.buffer;
     to.limit_changes = options.changes;
     to.system = options.system;
+    if (options.system) to.system_image = program;
     image::Symbols symbols;
     if (!is_position_independent(program) && symbols.add_elf(program))
         to.instruction_set = [&symbols](Address address) -> std::optional<isa::Isa> {
@@ -479,7 +480,7 @@ Run add_record(CLI::App& app) {
         "  waymark record -o out -- ./program --its-option\n"
         "  waymark record --core cortex-a9 --cycle-accurate --timestamps --start-at main --limit 1000000 -o out -- "
         "./program\n"
-        "  waymark flow out --symbols ./program --format calls\n"
+        "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"

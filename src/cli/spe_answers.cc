@@ -131,8 +131,8 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
     out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));
     if (options.mid_record)
         for (perf::Stream& stream : out.capture_->streams) stream.overwrite = true;
-    analysis::ProgramOptions program{options.symfs, options.kallsyms, {}};
-    for (const std::string& folder : options.debug_folders) program.debug_folders.emplace_back(folder);
+    analysis::ProgramOptions program{{options.symfs, {}}, options.kallsyms};
+    for (const std::string& folder : options.debug_folders) program.files.debug_folders.emplace_back(folder);
     out.program_ = std::make_unique<analysis::Program>(*out.capture_, std::move(program));
     out.tasks_ = std::make_unique<perf::Tasks>(*out.capture_->data);
     if (!options.functions.empty())

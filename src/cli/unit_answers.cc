@@ -113,9 +113,9 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
                      "copies of them are"};
     AnswerOptions input;
     input.capture = options.input.capture;
-    input.symfs = options.symfs;
+    input.symfs = options.input.symfs;
     input.kallsyms = options.kallsyms;
-    input.debug_folders = options.debug_folders;
+    input.debug_folders = options.input.debug_folders;
     input.jobs = options.jobs;
     auto opened = Answer::open(input);
     if (!opened) return not_opened(opened.error());
@@ -123,7 +123,7 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     analysis::SampleAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.inlined = options.inlined;
-    wanted.symfs = options.symfs;
+    wanted.symfs = options.input.symfs;
     wanted.most_slices = options.most_slices;
     analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
     answer.run(gathered);
@@ -148,6 +148,8 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     if (!opened) return not_opened(opened.error());
     const DpuInput& input = *opened;
     analysis::DpuCode code;
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, options.input.file_search());
+    code.look_in(std::move(files));
     analysis::DpuSaid said;
     said.problems = input.name_code(code);
     for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(add_image(code, image));

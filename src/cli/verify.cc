@@ -178,10 +178,9 @@ private:
 
 std::string text(const std::optional<TruthRange>& range, const image::Symbols& symbols) {
     if (!range) return "nothing further";
-    const auto symbol = symbols.find({range->start});
+    const std::string symbol = symbols.text({range->start});
     return fmt::format("{:#010x}-{:#010x}, {} instruction{}{}", range->start, range->end, range->instructions,
-                       range->instructions == 1 ? "" : "s",
-                       symbol ? fmt::format("  ({}+{:#x})", symbol->name, symbol->offset) : "");
+                       range->instructions == 1 ? "" : "s", symbol.empty() ? "" : fmt::format("  ({})", symbol));
 }
 
 class Verification {
@@ -371,8 +370,8 @@ private:
         out.print("  first difference: range {}, told by the packet at offset {:#x} of the buffer\n", grouped(d.number),
                   d.capture.value);
         out.print("    before it  {}\n    executed   {}\n    decoded    {}\n",
-                  d.before ? text(d.before, session.symbols) : "nothing", text(d.executed, session.symbols),
-                  text(d.decoded, session.symbols));
+                  d.before ? text(d.before, source.names->symbols) : "nothing", text(d.executed, source.names->symbols),
+                  text(d.decoded, source.names->symbols));
         const std::vector<const pipeline::Source*> one{&source};
         static_cast<void>(pipeline::run(session, one, [&](const pipeline::StreamInfo& stream) {
             return std::make_unique<PacketsAround>(stream, d.stream, out);
@@ -394,6 +393,7 @@ Run add_verify(CLI::App& app) {
     command.add_option("--symbols", options->symbols, "ELF file to take names from. May be repeated")
         ->type_name("FILE")
         ->take_all();
+    options->add_folders_to(command);
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     command.footer(
         "Compares ranges, instructions and the ordered hash of each source. Of a DPU: counts of each task, and from "

@@ -176,8 +176,17 @@ std::string cost_and_remedy(const DpuImageProblem& problem) {
 
 std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, analysis::DpuCode& code) {
     std::vector<DpuImageProblem> out;
+    // The folder has copies under other names.
+    const auto name_of = [&](const capture::DpuImage& image) {
+        const auto info = image::DebugInfo::open(image.path);
+        if (info && !info->build_id().empty())
+            for (const capture::Module& m : capture.modules.modules)
+                if (m.build_id == info->build_id()) return m.file;
+        return std::string();
+    };
     for (const capture::DpuImage& image : capture.images)
-        if (std::string problem = code.add_image(image.path.string(), image.load_bias); !problem.empty())
+        if (std::string problem = code.add_image(image.path.string(), image.load_bias, name_of(image));
+            !problem.empty())
             out.push_back({image, std::move(problem)});
     for (const capture::DpuSymbol& symbol : capture.symbols) code.add_name(symbol.address, symbol.name);
     return out;

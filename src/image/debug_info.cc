@@ -118,7 +118,8 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
             for (std::size_t i = 0; i < count; ++i) {
                 GElf_Phdr header;
                 if (gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_LOAD)
-                    state->segments.push_back({header.p_offset, header.p_memsz, {header.p_vaddr}});
+                    state->segments.push_back(
+                        {header.p_offset, header.p_memsz, {header.p_vaddr}, (header.p_flags & PF_X) != 0});
             }
         }
     }
@@ -137,6 +138,15 @@ std::optional<Address> DebugInfo::address_of(std::uint64_t file_offset) const {
 }
 
 const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
+
+std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const {
+    for (const Segment& s : state_->segments) {
+        if (!s.executable) continue;
+        const std::uint64_t first = std::max(s.offset, offset), end = std::min(s.offset + s.bytes, offset + bytes);
+        if (first < end) return at.value + (first - offset) - (s.address.value + (first - s.offset));
+    }
+    return std::nullopt;
+}
 
 std::optional<SourceLine> DebugInfo::line(Address address) {
     state_->look();

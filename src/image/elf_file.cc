@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <lzma.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -305,6 +306,137 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
         }
     }
     return result;
+}
+
+namespace {
+
+/// The contents of an xz file; empty: damaged, or larger than any table of symbols is.
+std::vector<std::uint8_t> decompress_xz(Bytes packed) {
+    constexpr std::size_t most_bytes = std::size_t{256} << 20;
+    std::uint64_t memory_limit = std::uint64_t{256} << 20;
+    for (std::size_t room = std::max<std::size_t>(packed.size() * 8, 1 << 16); room <= most_bytes; room *= 4) {
+        std::vector<std::uint8_t> out(room);
+        std::size_t in_at = 0, out_at = 0;
+        const lzma_ret status = lzma_stream_buffer_decode(&memory_limit, 0, nullptr, packed.data(), &in_at,
+                                                          packed.size(), out.data(), &out_at, out.size());
+        if (status == LZMA_BUF_ERROR && in_at < packed.size()) continue;
+        out.resize(status == LZMA_OK ? out_at : 0);
+        return out;
+    }
+    return {};
+}
+
+std::uint32_t word_at(Bytes bytes, std::size_t at) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    return word;
+}
+
+/// An entry of a procedure linkage table.
+struct LinkageEntry {
+    std::uint64_t address{}, bytes{}, slot{};  // slot: the address of the pointer it jumps through
+    bool thumb{};
+};
+
+/// Entries are known by their code, whatever stands before and between them.
+std::vector<LinkageEntry> arm_entries(Bytes code, std::uint64_t address) {
+    std::vector<LinkageEntry> out;
+    for (std::size_t at = 0; at + 12 <= code.size(); at += 4) {
+        // add ip, pc, #a << 20; add ip, ip, #b << 12; ldr pc, [ip, #c]!
+        const std::uint32_t first = word_at(code, at), second = word_at(code, at + 4), third = word_at(code, at + 8);
+        if ((first & 0xffffff00) != 0xe28fc600 || (second & 0xffffff00) != 0xe28cca00 ||
+            (third & 0xfffff000) != 0xe5bcf000)
+            continue;
+        // bx pc; nop: for callers in Thumb state.
+        const bool thumb = at >= 4 && (word_at(code, at - 4) & 0xffff) == 0x4778;
+        const std::uint64_t slot =
+            (address + at + 8 + ((first & 0xff) << 20) + ((second & 0xff) << 12) + (third & 0xfff)) & 0xffffffff;
+        out.push_back({address + at - (thumb ? 4U : 0U), thumb ? 16U : 12U, slot, thumb});
+        at += 8;
+    }
+    return out;
+}
+
+std::vector<LinkageEntry> a64_entries(Bytes code, std::uint64_t address) {
+    std::vector<LinkageEntry> out;
+    for (std::size_t at = 0; at + 16 <= code.size(); at += 4) {
+        // adrp x16, page; ldr x17, [x16, #low]; add x16, x16, #low; br x17
+        const std::uint32_t first = word_at(code, at), second = word_at(code, at + 4);
+        if ((first & 0x9f00001f) != 0x90000010 || (second & 0xffc003ff) != 0xf9400211) continue;
+        const auto pages = static_cast<std::int64_t>(
+            static_cast<std::uint64_t>((first >> 5 & 0x7ffff) << 2 | (first >> 29 & 3)) << 43);
+        const std::uint64_t page = ((address + at) & ~std::uint64_t{0xfff}) + static_cast<std::uint64_t>(pages >> 31);
+        constexpr std::uint32_t bti_c = 0xd503245f;
+        const bool guarded = at >= 4 && word_at(code, at - 4) == bti_c;
+        out.push_back({address + at - (guarded ? 4U : 0U), guarded ? 20U : 16U,
+                       page + std::uint64_t{second >> 10 & 0xfff} * 8, false});
+        at += 12;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
+    const Bytes file = state_->file.bytes;
+    for (const auto& section : state_->sections()) {
+        if (section.name != ".gnu_debugdata" || section.header.sh_type != SHT_PROGBITS) continue;
+        const std::uint64_t bytes = clip(section.header.sh_offset, section.header.sh_size, file.size());
+        if (bytes == 0) continue;
+        std::vector<std::uint8_t> contents = decompress_xz(
+            file.subspan(static_cast<std::size_t>(section.header.sh_offset), static_cast<std::size_t>(bytes)));
+        if (contents.empty()) continue;
+        const auto inner = ElfFile::open(share(std::move(contents)), state_->name + "[.gnu_debugdata]");
+        if (inner) return inner->symbols();
+    }
+    return {};
+}
+
+std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
+    const auto sections = state_->sections();
+    std::map<std::uint64_t, std::string> names;  // by the address of the pointer
+    for (const auto& table : sections) {
+        const bool addends = table.header.sh_type == SHT_RELA;
+        if ((!addends && table.header.sh_type != SHT_REL) || table.header.sh_entsize == 0) continue;
+        if (table.name != ".rel.plt" && table.name != ".rela.plt") continue;
+        Elf_Data* data = elf_getdata(table.handle, nullptr);
+        Elf_Scn* const dynamic = elf_getscn(state_->elf.get(), table.header.sh_link);
+        GElf_Shdr dynamic_header{};
+        Elf_Data* symbols = dynamic == nullptr ? nullptr : elf_getdata(dynamic, nullptr);
+        if (data == nullptr || symbols == nullptr || gelf_getshdr(dynamic, &dynamic_header) == nullptr) continue;
+        const std::uint64_t count = data->d_size / table.header.sh_entsize;
+        for (std::uint64_t i = 0; i < count && i <= INT32_MAX; ++i) {
+            GElf_Rela relocation{};
+            if (addends) {
+                if (gelf_getrela(data, static_cast<int>(i), &relocation) == nullptr) break;
+            } else {
+                GElf_Rel plain{};
+                if (gelf_getrel(data, static_cast<int>(i), &plain) == nullptr) break;
+                relocation = {plain.r_offset, plain.r_info, 0};
+            }
+            const std::uint64_t number = GELF_R_SYM(relocation.r_info);
+            GElf_Sym symbol{};
+            if (number == 0 || number > INT32_MAX || gelf_getsym(symbols, static_cast<int>(number), &symbol) == nullptr)
+                continue;
+            const char* name = elf_strptr(state_->elf.get(), dynamic_header.sh_link, symbol.st_name);
+            if (name != nullptr && *name != '\0') names.emplace(relocation.r_offset, name);
+        }
+    }
+    std::vector<SymbolEntry> out;
+    if (names.empty()) return out;
+    for (const auto& section : sections) {
+        const auto& h = section.header;
+        if (section.name != ".plt" || h.sh_type != SHT_PROGBITS) continue;
+        const std::uint64_t bytes = clip(h.sh_offset, h.sh_size, state_->file.bytes.size());
+        if (bytes == 0) continue;
+        const Bytes code =
+            state_->file.bytes.subspan(static_cast<std::size_t>(h.sh_offset), static_cast<std::size_t>(bytes));
+        for (const LinkageEntry& entry : is_arm() ? arm_entries(code, h.sh_addr) : a64_entries(code, h.sh_addr))
+            if (const auto found = names.find(entry.slot); found != names.end())
+                out.push_back({found->second + "@plt", entry.address | (entry.thumb ? 1U : 0U), entry.bytes, STT_FUNC,
+                               STB_LOCAL, h.sh_addr + h.sh_size, h.sh_addr, false});
+    }
+    return out;
 }
 
 std::vector<ElfFile::CodePiece> ElfFile::code() const {

@@ -78,6 +78,12 @@ public:
     /// together have more than four times the bytes of the file, which only overlapping strings give, further long ones
     /// are cut to 128 bytes and end in `…`; there are at most as many symbols as the file has room for.
     [[nodiscard]] std::vector<SymbolEntry> symbols() const;
+    /// Of the symbol table of functions in .gnu_debugdata, which is compressed (xz). None: there is no such section, or
+    /// it is damaged.
+    [[nodiscard]] std::vector<SymbolEntry> compressed_symbols() const;
+    /// `puts@plt` for each entry of the procedure linkage table: code by which a program calls into libraries, and
+    /// which has no symbols of its own.
+    [[nodiscard]] std::vector<SymbolEntry> linkage_symbols() const;
     /// In file order; none where the file has no section headers.
     [[nodiscard]] std::vector<CodePiece> code() const;
     /// Nothing: it has none that memory could hold.

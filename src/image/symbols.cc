@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <elf.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -124,7 +125,15 @@ struct Symbols::State {
     mutable std::vector<Mark> sorted_marks;
     mutable std::unordered_map<std::string_view, std::size_t> by_linkage_name, by_name;
 
+    struct HeldArea {
+        std::string file;
+        std::uint64_t first{}, last{}, offset{};
+    };
+    std::deque<HeldArea> areas;
+    mutable std::vector<const HeldArea*> sorted_areas;
+
     std::size_t add_elf(const ElfFile& elf, std::uint64_t load_bias);
+    [[nodiscard]] const HeldArea* area_at(std::uint64_t address) const;
     void index() const;
     void index_addresses() const;
     void index_names() const;
@@ -133,6 +142,10 @@ struct Symbols::State {
 std::string demangle(const std::string& linkage_name) {
     // Without the check a symbol `i` would become `int`: every type name is a mangled name too.
     if (linkage_name.rfind("_Z", 0) != 0) return linkage_name;
+    // An entry of the procedure linkage table.
+    constexpr std::string_view entry = "@plt";
+    if (linkage_name.ends_with(entry))
+        return demangle(linkage_name.substr(0, linkage_name.size() - entry.size())) + std::string(entry);
     // The demangler recurses with the nesting of the name; no compiler writes names near this length.
     constexpr std::size_t longest = 4096;
     if (linkage_name.size() > longest || grows_without_bound(linkage_name)) return linkage_name;
@@ -176,7 +189,10 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         std::max(elf.file().bytes.size() * most_demangled_per_file_byte, most_demangled_at_least);
     ready = false;
     std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats what .symtab has
-    for (ElfFile::SymbolEntry& symbol : elf.symbols()) {
+    std::vector<ElfFile::SymbolEntry> all = elf.symbols();
+    for (const auto more : {&ElfFile::compressed_symbols, &ElfFile::linkage_symbols})
+        for (ElfFile::SymbolEntry& symbol : (elf.*more)()) all.push_back(std::move(symbol));
+    for (ElfFile::SymbolEntry& symbol : all) {
         // A number that happens to lie among code names none of it.
         if (symbol.absolute) continue;
         // The section's last address, kept from wrapping below its start.
@@ -233,7 +249,18 @@ void Symbols::State::index() const {
     sorted_marks = marks;
     std::stable_sort(sorted_marks.begin(), sorted_marks.end(),
                      [](const Mark& a, const Mark& b) { return a.address < b.address; });
+    sorted_areas.clear();
+    for (const HeldArea& area : areas) sorted_areas.push_back(&area);
+    std::stable_sort(sorted_areas.begin(), sorted_areas.end(),
+                     [](const HeldArea* a, const HeldArea* b) { return a->first < b->first; });
     ready.store(true, std::memory_order_release);
+}
+
+const Symbols::State::HeldArea* Symbols::State::area_at(std::uint64_t address) const {
+    index();
+    const auto after = std::upper_bound(sorted_areas.begin(), sorted_areas.end(), address,
+                                        [](std::uint64_t a, const HeldArea* area) { return a < area->first; });
+    return after == sorted_areas.begin() || address > (*(after - 1))->last ? nullptr : *(after - 1);
 }
 
 /// Cuts overlapping symbols into pieces, so that a lookup is one binary search. Symbols come by address.
@@ -300,6 +327,62 @@ std::optional<SymbolOffset> Symbols::find(Address address) const {
     if (found == pieces.end() || found->first > address.value) return std::nullopt;
     const Entry& entry = state_->entries[found->entry];
     return SymbolOffset{entry.name(), address.value - entry.address, entry.view()};
+}
+
+void Symbols::add_area(const std::string& file, Address first, std::uint64_t bytes, std::uint64_t offset) {
+    if (bytes == 0) return;
+    const std::uint64_t last = bytes - 1 > highest - first.value ? highest : first.value + (bytes - 1);
+    state_->areas.push_back({file, first.value, last, offset});
+    state_->ready = false;
+}
+
+std::optional<Symbols::Area> Symbols::area(Address address) const {
+    const State::HeldArea* const held = state_->area_at(address.value);
+    if (held == nullptr) return std::nullopt;
+    const std::string_view file = held->file;
+    const std::size_t slash = file.rfind('/');
+    return Area{file, slash == file.npos ? file : file.substr(slash + 1), Address{held->first},
+                held->last - held->first + 1, held->offset};
+}
+
+std::optional<Symbol> Symbols::function_before(Address address) const {
+    const State::HeldArea* const where = state_->area_at(address.value);
+    if (where == nullptr) return std::nullopt;
+    // Data among code names none of it; more than a few in a row there never are.
+    constexpr unsigned most_steps = 256;
+    const auto& order = state_->order;
+    auto before = std::upper_bound(order.begin(), order.end(), address.value, [&](std::uint64_t a, std::size_t entry) {
+        return a < state_->entries[entry].address;
+    });
+    for (unsigned i = 0; i < most_steps && before != order.begin(); ++i) {
+        const Entry& entry = state_->entries[*--before];
+        if (entry.address < where->first) break;
+        if (entry.kind == SymbolKind::function) return entry.view();
+    }
+    return std::nullopt;
+}
+
+std::optional<Symbols::Nameless> Symbols::before(Address address) const {
+    if (find(address)) return std::nullopt;
+    const auto function = function_before(address);
+    if (!function) return std::nullopt;
+    const Address begin = function->address + std::min(function->bytes, address - function->address);
+    return Nameless{fmt::format("{}+{:#x}?", function->name, begin - function->address), begin};
+}
+
+std::string Symbols::approximate(Address address) const {
+    const auto where = area(address);
+    if (!where) return {};
+    if (const auto function = function_before(address))
+        return fmt::format("{}+{:#x}?", function->name, address - function->address);
+    return fmt::format("{}+{:#x}?", where->name.empty() ? "[no file]" : where->name,
+                       address - where->first + where->offset);
+}
+
+std::string Symbols::text(Address address) const {
+    const auto found = find(address);
+    if (!found) return approximate(address);
+    return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
 }
 
 std::optional<Address> Symbols::address_of(std::string_view name) const {

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "names.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
 
@@ -32,15 +33,16 @@ std::optional<unsigned> minor_version(std::string_view type) {
 
 class Maker {
 public:
-    Maker(Session& session, const SessionOptions& options) : session_(session), options_(options) {}
+    Maker(Session& session, const SessionOptions& options)
+        : session_(session),
+          options_(options),
+          names_(session.capture, options, [this](const std::filesystem::path& file, std::string message) {
+              problem(file, std::move(message));
+          }) {}
 
     Status run() {
         WM_RETURN_IF_ERROR(check_machines());
-        for (const std::string& argument : options_.images) WM_RETURN_IF_ERROR(add_symbols_of(argument));
-        for (const std::string& file : options_.symbols) {
-            auto taken = session_.symbols.add_elf(file);
-            if (!taken) return std::move(taken.error());
-        }
+        WM_RETURN_IF_ERROR(names_.open());
         for (const capture::Source& described : session_.capture.sources) {
             auto source = make(described);
             if (!source) return std::move(source.error());
@@ -55,15 +57,6 @@ private:
         const Problem found{file, 0, std::move(message)};
         if (std::find(session_.problems.begin(), session_.problems.end(), found) == session_.problems.end())
             session_.problems.push_back(found);
-    }
-
-    Status add_symbols_of(const std::string& argument) {
-        WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
-        WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(image.path));
-        if (kind != image::ImageKind::elf) return Nothing{};
-        auto taken = session_.symbols.add_elf(image.path, image.address.value_or(Address{}).value);
-        if (!taken) return std::move(taken.error());
-        return Nothing{};
     }
 
     /// Errors: `unsupported`: a program for another machine than was traced.
@@ -97,18 +90,19 @@ private:
                 maps.push_back(source.memory);
         if (maps.empty()) return Nothing{};
         for (const std::string& file : options_.symbols) {
-            WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, maps));
-            check_build(file, found);
+            const image::ImageArgument argument{file, std::nullopt};
+            WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, names_.load_bias(argument), maps));
+            check_build(file, found, names_.is_mapped(argument));
         }
         return Nothing{};
     }
-    void check_build(const std::filesystem::path& path, const image::Agreement& found) {
+    void check_build(const std::filesystem::path& path, const image::Agreement& found, bool placed) {
         const bool other_id = !found.build_id_there.empty() && found.build_id_there != found.build_id;
         // A kernel patches its own code, here and there; of a relocatable file the loader changes what it likes.
         constexpr std::uint64_t enough = 32;
         const bool other_code = found.build_id_there.empty() && !found.relocatable && found.compared >= enough &&
                                 found.different > found.compared / 16;
-        const std::string where = found.position_independent || found.relocatable
+        const std::string where = !placed && (found.position_independent || found.relocatable)
                                       ? " It can be loaded anywhere; say where it was with --image FILE@ADDRESS."
                                       : "";
         if (other_id)
@@ -137,6 +131,7 @@ private:
                       protocol_of(described.type),
                       described.registers,
                       {},
+                      {},
                       {}};
         if (const auto* id = described.find_register("ETMTRACEIDR")) {
             source.trace_id = {pft::from_value<pft::Etmtraceidr>(static_cast<std::uint32_t>(id->value)).trace_id};
@@ -149,7 +144,8 @@ private:
         const std::filesystem::path folder = session_.capture.path.parent_path();
         if (source.protocol == Protocol::pft)
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
-        WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core));
+        WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
+        WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name));
         return source;
     }
 
@@ -207,7 +203,7 @@ private:
     }
 
     /// The dumps a core sees, then the images of the options. A source of no known core sees the dumps of all.
-    Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core) {
+    Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core, const std::string& source) {
         const auto known = maps_.find(core);
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
@@ -218,8 +214,10 @@ private:
             added.push_back(&dump);
             add_dump(*map, dump);
         }
-        for (const std::string& argument : options_.images) {
-            auto image = image::add_image(*map, argument);
+        for (const std::string& text : options_.images) {
+            WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));
+            auto image = names_.is_mapped(argument) ? map->add_elf(argument.path, names_.load_bias(argument, source))
+                                                    : image::add_image(*map, text);
             if (!image) return std::move(image.error());
             for (std::string& note : image->notes) problem({}, std::move(note));
         }
@@ -295,6 +293,7 @@ private:
 
     Session& session_;
     const SessionOptions& options_;
+    NameFinder names_;
     std::map<std::string, std::shared_ptr<const image::MemoryMap>> maps_;
 };
 

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "files.h"
+#include "mapped_file.h"
 #include "system_calls.h"
 #include "waymark/core/file_error.h"
 #include "waymark/image/symbols.h"
@@ -87,37 +88,13 @@ bool write_all(int file, Bytes bytes) {
     return true;
 }
 
-/// Where a mapped ELF file of 32 bits stands, against the addresses in it; none if it is no such file.
-std::optional<std::uint32_t> load_bias(const fs::path& path, const MapPart& map) {
-    struct Header {
-        std::array<std::uint8_t, 16> ident;
-        std::uint16_t type, machine;
-        std::uint32_t version, entry, program_headers, section_headers, flags;
-        std::uint16_t header_bytes, program_header_bytes, program_header_count, rest[3];
-    } header{};
-    struct Segment {
-        std::uint32_t type, offset, address, physical, file_bytes, memory_bytes, flags, align;
-    } segment{};
-    static_assert(sizeof(Header) == 52 && sizeof(Segment) == 32);
-    constexpr std::uint16_t arm = 40;
-    constexpr std::uint32_t load = 1, executable = 1;
-    std::ifstream in(path, std::ios::binary);
-    if (!in.read(reinterpret_cast<char*>(&header), sizeof header) || header.ident[0] != 0x7f || header.ident[4] != 1 ||
-        header.machine != arm || header.program_header_bytes != sizeof segment)
-        return std::nullopt;
-    for (unsigned i = 0; i < header.program_header_count; ++i) {
-        in.clear();
-        if (!in.seekg(static_cast<std::streamoff>(header.program_headers + std::uint64_t{i} * sizeof segment)) ||
-            !in.read(reinterpret_cast<char*>(&segment), sizeof segment))
-            return std::nullopt;
-        if (segment.type != load || (segment.flags & executable) == 0) continue;
-        const std::uint64_t first = std::max<std::uint64_t>(segment.offset, map.file_offset);
-        const std::uint64_t end =
-            std::min<std::uint64_t>(std::uint64_t{segment.offset} + segment.file_bytes, map.file_offset + map.bytes);
-        if (first >= end) continue;
-        const std::uint64_t guest = map.address + (first - map.file_offset);
-        return static_cast<std::uint32_t>(guest - (segment.address + (first - segment.offset)));
-    }
+/// Where a mapped file stands, against the addresses in it; none if it is no ELF file.
+std::optional<std::uint32_t> load_bias(const std::string& path, const MapPart& map) {
+    const MappedFile file = read_mapped_file(path);
+    const MappedPiece piece = executable_pieces(file, map).front();
+    for (const MappedFile::Part& part : file.executable)
+        if (piece.file_offset >= part.offset && piece.file_offset - part.offset < part.bytes)
+            return static_cast<std::uint32_t>(piece.address - (part.address + (piece.file_offset - part.offset)));
     return std::nullopt;
 }
 
@@ -125,7 +102,7 @@ std::optional<std::uint32_t> load_bias(const fs::path& path, const MapPart& map)
 void remove_recording(const fs::path& folder) {
     std::error_code error;
     for (const auto& name : {std::string(capture::dpu_ini), std::string(buffer_file), std::string(nexus_file),
-                             std::string(dpu_truth_file)})
+                             std::string(dpu_truth_file), std::string(capture::module_map_file)})
         fs::remove(folder / name, error);
     for (unsigned i = 0; fs::remove(folder / fmt::format("{}{}.elf", image_prefix, i), error); ++i) {
     }
@@ -509,6 +486,10 @@ void DpuRecorder::definitions(std::span<const std::uint32_t> parts) {
             std::memcpy(&part, bytes, sizeof part);
             define_map(part, {reinterpret_cast<const char*>(bytes) + sizeof part,
                               std::min<std::size_t>(part.name_bytes, size - sizeof part)});
+        } else if (kind == PartKind::unmap && size >= sizeof(UnmapPart)) {
+            UnmapPart part;
+            std::memcpy(&part, bytes, sizeof part);
+            modules_.unmapped(part, sums_.instructions);
         }
         parts = parts.subspan(words);
     }
@@ -520,6 +501,7 @@ void DpuRecorder::define_block(const BlockPart& part, const std::uint8_t* code) 
     if (part.id > blocks_.size() + ahead) return;
     if (part.id >= blocks_.size()) blocks_.resize(std::max<std::size_t>(part.id + 1, blocks_.size() * 2));
     blocks_[part.id] = {};
+    blocks_[part.id].module = modules_.at({part.address});
     blocks_[part.id].definition = Definition{{part.address},
                                              {code, code + part.code_bytes},
                                              part.instructions,
@@ -528,8 +510,9 @@ void DpuRecorder::define_block(const BlockPart& part, const std::uint8_t* code) 
 }
 
 void DpuRecorder::define_map(const MapPart& part, std::string_view name) {
+    modules_.mapped(part, name, sums_.instructions);
     if (name.empty()) return;
-    const auto bias = load_bias(name, part);
+    const auto bias = load_bias(std::string(name), part);
     if (!bias) return;
     capture::DpuImage image{fs::path(name), *bias};
     if (std::find(images_.begin(), images_.end(), image) == images_.end()) images_.push_back(std::move(image));
@@ -618,6 +601,8 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     std::uint32_t end = size;
     if (t.cut && *t.cut < size && block.code.instructions[*t.cut].may_stop) end = *t.cut;
     t.cut.reset();
+    if (modules_.conflicts(block.module)) modules_.new_epoch();
+    modules_.run(block.module, sums_.instructions);
     const auto address = static_cast<std::uint32_t>(block.code.address.value);
     arrive(t, address);
     const Happened before = total_;
@@ -1060,6 +1045,7 @@ Status DpuRecorder::describe() {
         if (!fs::exists(copy, error)) fs::copy_file(image.path, copy, error);
         c.images.push_back({error ? image.path : copy, image.load_bias});
     }
+    c.modules = modules_.map();
     for (const auto& [address, name] : os_symbols_) {
         c.symbols.push_back({address, name});
         c.symbols.push_back({address + os_exit, name + " exit"});

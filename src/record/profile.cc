@@ -418,9 +418,6 @@ void Profiler::define_map(const MapPart& part, std::string_view name) {
     }
     perf::Mapping m;
     m.pid = m.tid = program_pid_;
-    m.address = Address{part.address};
-    m.bytes = part.bytes;
-    m.file_offset = part.file_offset;
     m.protection = 5;
     m.flags = 2;
     m.file = name.empty() ? "//anon" : std::string(name);
@@ -428,20 +425,12 @@ void Profiler::define_map(const MapPart& part, std::string_view name) {
     m.time = when.time;
     const MappedFile file = name.empty() ? MappedFile{} : read_mapped_file(m.file);
     m.build_id = file.build_id;
-    bool cut = false;
-    // QEMU maps without the right to execute, so the host may have joined what the program maps one by one.
-    for (const MappedFile::Part& executable : file.executable) {
-        const std::uint64_t first = std::max(executable.offset, part.file_offset);
-        const std::uint64_t end = std::min(executable.offset + executable.bytes, part.file_offset + part.bytes);
-        if (first >= end) continue;
-        perf::Mapping piece = m;
-        piece.address = Address{part.address + (first - part.file_offset)};
-        piece.file_offset = first;
-        piece.bytes = end - first;
-        writer_->mapping(piece, when);
-        cut = true;
+    for (const MappedPiece& piece : executable_pieces(file, part)) {
+        m.address = Address{piece.address};
+        m.bytes = piece.bytes;
+        m.file_offset = piece.file_offset;
+        writer_->mapping(m, when);
     }
-    if (!cut) writer_->mapping(m, when);
 }
 
 void Profiler::define_thread(const ThreadPart& part, std::string_view name) {

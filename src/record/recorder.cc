@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "files.h"
+#include "mapped_file.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
@@ -90,8 +91,22 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     fs::create_directories(folder, error);
     if (error) return cannot_create(folder, error.value());
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
+    recorder->map_system_image();
     WM_RETURN_IF_ERROR(recorder->describe(false));
     return recorder;
+}
+
+void Recorder::map_system_image() {
+    if (options_.system_image.empty()) return;
+    std::error_code error;
+    const std::string path = fs::absolute(options_.system_image, error).string();
+    for (const MappedFile::Part& part : read_mapped_file(path).executable) {
+        MapPart map;
+        map.address = part.address;
+        map.bytes = part.bytes;
+        map.file_offset = part.offset;
+        modules_.mapped(map, path, 0);
+    }
 }
 
 Recorder::Thread& Recorder::thread(std::uint32_t number) {
@@ -125,11 +140,23 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
                 }
                 rows_[part.id] = {};
                 blocks_[part.id].definition = std::move(definition);
+                blocks_[part.id].module = modules_.at({part.address});
             }
         } else if (kind == PartKind::page && words * 4 >= sizeof(PagePart) + page_bytes) {
             PagePart part;
             std::memcpy(&part, bytes, sizeof part);
             images_.saw_page({part.address}, {bytes + sizeof part, page_bytes});
+        } else if (kind == PartKind::map && words * 4 >= sizeof(MapPart)) {
+            MapPart part;
+            std::memcpy(&part, bytes, sizeof part);
+            modules_.mapped(part,
+                            {reinterpret_cast<const char*>(bytes) + sizeof part,
+                             std::min<std::size_t>(part.name_bytes, words * 4 - sizeof part)},
+                            clock_.cycle);
+        } else if (kind == PartKind::unmap && words * 4 >= sizeof(UnmapPart)) {
+            UnmapPart part;
+            std::memcpy(&part, bytes, sizeof part);
+            modules_.unmapped(part, clock_.cycle);
         }
         parts = parts.subspan(words);
     }
@@ -377,7 +404,8 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     const Place place{code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa};
     t.tracker.arrive(place);
     if (block.epoch != recorded_.epochs) {
-        if (!images_.fits(code.address, code.bytes)) {
+        // Other code at these addresses, or the same bytes from another file, which has other names for them.
+        if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
             if (++recorded_.code_changes > options_.limit_changes) {
                 --recorded_.code_changes;
                 recorded_.changed_too_often = true;
@@ -389,6 +417,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
             t.tracker.arrive(place);
         }
         images_.add(code.address, code.bytes);
+        modules_.run(block.module, clock_.cycle);
         block.epoch = recorded_.epochs;
         const bool stops = options_.stop_at && *options_.stop_at >= code.address && *options_.stop_at < code.end();
         if (!stops) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
@@ -436,6 +465,7 @@ void Recorder::open_stream(Thread& t) {
     capture_.buffers.back().sources.push_back(s.name);
     epoch_cores_.push_back(core);
     described_ = false;
+    modules_.source_began(s.name, clock_.cycle);
     s.truth = truth_.sources.size();
     truth_.sources.push_back({.source = s.name});
     if (options_.truth_ranges) {
@@ -455,6 +485,7 @@ void Recorder::close_stream(Thread& t) {
     t.tracker.detach();
     if (!t.stream) return;
     collect(t);
+    modules_.source_ended(t.stream->name, clock_.cycle);
     if (t.stream->ranges && !t.stream->ranges->flush())
         fail(cannot("write", options_.folder / truth_.sources[t.stream->truth].file));
     t.stream.reset();
@@ -480,6 +511,7 @@ void Recorder::new_epoch() {
     dumps_before_ = capture_.dumps.size();
     epoch_cores_.clear();
     images_.new_epoch();
+    modules_.new_epoch();
     next_id_ = first_id;
     ++recorded_.epochs;
 }
@@ -554,6 +586,7 @@ Status Recorder::describe(bool complete) {
     // Written beside and moved into place, so that no reader meets half a file.
     const fs::path folder = options_.folder, fresh = folder / ".new";
     capture::Capture described = capture_;
+    described.modules = modules_.map();
     if (recorded_.wrapped)
         described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();

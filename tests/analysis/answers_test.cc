@@ -65,7 +65,7 @@ protected:
     ProgramOptions symfs() {
         const auto elf = support::server_elf();
         folder_.write("root/usr/bin/server", {reinterpret_cast<const char*>(elf.data()), elf.size()});
-        return {folder_.path() / "root", {}, {}};
+        return {{folder_.path() / "root", {}}, {}};
     }
     TemporaryFolder folder_;
 };

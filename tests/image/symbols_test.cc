@@ -53,6 +53,35 @@ TEST(Symbols, SizesAndGaps) {
     EXPECT_EQ(at(symbols, ~std::uint64_t{0}), "last+ffffffffffffefff");
 }
 
+TEST(Symbols, WhatNoSymbolHoldsGoesByWhatComesBefore) {
+    Symbols symbols;
+    symbols.add("a", Address{0x1100}, 0x10, SymbolKind::function);
+    symbols.add("table", Address{0x1118}, 4, SymbolKind::object);
+    symbols.add("b", Address{0x2200}, 0x10, SymbolKind::function);
+    EXPECT_EQ(symbols.text(Address{0x1130}), "");
+    symbols.add_area("/lib/one.so", Address{0x1000}, 0x1000, 0x400);
+    symbols.add_area("/lib/two.so", Address{0x2000}, 0x1000, 0);
+    symbols.add_area("", Address{0x4000}, 0x1000, 0);
+    EXPECT_EQ(symbols.text(Address{0x1104}), "a+0x4");
+    EXPECT_EQ(symbols.text(Address{0x1130}), "a+0x30?");
+    EXPECT_EQ(symbols.text(Address{0x1fff}), "a+0xeff?");
+    // Never across files; before the first function by the place in the file.
+    EXPECT_EQ(symbols.text(Address{0x2000}), "two.so+0x0?");
+    EXPECT_EQ(symbols.text(Address{0x1010}), "one.so+0x410?");
+    EXPECT_EQ(symbols.text(Address{0x4020}), "[no file]+0x20?");
+    EXPECT_EQ(symbols.text(Address{0x3000}), "");
+    EXPECT_EQ(symbols.area(Address{0x1fff})->name, "one.so");
+    EXPECT_EQ(symbols.area(Address{0x1fff})->file, "/lib/one.so");
+    EXPECT_FALSE(symbols.area(Address{0xfff}));
+    EXPECT_FALSE(symbols.area(Address{0x5000}));
+    // A stretch without names is one, wherever in it.
+    ASSERT_TRUE(symbols.before(Address{0x1130}));
+    EXPECT_EQ(symbols.before(Address{0x1130})->name, "a+0x10?");
+    EXPECT_EQ(symbols.before(Address{0x1130})->address, Address{0x1110});
+    EXPECT_FALSE(symbols.before(Address{0x1104}));
+    EXPECT_FALSE(symbols.before(Address{0x1010}));
+}
+
 TEST(Symbols, TheInnermostWinsAndLabelsDoNotCutFunctions) {
     Symbols symbols;
     symbols.add("outer", Address{0x100}, 0x100, SymbolKind::function);

@@ -20,6 +20,7 @@
 #include "waymark/dpu/loop_starts.h"
 #include "waymark/dpu/state.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/image/program_file.h"
 #include "waymark/image/symbols.h"
 #include "waymark/isa/decode_instr.h"
 
@@ -34,14 +35,17 @@ void add(DpuCounts& to, const DpuCounts& counts);
 /// Names for the addresses of a trace, and the instructions there.
 class DpuCode {
 public:
-    /// A program or library; what is wrong with it, or empty.
-    [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias);
+    /// Where separate debug files of programs that are added from now on may be.
+    void look_in(image::FileSearch files) { files_ = std::move(files); }
+    /// A program or library, called `name` (empty: as the file) where only a place in it can be told; what is wrong
+    /// with it, or empty.
+    [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias, const std::string& name = {});
     /// A name that no program has.
     void add_name(std::uint32_t address, std::string name);
 
     struct Function {
         std::uint32_t address{};     ///< where it begins; the address asked for where nothing is known of it
-        std::string name;            ///< empty: not known
+        std::string name;            ///< empty: not known; with `?` at its end: of what comes before it (image/symbols.h)
         std::string linkage_name{};  ///< as in the symbol table; empty: not from one
         auto operator<=>(const Function&) const = default;
     };
@@ -58,6 +62,7 @@ private:
     [[nodiscard]] std::optional<isa::Instruction> instruction(std::uint32_t address) const;
     image::MemoryMap memory_;
     image::Symbols symbols_;
+    image::FileSearch files_;
     std::map<std::uint32_t, std::string> names_;
 };
 

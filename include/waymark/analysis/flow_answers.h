@@ -27,6 +27,7 @@
 #include "waymark/analysis/flow_timeline.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/image/program_file.h"
 #include "waymark/image/symbols.h"
 #include "waymark/isa/decode_instr.h"
 
@@ -41,11 +42,7 @@ struct FlowStream {
     const FlowTimeline* timeline{};  ///< finished; null: none was asked for
 };
 
-/// An ELF file whose names and lines hold at its addresses plus `load_bias`.
-struct ProgramFile {
-    std::string path;
-    std::uint64_t load_bias{};
-};
+using ProgramFile = image::LoadedFile;
 
 struct FlowAnswersOptions {
     std::vector<ProgramFile> files{};

@@ -25,7 +25,7 @@ struct CodeFunction {
         unknown,   ///< no_function alone
         symbol,    ///< `value`: where the symbol begins
         entry,     ///< code that no symbol names was entered at `value`
-        section,   ///< code that no symbol names, in the section that begins at `value`
+        section,   ///< code that no symbol names, in the file mapped at `value`, or in the section that begins there
         exception  ///< `value`: its number
     };
     Kind kind{};

@@ -12,18 +12,15 @@
 #include "waymark/analysis/samples.h"
 #include "waymark/core/types.h"
 #include "waymark/image/debug_info.h"
+#include "waymark/image/program_file.h"
 
 namespace waymark::analysis {
 
 /// Where to look for the files that were mapped.
 struct ProgramOptions {
-    /// Root of a copy of the machine's files; empty: the files of this machine. Files lie in it at their paths, or by
-    /// their names alone.
-    std::filesystem::path symfs{};
+    image::FileSearch files{};
     /// A copy of the machine's /proc/kallsyms.
     std::filesystem::path kallsyms{};
-    /// Folders as ~/.debug and /usr/lib/debug, which are looked into besides.
-    std::vector<std::filesystem::path> debug_folders{};
 };
 
 /// Files are opened when a place in them is asked for first. A file whose build ID is not the recorded one is not

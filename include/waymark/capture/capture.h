@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "waymark/capture/module_map.h"
 #include "waymark/core/types.h"
 
 namespace waymark::capture {
@@ -112,6 +113,7 @@ struct Capture {
     std::vector<MemoryDump> dumps{};
     std::vector<Cluster> clusters{};
     std::optional<std::uint64_t> timestamp_frequency_hz{};
+    ModuleMap modules{};  ///< which files were mapped where; empty: not known
     std::vector<Problem> problems{};
 
     /// By name; null when there is none. Valid as long as the vector is not changed.

@@ -74,6 +74,7 @@ struct DpuCapture {
     std::vector<DpuWindow> windows{};
     std::vector<DpuSymbol> symbols{};
     std::vector<std::pair<std::string, std::string>> parameters{};  ///< of whatever stood in for the core
+    ModuleMap modules{};                                            ///< which files were mapped where; empty: not known
     std::vector<Problem> problems{};  ///< what was wrong or is missing, and what follows from it
 
     [[nodiscard]] const Register* find_register(std::string_view name) const {

@@ -1,4 +1,5 @@
-/// Snapshot folders: snapshot.ini, one ini file per device, trace.ini, and binary files (docs/spec/pft.md, 7).
+/// Snapshot folders: snapshot.ini, one ini file per device, trace.ini, and binary files (docs/spec/pft.md, 7); and
+/// beside them, where Waymark recorded, maps.txt (module_map.h).
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,12 @@ public:
     struct Segment {
         std::uint64_t offset{}, bytes{};  ///< in the file; in memory
         Address address{};
+        bool executable{};
     };
     [[nodiscard]] const std::vector<Segment>& segments() const;
+    /// What is to be added to the addresses in the file where its bytes [offset, offset + bytes) are mapped at `at`, as
+    /// its executable segment says that lies among them; nothing if none does.
+    [[nodiscard]] std::optional<std::uint64_t> load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const;
     /// The line an address (without a load bias) was compiled from. Reads debug information when first called.
     [[nodiscard]] std::optional<SourceLine> line(Address address);
     /// The inlined calls an address (without a load bias) lies in; `line` is that of the last. The first question about

@@ -48,8 +48,9 @@ public:
     Symbols(const Symbols&) = delete;
     Symbols& operator=(const Symbols&) = delete;
 
-    /// Takes the symbols of .symtab and .dynsym, at their address plus `load_bias` (as `MemoryMap::add_elf`). Returns
-    /// how many were taken; 0 for a stripped file. Separate debug files serve. Errors: as `MemoryMap::add_elf`.
+    /// Takes the symbols of .symtab, .dynsym and .gnu_debugdata, at their address plus `load_bias` (as
+    /// `MemoryMap::add_elf`), and an entry `puts@plt` for each of the procedure linkage table. Returns how many were
+    /// taken; 0 for a stripped file. Separate debug files serve. Errors: as `MemoryMap::add_elf`.
     [[nodiscard]] Result<std::size_t> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0);
     /// The same for a file in memory; `name` stands for the path in messages.
     [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
@@ -60,6 +61,30 @@ public:
     /// The symbol an address lies in: within its size, or where it has none before the next symbol and the end of its
     /// ELF section. O(log n).
     [[nodiscard]] std::optional<SymbolOffset> find(Address address) const;
+    /// Code at [first, first + bytes) comes from `file` (a path), from the byte at `offset` on. Areas do not overlap.
+    void add_area(const std::string& file, Address first, std::uint64_t bytes, std::uint64_t offset);
+    struct Area {
+        std::string_view file;  ///< as it was given
+        std::string_view name;  ///< the last part of it
+        Address first{};
+        std::uint64_t bytes{}, offset{};
+    };
+    /// The area an address lies in. O(log n).
+    [[nodiscard]] std::optional<Area> area(Address address) const;
+    /// The stretch without symbols that an address lies in, after a function in the same area.
+    struct Nameless {
+        std::string name;   ///< of its beginning, as `approximate`
+        Address address{};  ///< where it begins: at the end of that function
+    };
+    /// Nothing where a symbol holds the address, no function comes before it in its area, or it is in no area.
+    [[nodiscard]] std::optional<Nameless> before(Address address) const;
+    /// What to call an address that lies in no symbol: by the function before it in the same area, or else by the file
+    /// and the offset in it, with the mark `?` that it is none of the symbol's own code: `qsort+0x1a4?`,
+    /// `libc.so.6+0x12a40?`. Empty: no area holds it.
+    [[nodiscard]] std::string approximate(Address address) const;
+    /// `main`, `main+0x10`, `approximate` where no symbol holds it, or empty.
+    [[nodiscard]] std::string text(Address address) const;
+
     /// The address of a symbol by its linkage name or else its demangled name; a global one before a local one.
     [[nodiscard]] std::optional<Address> address_of(std::string_view name) const;
     /// What the mapping symbols say about an address; nothing where no mapping symbol lies before it in its ELF
@@ -72,6 +97,7 @@ public:
 
 private:
     struct State;
+    [[nodiscard]] std::optional<Symbol> function_before(Address address) const;
     std::unique_ptr<State> state_;
 };
 

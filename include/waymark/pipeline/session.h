@@ -12,6 +12,7 @@
 #include "waymark/core/result.h"
 #include "waymark/coresight/trace_id.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/image/program_file.h"
 #include "waymark/image/symbols.h"
 #include "waymark/pft/config.h"
 
@@ -26,6 +27,12 @@ enum class Protocol : std::uint8_t {
 /// The protocol a source type (`PTM1.1`) names: what stands before the first dot, in any case.
 [[nodiscard]] Protocol protocol_of(std::string_view source_type);
 
+/// Names for the addresses of sources: of the files that were mapped while they traced, and those of the options.
+struct Names {
+    image::Symbols symbols;
+    std::vector<image::LoadedFile> files;
+};
+
 struct Source {
     std::string name, type, core, core_type;
     std::optional<coresight::TraceId> trace_id;
@@ -33,6 +40,8 @@ struct Source {
     std::vector<capture::Register> registers;
     pft::Config config;                              ///< pft only
     std::shared_ptr<const image::MemoryMap> memory;  ///< what its core saw; never null, may be empty
+    /// Never null. Sources share it but where an address belonged to different files at different times.
+    std::shared_ptr<const Names> names;
 
     /// `0x13 PTM_0`: how reports call it.
     [[nodiscard]] std::string label() const;
@@ -44,12 +53,13 @@ struct SessionOptions {
     std::vector<std::string>
         images;  ///< `FILE[@ADDRESS]`, added after the capture's own memory: the last one added wins
     std::vector<std::string> symbols;  ///< further ELF files, for names only
+    /// Where to look for the files that were mapped. A file of `images` or `symbols` that was mapped is placed there.
+    image::FileSearch files{};
 };
 
 struct Session {
     capture::Capture capture;
-    std::vector<Source> sources;  ///< in the order of the capture
-    image::Symbols symbols;
+    std::vector<Source> sources;             ///< in the order of the capture
     std::vector<capture::Problem> problems;  ///< the capture's own, and what was found while making it ready
 
     /// Sources by ID (`0x13`, `19`) or name; all when `selectors` is empty. `usage`: one names no source; the message

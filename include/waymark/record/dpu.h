@@ -22,6 +22,7 @@
 #include "waymark/dpu/register_program.h"
 #include "waymark/record/code.h"
 #include "waymark/record/machine.h"
+#include "waymark/record/modules.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 
@@ -160,6 +161,7 @@ private:
         std::vector<std::pair<std::uint32_t, std::uint32_t>> lines;  ///< and instructions in each, in order
         std::vector<Watch> watches;
         Happened happened;
+        std::uint32_t module = Modules::none;
     };
     struct Thread {
         std::uint32_t number{};
@@ -220,6 +222,7 @@ private:
     std::vector<std::uint8_t> free_ids_;
     std::map<std::uint8_t, std::vector<std::uint32_t>> threads_of_id_;
     std::vector<capture::DpuImage> images_;
+    Modules modules_;
 
     Thread* current_ = nullptr;
     bool in_os_ = false;

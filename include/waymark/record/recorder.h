@@ -20,6 +20,7 @@
 #include "waymark/coresight/sinks.h"
 #include "waymark/record/code.h"
 #include "waymark/record/images.h"
+#include "waymark/record/modules.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record/tracker.h"
@@ -42,6 +43,8 @@ struct RecorderOptions {
     std::uint64_t buffer_bytes = 0;
     bool system = false;             ///< processors of a whole system, not threads of a Linux program
     std::optional<Address> reset{};  ///< where a system's processors begin after reset
+    /// The program of a whole system: what its map says is mapped from the beginning on.
+    std::filesystem::path system_image{};
     /// What is known of the instruction set at an address, from mapping symbols; may be null.
     std::function<std::optional<isa::Isa>(Address)> instruction_set{};
 };
@@ -109,6 +112,7 @@ private:
         std::optional<Definition> definition;  ///< until its instruction set is known
         Code code;
         std::uint32_t epoch = 0;  ///< in which its bytes were last found to fit
+        std::uint32_t module = Modules::none;
     };
 
     explicit Recorder(RecorderOptions options);
@@ -124,6 +128,7 @@ private:
     void open_stream(Thread& t);
     void close_stream(Thread& t);
     void new_epoch();
+    void map_system_image();
     void stop();
     void fail(Error error);
     void collect(Thread& t);
@@ -139,6 +144,7 @@ private:
     std::unordered_map<std::uint64_t, isa::Isa> block_isas_;  ///< of a system's blocks, by address
     std::map<std::uint32_t, Thread> threads_;
     Images images_;
+    Modules modules_;
     capture::Capture capture_;
     Truth truth_;
     std::size_t dumps_before_ = 0;  ///< those of earlier epochs

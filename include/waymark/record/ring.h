@@ -64,7 +64,7 @@ struct Chunk {
 };
 
 /// The parts of a definitions chunk, one behind the other, each padded to whole words.
-enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4 };
+enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4, unmap = 5 };
 
 /// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
 /// instruction.
@@ -94,6 +94,13 @@ struct MapPart {
     std::uint64_t address{}, bytes{}, file_offset{}, inode{};
     std::uint32_t major{}, minor{};
     std::uint32_t name_bytes{};
+};
+
+/// The program unmapped this: whatever was told of it holds no longer.
+struct UnmapPart {
+    PartKind kind = PartKind::unmap;
+    std::uint32_t words{};
+    std::uint64_t address{}, bytes{};
 };
 
 /// A thread's numbers in the kernel, told before its first chunk, and again when its name changes. Its name follows;

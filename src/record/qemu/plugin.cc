@@ -110,7 +110,8 @@ struct alignas(64) Vcpu {
     std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
     std::uint32_t accesses = 0;   ///< of the instruction that ends it
     std::uint32_t thread = 0;
-    bool named = false;  ///< its system call gives the thread a name
+    bool named = false;                              ///< its system call gives the thread a name
+    std::uint64_t unmapped = 0, unmapped_bytes = 0;  ///< by its system call
 };
 
 constexpr unsigned max_vcpus = 4096;
@@ -416,7 +417,7 @@ struct Calls {
 };
 constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192, 125};
 constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174;
-const Calls& calls() { return sized ? arm_calls : a64_calls; }
+const Calls& calls() { return sized || !memory_mode ? arm_calls : a64_calls; }
 
 /// A handler is installed: both structures begin with its address. 0 and 1 are none.
 void see_handler(std::uint64_t action) {
@@ -439,7 +440,11 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     if (signal_folder != nullptr && second != 0 && !detached && (number == arm_sigaction || number == arm_rt_sigaction))
         see_handler(second);
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
-    if (!memory_mode || detached) return;
+    if (detached) return;
+    const bool unmaps = number == calls().munmap;
+    v.unmapped = unmaps ? first : 0;
+    v.unmapped_bytes = unmaps ? second : 0;
+    if (!memory_mode) return;
     if (sized && number == words::user_data_call) {
         put(v, words::half | static_cast<std::uint32_t>(first & 0xffff));
         put(v, words::half | static_cast<std::uint32_t>(first >> 16 & 0xffff));
@@ -449,14 +454,22 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     queue(v);
 }
 
-/// Memory mode: a system call that may have changed what is mapped where, or a name.
-void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t) {
+/// A system call that may have changed what is mapped where, or a name.
+void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::int64_t result) {
     if (vcpu >= max_vcpus || detached) return;
     Vcpu& v = vcpus[vcpu];
     const Calls& c = calls();
     if (number == c.munmap || number == c.mremap || number == c.mmap || number == c.mprotect) {
         const std::lock_guard held(lock);
         told_maps->clear();
+        if (v.unmapped_bytes != 0 && result == 0) {
+            UnmapPart part;
+            part.words = sizeof part / 4;
+            part.address = v.unmapped;
+            part.bytes = v.unmapped_bytes;
+            append(&part, sizeof part, nullptr, 0, nullptr, 0);
+        }
+        v.unmapped_bytes = 0;
     } else if (v.named && v.thread != 0) {
         std::array<char, 16> name{};
         prctl(PR_GET_NAME, name.data());
@@ -489,7 +502,7 @@ void append(const void* header, std::size_t header_bytes, const void* a, std::si
     const std::uint32_t count = definitions->count;
     auto* to = reinterpret_cast<std::uint8_t*>(definitions->data.data() + count);
     std::memcpy(to, header, header_bytes);
-    std::memcpy(to + header_bytes, a, a_bytes);
+    if (a_bytes != 0) std::memcpy(to + header_bytes, a, a_bytes);
     if (b_bytes != 0) std::memcpy(to + header_bytes + a_bytes, b, b_bytes);
     definitions->count = count + static_cast<std::uint32_t>(words_needed);
 }
@@ -571,9 +584,8 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     part.code_bytes = static_cast<std::uint32_t>(code.size());
     part.text_bytes = text == nullptr ? 0 : static_cast<std::uint32_t>(std::strlen(text));
     part.words = static_cast<std::uint32_t>((sizeof part + part.code_bytes + part.text_bytes + 3) / 4);
-    if (!code.empty() && memory_mode) {
-        define_map(part.address, qemu_plugin_insn_haddr(first));
-    } else if (!code.empty()) {
+    if (!code.empty() && !system_mode) define_map(part.address, qemu_plugin_insn_haddr(first));
+    if (!code.empty() && !memory_mode) {
         define_page(part.address, qemu_plugin_insn_haddr(first));
         const qemu_plugin_insn* last = qemu_plugin_tb_get_insn(tb, count - 1);
         if (((qemu_plugin_insn_vaddr(last) ^ part.address) & ~std::uint64_t{page_bytes - 1}) != 0)
@@ -733,10 +745,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     pages = new std::unordered_map<std::uint64_t, std::string>;
     blocks = new std::deque<Block>;
     told_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-    if (memory_mode) {
-        if (!sized) exact = false;
-        qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
-    }
+    if (memory_mode && !sized) exact = false;
+    if (!system_mode) qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
     plugin_id = id;
     pthread_atfork(before_fork, in_parent, in_child);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);

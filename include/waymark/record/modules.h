@@ -1,0 +1,60 @@
+/// Which file each piece of executed code was mapped from, over time. Blocks know their module from the moment they
+/// were translated, so that nothing depends on when the recorder learns of a mapping.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/capture/module_map.h"
+#include "waymark/core/types.h"
+#include "waymark/record/ring.h"
+
+namespace waymark::record {
+
+class Modules {
+public:
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    /// Where code was mapped from; `name` empty: from no file. What is told again changes nothing. The time is that of
+    /// the recording's clock, as everywhere here.
+    void mapped(const MapPart& part, std::string_view name, std::uint64_t time);
+    void unmapped(const UnmapPart& part, std::uint64_t time);
+    /// The module an address lies in by what was told last; `none`: no one knows.
+    [[nodiscard]] std::uint32_t at(Address address) const;
+
+    /// Code of another module ran at addresses of this one, in this epoch: it needs a new one.
+    [[nodiscard]] bool conflicts(std::uint32_t module) const;
+    /// Code of this module is about to run. Precondition: no conflict.
+    void run(std::uint32_t module, std::uint64_t time);
+    void new_epoch();
+
+    /// A source began or stopped to trace.
+    void source_began(const std::string& source, std::uint64_t time);
+    void source_ended(const std::string& source, std::uint64_t time);
+
+    /// Modules of which something ran, in the order in which they were mapped.
+    [[nodiscard]] capture::ModuleMap map() const;
+
+private:
+    struct Time {
+        std::uint64_t from{};
+        std::optional<std::uint64_t> to{};
+    };
+    struct Held {
+        capture::Module module;
+        std::vector<Time> times;  ///< with a module of another file in between
+        bool ran = false, ran_in_epoch = false, there = true;
+    };
+
+    struct Files;  ///< what was read of files, so that each is opened once
+
+    std::vector<Held> held_;
+    std::shared_ptr<Files> files_;
+    std::vector<capture::TracedTime> sources_;
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,99 @@
+#include "waymark/image/program_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace waymark::image {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string id_text(const std::vector<std::uint8_t>& id) { return fmt::format("{:02x}", fmt::join(id, "")); }
+
+/// Zeros at the end of a short build ID belong to the record it came in, not to it.
+bool same_build(std::vector<std::uint8_t> a, std::vector<std::uint8_t> b) {
+    for (auto* id : {&a, &b})
+        while (!id->empty() && id->back() == 0) id->pop_back();
+    return a == b;
+}
+
+}  // namespace
+
+std::vector<fs::path> FileSearch::debug_path() const {
+    std::vector<fs::path> out = debug_folders;
+    if (!symfs.empty()) out.push_back(symfs / "usr/lib/debug");
+    return out;
+}
+
+std::vector<fs::path> FileSearch::build_id_folders() const {
+    std::vector<fs::path> out = debug_path();
+    if (const char* home = std::getenv("HOME"); home != nullptr) out.push_back(fs::path(home) / ".debug");
+    out.emplace_back("/usr/lib/debug");
+    return out;
+}
+
+std::vector<fs::path> FileSearch::places(std::string_view file, const std::vector<std::uint8_t>& build_id) const {
+    std::vector<fs::path> out;
+    if (symfs.empty()) {
+        out.emplace_back(file);
+    } else {
+        out.push_back(symfs / fs::path(file).relative_path());
+        out.push_back(symfs / fs::path(file).filename());
+    }
+    const std::string id = id_text(build_id);
+    if (id.size() > 2)
+        for (const fs::path& folder : build_id_folders()) {
+            out.push_back(folder / ".build-id" / id.substr(0, 2) / id.substr(2) / "elf");
+            out.push_back(folder / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
+        }
+    return out;
+}
+
+Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vector<std::uint8_t>& build_id,
+                             const FileSearch& search) {
+    Error refused{Errc::not_found, {}};
+    for (const fs::path& path : places) {
+        std::error_code error;
+        if (!fs::is_regular_file(path, error)) continue;
+        auto info = DebugInfo::open(path, search.debug_path());
+        if (!info) {
+            refused = {Errc::bad_format, info.error().message};
+            continue;
+        }
+        if (!build_id.empty() && !info->build_id().empty() && !same_build(build_id, info->build_id())) {
+            refused = {Errc::bad_format, fmt::format("{} is another build: its build ID is {}, recorded was {}",
+                                                     path.string(), id_text(info->build_id()), id_text(build_id))};
+            continue;
+        }
+        return FoundFile{path, std::move(*info)};
+    }
+    return refused;
+}
+
+Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,
+                            const FileSearch& search) {
+    auto found = open_first(search.places(file, build_id), build_id, search);
+    if (!found && found.error().message.empty())
+        return Error{Errc::not_found,
+                     fmt::format("{} was not found{}{}", file,
+                                 search.symfs.empty() ? " on this machine" : " in " + search.symfs.string(),
+                                 build_id.empty() ? "" : ", nor a file with its build ID " + id_text(build_id))};
+    return found;
+}
+
+Result<std::size_t> add_all_symbols(Symbols& symbols, const fs::path& path, DebugInfo& info, std::uint64_t load_bias) {
+    WM_ASSIGN_OR_RETURN(std::size_t count, symbols.add_elf(path, load_bias));
+    // A stripped file has .dynsym; the rest is in the debug file.
+    if (const fs::path debug = info.debug_file(); !debug.empty() && debug != path) {
+        const auto more = symbols.add_elf(debug, load_bias);
+        if (more) count += *more;
+    }
+    return count;
+}
+
+}  // namespace waymark::image

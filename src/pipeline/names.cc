@@ -1,0 +1,200 @@
+#include "names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace waymark::pipeline {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t no_file = ~std::size_t{0};
+
+}  // namespace
+
+Status NameFinder::add_given(const image::ImageArgument& argument, bool only_names) {
+    WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(argument.path));
+    Given file{argument, only_names, std::nullopt, std::nullopt};
+    if (kind == image::ImageKind::elf || only_names) {
+        auto info = image::DebugInfo::open(argument.path, options_.files.debug_path());
+        if (info) file.info.emplace(std::move(*info));
+    }
+    if (file.info && !argument.address) {
+        // The same build, or else a file of that name; that its build is another is found by its code.
+        const auto same = [&](bool by_id) {
+            return std::find_if(mapped_.begin(), mapped_.end(), [&](const Mapped& m) {
+                return by_id ? !m.build_id.empty() && m.build_id == file.info->build_id()
+                             : fs::path(m.file).filename() == argument.path.filename();
+            });
+        };
+        auto at = same(true);
+        if (at == mapped_.end()) at = same(false);
+        if (at != mapped_.end()) file.mapped = static_cast<std::size_t>(at - mapped_.begin());
+    }
+    given_.push_back(std::move(file));
+    return Nothing{};
+}
+
+Status NameFinder::open() {
+    std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::size_t> known;
+    for (const capture::Module& m : capture_.modules.modules) {
+        if (m.file.empty()) {
+            mapped_of_.push_back(no_file);
+            continue;
+        }
+        const auto [at, fresh] = known.try_emplace({m.file, m.build_id}, mapped_.size());
+        if (fresh) mapped_.push_back({m.file, m.build_id, std::nullopt});
+        mapped_of_.push_back(at->second);
+    }
+    for (const std::string& text : options_.images) {
+        WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));
+        WM_RETURN_IF_ERROR(add_given(argument, false));
+    }
+    for (const std::string& path : options_.symbols) WM_RETURN_IF_ERROR(add_given({path, std::nullopt}, true));
+    for (std::size_t i = 0; i < mapped_.size(); ++i) {
+        Mapped& m = mapped_[i];
+        auto found = image::find_file(m.file, m.build_id, options_.files);
+        if (found) {
+            m.found.emplace(std::move(*found));
+            continue;
+        }
+        // What was given by hand takes its place.
+        if (std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == i; })) continue;
+        problem_({}, fmt::format("{}; code of it has no names. Give a folder with the files of the machine that was "
+                                 "recorded with --symfs, or the file with --symbols.",
+                                 found.error().message));
+    }
+    make_groups();
+    return Nothing{};
+}
+
+std::optional<std::uint64_t> NameFinder::bias_of(std::size_t module) const {
+    if (mapped_of_[module] == no_file) return std::nullopt;
+    const capture::Module& m = capture_.modules.modules[module];
+    const Mapped& file = mapped_[mapped_of_[module]];
+    std::optional<std::uint64_t> bias;
+    if (file.found) bias = file.found->info.load_bias(m.address, m.offset, m.bytes);
+    return bias;
+}
+
+std::optional<std::uint64_t> NameFinder::bias_in(const Given& file, const Modules& modules) const {
+    if (!file.mapped) return std::nullopt;
+    for (const std::size_t module : modules) {
+        if (mapped_of_[module] != *file.mapped) continue;
+        if (const auto bias = bias_of(module)) return bias;
+        const capture::Module& m = capture_.modules.modules[module];
+        if (const auto bias = file.info->load_bias(m.address, m.offset, m.bytes)) return bias;
+    }
+    return std::nullopt;
+}
+
+const NameFinder::Given* NameFinder::given(const image::ImageArgument& argument) const {
+    const auto found =
+        std::find_if(given_.begin(), given_.end(), [&](const Given& g) { return g.argument == argument; });
+    return found == given_.end() ? nullptr : &*found;
+}
+
+bool NameFinder::is_mapped(const image::ImageArgument& argument) const {
+    const Given* const file = given(argument);
+    return file != nullptr && file->mapped.has_value();
+}
+
+std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument, const std::string& source) const {
+    if (argument.address) return argument.address->value;
+    const Given* const file = given(argument);
+    const auto group = group_of_.find(source);
+    if (file == nullptr || group == group_of_.end()) return 0;
+    return bias_in(*file, groups_[group->second].modules).value_or(0);
+}
+
+std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument) const {
+    if (argument.address) return argument.address->value;
+    if (const Given* const file = given(argument))
+        for (const Group& group : groups_)
+            if (const auto bias = bias_in(*file, group.modules)) return *bias;
+    return 0;
+}
+
+/// No address of one belongs to another file in the other.
+bool NameFinder::fits(const Modules& a, const Modules& b) const {
+    const auto& all = capture_.modules.modules;
+    for (const std::size_t i : a)
+        for (const std::size_t k : b)
+            if (i != k && all[i].overlaps(all[k]) &&
+                (mapped_of_[i] != mapped_of_[k] ||
+                 all[i].address.value - all[i].offset != all[k].address.value - all[k].offset))
+                return false;
+    return true;
+}
+
+void NameFinder::make_groups() {
+    for (const capture::Source& source : capture_.sources) {
+        Modules seen = capture_.modules.seen_by(source.name);
+        auto group =
+            std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return fits(g.modules, seen); });
+        if (group == groups_.end()) group = groups_.insert(groups_.end(), Group{});
+        Modules both;
+        std::set_union(group->modules.begin(), group->modules.end(), seen.begin(), seen.end(),
+                       std::back_inserter(both));
+        group->modules = std::move(both);
+        group_of_[source.name] = static_cast<std::size_t>(group - groups_.begin());
+    }
+}
+
+Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& source) {
+    Group& group = groups_[group_of_.at(source)];
+    if (!group.names) {
+        WM_ASSIGN_OR_RETURN(group.names, make(group.modules));
+    }
+    return group.names;
+}
+
+Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
+    auto out = std::make_shared<Names>();
+    std::set<std::pair<fs::path, std::uint64_t>> taken;
+    const auto take = [&](const fs::path& path, image::DebugInfo& info, std::uint64_t bias,
+                          const std::string& name) -> Status {
+        if (!taken.emplace(path, bias).second) return Nothing{};
+        const auto added = image::add_all_symbols(out->symbols, path, info, bias);
+        if (!added) return added.error();
+        out->files.push_back({path.string(), bias, options_.files.debug_path(), name});
+        return Nothing{};
+    };
+    // What was given by hand is what its names are taken from first.
+    for (Given& file : given_) {
+        if (!file.info) {
+            // No ELF file with segments: a memory dump, or an object file.
+            const auto kind = image::recognise(file.argument.path);
+            if (!file.only_names && (!kind || *kind != image::ImageKind::elf)) continue;
+            const auto added =
+                out->symbols.add_elf(file.argument.path, file.argument.address.value_or(Address{}).value);
+            if (!added) return added.error();
+            continue;
+        }
+        const std::uint64_t bias =
+            file.argument.address ? file.argument.address->value : bias_in(file, modules).value_or(0);
+        WM_RETURN_IF_ERROR(
+            take(file.argument.path, *file.info, bias, file.mapped ? mapped_[*file.mapped].file : std::string()));
+        if (file.mapped) continue;
+        for (const image::DebugInfo::Segment& s : file.info->segments())
+            if (s.executable)
+                out->symbols.add_area(file.argument.path.string(), Address{s.address.value + bias}, s.bytes, s.offset);
+    }
+    for (const std::size_t module : modules) {
+        const capture::Module& m = capture_.modules.modules[module];
+        out->symbols.add_area(m.file, m.address, m.bytes, m.offset);
+        const auto bias = bias_of(module);
+        if (!bias) continue;
+        Mapped& file = mapped_[mapped_of_[module]];
+        // A file that cannot be read is a problem of its names alone.
+        if (const Status status = take(file.found->path, file.found->info, *bias, file.file); !status)
+            problem_(file.found->path, status.error().message);
+    }
+    return std::shared_ptr<const Names>(out);
+}
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,77 @@
+/// Names for the sources of a capture: the files of its module map and those of the options, each where it was mapped
+/// while a source traced.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waymark/image/program_file.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+class NameFinder {
+public:
+    using Problem = std::function<void(const std::filesystem::path& file, std::string message)>;
+
+    NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem)
+        : capture_(capture), options_(options), problem_(std::move(problem)) {}
+
+    /// Opens the files. Errors: a file of the options that cannot be read.
+    Status open();
+
+    /// Sources that saw the same files at the same addresses share one.
+    Result<std::shared_ptr<const Names>> names_of(const std::string& source);
+
+    /// The load bias of a file of the options: the address it was given with, or where a source saw it mapped, or 0.
+    [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument, const std::string& source) const;
+    /// Of the first source that saw it.
+    [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument) const;
+    /// A module of the map is this file.
+    [[nodiscard]] bool is_mapped(const image::ImageArgument& argument) const;
+
+private:
+    /// A file that was mapped.
+    struct Mapped {
+        std::string file;
+        std::vector<std::uint8_t> build_id;
+        std::optional<image::FoundFile> found;
+    };
+    /// A file of the options.
+    struct Given {
+        image::ImageArgument argument;
+        bool only_names = false;
+        std::optional<std::size_t> mapped;  ///< the same file in mapped_
+        std::optional<image::DebugInfo> info;
+    };
+    using Modules = std::vector<std::size_t>;  // of the map, by index
+
+    Status add_given(const image::ImageArgument& argument, bool only_names);
+    [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
+    [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;
+    [[nodiscard]] std::optional<std::uint64_t> bias_in(const Given& file, const Modules& modules) const;
+    [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
+    void make_groups();
+    Result<std::shared_ptr<const Names>> make(const Modules& modules);
+
+    const capture::Capture& capture_;
+    const SessionOptions& options_;
+    Problem problem_;
+    std::vector<Mapped> mapped_;
+    std::vector<std::size_t> mapped_of_;  ///< by module; none: no file
+    std::vector<Given> given_;
+    struct Group {
+        Modules modules;
+        std::shared_ptr<const Names> names;
+    };
+    std::vector<Group> groups_;
+    std::map<std::string, std::size_t> group_of_;  ///< by source
+};
+
+}  // namespace waymark::pipeline
