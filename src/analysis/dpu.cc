@@ -118,6 +118,34 @@ std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uin
     return count;
 }
 
+std::optional<std::uint32_t> DpuCode::loop_start(std::uint32_t last) const {
+    const auto found = instruction(last);
+    if (!found || found->waypoint != isa::Waypoint::direct || found->target.value > last) return std::nullopt;
+    return static_cast<std::uint32_t>(found->target.value);
+}
+
+// ---- DpuFilter
+
+bool DpuFilter::matches(std::uint8_t pid, std::uint8_t did) const {
+    if (!on) return true;
+    switch (compare) {
+        case dpu::IdCompare::neither: return true;
+        case dpu::IdCompare::program: return pid == rpid;
+        case dpu::IdCompare::data: return did == rdid;
+        case dpu::IdCompare::both: return pid == rpid && did == rdid;
+    }
+    return true;
+}
+
+std::optional<bool> DpuFilter::matches(const dpu::Context& context) const {
+    if (!on || compare == dpu::IdCompare::neither) return true;
+    if (same_ids) return matches(context.id, context.id);
+    const bool compares_shown = compare == dpu::IdCompare::both || (compare == dpu::IdCompare::data) == shows_did;
+    if (!compares_shown) return std::nullopt;
+    if (context.id != (shows_did ? rdid : rpid)) return false;
+    return compare == dpu::IdCompare::both ? std::nullopt : std::optional(true);
+}
+
 // ---- DpuReadings
 
 const Reading* DpuReadings::doubt() {
@@ -133,7 +161,7 @@ const Reading* DpuReadings::join(const Reading& reading) {
     joined_.wide = 0;
     for (unsigned i = 0; i < dpu::counter_count; ++i) {
         joined_.deltas[i] = values_ ? dpu::counted((*values_)[i], reading.values[i]) : 0;
-        joined_.wide = static_cast<std::uint8_t>(joined_.wide | (joined_.deltas[i] > dpu::wide_delta) << i);
+        joined_.wide = static_cast<std::uint8_t>(joined_.wide | dpu::is_wide(joined_.deltas[i]) << i);
     }
     values_ = reading.values;
     return &joined_;
@@ -151,7 +179,7 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
       first_values_(setup_.initial),
       paths_(1),
       ranges_(setup_.ranges.size()) {
-    if (changes_) stay(context_);
+    if (changes_ && context_ && shown(0) == true) stay(context_);
     if (context_) show(*context_);
 }
 
@@ -187,7 +215,8 @@ void DpuCosts::consume(const dpu::Batch& batch) {
             case ElementKind::user_raw:
                 if (data_.size() < most_data) data_.push_back({e.offset, context, e.value, time_});
                 break;
-            case ElementKind::lost: lossy_ = true; break;
+            case ElementKind::lost:
+            case ElementKind::held: lossy_ = true; break;
             case ElementKind::gap:
                 // What came before a buffer wrapped is missing; what follows is whole.
                 if (e.reason != GapReason::padding && e.reason != GapReason::unsynchronised) lossy_ = true;
@@ -211,11 +240,57 @@ DpuOwner DpuCosts::owner(const Element& e, const Reading& r) const {
     using Kind = DpuOwner::Kind;
     if (r.has(Reading::lossy)) return {Kind::unattributed};
     if (r.has(Reading::first) || !context_) return {readings_ == 0 ? Kind::before : Kind::unattributed};
-    if (readings_ == 0 && changes_) return {Kind::context, *context_};
-    if (setup_.filter && context_->id != *setup_.filter) return {Kind::filtered};
+    const auto is_shown = shown(e.offset.value);
+    if (!is_shown) return {Kind::unattributed};
+    if (!*is_shown) return {Kind::filtered};
     if (changes_) return {Kind::context, *context_};
     if (*context_ == e.context && !r.has(Reading::mixed)) return {Kind::sampled, *context_};
     return {Kind::between, *context_, e.context};
+}
+
+/// Whether the filters since the reading before let by that its context was left; none: that is not known.
+std::optional<bool> DpuCosts::shown(std::uint64_t end) const {
+    bool known = true;
+    for (std::size_t i = 0; i < setup_.filters.size(); ++i) {
+        const DpuFilter& f = setup_.filters[i];
+        const bool over = i + 1 < setup_.filters.size() && reading_at_ && setup_.filters[i + 1].from <= *reading_at_;
+        if (over || (f.from > end && i != 0)) continue;
+        const auto match = readings_ == 0 && setup_.initial_ids
+                               ? std::optional(f.matches(setup_.initial_ids->first, setup_.initial_ids->second))
+                               : f.matches(*context_);
+        if (match == false) return false;
+        known &= match.has_value();
+    }
+    return known ? std::optional(true) : std::nullopt;
+}
+
+/// Whether a context that begins here is one whose end will be shown.
+bool DpuCosts::stays_shown(const dpu::Context& context, std::uint64_t at) const {
+    for (std::size_t i = setup_.filters.size(); i-- > 0;)
+        if (i == 0 || setup_.filters[i].from <= at) return setup_.filters[i].matches(context) == true;
+    return true;
+}
+
+bool DpuCosts::filtered() const {
+    return std::any_of(setup_.filters.begin(), setup_.filters.end(), [](const DpuFilter& f) { return f.on; });
+}
+
+/// No cycle is waited or stalled for that was not counted.
+bool DpuCosts::beyond(const DpuCounts& counts) const {
+    if (!setup_.cycles) return false;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        if ((setup_.within_cycles >> i & 1U) != 0 && counts[i] > counts[*setup_.cycles]) return true;
+    return false;
+}
+
+/// Notes an interval that can hardly be true.
+void DpuCosts::doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy) {
+    const bool is_beyond = beyond(counts);
+    if (wide == 0 && !is_beyond) return;
+    if (wide_.intervals == 0 && wide_.beyond == 0) wide_.first = at;
+    ++(wide != 0 ? wide_.intervals : wide_.beyond);
+    wide_.lossy += wide != 0 && lossy ? 1U : 0U;
+    wide_.counters |= wide;
 }
 
 void DpuCosts::reading(const Element& e, const Reading& told) {
@@ -226,17 +301,14 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
         doubted_.last = e.offset;
         // Who runs now is told all the same.
         context_ = e.context;
+        reading_at_ = e.offset.value;
         return;
     }
     const Reading& r = *believed;
     const DpuOwner who = owner(e, r);
     const DpuCounts counts = widened(r.deltas);
     if (!first_values_ || r.has(Reading::first)) first_values_ = r.values;
-    if (r.wide != 0) {
-        if (wide_.intervals++ == 0) wide_.first = e.offset;
-        wide_.lossy += told.has(Reading::lossy) ? 1U : 0U;
-        wide_.counters |= r.wide;
-    }
+    if (!r.has(Reading::first)) doubt(counts, r.wide, e.offset, told.has(Reading::lossy));
     if (skipped) [[unlikely]] {
         ++doubted_.intervals;
         add(doubted_.counts, counts);
@@ -251,8 +323,10 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
     const bool changed = e.kind != ElementKind::sample;
     if (changed) flow(e);
     if (changed) run_ = e.to;
-    if (!stay_ || stay_->context != e.context) stay(e.context);
+    if (!stay_ || stay_->context != e.context)
+        stay(stays_shown(e.context, e.offset.value) ? std::optional(e.context) : std::nullopt);
     context_ = e.context;
+    reading_at_ = e.offset.value;
 }
 
 /// An interval's counts go to one bucket of each view.
@@ -433,8 +507,8 @@ void DpuCosts::finish() {
         DpuOwner who{Kind::tail};
         if (lossy_ || skipped)
             who = {Kind::unattributed};
-        else if (setup_.filter && context_ && context_->id != *setup_.filter)
-            who = {Kind::filtered};
+        else if (const auto is_shown = context_ ? shown(~std::uint64_t{0}) : std::optional(true); is_shown != true)
+            who = {is_shown ? Kind::filtered : Kind::unattributed};
         else if (changes_ && setup_.complete && context_)
             who = {Kind::tail_context, *context_};
         if (who.kind == Kind::unattributed) lose_stacks();
@@ -442,10 +516,8 @@ void DpuCosts::finish() {
         if (any) book(who, counts, std::nullopt, true);
         std::uint8_t wide = 0;
         for (std::size_t i = 0; i < counts.size(); ++i)
-            wide = static_cast<std::uint8_t>(wide | (counts[i] > dpu::wide_delta ? 1U : 0U) << i);
-        wide_.intervals += wide != 0 ? 1U : 0U;
-        wide_.lossy += wide != 0 && lossy_ ? 1U : 0U;
-        wide_.counters |= wide;
+            wide = static_cast<std::uint8_t>(wide | (dpu::is_wide(counts[i]) ? 1U : 0U) << i);
+        doubt(counts, wide, {}, lossy_);
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
     stay(std::nullopt);
@@ -468,7 +540,11 @@ void DpuCosts::finish() {
             outermost = paths_[up].function != paths_[i].function;
         if (outermost) add(functions_[paths_[i].function].inclusive, below[i]);
     }
-    for (auto& [last, loop] : loops_) loop.start = starts_.find(last);
+    // The program's image first, then what the trace showed (5.4).
+    for (auto& [last, loop] : loops_) {
+        if (const auto start = code_.loop_start(last)) starts_.tell(last, *start);
+        loop.start = starts_.find(last);
+    }
 }
 
 std::array<DpuReconciled, dpu::counter_count> DpuCosts::reconciled(const DpuCounts& rows) const {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "answers_parts.h"
+#include "waymark/analysis/dpu_ratios.h"
 #include "waymark/image/debug_info.h"
 
 namespace waymark::analysis {
@@ -52,7 +53,8 @@ void DpuTimes::lose(const Element& e) {
         ++losses_left_out_;
         return;
     }
-    losses_.push_back({e.offset, time_, time_, e.kind == ElementKind::lost ? e.value : 0, e.reason});
+    losses_.push_back(
+        {e.offset, time_, time_, e.kind == ElementKind::lost ? e.value : 0, e.reason, e.kind == ElementKind::held});
 }
 
 void DpuTimes::close_service() {
@@ -67,7 +69,7 @@ void DpuTimes::close_service() {
 
 void DpuTimes::consume(const dpu::Batch& batch) {
     for (const Element& e : batch.elements) {
-        if (e.kind == ElementKind::lost ||
+        if (e.kind == ElementKind::lost || e.kind == ElementKind::held ||
             (e.kind == ElementKind::gap && e.reason != GapReason::padding && e.reason != GapReason::unsynchronised))
             lose(e);
         if (!e.has_reading()) continue;
@@ -144,6 +146,7 @@ public:
         services();
         loops();
         tables();
+        add_dpu_ratios(out_);
         if (times_ != nullptr) timeline();
         if (options_.sources) read_sources(out_, {});
         sort_findings(out_);
@@ -209,6 +212,16 @@ private:
                 fmt::format("{} found no room in the trace write buffer; the intervals around are <unattributed>",
                             counted(t.lost, "entry", "entries")),
                 "Trace less: mode task instead of flow, a filter, or an ID");
+        if (t.holds != 0)
+            say(Severity::warning,
+                fmt::format(
+                    "Tracing was held (TMPDIS) {}: what happened then is not in the trace; the intervals around "
+                    "are <unattributed>",
+                    counted(t.holds, "time", "times")),
+                "Hold tracing for a short time, or not at all");
+        for (const std::string& rule : said_.rules)
+            say(Severity::note, "Not all is counted: " + rule,
+                "Count in trace mode, at once and everywhere, for totals");
         if (said_.overwritten)
             say(Severity::warning, "Older trace was overwritten; what came before is <before>",
                 "Record into a larger buffer, or stop earlier");
@@ -238,8 +251,8 @@ private:
         if (costs_.stays_left_out() != 0)
             say(Severity::note, fmt::format("{} are not on the timeline for want of room",
                                             counted(costs_.stays_left_out(), "stay", "stays")));
-        if (t.lost == 0 && !said_.overwritten && !said_.cut && said_.missing_bytes == 0 && said_.complete &&
-            said_.problems.empty() && t.lost_bytes() == 0)
+        if (t.lost == 0 && t.holds == 0 && !said_.overwritten && !said_.cut && said_.missing_bytes == 0 &&
+            said_.complete && said_.problems.empty() && t.lost_bytes() == 0)
             say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
     }
 
@@ -265,12 +278,17 @@ private:
         const DpuWide& wide = costs_.wide();
         if (const std::uint64_t whole = wide.intervals - wide.lossy; whole != 0)
             say(Severity::bad,
-                fmt::format("{} in which a counter went down by more than 2^30: {}",
+                fmt::format("{} in which a counter went down by 2^30 or more: {}",
                             counted(whole, "interval", "intervals"), wide_means),
                 "Read the counters more often (mode sample with a shorter period)");
+        if (wide.beyond != 0)
+            say(Severity::bad,
+                fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word",
+                            counted(wide.beyond, "interval", "intervals")),
+                "Read the buffer again, or record again");
         if (wide.lossy != 0)
             say(Severity::bad,
-                fmt::format("{} with entries missing in which a counter went down by more than 2^30: {}",
+                fmt::format("{} with entries missing in which a counter went down by 2^30 or more: {}",
                             counted(wide.lossy, "interval", "intervals"), wide_means),
                 "Mend what loses entries first: they hold the readings in between");
     }
@@ -539,7 +557,8 @@ private:
             t.marks.push_back({loss.begin, loss.end, trace_track(), Mark::Kind::gap,
                                loss.entries != 0
                                    ? fmt::format("{} lost for want of room", counted(loss.entries, "entry", "entries"))
-                                   : std::string(name(loss.reason))});
+                               : loss.held ? std::string("tracing was held")
+                                           : std::string(name(loss.reason))});
         std::size_t rows = 0;
         for (const DpuDatum& d : costs_.data()) {
             if (rows++ == options_.most_rows) break;

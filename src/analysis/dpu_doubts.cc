@@ -17,7 +17,10 @@ constexpr unsigned cost_of_doubt = 2, cost_of_step = 9;
 
 }  // namespace
 
-DpuDoubts::DpuDoubts(const DpuSetup& setup) : final_(setup.final) { window_.push_back({0, setup.initial}); }
+DpuDoubts::DpuDoubts(const DpuSetup& setup)
+    : final_(setup.final), cycles_(setup.cycles), within_cycles_(setup.within_cycles) {
+    window_.push_back({0, setup.initial});
+}
 
 void DpuDoubts::consume(const dpu::Batch& batch) {
     for (const dpu::Element& e : batch.elements)
@@ -39,9 +42,10 @@ void DpuDoubts::take(const Seen& seen) {
                 ++large_[c];
             else
                 ++sizes_[c][static_cast<std::size_t>(std::bit_width(delta))];
-            wide |= delta > dpu::wide_delta;
+            wide |= dpu::is_wide(delta);
         }
         ++differences_;
+        wide |= beyond(*before.values, *seen.values);
         if (wide && !step_) step_ = window_.size() - 1;
     }
     window_.push_back(seen);
@@ -73,10 +77,21 @@ bool DpuDoubts::fits(const Seen& before, const Seen& after, const dpu::Counters&
     return true;
 }
 
+/// More was waited or stalled than there were cycles.
+bool DpuDoubts::beyond(const dpu::Counters& before, const dpu::Counters& after) const {
+    if (!cycles_) return false;
+    for (std::size_t c = 0; c < large_.size(); ++c)
+        if ((within_cycles_ >> c & 1U) != 0 &&
+            dpu::counted(before[c], after[c]) > dpu::counted(before[*cycles_], after[*cycles_]))
+            return true;
+    return false;
+}
+
 bool DpuDoubts::is_step(std::size_t at) const {
-    static constexpr dpu::Counters wide{dpu::wide_delta, dpu::wide_delta, dpu::wide_delta,
-                                        dpu::wide_delta, dpu::wide_delta, dpu::wide_delta};
-    return window_[at].values && !fits(window_[at], window_[at + 1], wide);
+    constexpr std::uint32_t most = dpu::wide_delta - 1;
+    static constexpr dpu::Counters wide{most, most, most, most, most, most};
+    return window_[at].values &&
+           (!fits(window_[at], window_[at + 1], wide) || beyond(*window_[at].values, *window_[at + 1].values));
 }
 
 /// Decides on what lies around the first step; what is behind it stays in the window.
@@ -93,7 +108,9 @@ void DpuDoubts::judge(bool ended) {
     for (std::size_t to = 1; to < size; ++to)
         for (std::size_t at = 0; at < to; ++at) {
             const auto between = static_cast<std::uint32_t>(to - at - 1);
-            if (between != 0 && (!window_[at].values || !fits(window_[at], window_[to], joined))) continue;
+            if (between != 0 && (!window_[at].values || !fits(window_[at], window_[to], joined) ||
+                                 beyond(*window_[at].values, *window_[to].values)))
+                continue;
             const std::uint32_t sum = cost[at] + (between != 0  ? between * cost_of_doubt
                                                   : is_step(at) ? cost_of_step
                                                                 : 0U);

@@ -48,6 +48,7 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
     switch (tells(said.mode)) {
         case Tells::changes:
             out.exact = all_there ? "every figure" : "the sum of all rows; each row but those in < > is a lower bound";
+            if (costs.filtered()) out.not_known = "what tasks had that IDFLT leaves out, one by one: it is <filtered>";
             return out;
         case Tells::samples:
         case Tells::flow:
@@ -98,10 +99,11 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
 Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs) {
     const dpu::Totals& t = said.totals;
     const bool all_there = t.lost == 0 && !said.overwritten && !said.cut && t.lost_bytes() == 0 && t.doubtful == 0 &&
-                           costs.wide().intervals == 0 && costs.doubted().readings == 0 && said.complete &&
-                           said.missing_bytes == 0;
+                           t.holds == 0 && costs.wide().intervals == 0 && costs.wide().beyond == 0 &&
+                           costs.doubted().readings == 0 && said.complete && said.missing_bytes == 0;
     Trust out{.view = std::string(view)};
-    if (costs.wide().intervals != 0 && view != "loops" && view != "data" && view != "health") {
+    if ((costs.wide().intervals != 0 || costs.wide().beyond != 0) && view != "loops" && view != "data" &&
+        view != "health") {
         out.exact = "only the sum of all rows, modulo 2^31";
         return out;
     }
@@ -144,6 +146,12 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
             out.not_known = "time: there is no reading in the trace";
     }
     if (view == "health") out.exact = "every figure";
+    // What a counter counts when is part of what its figures mean.
+    const bool of_counters = view != "loops" && view != "data" && view != "health";
+    for (std::size_t i = 0; of_counters && i < said.rules.size(); ++i) {
+        std::string& to = out.exact.empty() && !out.estimated.empty() ? out.estimated : out.exact;
+        to += fmt::format("{}{}", to.empty() ? "" : "; ", said.rules[i]);
+    }
     out.view = view;
     return out;
 }

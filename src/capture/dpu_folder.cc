@@ -1,6 +1,7 @@
 #include "waymark/capture/dpu_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -115,8 +116,24 @@ private:
             return Error{Errc::bad_format, fmt::format("{}: names no trace; add 'buffer=FILE' with the contents of the "
                                                        "virtual trace buffer, or 'nexus=FILE', to [dpu]",
                                                        where)};
-        unknown_keys(*head, {"version", "layout", "dpu_base", "byte_order", "lines_written", "buffer", "nexus"});
+        capture_.readout = number(ini, *head, "readout", 1).value_or(0) != 0;
+        if (const IniEntry* overruns = ini.single(*head, "overruns", problems_)) read_overruns(*overruns);
+        unknown_keys(*head, {"version", "layout", "dpu_base", "byte_order", "lines_written", "buffer", "nexus",
+                             "readout", "overruns"});
         return Nothing{};
+    }
+
+    void read_overruns(const IniEntry& entry) {
+        for (const std::string& each : list(entry)) {
+            const auto at = text::number(each);
+            if (!at)
+                return problem(entry.line,
+                               fmt::format("'{}' of key 'overruns' is no offset; it and those after it were "
+                                           "ignored. Mend it.",
+                                           each));
+            capture_.overruns.push_back(*at);
+        }
+        std::sort(capture_.overruns.begin(), capture_.overruns.end());
     }
 
     fs::path file(const Ini& ini, const IniSection& section, std::string_view key) {
@@ -208,6 +225,14 @@ private:
             if (const IniEntry* driven = ini.single(*events, "driven", problems_)) capture_.driven = list(*driven);
             unknown_keys(*events, {"driven"});
         }
+        if (const IniSection* history = ini.section("counters")) {
+            capture_.history.emplace();
+            for (const auto& [key, mask] : {std::pair("partial", &capture_.history->partial),
+                                            {"changed", &capture_.history->changed},
+                                            {"rewritten", &capture_.history->rewritten}})
+                if (const IniEntry* entry = ini.single(*history, key, problems_)) *mask = counter_mask(*entry);
+            unknown_keys(*history, {"partial", "changed", "rewritten"});
+        }
         if (const IniSection* images = ini.section("images"))
             for (const IniEntry& entry : images->entries) read_image(entry);
         if (const IniSection* map = ini.section("address_map"))
@@ -225,6 +250,21 @@ private:
             for (const IniEntry& entry : parameters->entries)
                 if (capture_.parameters.size() < most_items) capture_.parameters.emplace_back(entry.key, entry.value);
         for (const IniSection& section : ini.sections()) read_section(ini, section);
+    }
+
+    /// Counters by name, a bit for each.
+    std::uint8_t counter_mask(const IniEntry& entry) {
+        std::uint8_t mask = 0;
+        for (const std::string& each : list(entry)) {
+            const auto found = std::find_if(counters.begin(), counters.end(), [&](std::string_view name) {
+                return text::equal_ignoring_case(name, each);
+            });
+            if (found == counters.end())
+                problem(entry.line, fmt::format("'{}' is no counter; it was ignored. Counters are A0 to B2.", each));
+            else
+                mask = static_cast<std::uint8_t>(mask | 1U << (found - counters.begin()));
+        }
+        return mask;
     }
 
     /// `image0=FILE`, and below it `image0.load_bias=NUMBER` where it was not loaded at the addresses in the file.
@@ -258,8 +298,25 @@ private:
     }
 
     void read_section(const Ini& ini, const IniSection& section) {
-        const std::vector<std::string_view> known{"dpu",    "registers", "initial",     "final",   "eonce",
-                                                  "events", "images",    "address_map", "symbols", "parameters"};
+        const std::vector<std::string_view> known{"dpu",         "registers", "initial",   "final",
+                                                  "eonce",       "events",    "counters",  "images",
+                                                  "address_map", "symbols",   "parameters"};
+        if (text::lower(section.name).starts_with("filter")) {
+            const auto words = number(ini, section, "words", ~std::uint64_t{0} / 4);
+            const auto tc = number(ini, section, "DP_TC", 0xffffffff), cr = number(ini, section, "DP_CR", 0xffffffff);
+            const auto rpid = number(ini, section, "DP_RPID", 0xff), rdid = number(ini, section, "DP_RDID", 0xff);
+            unknown_keys(section, {"words", "DP_TC", "DP_CR", "DP_RPID", "DP_RDID"});
+            if (!words || !tc || !cr || !rpid || !rdid)
+                return problem(section.line,
+                               fmt::format("Section [{}] needs words, DP_TC, DP_CR, DP_RPID and DP_RDID; it was "
+                                           "ignored, so what other tasks had may be taken for one's. Add them.",
+                                           section.name));
+            if (capture_.filters.size() < most_items)
+                capture_.filters.push_back({*words, (*tc >> 11 & 1U) != 0, (*tc >> 5 & 1U) != 0,
+                                            static_cast<std::uint8_t>(*cr >> 28 & 3U), static_cast<std::uint8_t>(*rpid),
+                                            static_cast<std::uint8_t>(*rdid)});
+            return;
+        }
         if (text::lower(section.name).starts_with("period")) {
             DpuPeriod period;
             const auto tw = number(ini, section, "DP_TW", 0xffffffff), tc = number(ini, section, "DP_TC", 0xffffffff);
@@ -310,7 +367,7 @@ private:
         const Register *start = capture_.find_register("DP_TSA"), *end = capture_.find_register("DP_TEA");
         const Register* control = capture_.find_register("DP_TC");
         const bool single = control != nullptr && (control->value >> 8 & 3U) == 1;
-        if (single || start == nullptr || end == nullptr || end->value < start->value) return;
+        if (single || capture_.readout || start == nullptr || end == nullptr || end->value < start->value) return;
         const std::uint64_t expected = end->value - start->value + line_bytes;
         if (bytes < expected)
             problem(0,
@@ -366,6 +423,8 @@ public:
             out += fmt::format("{}={}\n", key, name);
         }
         if (c.lines_written) out += fmt::format("lines_written={}\n", *c.lines_written);
+        if (c.readout) out += "readout=1\n";
+        if (!c.overruns.empty()) out += fmt::format("overruns={:#x}\n", fmt::join(c.overruns, ","));
         if (!c.registers.empty()) out += "\n[registers]\n";
         for (const Register& r : c.registers) {
             WM_RETURN_IF_ERROR(check_value(dpu_ini, "register", r.name, "=["));
@@ -383,6 +442,23 @@ public:
         if (c.driven) {
             WM_ASSIGN_OR_RETURN(const std::string driven, list("event", *c.driven));
             out += fmt::format("\n[events]\ndriven={}\n", driven);
+        }
+        if (c.history) {
+            out += "\n[counters]\n";
+            for (const auto& [key, mask] : {std::pair("partial", c.history->partial),
+                                            {"changed", c.history->changed},
+                                            {"rewritten", c.history->rewritten}}) {
+                std::vector<std::string_view> names;
+                for (std::size_t i = 0; i < counters.size(); ++i)
+                    if ((mask >> i & 1U) != 0) names.push_back(counters[i]);
+                if (!names.empty()) out += fmt::format("{}={}\n", key, fmt::join(names, ","));
+            }
+        }
+        for (std::size_t i = 0; i < c.filters.size(); ++i) {
+            const DpuFilter& f = c.filters[i];
+            out += fmt::format("\n[filter{}]\nwords={}\nDP_TC={:#010x}\nDP_CR={:#010x}\nDP_RPID={:#x}\nDP_RDID={:#x}\n",
+                               i, f.words, (f.idflt ? 1U << 11 : 0U) | (f.tids ? 1U << 5 : 0U),
+                               std::uint32_t{f.tidcm} << 28, f.rpid, f.rdid);
         }
         for (std::size_t i = 0; i < c.periods.size(); ++i) {
             const DpuPeriod& p = c.periods[i];

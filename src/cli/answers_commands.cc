@@ -10,6 +10,7 @@
 #include "answers.h"
 #include "commands.h"
 #include "views.h"
+#include "waymark/analysis/counter_runs.h"
 
 namespace waymark::cli {
 
@@ -103,11 +104,13 @@ CLI::Validator percent(double most = 1e6) {
 /// The answers of several captures together. `usage`: of several units.
 Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures) {
     std::optional<analysis::Answers> all;
+    std::vector<analysis::Answers> counters;  // runs of a DPU, which need not count the same
     for (const std::string& capture : captures) {
         options.input.capture = capture;
         WM_ASSIGN_OR_RETURN(analysis::Answers one, answers_of(options));
         if (!all) {
             all = std::move(one);
+            if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
             continue;
         }
         if (one.unit != all->unit)
@@ -115,8 +118,12 @@ Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vect
                          fmt::format("{} is a capture of unit {}, {} of unit {}: their figures do not add up; "
                                      "give captures of one unit",
                                      captures.front(), all->unit, capture, one.unit)};
-        analysis::merge(*all, one);
+        if (counters.empty())
+            analysis::merge(*all, one);
+        else
+            counters.push_back(std::move(one));
     }
+    if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
     if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
     return std::move(*all);
 }

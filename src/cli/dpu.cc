@@ -10,10 +10,12 @@
 
 #include "commands.h"
 #include "dpu_answers.h"
+#include "loop_words.h"
 #include "options.h"
 #include "table.h"
 #include "views.h"
 #include "waymark/analysis/dpu_answers.h"
+#include "waymark/analysis/dpu_ratios.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/packet.h"
@@ -77,27 +79,30 @@ public:
         std::unique_ptr<DpuAnswer> out(new DpuAnswer(std::move(input), options));
         WM_RETURN_IF_ERROR(out->prepare());
         const DpuInput& in = out->input_;
-        WM_ASSIGN_OR_RETURN(doctor::DpuSums sums, doctor::add_up(in.trace(), in.dump(), out->setup_, out->code_));
-        out->decoded_ = sums.decoded;
-        out->costs_ = std::move(sums.costs);
+        WM_ASSIGN_OR_RETURN(doctor::DpuSums sums,
+                            doctor::add_up(in.trace(), in.trace_bytes(), out->setup_, out->code_));
+        out->sums_ = std::move(sums);
         analysis::DpuSaid said;
         said.mode = in.mode();
         said.mode_text = in.mode_text();
-        said.totals = out->decoded_.totals;
-        said.overwritten = out->decoded_.overwritten;
-        said.cut = out->decoded_.cut;
+        said.totals = out->decoded().totals;
+        said.overwritten = out->decoded().overwritten;
+        said.cut = out->decoded().cut;
         said.complete = out->setup_.complete;
         said.missing_bytes = out->input_.missing_bytes();
-        out->trust_ = analysis::trust_in(view == "report" ? "tasks" : view, said, *out->costs_);
+        said.rules = in.counter_rules();
+        out->trust_ =
+            analysis::trust_in(view == "report" || view == "ratios" ? "tasks" : view, said, *out->sums_.costs);
         return out;
     }
 
     [[nodiscard]] const DpuInput& input() const { return input_; }
-    [[nodiscard]] const DpuCosts& costs() const { return *costs_; }
+    [[nodiscard]] const DpuCosts& costs() const { return *sums_.costs; }
     [[nodiscard]] const DpuCode& code() const { return code_; }
-    [[nodiscard]] const pipeline::DpuDecoded& decoded() const { return decoded_; }
+    [[nodiscard]] const pipeline::DpuDecoded& decoded() const { return sums_.decoded; }
     [[nodiscard]] const std::vector<std::string>& range_names() const { return range_names_; }
     [[nodiscard]] const analysis::DpuSetup& setup() const { return setup_; }
+    [[nodiscard]] const analysis::Trust& trust() const { return trust_; }
 
     /// Counters that count something, in order.
     [[nodiscard]] const std::vector<unsigned>& counters() const { return counters_; }
@@ -106,10 +111,10 @@ public:
         return known && input_.is_driven(counter) ? Value(counts[counter]) : Value("-", nullptr);
     }
     [[nodiscard]] Value share(const DpuCounts& counts, bool known = true) const {
-        return known ? Value::ratio(counts[sorted_by_], costs_->total()[sorted_by_]) : Value("-", nullptr);
+        return known ? Value::ratio(counts[sorted_by_], sums_.costs->total()[sorted_by_]) : Value("-", nullptr);
     }
     /// There is something besides padding.
-    [[nodiscard]] bool tells() const { return DpuInput::tells(decoded_.totals); }
+    [[nodiscard]] bool tells() const { return DpuInput::tells(sums_.decoded.totals); }
     void counter_columns(std::vector<Table::Column>& columns, const std::string& suffix = {}) const {
         for (const unsigned c : counters_)
             columns.push_back({input_.event_name(c) + suffix, input_.event_name(c) + suffix});
@@ -149,9 +154,9 @@ public:
                   names.empty() ? "none: event set 0 counts nothing" : fmt::format("{}", fmt::join(names, ", ")));
         if (!tells()) return;
         if (const std::string how = input_.parameter("cycles"); !how.empty()) out.print("cycles    {}\n", how);
-        if (costs_->knows_time())
-            out.print("time      {} in {}\n", counted(costs_->time(), "cycle"),
-                      counted(costs_->readings() + 1, "interval"));
+        if (sums_.costs->knows_time())
+            out.print("time      {} in {}\n", counted(sums_.costs->time(), "cycle"),
+                      counted(sums_.costs->readings() + 1, "interval"));
         else
             out.print(
                 "time      no counter counts CYCLES: places in time are numbers of readings, and there are no rates\n");
@@ -162,70 +167,9 @@ public:
         print_trust(out, trust_);
     }
     /// What there is but cannot be so, or hardly.
-    [[nodiscard]] std::vector<std::string> doubts() const {
-        std::vector<std::string> out;
-        if (const analysis::DpuDoubted& doubted = costs_->doubted(); doubted.readings != 0) {
-            const bool one = doubted.readings == 1;
-            std::string text =
-                fmt::format("{} of counters cannot be true: the trace is damaged {}, and {} left out",
-                            counted(doubted.readings, "reading"),
-                            one ? fmt::format("at offset {:#x}", doubted.first->value)
-                                : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value),
-                            one ? "it is" : "they are");
-            if (doubted.intervals != 0)
-                text += fmt::format("; the time around {}, {}in {}, is <unattributed>", one ? "it" : "them",
-                                    counters_.empty() ? std::string()
-                                                      : fmt::format("{} {} ", grouped(doubted.counts[sorted_by_]),
-                                                                    input_.event_name(sorted_by_)),
-                                    counted(doubted.intervals, "stretch", "stretches"));
-            out.push_back(std::move(text));
-        }
-        if (const analysis::DpuWide& wide = costs_->wide(); wide.intervals != 0) {
-            std::string names;
-            for (unsigned c = 0; c < dpu::counter_count; ++c)
-                if ((wide.counters >> c & 1U) != 0)
-                    names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
-            out.push_back(
-                fmt::format("{} in which a counter ({}) went down by more than 2^30{}: {}{}. What is said of {} is not "
-                            "to be trusted",
-                            counted(wide.intervals, "interval"), names,
-                            wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
-                                       : std::string(", up to the final values"),
-                            analysis::wide_means,
-                            wide.lossy == 0 ? std::string()
-                                            : fmt::format("; entries are missing in {} of them", grouped(wide.lossy)),
-                            wide.intervals == 1 ? "it" : "them"));
-        }
-        if (const std::uint64_t n = decoded_.totals.doubtful; n != 0)
-            out.push_back(fmt::format("{} beside damage, not taken for true", counted(n, "entry", "entries")));
-        const auto all = costs_->reconciled(costs_->total());
-        if (costs_->readings() != 0 && !counters_.empty() &&
-            std::all_of(counters_.begin(), counters_.end(), [&](unsigned c) { return all[c].sum == 0; }))
-            out.emplace_back(
-                "no counter moved: was one enabled (TENM of DP_TAC and DP_TBC), and did what it counts "
-                "happen?");
-        return out;
-    }
+    [[nodiscard]] std::vector<std::string> doubts() const { return doubts_of(input_, sums_, counters_, sorted_by_); }
     [[nodiscard]] std::vector<std::string> losses() const {
-        std::vector<std::string> out;
-        const dpu::Totals& t = decoded_.totals;
-        if (t.lost != 0)
-            out.push_back(
-                fmt::format("{} found no room in the trace write buffer; the intervals around are "
-                            "<unattributed>",
-                            counted(t.lost, "entry", "entries")));
-        if (decoded_.overwritten) out.emplace_back("older trace was overwritten; what came before is <before>");
-        if (const std::uint64_t missing = input_.missing_bytes(); missing != 0)
-            out.push_back(fmt::format("the file of the buffer lacks {} that were written; give the whole one",
-                                      counted(missing, "byte")));
-        else if (decoded_.cut)
-            out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
-        for (unsigned r = 0; r < gap_reasons; ++r)
-            if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
-                out.push_back(fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
-                                          counted(t.gaps[r], "stretch", "stretches"), name(reason)));
-        if (!setup_.complete) out.emplace_back("the unit still held trace when the buffer was read");
-        return out;
+        return doctor::losses(sums_, input_.missing_bytes(), setup_.complete);
     }
     /// Of a view whose rows, those that are not shown too, add up to `rows`.
     [[nodiscard]] Table reconciliation(const DpuCounts& rows) const {
@@ -236,7 +180,7 @@ public:
                      {"last", "last value"},
                      {"counted", "first - last"},
                      {"residual", "residual"}});
-        const auto all = costs_->reconciled(rows);
+        const auto all = sums_.costs->reconciled(rows);
         const auto hex = [](const std::optional<std::uint32_t>& v) {
             return v ? Value(fmt::format("{:#010x}", *v), *v) : Value("-", nullptr);
         };
@@ -250,12 +194,12 @@ public:
         return table;
     }
     [[nodiscard]] bool reconciles(const DpuCounts& rows) const {
-        const auto all = costs_->reconciled(rows);
+        const auto all = sums_.costs->reconciled(rows);
         return std::all_of(all.begin(), all.end(), [](const auto& r) { return r.residual() == 0; });
     }
     void print_reconciliation(Output& out, const DpuCounts& rows) const {
         if (counters_.empty()) return;
-        const auto all = costs_->reconciled(rows);
+        const auto all = sums_.costs->reconciled(rows);
         if (std::none_of(counters_.begin(), counters_.end(), [&](unsigned c) { return all[c].from && all[c].to; })) {
             out.write("\nnot reconciled: the counters' first or last values are not known\n");
             return;
@@ -277,8 +221,8 @@ public:
                 {"cycles", input_.parameter("cycles")},
                 {"ended", input_.parameter("ended")},
                 {"nothing_decoded", tells() ? std::string() : input_.why_nothing()},
-                {"time", tells() ? ordered_json(costs_->time()) : ordered_json()},
-                {"time_in", costs_->knows_time() ? "cycles" : "readings"},
+                {"time", tells() ? ordered_json(sums_.costs->time()) : ordered_json()},
+                {"time_in", sums_.costs->knows_time() ? "cycles" : "readings"},
                 {"lost", losses()},
                 {"doubtful", tells() ? doubts() : std::vector<std::string>()},
                 {"trust", trust_json(tells() ? trust_ : analysis::Trust())}};
@@ -290,7 +234,7 @@ public:
         warn(input_);
         for (const std::string& problem : problems_) say("warning", problem);
         // A buffer that is cut goes before what it is cut to.
-        const bool cut = input_.is_cut(decoded_);
+        const bool cut = input_.is_cut(sums_.decoded);
         if (cut) say("error", input_.cut_text());
         if (!tells()) {
             say("error", fmt::format("{}: nothing was decoded: {}", options_.capture, input_.why_nothing()));
@@ -330,6 +274,7 @@ private:
                               [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
         };
         std::vector<std::string> names, alike;
+        unsigned only_alike = 0;
         for (const unsigned c : counters_) {
             const std::string full = input_.event_name(c);
             const auto wire = input_.event(c);
@@ -337,9 +282,16 @@ private:
                 sorted_by_ = c;
                 return Nothing{};
             }
-            if (wire && same(name(*wire))) alike.emplace_back(dpu::counter_name(c));
+            if (wire && same(name(*wire))) {
+                alike.emplace_back(dpu::counter_name(c));
+                only_alike = c;
+            }
             names.push_back(full.starts_with(dpu::counter_name(c)) ? full
                                                                    : fmt::format("{} {}", dpu::counter_name(c), full));
+        }
+        if (alike.size() == 1) {
+            sorted_by_ = only_alike;
+            return Nothing{};
         }
         if (!alike.empty())
             return Error{Errc::usage, fmt::format("--counter {}: {} count that; name one of them", options_.counter,
@@ -377,8 +329,7 @@ private:
     DpuCode code_;
     std::vector<std::string> problems_, range_names_;
     analysis::DpuSetup setup_;
-    std::unique_ptr<DpuCosts> costs_;
-    pipeline::DpuDecoded decoded_;
+    doctor::DpuSums sums_;
     std::vector<unsigned> counters_;
     unsigned sorted_by_ = 0;
     analysis::Trust trust_;
@@ -606,9 +557,37 @@ void print_lanes(const DpuAnswer& a, Output& out) {
     out.print("  {:<{}}  0{:>{}}\n", "", width, grouped(all), columns - 1);
 }
 
+/// Miss rates, load and the like, of tasks or functions.
+Table ratios(const DpuAnswer& a, bool by_function) {
+    std::vector<std::string> names;
+    for (const unsigned c : a.counters()) names.push_back(a.input().is_driven(c) ? a.input().event_name(c) : "");
+    const std::vector<analysis::DpuRatio> ratios = analysis::dpu_ratios(names);
+    std::vector<Table::Column> columns{{by_function ? "function" : "task", by_function ? "function" : "task", true}};
+    for (const analysis::DpuRatio& r : ratios) columns.push_back({r.name, r.name});
+    Table table(columns);
+    const auto add = [&](const std::string& of, const DpuCounts& counts) {
+        std::vector<std::uint64_t> values;
+        for (const unsigned c : a.counters()) values.push_back(counts[c]);
+        std::vector<Value> row{Value(of)};
+        bool any = false;
+        for (const analysis::DpuRatio& r : ratios) {
+            const auto value = r.value(values);
+            any |= value.has_value();
+            row.push_back(value ? Value(fmt::format("{:.4f}", *value), *value) : Value("-", nullptr));
+        }
+        if (any) table.add(std::move(row));
+    };
+    if (!by_function) add("all", a.costs().total());
+    if (by_function)
+        for (const auto& [f, cost] : a.costs().functions()) add(DpuAnswer::function_text(f), cost.self);
+    else
+        for (const auto& [who, task] : a.costs().tasks()) add(a.owner_text(who), task.sum);
+    return table;
+}
+
 Table loops(const DpuAnswer& a) {
-    Table table({{"last", "last address", true},
-                 {"start", "start", true},
+    Table table({{"last", "last", true},
+                 {"start", "first", true},
                  {"kind", "kind", true},
                  {"runs", "runs"},
                  {"iterations", "iterations"},
@@ -667,7 +646,7 @@ Table health(const DpuAnswer& a) {
     table.add({Value(std::string("doubtful, next to damage")), Value(t.doubtful), Value("-", nullptr)});
     table.add({Value(std::string("readings that cannot be true, left out")), Value(a.costs().doubted().readings),
                Value("-", nullptr)});
-    table.add({Value(std::string("intervals with a difference above 2^30")), Value(a.costs().wide().intervals),
+    table.add({Value(std::string("intervals with a difference of 2^30 or more")), Value(a.costs().wide().intervals),
                Value("-", nullptr)});
     table.add({Value(std::string("all")), Value("-", nullptr), Value(t.bytes)});
     return table;
@@ -782,10 +761,14 @@ std::vector<Part> parts_of(const DpuAnswer& a, const std::string& view, std::uin
             notes.emplace_back("the rows do not hold all counts: 'waymark dpu tasks' shows the rest in angle brackets");
     }
     if (report || view == "loops")
-        shorten(add("loops: iterations (jumps back + 1 for each run); instructions are iterations times the body",
-                    loops(a), std::nullopt,
-                    a.input().mode() == dpu::TraceMode::eonce_comp ? "no loop is in the trace"
-                                                                   : needs(a, "EONCE_COMP", "compressed")));
+        shorten(
+            add(std::string(hardware_loops).c_str(), loops(a), std::nullopt,
+                view == "loops" && !a.trust().not_known.empty() ? a.trust().not_known : std::string(no_hardware_loop)));
+    if (view == "ratios") {
+        add("figures derived from the counters, by task", ratios(a, false), std::nullopt,
+            "the counters of this capture give no ratio: record events that go together, such as --events 1,7");
+        if (flow) add("by function", ratios(a, true), std::nullopt, "");
+    }
     if (report || view == "data") {
         Table table = data(a, limit, left_out);
         add("user data: what the program wrote to DP_TD", std::move(table), std::nullopt,
@@ -806,7 +789,7 @@ void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const
     for (const Part& part : parts) {
         if (part.table.empty()) {
             // What this mode cannot tell a report does not speak of.
-            if (!report) out.print("\n{}\n", part.empty);
+            if (!report && view != "loops") out.print("\n{}\n", part.empty);
             continue;
         }
         out.print("\n{}\n", part.title);
@@ -854,12 +837,17 @@ Status run_view(const DpuOptions& options, const std::string& view) {
         Part first = parts.front();
         if (!a.tells()) static_cast<void>(first.table.keep(0));
         first.table.print_tsv(*out);
-        if (a.tells() && first.table.empty()) say("note", first.empty);
+        if (a.tells() && first.table.empty() && view != "loops") say("note", first.empty);
     } else {
         print_parts(a, *out, view, parts, notes);
     }
-    return a.finish(*out, std::all_of(parts.begin(), parts.end(),
-                                      [&](const Part& part) { return !part.sum || a.reconciles(*part.sum); }));
+    const Status status = a.finish(*out, std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+        return !part.sum || a.reconciles(*part.sum);
+    }));
+    // As waymark loops does.
+    if (status != cli::decoded || view != "loops" || !parts.front().table.empty()) return status;
+    say("error", fmt::format("{}: {}", options.capture, parts.front().empty));
+    return nothing;
 }
 
 /// One line for each path: names from the root, and the count.
@@ -903,7 +891,7 @@ Run add_dpu(CLI::App& app) {
         "\nExit status: 0 there is an answer; 1 there is no entry, the rows do not add up, or something was lost "
         "or is\n"
         "doubtful under --strict; 2 usage; 3 the capture cannot be read to its end, or the output not be written.\n";
-    const std::array<View, 9> views{{
+    const std::array<View, 10> views{{
         {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
          true},
         {"tasks", "What each task cost, in both privileges, and each of its stays", "",
@@ -928,6 +916,13 @@ Run add_dpu(CLI::App& app) {
         {"timeline", "Who had the core when, with the rates of the counters", "", "", true},
         {"loops", "Loops: where, how often, how long (mode compressed)", "", "", false},
         {"data", "What the program wrote to DP_TD", "", "", false},
+        {"ratios", "Miss rates, load, stall shares, use of the bus: figures derived from the counters", "",
+         "A figure is there where the counters count all that it takes: load = 1 - WAIT / CYCLES, cycles per set =\n"
+         "CYCLES / VLES, miss rates = MISS / (HIT + MISS), stalled = STALL / CYCLES, cycles lost per DC miss =\n"
+         "STALL_DATA / DC_MISS, bus utilisation = BUS_BUSY / (BUS_BUSY + BUS_WAIT + BUS_IDLE). Several runs with\n"
+         "different events together: waymark report or waymark profile with all of them.\n\n"
+         "  waymark dpu ratios DIR\n",
+         false},
     }};
     const auto add_view = [&](const View& view) {
         auto options = std::make_shared<DpuOptions>();

@@ -64,6 +64,10 @@ Result<DpuInput> DpuInput::open(const std::string& path) {
     DpuInput out;
     WM_ASSIGN_OR_RETURN(out.capture_, capture::read_dpu_folder(path));
     WM_ASSIGN_OR_RETURN(out.trace_, pipeline::dpu_trace(out.capture_));
+    out.counters_ = doctor::counters_of(out.capture_);
+    if (out.trace_.nexus) {
+        WM_ASSIGN_OR_RETURN(out.messages_, FileBytes::open(out.capture_.nexus.string()));
+    }
     if (!out.capture_.buffer.empty()) {
         WM_ASSIGN_OR_RETURN(out.dump_, FileBytes::open(out.capture_.buffer.string()));
     }
@@ -75,7 +79,7 @@ std::uint64_t DpuInput::missing_bytes() const { return doctor::missing_bytes(cap
 bool DpuInput::tells(const dpu::Totals& totals) { return doctor::tells(totals); }
 
 bool DpuInput::is_cut(const pipeline::DpuDecoded& decoded) const {
-    return !capture_.buffer.empty() && (decoded.cut || missing_bytes() != 0);
+    return !trace_.nexus && !capture_.buffer.empty() && (decoded.cut || missing_bytes() != 0);
 }
 std::string DpuInput::cut_text() const {
     return fmt::format("{} is cut; give the whole file to see the rest", capture_.buffer.string());
@@ -87,39 +91,9 @@ std::optional<std::uint32_t> DpuInput::value(std::string_view name) const {
     return found == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(found->value));
 }
 
-std::optional<dpu::EventWire> DpuInput::event(unsigned counter) const {
-    const unsigned place = counter % dpu::counters_per_triad;
-    const auto triad = value(counter < dpu::counters_per_triad ? "DP_TAC" : "DP_TBC");
-    if (!triad) return std::nullopt;
-    dpu::DpTac control = dpu::from_value<dpu::DpTac>(*triad);
-    if (!control.tcen) {
-        const auto own = value(fmt::format("DP_C{}C", dpu::counter_name(counter)));
-        if (!own) return std::nullopt;
-        control = dpu::from_value<dpu::DpTac>(*own);
-    }
-    return control.ceg < dpu::event_sets ? dpu::event_set(control.ceg)[place] : dpu::EventWire::none;
-}
-
-bool DpuInput::wraps(unsigned counter) const {
-    const auto triad =
-        dpu::from_value<dpu::DpTac>(value(counter < dpu::counters_per_triad ? "DP_TAC" : "DP_TBC").value_or(0));
-    if (triad.tcen) return triad.cmode == static_cast<std::uint8_t>(dpu::CounterMode::trace);
-    const auto own = value(fmt::format("DP_C{}C", dpu::counter_name(counter)));
-    return dpu::from_value<dpu::DpTac>(own.value_or(0)).cmode == static_cast<std::uint8_t>(dpu::CounterMode::trace);
-}
-
 std::optional<dpu::TraceMode> DpuInput::mode() const { return doctor::mode_of(trace_); }
 
 std::string DpuInput::mode_text() const { return doctor::mode_text(trace_); }
-
-std::string DpuInput::event_name(unsigned counter) const {
-    const auto wire = event(counter);
-    if (!wire) return std::string(dpu::counter_name(counter));
-    if (wire == dpu::EventWire::none) return std::string(name(*wire));
-    unsigned same = 0;
-    for (unsigned i = 0; i < dpu::counter_count; ++i) same += event(i) == wire ? 1U : 0U;
-    return (same > 1 ? std::string(dpu::counter_name(counter)) + " " : std::string()) + std::string(name(*wire));
-}
 
 bool DpuInput::is_driven(unsigned counter) const {
     const auto wire = event(counter);
@@ -140,12 +114,14 @@ std::vector<std::string> DpuInput::name_code(analysis::DpuCode& code) const {
     return out;
 }
 
-analysis::DpuSetup DpuInput::setup() const {
-    analysis::DpuSetup out = doctor::setup_of(capture_, trace_);
-    for (unsigned c = 0; c < dpu::counter_count; ++c)
-        if (event(c) == dpu::EventWire::cycles && wraps(c) && !out.cycles) out.cycles = c;
+std::vector<std::string> DpuInput::counter_rules() const {
+    std::vector<std::string> out;
+    for (const doctor::DpuCounter& counter : counters_)
+        if (!counter.rule.empty()) out.push_back(counter.rule);
     return out;
 }
+
+analysis::DpuSetup DpuInput::setup() const { return doctor::setup_of(capture_, trace_); }
 
 waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
     std::string path = text;
@@ -171,6 +147,62 @@ waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
 
 void warn(const DpuInput& input) {
     for (const capture::Problem& problem : input.capture().problems) say("warning", capture::to_string(problem));
+}
+
+std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums& sums,
+                                   const std::vector<unsigned>& counters, unsigned sorted_by) {
+    std::vector<std::string> out;
+    if (const analysis::DpuDoubted& doubted = sums.costs->doubted(); doubted.readings != 0) {
+        const bool one = doubted.readings == 1;
+        std::string text =
+            fmt::format("{} of counters cannot be true: the trace is damaged {}, and {} left out",
+                        counted(doubted.readings, "reading"),
+                        one ? fmt::format("at offset {:#x}", doubted.first->value)
+                            : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value),
+                        one ? "it is" : "they are");
+        if (doubted.intervals != 0)
+            text += fmt::format("; the time around {}, {}in {}, is <unattributed>", one ? "it" : "them",
+                                counters.empty() ? std::string()
+                                                 : fmt::format("{} {} ", grouped(doubted.counts[sorted_by]),
+                                                               input.event_name(sorted_by)),
+                                counted(doubted.intervals, "stretch", "stretches"));
+        out.push_back(std::move(text));
+    }
+    if (const analysis::DpuWide& wide = sums.costs->wide(); wide.intervals != 0) {
+        std::string names;
+        for (unsigned c = 0; c < dpu::counter_count; ++c)
+            if ((wide.counters >> c & 1U) != 0)
+                names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
+        out.push_back(fmt::format(
+            "{} in which a counter ({}) went down by 2^30 or more{}: {}{}. What is said of {} is not "
+            "to be trusted",
+            counted(wide.intervals, "interval"), names,
+            wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
+                       : std::string(", up to the final values"),
+            analysis::wide_means,
+            wide.lossy == 0 ? std::string() : fmt::format("; entries are missing in {} of them", grouped(wide.lossy)),
+            wide.intervals == 1 ? "it" : "them"));
+    }
+    if (const std::uint64_t n = sums.costs->wide().beyond; n != 0)
+        out.push_back(
+            fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word. What is said of "
+                        "{} is not to be trusted",
+                        counted(n, "interval"), n == 1 ? "it" : "them"));
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if (input.counters()[c].rewritten)
+            out.push_back(
+                fmt::format("the value of counter {} was written while tracing was on: differences across that "
+                            "are no counts",
+                            dpu::counter_name(c)));
+    if (const std::uint64_t n = sums.decoded.totals.doubtful; n != 0)
+        out.push_back(fmt::format("{} beside damage, not taken for true", counted(n, "entry", "entries")));
+    const auto all = sums.costs->reconciled(sums.costs->total());
+    if (sums.costs->readings() != 0 && !counters.empty() &&
+        std::all_of(counters.begin(), counters.end(), [&](unsigned c) { return all[c].sum == 0; }))
+        out.emplace_back(
+            "no counter moved: was one enabled (TENM of DP_TAC and DP_TBC), and did what it counts "
+            "happen?");
+    return out;
 }
 
 }  // namespace waymark::cli

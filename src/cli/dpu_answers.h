@@ -13,6 +13,7 @@
 #include "table.h"
 #include "waymark/analysis/dpu.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/doctor/dpu.h"
 #include "waymark/dpu/events.h"
 #include "waymark/pipeline/dpu.h"
 
@@ -43,6 +44,8 @@ public:
     [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }
     [[nodiscard]] const pipeline::DpuTrace& trace() const { return trace_; }
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
+    /// Of pipeline::trace_file.
+    [[nodiscard]] Bytes trace_bytes() const { return trace_.nexus ? messages_.bytes() : dump_.bytes(); }
     /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file has not.
     [[nodiscard]] std::uint64_t missing_bytes() const;
     /// The buffer's file does not hold all that was written, as decoding it showed or lines_written says.
@@ -59,11 +62,12 @@ public:
     [[nodiscard]] std::string mode_text() const;
 
     /// What a counter counts; none: the registers do not tell.
-    [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const;
-    /// It counts on when it has reached zero.
-    [[nodiscard]] bool wraps(unsigned counter) const;
-    /// `CYCLES`, or `A0` where it is not known; with the counter's name where two count the same.
-    [[nodiscard]] std::string event_name(unsigned counter) const;
+    [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const { return counters_[counter].event; }
+    /// Its name in every view: doctor::DpuCounter::name.
+    [[nodiscard]] const std::string& event_name(unsigned counter) const { return counters_[counter].name; }
+    [[nodiscard]] const std::array<doctor::DpuCounter, dpu::counter_count>& counters() const { return counters_; }
+    /// Of counters that do not count all: what each counts when.
+    [[nodiscard]] std::vector<std::string> counter_rules() const;
     /// It counts nothing that really happened (7.5, events.driven).
     [[nodiscard]] bool is_driven(unsigned counter) const;
     [[nodiscard]] std::string parameter(std::string_view name) const;
@@ -76,11 +80,17 @@ private:
     DpuInput() = default;
     capture::DpuCapture capture_;
     pipeline::DpuTrace trace_;
-    FileBytes dump_;
+    std::array<doctor::DpuCounter, dpu::counter_count> counters_;
+    FileBytes dump_, messages_;
 };
 
 /// Adds the program that `text` names, as FILE or FILE@LOAD_BIAS. Errors: `usage`, `unreadable`.
 [[nodiscard]] waymark::Status add_image(analysis::DpuCode& code, const std::string& text);
+
+/// What a trace holds that cannot be so, or hardly, each in a sentence without its end. `counters`: those that count
+/// something; `sorted_by`: the one that is spoken of.
+[[nodiscard]] std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums& sums,
+                                                 const std::vector<unsigned>& counters, unsigned sorted_by);
 
 /// Says the capture's problems as warnings.
 void warn(const DpuInput& input);

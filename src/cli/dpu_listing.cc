@@ -56,6 +56,7 @@ public:
         handler_.format = trace.periods[period].format;
         dpu::Parser<Handler> parser(handler_.format, trace.order, handler_);
         std::uint64_t at = 0;
+        std::size_t overrun = 0;
         for (const dpu::Stretch& stretch : order.stretches) {
             if (stretch.jump) parser.reset();
             for (std::uint64_t done = 0; done < stretch.bytes;) {
@@ -65,6 +66,8 @@ public:
                     parser.set_format(handler_.format);
                 }
                 std::uint64_t size = stretch.bytes - done;
+                for (; overrun < trace.overruns.size() && trace.overruns[overrun] <= at; ++overrun) parser.reset();
+                if (overrun < trace.overruns.size()) size = std::min(size, trace.overruns[overrun] - at);
                 if (period < starts.size() && starts[period]) size = std::min(size, *starts[period] - at);
                 handler_.places.push_back({at, stretch.offset + done, size});
                 parser.feed(
@@ -306,7 +309,7 @@ Result<FileBytes> nexus_bytes(const DpuInput& input) {
 }
 
 std::string differences_too_wide(const dpu::Totals& totals) {
-    return fmt::format("{} in which a counter went down by more than 2^30: {}", counted(totals.wide, "interval"),
+    return fmt::format("{} in which a counter went down by 2^30 or more: {}", counted(totals.wide, "interval"),
                        analysis::wide_means);
 }
 
@@ -358,6 +361,7 @@ private:
             case Kind::pair: return fmt::format("{} → {}", place(e.from), place(e.to));
             case Kind::sample:
             case Kind::context:
+            case Kind::held:
             case Kind::closed: return {};
             case Kind::pc: return place(e.from);
             case Kind::short_loop:
@@ -384,7 +388,8 @@ private:
         const bool has_from = e.kind != dpu::ElementKind::sample && e.kind <= dpu::ElementKind::long_loop;
         const bool has_to = has_from && e.kind <= dpu::ElementKind::pair;
         const bool has_value = !e.has_reading() && e.kind != dpu::ElementKind::pair && e.kind != dpu::ElementKind::pc &&
-                               e.kind != dpu::ElementKind::context && e.kind != dpu::ElementKind::closed;
+                               e.kind != dpu::ElementKind::context && e.kind != dpu::ElementKind::closed &&
+                               e.kind != dpu::ElementKind::held;
         const std::string reason = e.kind == dpu::ElementKind::gap ? std::string(name(e.reason)) : std::string();
         const auto hex = [](bool there, std::uint32_t v) { return there ? fmt::format("{:#010x}", v) : std::string(); };
         if (form_ == "tsv") {
@@ -596,7 +601,7 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
     NoElements nothing_to_do;
-    const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), nothing_to_do);
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(), nothing_to_do);
     if (!done) return fail(done.error());
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
@@ -677,18 +682,17 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     say_layout(format);
-    const bool buffer = !opened->capture().buffer.empty();
     if (format == "text")
         out->print("# {}\n# {}\n# {:>8}  {:<12} {:<14} what\n",
-                   buffer ? opened->capture().buffer.string() : "no buffer in " + opened->capture().path.string(),
-                   dpu::layout_note, "offset", "element", "context");
+                   pipeline::trace_file(opened->capture(), opened->trace()).string(), dpu::layout_note, "offset",
+                   "element", "context");
     if (format == "tsv") {
         out->write("offset\telement\tcontext\tfrom\tto\tvalue\treason");
         for (unsigned c = 0; c < dpu::counter_count; ++c) out->print("\t{}", opened->event_name(c));
         out->write("\n");
     }
     ElementPrinter printer(*opened, code, *out, format);
-    const auto done = pipeline::decode_dpu(opened->trace(), opened->dump(), printer);
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(), printer);
     if (!done) return fail(done.error());
     if (format == "summary") {
         const auto nexus = nexus_bytes(*opened);

@@ -32,13 +32,15 @@ public:
         DpuCounts counts{};
     };
 
-    /// `begin`: the context and place in which the program began, unless that was overwritten.
-    DpuSums(std::optional<dpu::TraceMode> mode, std::optional<Context> begin, std::optional<std::uint32_t> place)
-        : mode_(mode), context_(begin), place_(place) {
+    /// `begin`: the context and place in which the program began, unless that was overwritten. `filter`: what tasks had
+    /// that it leaves out is nobody's.
+    DpuSums(std::optional<dpu::TraceMode> mode, std::optional<Context> begin, std::optional<std::uint32_t> place,
+            const analysis::DpuFilter& filter)
+        : mode_(mode), filter_(filter), context_(begin), place_(place) {
         using enum dpu::TraceMode;
         by_task_ = mode == task || mode == flow;
         eonce_ = mode == eonce_raw || mode == eonce_comp;
-        if (context_) ++contexts[*context_].times;
+        if (context_ && shown(*context_)) ++contexts[*context_].times;
     }
 
     void consume(const dpu::Batch& batch) override {
@@ -55,7 +57,8 @@ public:
                 case dpu::ElementKind::long_loop: add_change(e.from, e.value, 0); break;
                 case dpu::ElementKind::user_data: user_data.emplace_back(e.context.id, e.value); break;
                 case dpu::ElementKind::user_raw: user_data.emplace_back(std::nullopt, e.value); break;
-                case dpu::ElementKind::lost: missing_ = true; break;
+                case dpu::ElementKind::lost:
+                case dpu::ElementKind::held: missing_ = true; break;
                 case dpu::ElementKind::gap:
                     missing_ |= e.reason != GapReason::padding && e.reason != GapReason::unsynchronised;
                     break;
@@ -63,7 +66,7 @@ public:
             }
             if (eonce_ && known && !e.has(dpu::Element::doubtful) && context_ != context) {
                 context_ = context;
-                ++contexts[context].times;
+                if (shown(context)) ++contexts[context].times;
             }
         }
     }
@@ -98,12 +101,12 @@ private:
         read(r);
         end_interval();
         add_change(e.from, 1, e.to);
-        if (context_ != context) ++contexts[context].times;
+        if (context_ != context && shown(context)) ++contexts[context].times;
         context_ = context;
         place_ = e.to;
     }
     void end_interval() {
-        if (by_task_ && context_ && !missing_) {
+        if (by_task_ && context_ && !missing_ && shown(*context_)) {
             analysis::add(contexts[*context_].counts, pending_);
             if (place_ && mode_ == dpu::TraceMode::flow) {
                 Sum& sum = intervals[{*context_, *place_}];
@@ -114,6 +117,9 @@ private:
         pending_ = {};
         missing_ = false;
     }
+    [[nodiscard]] bool shown(const Context& c) const {
+        return filter_.matches(dpu::Context{c.supervisor, c.id}) == true;
+    }
     void add_change(std::uint32_t source, std::uint64_t times, std::uint32_t destination) {
         DpuTruth::Change& to = changes[source];
         to.times += times;
@@ -121,6 +127,7 @@ private:
     }
 
     std::optional<dpu::TraceMode> mode_;
+    analysis::DpuFilter filter_;
     bool by_task_ = false, eonce_ = false;
     std::optional<Context> context_;
     std::optional<std::uint32_t> place_;
@@ -144,9 +151,18 @@ public:
         }
         std::optional<Context> begin;
         if (const auto& c = trace.periods.front().start.context; c && !overwritten_) begin = {c->supervisor, c->id};
-        DpuSums decoded(input_.mode(), begin,
-                        truth_.first && !overwritten_ ? std::optional(truth_.first->second) : std::nullopt);
-        const auto done = pipeline::decode_dpu(trace, input_.dump(), decoded);
+        const analysis::DpuSetup setup = input_.setup();
+        filter_ = setup.filters.front();
+        if (setup.filters.size() > 1)
+            notes_.emplace_back("what tasks had is not compared: IDFLT or what it compares with changed on the way");
+        else if (filter_.on)
+            notes_.emplace_back("IDFLT: of tasks that match, all is compared; what others had is <filtered>");
+        tasks_compared_ = setup.filters.size() == 1;
+        DpuSums decoded(
+            input_.mode(), begin,
+            truth_.first && !overwritten_ && truth_.traced ? std::optional(truth_.first->second) : std::nullopt,
+            filter_);
+        const auto done = pipeline::decode_dpu(trace, input_.trace_bytes(), decoded);
         if (!done) return fail(done.error());
         std::optional<dpu::Counters> initial, final;
         if (!overwritten_) initial = trace.periods.front().start.counters;
@@ -159,22 +175,42 @@ public:
             say("error", "nothing to compare: nothing was decoded: " + input_.why_nothing());
             return nothing;
         }
-        lost_ = done->totals.lost != 0;
+        lost_ = done->totals.lost != 0 || done->totals.holds != 0;
         const bool cut = done->cut || input_.missing_bytes() != 0;
         damaged_ = cut || done->totals.doubtful != 0 || damage(done->totals) != 0;
         compare(decoded, done->totals);
         conclude(done->totals);
+        warn_of_trace();
         return cut ? unreadable : different_ == 0 && !damaged_ && compared_ != 0 ? cli::decoded : nothing;
     }
 
 private:
     /// All was traced and is there, so that both sides are the same; else the trace may hold less.
     [[nodiscard]] bool whole() const { return truth_.traced && !lost_ && !overwritten_ && !damaged_; }
+    /// Of what is not by tasks a filter leaves out a part.
+    [[nodiscard]] bool all_flow() const { return whole() && !filter_.on && tasks_compared_; }
+    [[nodiscard]] bool matches(const Context& c) const {
+        return filter_.matches(dpu::Context{c.supervisor, c.id}) == true;
+    }
 
     std::uint64_t damage(const dpu::Totals& t) const {
         return t.lost_bytes() - (overwritten_ ? t.gap_bytes[static_cast<std::size_t>(GapReason::unsynchronised)] : 0);
     }
 
+    /// What decoding found missing or doubtful, as every view says it.
+    void warn_of_trace() const {
+        analysis::DpuSetup setup = input_.setup();
+        const analysis::DpuCode no_names;
+        const auto sums = doctor::add_up(input_.trace(), input_.trace_bytes(), setup, no_names);
+        if (!sums) return;  // what could not be read was reported
+        std::vector<unsigned> counters;
+        for (unsigned c = 0; c < dpu::counter_count; ++c)
+            if (input_.event(c) != dpu::EventWire::none) counters.push_back(c);
+        for (const std::string& each : doctor::losses(*sums, input_.missing_bytes(), setup.complete))
+            say("warning", each);
+        for (const std::string& each : doubts_of(input_, *sums, counters, counters.empty() ? 0 : counters.front()))
+            say("warning", each);
+    }
     void difference(const std::string& what, std::uint64_t executed, std::uint64_t decoded) {
         constexpr std::uint64_t most = 10;
         if (different_++ < most) differences_.push_back({what, executed, decoded});
@@ -213,13 +249,14 @@ private:
             const std::uint64_t executed = truth_.total.count[*truth_.counters[c]];
             row(input_.event_name(c), executed, d.total[c]);
             // Losses cost entries, not counts: the next reading has them.
-            check("in all: " + input_.event_name(c), executed, d.total[c], !overwritten_ && !damaged_);
+            check("in all: " + input_.event_name(c), executed, d.total[c],
+                  !overwritten_ && !damaged_ && truth_.counted);
         }
         using enum dpu::TraceMode;
         const auto mode = input_.mode();
-        if (mode == task || mode == flow) compare_contexts(d, true);
-        if (mode == eonce_raw || mode == eonce_comp) compare_contexts(d, false);
-        if (mode == flow) compare_intervals(d);
+        if (tasks_compared_ && (mode == task || mode == flow)) compare_contexts(d, true);
+        if (tasks_compared_ && (mode == eonce_raw || mode == eonce_comp)) compare_contexts(d, false);
+        if (tasks_compared_ && mode == flow) compare_intervals(d);
         if (mode == flow || mode == eonce_raw || mode == eonce_comp) compare_changes(d);
         if (mode == sw_sample || mode == edca5)
             notes_.emplace_back("what tasks had is not compared: samples do not tell");
@@ -228,7 +265,10 @@ private:
 
     void compare_contexts(const DpuSums& d, bool counts) {
         std::uint64_t executed = 0, decoded = 0;
+        std::uint64_t tasks = 0;
         for (const auto& [context, truth] : truth_.contexts) {
+            if (!matches(context)) continue;
+            ++tasks;
             const auto found = d.contexts.find(context);
             const DpuSums::Sum sum = found == d.contexts.end() ? DpuSums::Sum{} : found->second;
             check("stays of " + text(context), truth.times, sum.times, whole());
@@ -238,12 +278,15 @@ private:
         }
         for (const auto& [context, sum] : d.contexts)
             if (!truth_.contexts.contains(context)) check("stays of " + text(context), 0, sum.times, true);
-        row("tasks, in both privileges", truth_.contexts.size(), d.contexts.size());
+        row("tasks, in both privileges", tasks, d.contexts.size());
         row("stays", executed, decoded);
     }
     void compare_intervals(const DpuSums& d) {
         std::uint64_t executed = 0, decoded = 0;
+        std::uint64_t places = 0;
         for (const auto& [start, truth] : truth_.intervals) {
+            if (!matches(start.first)) continue;
+            ++places;
             const auto found = d.intervals.find(start);
             const DpuSums::Sum sum = found == d.intervals.end() ? DpuSums::Sum{} : found->second;
             check("times " + text(start), truth.times, sum.times, whole());
@@ -253,7 +296,7 @@ private:
         }
         for (const auto& [start, sum] : d.intervals)
             if (!truth_.intervals.contains(start)) check("times " + text(start), 0, sum.times, true);
-        row("places where calls led", truth_.intervals.size(), d.intervals.size());
+        row("places where calls led", places, d.intervals.size());
         row("intervals between them", executed, decoded);
     }
     /// By source: how often it changed the flow, and where to. A loop's entry does not tell where it jumps.
@@ -269,8 +312,8 @@ private:
         for (const auto& [source, truth] : all) {
             const auto found = d.changes.find(source);
             const DpuTruth::Change seen = found == d.changes.end() ? DpuTruth::Change{} : found->second;
-            check(fmt::format("changes of flow at {:#010x}", source), truth.times, seen.times, whole());
-            if (places && whole())
+            check(fmt::format("changes of flow at {:#010x}", source), truth.times, seen.times, all_flow());
+            if (places && all_flow())
                 check(fmt::format("sum of destinations of {:#010x}", source), truth.destinations, seen.destinations,
                       true);
         }
@@ -316,9 +359,12 @@ private:
         for (const std::string& note : notes_) out_.print("  {}\n", note);
         if (!truth_.traced)
             out_.write("  the unit traced only part of the run: what is decoded must not be more than what executed\n");
-        if (lost_)
+        if (totals.lost != 0)
             out_.print("  {} found no room in the unit: what is decoded must not be more than what executed\n",
                        counted(totals.lost, "entry", "entries"));
+        if (totals.holds != 0)
+            out_.print("  tracing was held {}: what is decoded must not be more than what executed\n",
+                       counted(totals.holds, "time"));
         if (overwritten_)
             out_.write("  older trace was overwritten: what is decoded must not be more than what executed\n");
         if (damaged_) out_.write("  the trace is damaged or cut: 'waymark dpu health' tells\n");
@@ -340,6 +386,8 @@ private:
     const DpuInput& input_;
     const DpuTruth& truth_;
     Output& out_;
+    analysis::DpuFilter filter_;
+    bool tasks_compared_ = true;
     bool overwritten_ = false, lost_ = false, damaged_ = false;
     std::uint64_t compared_ = 0, different_ = 0;
     std::vector<Difference> differences_;

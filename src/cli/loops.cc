@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "loop_words.h"
 #include "views.h"
 
 namespace waymark::cli {
@@ -25,12 +26,15 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         costs |= !l.costs.empty();
     }
     if (rows.empty()) {
+        const auto trust = std::find_if(answers.trust.begin(), answers.trust.end(),
+                                        [](const analysis::Trust& t) { return t.view == "loops"; });
+        const bool not_known = trust != answers.trust.end() && !trust->not_known.empty();
         say("error",
             fmt::format("{}: {}", answers.capture,
-                        answers.unit == "SPE"   ? "samples do not tell loops; waymark branches shows which branches "
-                                                  "go back"
-                        : answers.unit == "DPU" ? "no loop is in the trace: record with --mode compressed (EONCE_COMP)"
-                                                : "no backward branch of a known image was taken"));
+                        answers.unit == "SPE"   ? std::string("samples do not tell loops; waymark branches shows which "
+                                                                "branches go back")
+                        : answers.unit == "DPU" ? not_known ? trust->not_known : std::string(no_hardware_loop)
+                                                : std::string("no backward branch of a known image was taken")));
         return nothing;
     }
     // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
@@ -81,8 +85,8 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         table.add(std::move(cells));
     }
     print_rows(out, answers, options,
-               hardware ? "hardware loops: runs, of which an interrupt makes two, and times their body ran"
-                        : "loops: times begun, and times their first instruction ran",
+               hardware ? std::string(hardware_loops)
+                        : std::string("loops: times begun, and times their first instruction ran"),
                table);
     if (options.format == "text" && costs)
         out.write("Costs are of all code from first to last, loops inside included, so they do not add up.\n");

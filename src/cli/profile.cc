@@ -84,6 +84,8 @@ public:
                 columns.push_back({answers_.metrics[m].name + " inlined", m == metric_ ? "inlined" : ""});
             columns.push_back({"places", "in places"});
         }
+        const auto spreads = options_.by == "function" ? spread_of_runs(name) : std::map<std::string, std::string>();
+        if (!spreads.empty()) columns.push_back({name + " spread %", "spread %"});
         columns.push_back({"calls", calls_known_ ? "calls" : ""});
         columns.push_back({"times", options_.by == "block" ? "times" : ""});
         columns.push_back({"address", addresses ? "address" : "", true});
@@ -117,6 +119,10 @@ public:
                     cells.push_back(m < r.inlined.size() ? Cell(r.inlined[m]) : Cell());
                 cells.emplace_back(r.places);
             }
+            if (!spreads.empty()) {
+                const auto found = spreads.find(r.name);
+                cells.push_back(found == spreads.end() ? Cell() : Cell(found->second));
+            }
             cells.emplace_back(r.calls);
             cells.emplace_back(r.times);
             cells.push_back(addresses || r.address != 0 ? Cell::hex(r.address) : Cell());
@@ -131,6 +137,16 @@ public:
     }
 
 private:
+    /// Where runs of counters were merged: how far a metric lies apart in them, by function.
+    [[nodiscard]] std::map<std::string, std::string> spread_of_runs(const std::string& metric) const {
+        std::map<std::string, std::string> out;
+        for (const analysis::Table& table : answers_.tables)
+            if (table.title == "runs")
+                for (const auto& row : table.rows)
+                    if (row.size() == table.columns.size() && row[1] == metric)
+                        out.try_emplace(row.front(), row.back());
+        return out;
+    }
     void by_function(bool by_image) {
         const std::vector<analysis::FunctionCosts> costs = analysis::function_costs(answers_);
         std::map<Index, std::size_t> images;
@@ -320,6 +336,16 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
     if (options.inlines && answers.inlined.empty())
         say("note", "no code is known to be inlined: debug information tells that, of programs built with -g");
     if (options.format == "text") {
+        // What several runs of counters give together, no view of one capture shows.
+        const bool runs = std::any_of(answers.tables.begin(), answers.tables.end(),
+                                      [](const analysis::Table& t) { return t.title == "runs"; });
+        for (const analysis::Table& t : answers.tables) {
+            if (!runs || t.title != "ratios" || t.rows.empty()) continue;
+            for (std::size_t i = 1; i < t.columns.size(); ++i)
+                if (!t.rows.front()[i].empty())
+                    out.print("{}{} {}", i == 1 ? "" : ", ", t.columns[i].name, t.rows.front()[i]);
+            out.write("\n");
+        }
         for (std::size_t m = 0; m < answers.metrics.size();) {
             std::string names;
             const std::string& note = answers.metrics[m].note;

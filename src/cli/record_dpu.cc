@@ -185,6 +185,9 @@ void say_what_is_missing(const RecordCommon& common, const record::DpuRecorded& 
             fmt::format("the buffer wrapped: of {} of trace it holds the last {}; what the program did before "
                         "is gone. A larger --buffer, or none, keeps more",
                         counted(r.lines * 32, "byte"), counted(*r.buffer * 32, "byte")));
+    if (r.overruns != 0)
+        say("warning", fmt::format("{}: trace that had not been read out was overwritten; a larger --buffer keeps it",
+                                   counted(r.overruns, "readout came too late", "readouts came too late")));
     const auto input = DpuInput::open(common.output);
     if (r.entries == 0 && r.nexus_bytes == 0 && input) say("warning", "the trace is empty: " + input->why_nothing());
 }
@@ -224,8 +227,8 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                 ->capture_default_str());
     program(command
                 .add_option("--buffer-mode", buffer_mode,
-                            "With --buffer, what happens at its end. overwrite: it wraps; request: the same, and the "
-                            "trace event asks for its readout")
+                            "With --buffer, what happens at its end. overwrite: it wraps; request: the trace "
+                            "event asks for its readout, half by half, and an interrupt serves it, so that all is kept")
                 ->type_name("MODE")
                 ->transform(one_of({"overwrite", "request"}))
                 ->capture_default_str());

@@ -160,7 +160,8 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     const auto beside = [&](const analysis::DpuSetup& with) {
         return options.timeline ? &times.emplace(with) : nullptr;
     };
-    WM_ASSIGN_OR_RETURN(const doctor::DpuSums sums, doctor::add_up(input.trace(), input.dump(), setup, code, beside));
+    WM_ASSIGN_OR_RETURN(const doctor::DpuSums sums,
+                        doctor::add_up(input.trace(), input.trace_bytes(), setup, code, beside));
     if (times) times->finish();
     const pipeline::DpuDecoded& decoded = sums.decoded;
     const analysis::DpuCosts& costs = *sums.costs;
@@ -190,6 +191,7 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     said.cut = decoded.cut;
     said.complete = setup.complete;
     said.missing_bytes = input.missing_bytes();
+    said.rules = input.counter_rules();
     analysis::DpuAnswersOptions wanted;
     wanted.sources = options.sources;
     wanted.most_slices = options.most_slices;

@@ -118,6 +118,14 @@ void add_dpu_losses(Report& report, Findings& to, const DpuLook& look) {
                            are(t.doubtful)),
                "none", "what stands next to bytes that are no entry may be a part of them",
                "waymark packets shows them");
+    if (t.holds != 0)
+        to.add(Severity::warning, "held", {}, fmt::format("tracing was held (TMPDIS) {}", counted(t.holds, "time")),
+               "none", "software turned TMPDIS of DP_TC on",
+               "what happened then is in no entry: hold for a short time");
+    for (const DpuCounter& counter : counters_of(look.capture))
+        if (!counter.rule.empty())
+            to.add(Severity::note, "counter", {}, counter.rule, "all that happens", "the counter's control register",
+                   "count in trace mode, at once and everywhere, for totals");
     if (t.lost != 0)
         to.add(Severity::warning, "overflow", look.lost,
                fmt::format("{} found no room in the unit", counted(t.lost, "entry", "entries")), "none",
@@ -143,14 +151,14 @@ void add_dpu_sums(Findings& to, const analysis::DpuCosts& costs) {
                "get the buffer anew; what is between their neighbours counts, as <unattributed>");
     const analysis::DpuWide& wide = costs.wide();
     if (wide.intervals != wide.lossy)
-        to.add(Severity::warning, "counter-wrap", wide.first,
-               fmt::format("in {} a counter went down by more than 2^30",
-                           counted(wide.intervals - wide.lossy, "interval")),
-               "intervals that cannot have wrapped unseen", "readings that lie too far apart, or damage",
-               "read the counters more often (mode sample with a shorter period)");
+        to.add(
+            Severity::warning, "counter-wrap", wide.first,
+            fmt::format("in {} a counter went down by 2^30 or more", counted(wide.intervals - wide.lossy, "interval")),
+            "intervals that cannot have wrapped unseen", "readings that lie too far apart, or damage",
+            "read the counters more often (mode sample with a shorter period)");
     if (wide.lossy != 0)
         to.add(Severity::warning, "counter-loss", wide.first,
-               fmt::format("in {} with entries missing a counter went down by more than 2^30",
+               fmt::format("in {} with entries missing a counter went down by 2^30 or more",
                            counted(wide.lossy, "interval")),
                "intervals that cannot have wrapped unseen", "readings are missing in between",
                "mend what entries were lost by, as told here");
@@ -274,14 +282,15 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
                "it was not copied with the capture, or is damaged", cost_and_remedy(problem));
     bool anything = false;
     std::uint64_t entries = 0;
-    if (capture.buffer.empty()) {
+    const std::filesystem::path& file = pipeline::trace_file(capture, trace);
+    if (file.empty()) {
         to.add(Severity::note, "no-buffer", {}, "no buffer is named", "a buffer with entries",
                why_nothing(capture, trace, {}), "nothing, if messages are what was wanted");
     } else {
         std::vector<std::uint8_t> dump;
         std::error_code error;
-        if (std::filesystem::file_size(capture.buffer, error) != 0 || error) {
-            WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(capture.buffer));
+        if (std::filesystem::file_size(file, error) != 0 || error) {
+            WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(file));
             constexpr std::uint64_t most = std::uint64_t{1} << 30;
             WM_ASSIGN_OR_RETURN(dump, capture::read_all(*stream, most));
         }
@@ -293,8 +302,8 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         if (anything)
             for (const std::uint64_t n : decoded.totals.entries) entries += n;
         BufferReport buffer;
-        buffer.name = capture.buffer.filename().string();
-        buffer.files = {capture.buffer};
+        buffer.name = file.filename().string();
+        buffer.files = {file};
         buffer.looked_at = dump.size();
         buffer.bytes = dump.size();
         buffer.pieces = 1;

@@ -6,6 +6,7 @@
 
 #include "text.h"
 #include "waymark/analysis/dpu_doubts.h"
+#include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/dpu/vtb.h"
 
@@ -40,7 +41,7 @@ bool tells(const dpu::Totals& totals) {
 }
 
 std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace, std::uint64_t there) {
-    if (!capture.lines_written || capture.buffer.empty()) return 0;
+    if (!capture.lines_written || trace.nexus || !capture.overruns.empty()) return 0;
     std::uint64_t lines = *capture.lines_written;
     if (!trace.vtb.single_address) {
         if (!trace.ring_known || trace.vtb.tea < trace.vtb.tsa) return 0;
@@ -75,6 +76,22 @@ std::string mode_text(const pipeline::DpuTrace& trace) {
     return out;
 }
 
+namespace {
+
+/// Every word is one that fills lines, or was never written.
+bool only_padding(const pipeline::DpuTrace& trace, Bytes dump) {
+    const dpu::Format& format = trace.periods.front().format;
+    for (std::size_t at = 0; at + 4 <= dump.size(); at += 4) {
+        const std::uint32_t word = dpu::load_word(dump.data() + at, trace.order);
+        if (word != 0 && word != format.word({dpu::FlagKind::dummy, 0, true}) &&
+            word != format.word({dpu::FlagKind::vtb_filled, 0, true}))
+            return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace, Bytes dump) {
     const auto mode = mode_of(trace);
     const std::string parent = capture.path.parent_path().string(), folder = parent.empty() ? "." : parent;
@@ -82,7 +99,8 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
         return fmt::format("{}; 'waymark packets {}' lists its messages, and --nexus mirror records both", before,
                            folder);
     };
-    if (capture.buffer.empty()) return messages("the capture has no buffer, only what the Nexus interface sent");
+    if (trace.nexus)
+        return messages("the messages of the Nexus interface hold nothing but padding and what is not understood");
     const std::string file = capture.buffer.filename().string();
     const auto tc = dpu::from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
     if (value_of(capture, "DP_TC") && tc.nxmode == static_cast<std::uint8_t>(dpu::NexusMode::only))
@@ -92,7 +110,7 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
                            counted(dump.size(), "byte"), counted(missing, "byte"));
     if (capture.lines_written.value_or(1) != 0) {
         if (dump.empty()) return fmt::format("{} is empty; copy the whole of the buffer into it", file);
-        if (std::any_of(dump.begin(), dump.end(), [](std::uint8_t b) { return b != 0; }))
+        if (!only_padding(trace, dump) && std::any_of(dump.begin(), dump.end(), [](std::uint8_t b) { return b != 0; }))
             return fmt::format(
                 "the words in {} are no entries of mode {}; check DP_TC, dpu_base and byte_order in "
                 "dpu.ini, and that the buffer is of this capture",
@@ -123,6 +141,129 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
     return none;
 }
 
+namespace {
+
+constexpr std::string_view same_ids_key = "pid_and_did", same_ids_value = "equal";
+
+/// No cycle is stalled or waited that was not counted (section 8).
+bool never_beyond_cycles(dpu::EventWire event) {
+    using enum dpu::EventWire;
+    switch (event) {
+        case wait:
+        case stall_all:
+        case stall_prog:
+        case stall_data:
+        case stall_interlock:
+        case stall_cof:
+        case stall_wb:
+        case stall_bank: return true;
+        default: return false;
+    }
+}
+
+std::string selector_text(std::uint8_t selector) {
+    if (selector >= 1 && selector <= 6) return fmt::format("EDCA{}", selector - 1);
+    switch (static_cast<dpu::Selector>(selector)) {
+        case dpu::Selector::edcd: return "EDCD";
+        case dpu::Selector::mark: return "MARK";
+        case dpu::Selector::debugev: return "DEBUGEV";
+        default: return {};
+    }
+}
+
+/// The contexts that a qualifier lets by, in a few words; empty: all.
+std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::uint32_t rpid, std::uint32_t rdid) {
+    std::string ids;
+    if (compare == dpu::IdCompare::program || compare == dpu::IdCompare::both) ids += fmt::format("PID {}", rpid);
+    if (compare == dpu::IdCompare::data || compare == dpu::IdCompare::both)
+        ids += fmt::format("{}DID {}", ids.empty() ? "" : " ", rdid);
+    const auto with = [&](std::string privilege) {
+        return privilege + (privilege.empty() || ids.empty() ? "" : " ") + ids;
+    };
+    switch (static_cast<dpu::Qualifier>(qualifier & 3U)) {
+        case dpu::Qualifier::any: return {};
+        case dpu::Qualifier::user_match: return with("user");
+        case dpu::Qualifier::supervisor_match: return with("supervisor");
+        case dpu::Qualifier::match: return with("");
+    }
+    return {};
+}
+
+}  // namespace
+
+std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture& capture) {
+    std::array<DpuCounter, dpu::counter_count> out;
+    const auto cr = dpu::from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
+    const std::uint32_t rpid = value_of(capture, "DP_RPID").value_or(0),
+                        rdid = value_of(capture, "DP_RDID").value_or(0);
+    const auto sr = value_of(capture, "DP_SR");
+    for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        DpuCounter& counter = out[c];
+        const auto triad = value_of(capture, c < dpu::counters_per_triad ? "DP_TAC" : "DP_TBC");
+        if (!triad) continue;
+        auto control = dpu::from_value<dpu::DpTac>(*triad);
+        if (!control.tcen) {
+            const auto own = value_of(capture, fmt::format("DP_C{}C", dpu::counter_name(c)));
+            if (!own) continue;
+            control = dpu::from_value<dpu::DpTac>(*own);
+        }
+        counter.event = control.ceg < dpu::event_sets ? dpu::event_set(control.ceg)[c % dpu::counters_per_triad]
+                                                      : dpu::EventWire::none;
+        if (counter.event == dpu::EventWire::none) continue;
+        const auto in_history = [&](std::uint8_t capture::DpuCounterHistory::*mask) {
+            return capture.history && ((*capture.history).*mask >> c & 1U) != 0;
+        };
+        const bool partial = in_history(&capture::DpuCounterHistory::partial);
+        counter.rewritten = in_history(&capture::DpuCounterHistory::rewritten);
+        std::string& when = counter.when;
+        std::string rule;
+        const auto say = [&](std::string_view few, std::string_view clause) {
+            when += fmt::format("{}{}", when.empty() ? "" : ", ", few);
+            rule += fmt::format("{}{}", rule.empty() ? "" : ", ", clause);
+        };
+        const auto compare = static_cast<dpu::IdCompare>(cr.tidcm);
+        const auto in = [&](std::uint8_t qualifier) {
+            const std::string text = qualifier_text(qualifier, compare, rpid, rdid);
+            return text.empty() ? text : " in " + text;
+        };
+        const std::string from = selector_text(control.tenm), to = selector_text(control.tdm);
+        if (const std::string context = qualifier_text(control.cegp, compare, rpid, rdid); !context.empty())
+            say(context, fmt::format("in {} only", context));
+        if (!from.empty()) say("from " + from, fmt::format("from {}{} on", from, in(control.tenmp)));
+        if (!to.empty()) {
+            when += from.empty() ? (when.empty() ? "to " : ", to ") : " to ";
+            when += to;
+            rule += fmt::format("{}up to {}{}", rule.empty() ? "" : from.empty() ? ", " : " ", to, in(control.tdmp));
+        }
+        const bool one_shot = control.cmode != static_cast<std::uint8_t>(dpu::CounterMode::trace);
+        if (one_shot) say("one-shot", "once down to zero, where it stops");
+        // A counter that no register enables, and that was not disabled at the stop either.
+        const bool never = control.tenm == 0 && control.tdm != static_cast<std::uint8_t>(dpu::Selector::immediate) &&
+                           sr && (*sr >> c & 1U) == 0;
+        if (from.empty() && to.empty() && !one_shot && (partial || never))
+            say("part of the time", "for a part of the time tracing was on");
+        if (in_history(&capture::DpuCounterHistory::changed))
+            say("changed on the way", "something else, or elsewhere, before its control was changed");
+        if (counter.rewritten) say("value written on the way", "from another value since it was written on the way");
+        if (!when.empty())
+            counter.rule = fmt::format("{} counts {} {}", dpu::counter_name(c), dpu::name(*counter.event), rule);
+    }
+    for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        DpuCounter& counter = out[c];
+        if (!counter.event) {
+            counter.name = dpu::counter_name(c);
+            continue;
+        }
+        counter.name = dpu::name(*counter.event);
+        if (counter.event == dpu::EventWire::none) continue;
+        const auto same =
+            std::count_if(out.begin(), out.end(), [&](const DpuCounter& o) { return o.event == counter.event; });
+        if (same > 1) counter.name = fmt::format("{} {}", dpu::counter_name(c), counter.name);
+        if (!counter.when.empty()) counter.name += fmt::format(" ({})", counter.when);
+    }
+    return out;
+}
+
 analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace) {
     analysis::DpuSetup out;
     out.mode = mode_of(trace);
@@ -139,10 +280,20 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
         dpu::Counters& final = out.final.emplace();
         std::copy(capture.final->begin(), capture.final->end(), final.begin());
     }
-    const auto tc = dpu::from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
-    const auto cr = dpu::from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
-    const auto reference = value_of(capture, tc.tids ? "DP_RDID" : "DP_RPID");
-    if (tc.idflt && cr.tidcm != 0 && reference) out.filter = static_cast<std::uint8_t>(*reference);
+    const bool same_ids =
+        std::find(capture.parameters.begin(), capture.parameters.end(),
+                  std::pair<std::string, std::string>(same_ids_key, same_ids_value)) != capture.parameters.end();
+    for (const pipeline::DpuFilterChange& f : trace.filters)
+        out.filters.push_back({f.offset, f.idflt && f.compare != dpu::IdCompare::neither, f.compare, f.rpid, f.rdid,
+                               f.shows_did, same_ids});
+    if (out.initial_context && capture.initial_context)
+        out.initial_ids = {capture.initial_context->pid, capture.initial_context->did};
+    const auto counters = counters_of(capture);
+    for (unsigned c = 0; c < dpu::counter_count && !out.cycles; ++c)
+        if (counters[c].event == dpu::EventWire::cycles && counters[c].counts_all()) out.cycles = c;
+    for (unsigned c = 0; c < dpu::counter_count && out.cycles; ++c)
+        if (counters[c].event && counters[c].counts_all() && never_beyond_cycles(*counters[c].event))
+            out.within_cycles = static_cast<std::uint8_t>(out.within_cycles | 1U << c);
     return out;
 }
 
@@ -158,12 +309,37 @@ Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::Dp
     };
     setup.doubtful.clear();
     WM_RETURN_IF_ERROR(pass());
-    if (out.costs->wide().intervals == 0) return out;
+    if (out.costs->wide().intervals == 0 && out.costs->wide().beyond == 0) return out;
     analysis::DpuDoubts doubts(setup);
     WM_RETURN_IF_ERROR(pipeline::decode_dpu(trace, dump, doubts));
     doubts.finish();
     setup.doubtful = doubts.readings();
     if (!setup.doubtful.empty()) WM_RETURN_IF_ERROR(pass());
+    return out;
+}
+
+std::vector<std::string> losses(const DpuSums& sums, std::uint64_t missing_bytes, bool complete) {
+    std::vector<std::string> out;
+    const dpu::Totals& t = sums.decoded.totals;
+    if (t.lost != 0)
+        out.push_back(fmt::format("{} found no room in the trace write buffer; the intervals around are <unattributed>",
+                                  counted(t.lost, "entry", "entries")));
+    if (t.holds != 0)
+        out.push_back(
+            fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the intervals "
+                        "around are <unattributed>",
+                        counted(t.holds, "time")));
+    if (sums.decoded.overwritten) out.emplace_back("older trace was overwritten; what came before is <before>");
+    if (missing_bytes != 0)
+        out.push_back(fmt::format("the file of the buffer lacks {} that were written; give the whole one",
+                                  counted(missing_bytes, "byte")));
+    else if (sums.decoded.cut)
+        out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
+    for (unsigned r = 0; r < gap_reasons; ++r)
+        if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
+            out.push_back(fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
+                                      counted(t.gaps[r], "stretch", "stretches"), name(reason)));
+    if (!complete) out.emplace_back("the unit still held trace when the buffer was read");
     return out;
 }
 

@@ -96,7 +96,17 @@ public:
         }
         count<ContextEntry>(at);
     }
-    void operator()(const Pad&, const Extent& at) { count<Pad>(at); }
+    // Pads stand where tracing was held (5.10): what happened then is in no entry. One for a run of them.
+    void operator()(const Pad&, const Extent& at) {
+        if (!held_ && !at.doubtful) {
+            state_.lose();
+            state_.lossy = true;
+            add(ElementKind::held, at);
+            held_ = true;
+            ++totals_.holds;
+        }
+        count<Pad>(at);
+    }
     void operator()(const Closed&, const Extent& at) {
         if (!closed_) show_context(add(ElementKind::closed, at));
         closed_ = true;
@@ -130,7 +140,7 @@ public:
     void restart(const Start& start) {
         state_.begin(start);
         state_.lossy = true;
-        after_pair_ = closed_ = false;
+        after_pair_ = closed_ = held_ = false;
     }
     void flush() {
         if (size_ != 0) out_.consume({{elements_.data(), size_}, {readings_.data(), read_}});
@@ -154,7 +164,7 @@ private:
         element = {};
         element.offset = at.first;
         element.kind = kind;
-        after_pair_ = closed_ = false;
+        after_pair_ = closed_ = held_ = false;
         return element;
     }
     WM_INLINE void show_run(Element& element) const {
@@ -198,7 +208,7 @@ private:
             const std::uint32_t delta = state_.counted ? counted(state_.counters[i], values[i]) : 0;
             reading.deltas[i] = delta;
             totals_.deltas[i] += delta;
-            reading.wide = static_cast<std::uint8_t>(reading.wide | (delta > wide_delta) << i);
+            reading.wide = static_cast<std::uint8_t>(reading.wide | is_wide(delta) << i);
         }
         ++totals_.readings;
         if (reading.wide != 0) ++totals_.wide;
@@ -214,6 +224,7 @@ private:
     Totals totals_;
     bool after_pair_ = false;  // the element before is a pair
     bool closed_ = false;      // the element before is `closed`
+    bool held_ = false;        // the element before is `held`
     std::size_t size_ = 0, read_ = 0;
     std::array<Element, capacity> elements_;
     std::array<Reading, capacity> readings_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "compressor.h"
@@ -127,9 +128,17 @@ public:
     [[nodiscard]] const Counters& shadow() const { return shadow_; }
     [[nodiscard]] Counters values() const { return counters_.values(); }
     [[nodiscard]] Registers registers() const;
-    [[nodiscard]] bool idle() const { return (phase_ == Phase::off || phase_ == Phase::held) && !holds_data(); }
+    [[nodiscard]] bool idle() const {
+        return (phase_ == Phase::off || phase_ == Phase::held) && !holds_data() && nexus_.drained();
+    }
     [[nodiscard]] const ModelCounts& counts() const { return counts_; }
     [[nodiscard]] const std::vector<TracePeriod>& periods() const { return periods_; }
+    [[nodiscard]] const std::vector<FilterChange>& filters() const { return filters_; }
+    [[nodiscard]] CounterHistory counter_history() const {
+        CounterHistory out = history_;
+        if (registers_.tc.en) out.partial |= not_counting();
+        return out;
+    }
     [[nodiscard]] const ModelConfig& config() const { return config_; }
 
 private:
@@ -149,12 +158,22 @@ private:
     void apply(const Write& write, const CycleInput& in);
     void write_trace_control(std::uint32_t value, const CycleInput& in);
     bool can_trace();
+    void note_filter();
+    [[nodiscard]] std::uint8_t not_counting() const {
+        return static_cast<std::uint8_t>(~counters_.enabled() & all_counters);
+    }
+    /// Tracing is on, and not since this cycle alone.
+    [[nodiscard]] bool traced_before() const { return registers_.tc.en && periods_.back().cycle != cycle_; }
     void occurrences(const CycleInput& in);
     void count(const CycleInput& in);
     void counter_event(unsigned i);
     void entries(const CycleInput& in);
     void bus(bool others);
     void advance_phase();
+    void resume() {
+        phase_ = Phase::run;
+        nexus_.resume();
+    }
     void outputs(const CycleInput& in);
     void find_plain(const CycleInput& in);
     void plan();
@@ -237,6 +256,8 @@ private:
     CycleOutput output_;
     ModelCounts counts_;
     std::vector<TracePeriod> periods_;
+    std::vector<FilterChange> filters_;
+    CounterHistory history_;
     std::vector<std::uint32_t> words_;  ///< of the entry being emitted
 
     bool causes_ = false;  ///< DP_MR has a cause that may hold an interrupt line
@@ -261,6 +282,7 @@ private:
     bool context_due_ = false;
     bool shown_matches_ = false;  ///< id_match of the context last shown
     bool flushed_ = false;        ///< the compressor, and the gap entry
+    bool hold_due_ = false;       ///< tracing is held, and no pad marks the place yet
     std::uint32_t lost_ = 0;      ///< entries since the last gap entry
     std::uint64_t shadow_busy_until_ = 0, bus_free_at_ = 0;
     /// Counted in the next cycle: requests and losses of this one.
@@ -292,6 +314,7 @@ void Model::Unit::whole_cycle(const CycleInput& in) {
     occurrences(in);
     counters_.resolve(selectors_, in.ctx.supervisor, match_);  // 2
     counters_.note_match(match_);
+    if (registers_.tc.en) history_.partial |= not_counting();
     count(in);           // 3, 4
     entries(in);         // 5, 6
     bus(in.bus_others);  // 7
@@ -346,6 +369,7 @@ void Model::Unit::apply_writes(const CycleInput& in) {
     writes_.clear();
     // Values written behind EN in the same cycle count from there, too.
     if (periods_.size() != periods) periods_.back().initial = counters_.values();
+    note_filter();
 }
 
 void Model::Unit::apply(const Write& w, const CycleInput& in) {
@@ -361,11 +385,21 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
         return;
     }
     const bool tcen_a = registers_.tac.tcen, tcen_b = registers_.tbc.tcen;
+    std::array<CounterLogic::Control, counter_count> before{};
+    for (unsigned i = 0; i < counter_count; ++i) before[i] = counters_.control(i);
+    const auto compared = [&] { return std::tuple(registers_.cr.tidcm, registers_.rpid.value, registers_.rdid.value); };
+    const auto compared_before = compared();
     Registers::for_each(registers_, [&](auto& r) {
         using Register = std::remove_cvref_t<decltype(r)>;
         if (Register::offset == w.offset) r = from_value<Register>(without_reserved<Register>(w.value));
     });
     counters_.control_written(registers_, w.offset, tcen_a != registers_.tac.tcen || tcen_b != registers_.tbc.tcen);
+    for (unsigned i = 0; traced_before() && i < counter_count; ++i) {
+        const CounterLogic::Control &was = before[i], &is = counters_.control(i);
+        if (was.event != is.event || was.count_in != is.count_in || was.wraps != is.wraps ||
+            (is.count_in != Qualifier::any && compared() != compared_before))
+            history_.changed |= static_cast<std::uint8_t>(1U << i);
+    }
 
     constexpr std::uint32_t values[] = {DpCa0v::offset, DpCa1v::offset, DpCa2v::offset,
                                         DpCb0v::offset, DpCb1v::offset, DpCb2v::offset};
@@ -375,6 +409,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
             report(w.offset, fmt::format("counter {} is counting and traced; differences across this write mean "
                                          "nothing. Disable it, or write EN = 0, before its value is written",
                                          counter_name(i)));
+        if (traced_before()) history_.rewritten |= static_cast<std::uint8_t>(1U << i);
         counters_.set_value(i, w.value);
     }
     if (w.offset == DpTd::offset) {
@@ -419,6 +454,7 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
         } else {
             phase_ = Phase::run;
             lost_ = 0;
+            hold_due_ = false;
             compressor_.clear();
             format_ = config_.format(next);
             context_due_ = shows_context();
@@ -430,12 +466,14 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
                             (raw || in_eonce_mode()) && e.tchof && e.tint && e.tloop, config_.choices, in.ctx,
                             counters_.values());
             }
-            periods_.push_back({cycle_, to_value(registers_.tw), to_value(next), in.ctx, counters_.values()});
+            periods_.push_back({cycle_, to_value(registers_.tw), to_value(next), in.ctx, counters_.values(), {}});
             if (next.tmode < trace_modes)
                 if (std::string missing = config_.eonce.missing(next.mode()); !missing.empty())
                     report(DpTc::offset, std::move(missing));
         }
     } else if (old.en && !next.en) {
+        periods_.back().final = counters_.values();
+        history_.partial |= not_counting();
         phase_ = phase_ == Phase::held ? Phase::off : Phase::close;
         if (phase_ == Phase::off) nexus_.close();
         flushed_ = false;
@@ -443,8 +481,10 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
     if (phase_ == Phase::run && next.tmpdis) {
         phase_ = Phase::flush;
         flushed_ = false;
+        // The unit knows no entry of what happens from here on: the place is marked.
+        hold_due_ = next.nexus_mode() != NexusMode::only;
     } else if (phase_ == Phase::held && !next.tmpdis) {
-        phase_ = Phase::run;
+        resume();
     }
     registers_.tc = next;
     if (wants_sample) {
@@ -454,6 +494,19 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
             report(DpTc::offset,
                    "SAMPLE does nothing now: it asks for EN = 1, TMPDIS = 0 and a TMODE other than USERRAW");
     }
+}
+
+/// IDFLT and what it compares with, where they change while tracing is on.
+void Model::Unit::note_filter() {
+    if (!registers_.tc.en) return;
+    const FilterChange now{counts_.words,
+                           registers_.tc.idflt,
+                           registers_.tc.tids,
+                           registers_.cr.tidcm,
+                           static_cast<std::uint8_t>(registers_.rpid.value),
+                           static_cast<std::uint8_t>(registers_.rdid.value)};
+    if (!filters_.empty() && filters_.back().same(now)) return;
+    filters_.push_back(now);
 }
 
 /// 3.4: whether EN may be set.
@@ -787,6 +840,7 @@ void Model::Unit::closing() {
     if (!flushed_) {
         flush_compressor();
         flushed_ = true;
+        if (phase_ == Phase::flush) nexus_.hold();
     }
     if (gap_waits()) {
         words_.clear();
@@ -801,13 +855,18 @@ void Model::Unit::closing() {
         lost_ = 0;
         context_due_ = shows_context();
     }
-    if (const unsigned missing = buffer_.missing(); missing != 0) {
+    // A hold is marked by one pad at least, so that what is in its interval is known to be more than the trace shows.
+    const bool whole_line = hold_due_ && buffer_.missing() == 0;
+    if (whole_line && !buffer_.fits(TraceWriteBuffer::line_words) && !make_room(TraceWriteBuffer::line_words)) return;
+    if (const unsigned missing = whole_line ? TraceWriteBuffer::line_words : buffer_.missing(); missing != 0) {
         words_.clear();
         for (unsigned i = 0; i < missing; ++i)
-            WM_CHECK(phase_ == Phase::close ? encode(words_, Closed{}, format_) : encode(words_, Pad{}, format_));
+            WM_CHECK(phase_ == Phase::close && !hold_due_ ? encode(words_, Closed{}, format_)
+                                                          : encode(words_, Pad{}, format_));
         buffer_.put(words_);
         counts_.words += missing;
     }
+    if (std::exchange(hold_due_, false)) context_due_ = shows_context();
     if (phase_ == Phase::close) nexus_.close();
 }
 
@@ -875,11 +934,14 @@ void Model::Unit::line_written(std::uint32_t address) {
 
 /// 5.10: a flush ends when everything has reached memory.
 void Model::Unit::advance_phase() {
-    if (!flushing() || buffer_.held() != 0 || gap_waits() || cycle_ + 1 < bus_free_at_) return;
-    if (phase_ == Phase::close)
+    if (!flushing() || buffer_.held() != 0 || gap_waits() || hold_due_ || cycle_ + 1 < bus_free_at_) return;
+    if (phase_ == Phase::close) {
         phase_ = Phase::off;
-    else
-        phase_ = registers_.tc.tmpdis ? Phase::held : Phase::run;
+    } else if (registers_.tc.tmpdis) {
+        phase_ = Phase::held;
+    } else {
+        resume();
+    }
 }
 
 // ---- 8: interrupts and debug requests
@@ -1073,6 +1135,8 @@ Registers Model::registers() const { return unit_->registers(); }
 bool Model::idle() const { return unit_->idle(); }
 const ModelCounts& Model::counts() const { return unit_->counts(); }
 const std::vector<TracePeriod>& Model::periods() const { return unit_->periods(); }
+const std::vector<FilterChange>& Model::filters() const { return unit_->filters(); }
+CounterHistory Model::counter_history() const { return unit_->counter_history(); }
 const ModelConfig& Model::config() const { return unit_->config(); }
 
 // ---- memory

@@ -334,9 +334,14 @@ void Mapper::pair(std::uint32_t source, std::uint32_t destination, BranchType ty
 
 void Mapper::lost(std::uint32_t classes) {
     send(ErrorMessage{source_, 0, classes});
+    forget();
+    after_loss_ = true;
+}
+
+void Mapper::forget() {
     previous_.reset();
     owner_.reset();
-    after_loss_ = true;
+    counters_.reset();
 }
 
 void Mapper::loop(std::uint32_t last_address, std::uint32_t reps) {

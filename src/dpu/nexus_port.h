@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "waymark/dpu/model.h"
@@ -20,15 +21,24 @@ public:
         queue_bytes_ = choices.nexus_queue_bytes;
         bytes_per_cycle_ = choices.nexus_bytes_per_cycle;
         mode_ = mode;
-        overrun_ = 0;
+        // What was lost before tracing was disabled is reported all the same.
+        if (!std::exchange(closing_, false)) overrun_ = 0;
         mapper_.emplace(made_, mode, flow_complete, std::uint8_t{0}, counters);
         tell([&] { mapper_->enabled(process(context)); });
     }
-    [[nodiscard]] bool open() const { return mapper_.has_value(); }
+    [[nodiscard]] bool open() const { return mapper_.has_value() && !closing_; }
+    /// Tracing is disabled. Where the queue has no room for the last messages, they wait for it.
     void close() {
         if (!open()) return;
-        tell([&] { mapper_->disabled(); });
-        mapper_.reset();
+        closing_ = true;
+        send_end();
+    }
+    /// Tracing is held, and goes on: nothing is known of what is between.
+    void hold() {
+        if (open()) tell([&] { mapper_->disabled(); });
+    }
+    void resume() {
+        if (open()) tell([&] { mapper_->forget(); });
     }
 
     void entry(const Entry& entry, const CoreContext& context, std::optional<nexus::BranchType> type = {}) {
@@ -61,8 +71,11 @@ public:
         const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(queue_.size(), most));
         out.insert(out.end(), queue_.begin(), end);
         queue_.erase(queue_.begin(), end);
+        if (closing_) send_end();
     }
     [[nodiscard]] bool idle() const { return queue_.empty(); }
+    /// Everything has left, or never will.
+    [[nodiscard]] bool drained() const { return queue_.empty() || bytes_per_cycle_ == 0; }
     /// Times that something found no room.
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
@@ -80,19 +93,27 @@ public:
 private:
     [[nodiscard]] static nexus::Process process(const CoreContext& c) { return {c.supervisor, c.pid, c.did}; }
 
+    void send_end() {
+        if (!tell([&] { mapper_->disabled(); })) return;
+        closing_ = false;
+        mapper_.reset();
+    }
+
     /// Messages go whole into the queue or not at all; behind an overrun an error message comes first.
     template <class F>
-    void tell(F&& f, std::uint32_t other_classes = 0) {
+    bool tell(F&& f, std::uint32_t other_classes = 0) {
         made_.clear();
         if (overrun_ != 0) mapper_->lost(overrun_);
         f();
         if (queue_.size() + made_.size() > queue_bytes_) {
+            if (closing_) return false;  // it waits for room
             overrun_ |= nexus::lost_classes(mode_) | other_classes;
             ++lost_;
-            return;
+            return false;
         }
         overrun_ = 0;
         queue_.insert(queue_.end(), made_.begin(), made_.end());
+        return true;
     }
 
     std::vector<std::uint8_t> made_, queue_;
@@ -100,6 +121,7 @@ private:
     TraceMode mode_{};
     std::uint32_t queue_bytes_ = 0, bytes_per_cycle_ = 0, overrun_ = 0;
     std::uint64_t lost_ = 0;
+    bool closing_ = false;  ///< tracing is disabled, and the messages that say so found no room yet
 };
 
 }  // namespace waymark::dpu

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "waymark/dpu/nexus_decoder.h"
+
 namespace waymark::pipeline {
 
 namespace {
@@ -16,6 +18,35 @@ std::optional<dpu::TraceMode> mode_of(std::uint64_t dp_tc) {
 /// The task ID flags show: DP_TC.TIDS.
 dpu::Context context_of(const capture::DpuContext& c, std::uint64_t dp_tc) {
     return {c.supervisor, (dp_tc >> 5 & 1U) != 0 ? c.did : c.pid};
+}
+
+/// The filters of the trace, and where they begin in it.
+void find_filters(const capture::DpuCapture& capture, DpuTrace& out) {
+    const auto value = [&](std::string_view name) -> std::uint32_t {
+        const capture::Register* found = capture.find_register(name);
+        return found == nullptr ? 0 : static_cast<std::uint32_t>(found->value);
+    };
+    const auto add = [&](std::uint64_t offset, const capture::DpuFilter& f) {
+        out.filters.push_back({offset, f.idflt, f.tids, static_cast<dpu::IdCompare>(f.tidcm & 3U), f.rpid, f.rdid});
+    };
+    if (capture.filters.empty()) {
+        const std::uint32_t tc = value("DP_TC");
+        return add(0,
+                   {0, (tc >> 11 & 1U) != 0, (tc >> 5 & 1U) != 0, static_cast<std::uint8_t>(value("DP_CR") >> 28 & 3U),
+                    static_cast<std::uint8_t>(value("DP_RPID")), static_cast<std::uint8_t>(value("DP_RDID"))});
+    }
+    // Offsets count from the oldest trace that is left.
+    std::uint64_t gone = 0;
+    constexpr std::uint64_t all = std::uint64_t{1} << 32;
+    if (out.ring_known && !out.vtb.single_address && capture.lines_written)
+        if (const auto order = dpu::reading_order(out.vtb, all); order && order->overwritten)
+            gone = *capture.lines_written * dpu::line_bytes - order->bytes();
+    for (const capture::DpuFilter& f : capture.filters) {
+        const std::uint64_t at = 4 * f.words;
+        if (at < gone) out.filters.clear();  // what was before it is overwritten
+        add(at < gone ? 0 : at - gone, f);
+    }
+    out.filters.front().offset = 0;
 }
 
 }  // namespace
@@ -39,7 +70,7 @@ Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture) {
     out.vtb = {tsa.value_or(0),
                tea.value_or(0),
                tw.value_or(0),
-               tc && (*tc >> 8 & 3U) == 1,
+               (tc && (*tc >> 8 & 3U) == 1) || capture.readout,
                (value("DP_MR").value_or(0) >> 10 & 1U) != 0,
                capture.lines_written};
     const auto sr = value("DP_SR");
@@ -56,6 +87,11 @@ Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture) {
         out.periods.push_back(next);
         if (&period != &periods.front()) out.later_starts.push_back({period.dp_tw, period.lines_written});
     }
+    out.nexus = !capture.nexus.empty() &&
+                (capture.buffer.empty() || (tc && (*tc >> 24 & 3U) == static_cast<unsigned>(dpu::NexusMode::only)));
+    if (out.nexus) out.complete = true;
+    find_filters(capture, out);
+    if (capture.readout) out.overruns = capture.overruns;
     if (capture.initial) {
         dpu::Counters& counters = out.periods.front().start.counters.emplace();
         std::copy(capture.initial->begin(), capture.initial->end(), counters.begin());
@@ -63,8 +99,20 @@ Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture) {
     return out;
 }
 
+const std::filesystem::path& trace_file(const capture::DpuCapture& capture, const DpuTrace& trace) {
+    return trace.nexus ? capture.nexus : capture.buffer;
+}
+
 Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSink& out) {
     DpuDecoded result;
+    if (trace.nexus) {
+        dpu::nexus::Decoder decoder(trace.periods[0].format.mode, trace.filters[0].shows_did, out,
+                                    trace.periods[0].start);
+        decoder.feed(dump);
+        decoder.finish();
+        result.totals = decoder.totals();
+        return result;
+    }
     dpu::ReadingOrder order;
     if (trace.ring_known || trace.vtb.single_address) {
         // The order of the whole buffer, so that places in the trace are right where a dump is cut.
@@ -86,6 +134,7 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
     dpu::Decoder decoder(trace.periods[period].format, trace.order, out,
                          order.overwritten || period != 0 ? dpu::Start{} : trace.periods[0].start);
     std::uint64_t at = 0;  // in the trace
+    std::size_t overrun = 0;
     for (const dpu::Stretch& stretch : order.stretches) {
         for (std::uint64_t done = 0; done < stretch.bytes;) {
             while (period < starts.size() && starts[period] && *starts[period] <= at) {
@@ -94,6 +143,8 @@ Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSin
             }
             std::uint64_t size = stretch.bytes - done;
             if (period < starts.size() && starts[period]) size = std::min(size, *starts[period] - at);
+            for (; overrun < trace.overruns.size() && trace.overruns[overrun] <= at; ++overrun) decoder.reset();
+            if (overrun < trace.overruns.size()) size = std::min(size, trace.overruns[overrun] - at);
             const std::uint64_t from = std::min<std::uint64_t>(stretch.offset + done, dump.size());
             const std::uint64_t there = std::min<std::uint64_t>(size, dump.size() - from);
             decoder.feed(dump.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(there)));

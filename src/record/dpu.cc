@@ -32,7 +32,7 @@ constexpr std::uint32_t vtb_base = 0x20000000, line_bytes = 32;
 constexpr std::uint64_t least_buffer = 2 * line_bytes, most_buffer = 1U << 30;
 /// The operating system: entry k at +16k, exit at 8 behind it. Linux has no program there.
 constexpr std::uint32_t os_base = dpu::default_dpu_base + dpu::flag_page_bytes, os_exit = 8;
-constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019;
+constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019, os_readout = 1023;
 constexpr std::uint8_t first_id = 2, last_id = 255;
 constexpr std::string_view image_prefix = "image";
 constexpr const char *buffer_file = "vtb.bin", *nexus_file = "nexus.bin";
@@ -191,7 +191,10 @@ dpu::RegisterProgram program_of(const DpuOptions& o) {
     write(dpu::DpTea::offset, to_value(tea));
     write(dpu::DpTw::offset, to_value(tsa));
     if (o.request) {
-        write(dpu::DpTer::offset, to_value(tea));
+        // The middle of the buffer: one half is read out while the other fills.
+        dpu::DpTer ter;
+        ter.value = to_value(tsa) + (lines / 2 - 1) * line_bytes;
+        write(dpu::DpTer::offset, to_value(ter));
         dpu::DpCr cr;
         cr.detb = static_cast<std::uint8_t>(dpu::Action::line_0);
         write(dpu::DpCr::offset, to_value(cr));
@@ -408,14 +411,20 @@ DpuRecorder::DpuRecorder(DpuOptions options)
         const dpu::RegisterWrite& w = (*options_.program)[next_write_];
         model_->write(w.offset, w.value);
     }
-    for (const dpu::RegisterWrite& w : *options_.program) registers.set(w.offset, w.value);
+    // The kind of buffer is that of tracing, whatever is written to turn it off.
+    bool single = true;
+    for (const dpu::RegisterWrite& w : *options_.program) {
+        registers.set(w.offset, w.value);
+        if (w.offset == dpu::DpTc::offset && registers.tc.en)
+            single &= registers.tc.vtb_mode() == dpu::VtbMode::single_address;
+    }
     // Writes act in the unit's first cycle, the program runs from the next one on.
     dpu::CycleInput in;
     in.ctx = now_;
     give(model_->step(in));
     programmed_ = model_->registers();
-    if (registers.tc.vtb_mode() != dpu::VtbMode::single_address)
-        ring_ = std::make_unique<dpu::VirtualTraceBuffer>(to_value(registers.tsa), to_value(registers.tea));
+    if (!single) ring_ = std::make_unique<dpu::VirtualTraceBuffer>(to_value(registers.tsa), to_value(registers.tea));
+    if (reads_out()) readout_.emplace(to_value(registers.tsa), to_value(registers.tea), to_value(programmed_.tw));
 }
 
 DpuRecorder::~DpuRecorder() {
@@ -621,6 +630,8 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     }
     block.happened += total_ - before;
     due_writes();
+    // The interrupt that asks for a readout is taken where the program would go on.
+    if (next && requested_ && current_ == &t && !in_os_) serve_readout(t);
     if (options_.limit_instructions != 0 && sums_.instructions >= options_.limit_instructions)
         stopped_ = sums_.limited = true;
 }
@@ -802,6 +813,55 @@ void DpuRecorder::leave_os(Thread& t, std::uint32_t place) {
     in_os_ = false;
 }
 
+// ---- readout in request mode
+
+/// The request interrupts the core, and the buffer stays where it is: then the operating system reads it out.
+bool DpuRecorder::reads_out() const {
+    bool all = true;
+    dpu::Registers registers;
+    for (const dpu::RegisterWrite& w : *options_.program) {
+        registers.set(w.offset, w.value);
+        all &= w.cycle == 0 || (w.offset != dpu::DpTsa::offset && w.offset != dpu::DpTea::offset &&
+                                w.offset != dpu::DpTw::offset && w.offset != dpu::DpMr::offset);
+        if (w.offset == dpu::DpTc::offset && registers.tc.en)
+            all &= registers.tc.vtb_mode() == dpu::VtbMode::trace_event_request;
+    }
+    const auto action = static_cast<dpu::Action>(programmed_.cr.detb);
+    return all && programmed_.tc.vtb_mode() == dpu::VtbMode::trace_event_request && ring_ &&
+           (action == dpu::Action::line_0 || action == dpu::Action::line_1);
+}
+
+/// An interrupt like any other; its service reads what is new, takes back the request and asks for the next half.
+void DpuRecorder::serve_readout(const Thread& t) {
+    enter_os(t.last_pc, os_readout, dpu::InterruptCause::interrupt, "[DPU readout]");
+    read_out();
+    const dpu::Registers r = model_->registers();
+    dpu::DpMr clear;
+    clear.drtb = clear.twrap = true;
+    model_->write(dpu::DpMr::offset, to_value(clear));
+    const std::uint32_t lines = r.tea.value - r.tsa.value + 1;
+    const std::uint32_t line = (r.tw.value - r.tsa.value + lines / 2) % lines;
+    model_->write(dpu::DpTer::offset, to_value(r.tsa) + line * line_bytes);
+    requested_ = false;
+    ++sums_.readouts;
+}
+
+void DpuRecorder::read_out() {
+    const dpu::Registers r = model_->registers();
+    const dpu::Readout::Piece piece = readout_->take(to_value(r.tw), r.mr.twrap);
+    const Bytes bytes = ring_->bytes();
+    if (piece.overrun || lines_ - read_lines_ > bytes.size() / line_bytes) {
+        overruns_.push_back(read_bytes_);
+        ++sums_.overruns;
+    }
+    read_lines_ = lines_;
+    for (const dpu::Stretch& s : piece.stretches) {
+        const Bytes part = bytes.subspan(static_cast<std::size_t>(s.offset), static_cast<std::size_t>(s.bytes));
+        written_.insert(written_.end(), part.begin(), part.end());
+        read_bytes_ += s.bytes;
+    }
+}
+
 // ---- the unit
 
 /// Something happens in the last cycle.
@@ -938,6 +998,7 @@ void DpuRecorder::give(const dpu::CycleOutput& out) {
         lines_ += burst.lines;
         if (ring_) {
             (void)ring_->store(burst);
+            requested_ |= readout_ && model_->registers().mr.drtb;
             continue;
         }
         for (const std::uint32_t word : burst.used())
@@ -961,7 +1022,13 @@ void DpuRecorder::stop_unit() {
     }
     advance();
     end_interval(0);
-    final_ = model_->values();
+    // Where tracing was disabled before, what was counted since is in nobody's interval.
+    stopped_registers_ = model_->registers();
+    history_ = model_->counter_history();
+    const auto& periods = model_->periods();
+    const bool was_off = !periods.empty() && !stopped_registers_->tc.en && periods.back().final;
+    final_ = was_off ? *periods.back().final : model_->values();
+    counted_all_ = !periods.empty() && periods.front().cycle == 0 && !was_off;
 
     dpu::CycleInput in;
     in.ctx = context_;
@@ -978,6 +1045,7 @@ void DpuRecorder::stop_unit() {
         give(model_->step(in));
         if (model_->idle()) break;
     }
+    if (readout_) read_out();
 }
 
 // ---- the end
@@ -988,7 +1056,7 @@ void DpuRecorder::fail(Error error) {
 
 Status DpuRecorder::flush() {
     if (failure_) return *failure_;
-    if (ring_) {
+    if (ring_ && !readout_) {
         const Bytes bytes = ring_->bytes();
         if (lseek(file_, 0, SEEK_SET) < 0 || !write_all(file_, bytes))
             fail(cannot("write", options_.folder / buffer_file));
@@ -1007,7 +1075,22 @@ Status DpuRecorder::describe() {
     c.layout = std::string(dpu::layout_name);
     c.buffer = options_.folder / buffer_file;
     if (nexus_file_ >= 0) c.nexus = options_.folder / nexus_file;
-    const dpu::Registers registers = model_->registers();
+    dpu::Registers registers = model_->registers();
+    if (stopped_registers_) {
+        // As they were while the program ran: stopping wrote to them.
+        const dpu::Registers& r = *stopped_registers_;
+        registers.tac = r.tac;
+        registers.tbc = r.tbc;
+        registers.ca0c = r.ca0c;
+        registers.ca1c = r.ca1c;
+        registers.ca2c = r.ca2c;
+        registers.cb0c = r.cb0c;
+        registers.cb1c = r.cb1c;
+        registers.cb2c = r.cb2c;
+        const bool twba = registers.sr.twba;
+        registers.sr = r.sr;
+        registers.sr.twba = twba;
+    }
     dpu::Registers::for_each(registers, [&](const auto& r) {
         if (r.offset < dpu::DpTd::offset) c.registers.push_back({std::string(r.name), to_value(r), {}});
     });
@@ -1024,6 +1107,13 @@ Status DpuRecorder::describe() {
             c.periods.push_back({p.tw, p.tc, context, period_lines_[i]});
         }
     if (final_) c.final = *final_;
+    if (const auto& filters = model_->filters(); filters.size() > 1)
+        for (const dpu::FilterChange& f : filters)
+            c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid});
+    const dpu::CounterHistory history = history_.value_or(model_->counter_history());
+    c.history = capture::DpuCounterHistory{history.partial, history.changed, history.rewritten};
+    c.readout = readout_.has_value();
+    c.overruns = overruns_;
     c.lines_written = model_->counts().lines_written;
     std::vector<std::string>& classes = c.eonce_classes.emplace();
     const dpu::EonceSetup& e = options_.eonce;
@@ -1053,6 +1143,7 @@ Status DpuRecorder::describe() {
     c.parameters.emplace_back("program", ini_text(fmt::format("{}", fmt::join(options_.command, " "))));
     c.parameters.emplace_back("ended", ini_text(ended_));
     c.parameters.emplace_back("cycles", "modelled, as are caches and stalls");
+    c.parameters.emplace_back("pid_and_did", "equal");
     for (const auto& [id, numbers] : threads_of_id_)
         c.parameters.emplace_back(fmt::format("task{}", id), fmt::format("thread {}", fmt::join(numbers, " and ")));
     CoreModel::for_each(options_.core, [&](const char* name, std::uint32_t value, const char*) {
@@ -1064,7 +1155,7 @@ Status DpuRecorder::describe() {
 /// Tracing was on in one mode from the first instruction to the last.
 bool DpuRecorder::traces_all() const {
     dpu::DpTc first = programmed_.tc;
-    if (model_->periods().size() != 1 || !first.en || first.tmpdis || first.idflt) return false;
+    if (model_->periods().size() != 1 || model_->filters().size() != 1 || !first.en || first.tmpdis) return false;
     return std::all_of(options_.program->begin(), options_.program->end(), [&](const dpu::RegisterWrite& w) {
         if (w.offset != dpu::DpTc::offset || w.cycle == 0) return true;
         auto tc = dpu::from_value<dpu::DpTc>(w.value);
@@ -1088,7 +1179,9 @@ std::string DpuRecorder::truth_text() const {
     out += fmt::format("complete {}\nended {}\n", ended_ == whole_run ? "yes" : "no", ini_text(ended_));
     out +=
         "# whether the unit traced from the first instruction to the last; counters that counted so long, and what\n";
-    out += fmt::format("traced {}\ncounters", traces_all() ? "whole" : "part");
+    out += fmt::format("traced {}\n", traces_all() ? "whole" : "part");
+    out += "# whether the counters' first and last values in the capture are of these, too\n";
+    out += fmt::format("counted {}\ncounters", counted_all_ ? "whole" : "part");
     for (unsigned i = 0; i < dpu::counter_count; ++i) {
         const dpu::DpTac control = control_of(programmed_, i);
         const EventWire wire =
@@ -1167,7 +1260,7 @@ DpuRecorded DpuRecorder::recorded() const {
     out.lines = model_->counts().lines_written;
     out.lost = model_->counts().lost;
     out.entries = model_->counts().entries;
-    if (ring_) out.buffer = ring_->bytes().size() / line_bytes;
+    if (ring_ && !readout_) out.buffer = ring_->bytes().size() / line_bytes;
     return out;
 }
 

@@ -63,9 +63,10 @@ public:
     bool line(const std::string& line) {
         Words words(line);
         const std::string key = words.text().value_or("");
-        if (key == "complete" || key == "traced") {
+        if (key == "complete" || key == "traced" || key == "counted") {
             const std::string value = words.text().value_or("");
-            (key == "complete" ? truth.complete : truth.traced) = value == "yes" || value == "whole";
+            const bool yes = value == "yes" || value == "whole";
+            (key == "complete" ? truth.complete : key == "traced" ? truth.traced : truth.counted) = yes;
             return value == "yes" || value == "no" || value == "whole" || value == "part";
         }
         if (key == "ended") {

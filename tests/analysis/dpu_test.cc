@@ -28,6 +28,11 @@ public:
         end_after(a0);
         return run(piece);
     }
+    /// A task switch at a place in the trace.
+    void change_at(std::uint64_t offset, dpu::Context context, std::uint32_t a0) {
+        change(ElementKind::task_switch, 0x10, 0x20, context, a0);
+        elements_.back().offset = {offset};
+    }
     /// The same, where the unit's registers were not read at the end.
     DpuCosts& finish_without_registers() {
         end_without_registers();
@@ -158,13 +163,84 @@ TEST(DpuCosts, SpecialBuckets) {
     expect_reconciled(c);
 
     DpuSetup filtered = setup(dpu::TraceMode::task);
-    filtered.filter = 5;
+    filtered.filters = {{.on = true, .compare = dpu::IdCompare::program, .rpid = 5}};
     Script filter(filtered);
     filter.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
     filter.change(ElementKind::task_switch, 0x30, 0x40, user5, 20);
     const DpuCosts& d = filter.finish(5);
     EXPECT_EQ(tasks(d), (std::map<std::string, std::uint64_t>{{"user 5", 15}, {"<filtered>", 20}}));
     expect_reconciled(d);
+}
+
+// DP_CR.TIDCM says which reference is compared, DP_TC.TIDS which ID the trace shows. Where these are different ones, a
+// context's match is not known, unless the capture says that both IDs are the same number.
+// Requirements: R81 R86
+TEST(DpuCosts, AFilterComparesWhatTheRegistersSay) {
+    const auto filter = [](dpu::IdCompare compare, bool shows_did, bool same) {
+        return DpuFilter{
+            .on = true, .compare = compare, .rpid = 5, .rdid = 7, .shows_did = shows_did, .same_ids = same};
+    };
+    using enum dpu::IdCompare;
+    EXPECT_EQ(filter(neither, false, false).matches(user7), true);
+    EXPECT_EQ(filter(program, false, false).matches(user5), true);
+    EXPECT_EQ(filter(program, false, false).matches(user7), false);
+    EXPECT_EQ(filter(program, true, false).matches(user5), std::nullopt);
+    EXPECT_EQ(filter(program, true, true).matches(user5), true);
+    EXPECT_EQ(filter(data, true, false).matches(user7), true);
+    EXPECT_EQ(filter(data, true, false).matches(os5), false);
+    EXPECT_EQ(filter(data, false, false).matches(user7), std::nullopt);
+    EXPECT_EQ(filter(data, false, true).matches(user7), true);
+    EXPECT_EQ(filter(both, false, false).matches(user5), std::nullopt);
+    EXPECT_EQ(filter(both, false, false).matches(user7), false);
+    EXPECT_EQ(filter(both, false, true).matches(user5), false);
+    EXPECT_EQ(DpuFilter{}.matches(user7), true);
+    EXPECT_TRUE(filter(both, false, false).matches(5, 7));
+    EXPECT_FALSE(filter(both, false, false).matches(5, 5));
+
+    // The first interval is of a task that the filter leaves out; no stay of it is counted.
+    DpuSetup first = setup(dpu::TraceMode::task);
+    first.filters = {filter(data, true, false)};
+    Script script(first);
+    script.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
+    script.change(ElementKind::task_switch, 0x30, 0x40, user5, 20);
+    const DpuCosts& costs = script.finish(5);
+    EXPECT_EQ(tasks(costs), (std::map<std::string, std::uint64_t>{{"user 7", 20}, {"<filtered>", 15}}));
+    EXPECT_EQ(costs.tasks().count({DpuOwner::Kind::context, user5, {}}), 0U);
+    expect_reconciled(costs);
+    // Not known whose.
+    first.filters = {filter(data, false, false)};
+    Script unknown(first);
+    unknown.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
+    EXPECT_EQ(tasks(unknown.finish(5)), (std::map<std::string, std::uint64_t>{{"<unattributed>", 15}}));
+}
+
+// A filter that is cleared or set on the way is in force for what lies on its side; what it parts is its as well.
+// Requirements: R81
+TEST(DpuCosts, AFilterThatChanges) {
+    const DpuFilter on{.on = true, .compare = dpu::IdCompare::program, .rpid = 5};
+    const auto run = [](DpuFilter before, DpuFilter after) {
+        DpuSetup s = setup(dpu::TraceMode::task);
+        after.from = 100;
+        s.filters = {before, after};
+        Script script(s);
+        const std::uint64_t offsets[] = {0, 36, 72, 108, 144};
+        const dpu::Context contexts[] = {user7, user5, user7, user5, user7};
+        for (unsigned i = 0; i < 5; ++i) script.change_at(offsets[i], contexts[i], 1U << i);
+        auto out = tasks(script.finish(32));
+        return out;
+    };
+    using Sums = std::map<std::string, std::uint64_t>;
+    // Intervals: 1 of 5, 2 of 7, 4 of 5, 8 of 7 that the change parts, 16 of 5, 32 of 7.
+    EXPECT_EQ(run(on, {}), (Sums{{"user 5", 1 + 4 + 16}, {"<filtered>", 2 + 8}, {"user 7", 32}}));
+    EXPECT_EQ(run({}, on), (Sums{{"user 5", 1 + 4 + 16}, {"user 7", 2}, {"<filtered>", 8 + 32}}));
+}
+
+// While tracing was held, nobody knows who ran.
+TEST(DpuCosts, AHold) {
+    Script script(setup(dpu::TraceMode::task));
+    script.change(ElementKind::task_switch, 0x10, 0x20, user7, 10);
+    script.element(ElementKind::held);
+    EXPECT_EQ(tasks(script.finish(20)), (std::map<std::string, std::uint64_t>{{"user 5", 10}, {"<unattributed>", 20}}));
 }
 
 // Requirements: R68 R70
@@ -192,12 +268,31 @@ TEST(DpuCosts, SamplesBeforeWhichAnotherTaskRan) {
     EXPECT_EQ(tasks(costs), (std::map<std::string, std::uint64_t>{{"<between user 5 and user 7>", 10}, {"<tail>", 5}}));
 }
 
+// No cycle is stalled for that was not counted: a damaged word shows by that where its differences are small.
+TEST(DpuCosts, StallsNeverExceedCycles) {
+    for (const bool bounded : {true, false}) {
+        DpuSetup s = setup(dpu::TraceMode::task);
+        s.within_cycles = bounded ? 2 : 0;
+        Script script(s);
+        for (unsigned i = 0; i < 20; ++i)
+            script.change(ElementKind::task_switch, 0x10, 0x20, i % 2 == 0 ? user7 : user5, 6000, 5000);
+        script.damage(9, 1, 1U << 12);
+        EXPECT_EQ(script.finish(5).wide().intervals, 0U);
+        EXPECT_EQ(script.finish(5).wide().beyond, bounded ? 1U : 0U);
+        script.end(5);
+        const DpuCosts& costs = script.doubt();
+        EXPECT_EQ(script.doubtful(), bounded ? std::vector<std::uint64_t>{9} : std::vector<std::uint64_t>{});
+        EXPECT_EQ(costs.wide().beyond, 0U);
+        EXPECT_EQ(costs.total()[1], 20U * 5000);
+    }
+}
+
 TEST(DpuCosts, DifferencesThatCannotBe) {
     Script script(setup(dpu::TraceMode::task));
     script.change(ElementKind::task_switch, 0x10, 0x20, user7, 100);
     EXPECT_EQ(script.finish(5).wide().intervals, 0U);
     Script damaged(setup(dpu::TraceMode::task));
-    damaged.change(ElementKind::task_switch, 0x10, 0x20, user7, dpu::wide_delta + 1);
+    damaged.change(ElementKind::task_switch, 0x10, 0x20, user7, dpu::wide_delta);
     const DpuCosts& costs = damaged.finish(5);
     EXPECT_EQ(costs.wide().intervals, 1U);
     EXPECT_EQ(costs.wide().counters & 1U, 1U);
@@ -283,7 +378,7 @@ TEST(DpuDoubts, LongIntervalsAreNoDamage) {
                         script.change(ElementKind::task_switch, 0x10, 0x20, user5, a0, a0,
                                       known ? std::uint8_t{0} : Reading::first);
                         counted += known ? a0 : 0;
-                        wide += known && a0 > dpu::wide_delta ? 1 : 0;
+                        wide += known && dpu::is_wide(a0) ? 1 : 0;
                     }
                     script.end(0);
                     if (!from_start) script.begin_without_registers();
@@ -312,7 +407,7 @@ TEST(DpuDoubts, TrueReadingsAreKept) {
             script.change(kind, below(64) * 4, below(64) * 4, below(2) == 0 ? user5 : os7, a0, a0,
                           known ? std::uint8_t{0} : Reading::first);
             counted += known ? a0 : 0;
-            wide += known && a0 > dpu::wide_delta ? 1 : 0;
+            wide += known && dpu::is_wide(a0) ? 1 : 0;
         }
         script.end(0);
         if (!from_start) script.begin_without_registers();

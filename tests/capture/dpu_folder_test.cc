@@ -43,6 +43,10 @@ DpuCapture example(const fs::path& folder) {
     c.lines_written = 4;
     c.eonce_classes = {{"TINT", "TRTE"}};
     c.eonce_counters = 0;
+    c.filters = {{0, true, false, 1, 5, 6}, {99, false, false, 3, 5, 255}};
+    c.history = DpuCounterHistory{0x21, 0x02, 0x10};
+    c.readout = true;
+    c.overruns = {0x40, 0x1000};
     c.periods = {{0x20000040, 0x00200003, DpuContext{true, 1, 1}, 2},
                  {0x20000060, 0x00200005, std::nullopt, std::nullopt}};
     c.driven = {{"CYCLES", "VLES"}};

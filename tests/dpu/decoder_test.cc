@@ -55,9 +55,10 @@ TEST(Decoder, TaskSwitchesSampleAndUserData) {
            00402000 FFF0A20E FFF0A20F FFFFCF8E FFFFF932 FFFFFFFE FFFFF19E FFFFFF92
            FFFFFFF8 FFF0A000 FFF0AC0F FFF0A20E 000195FC 00000002 FFF0A001 FFF0A001)",
         in(TraceMode::task), {.context = Context{false, 5}, .counters = full});
-    EXPECT_EQ(texts(out), (Texts{"0 task switch from=0x401010 to=0x200 value=0 supervisor id=5",
-                                 "36 task switch start=0x200 from=0x280 to=0x402000 value=1 user id=7",
-                                 "72 sample value=2 user id=7", "104 user data value=0xcafe0001 user id=7"}));
+    EXPECT_EQ(texts(out),
+              (Texts{"0 task switch from=0x401010 to=0x200 value=0 supervisor id=5",
+                     "36 task switch start=0x200 from=0x280 to=0x402000 value=1 user id=7",
+                     "72 sample value=2 user id=7", "104 user data value=0xcafe0001 user id=7", "120 held value=0"}));
     ASSERT_EQ(out.readings.size(), 3U);
     EXPECT_EQ(out.readings[0].deltas, (Counters{1000, 120, 0, 300, 12, 1}));
     EXPECT_EQ(out.readings[1].deltas, (Counters{200, 50, 0, 40, 9, 0}));
@@ -83,6 +84,26 @@ TEST(Decoder, CompressedFlowWithLoops) {
                                  "40 pair start=0x403000 from=0x403028 to=0x402014 value=0 user id=7",
                                  "52 closed value=0 user id=7"}));
     EXPECT_EQ(out.totals.count<Closed>(), 3U);
+}
+
+// Pads stand where tracing was held: what ran then, and where it led, is not known, and whose its counts are.
+// Requirements: R61 R93
+TEST(Decoder, PadsMarkAHold) {
+    const Elements out = decoded(
+        R"(FFF0A20F 00000002 00000002 00000002 00000002 00000002 00000002 FFF0A000 FFF0A001 FFF0A001 FFF0A001
+           FFF0A20F 00000000 00000000 00000000 00000000 00000000 00000000 FFF0A000
+           FFF0A20F 00000000 00000000 00000000 00000000 00000000 00000000 FFF0A000)",
+        in(TraceMode::sw_sample), {.context = Context{false, 7}, .counters = Counters{2, 2, 2, 2, 2, 2}});
+    EXPECT_EQ(texts(out), (Texts{"0 sample value=0 user id=7", "32 held value=0", "44 sample value=1 user id=7",
+                                 "76 sample value=2 user id=7"}));
+    EXPECT_EQ(out.totals.holds, 1U);
+    EXPECT_FALSE(out.readings[0].has(Reading::lossy));
+    EXPECT_TRUE(out.readings[1].has(Reading::lossy));
+    EXPECT_FALSE(out.readings[2].has(Reading::lossy));
+    // Where it had led before means nothing any more.
+    EXPECT_EQ(texts(decoded("00402011 00403000 FFF0A001 00403021 00404000", in(TraceMode::eonce_raw))),
+              (Texts{"0 pair from=0x402010 to=0x403000 value=0", "8 held value=0",
+                     "12 pair from=0x403020 to=0x404000 value=0"}));
 }
 
 // A raw pair does not show its context; the context entry behind it holds from its destination (5.3).
@@ -114,7 +135,7 @@ TEST(Decoder, LoopStarts) {
     EXPECT_EQ(starts.find(0x1040), 0x1034U);
 }
 
-// Counters wrap at 31 bits; more than 2^30 in one interval may have wrapped unseen.
+// Counters wrap at 31 bits; 2^30 or more in one interval may have wrapped unseen.
 // Requirements: R31
 TEST(Decoder, DeltasWrap) {
     const Format format = in(TraceMode::sw_sample);
@@ -127,7 +148,7 @@ TEST(Decoder, DeltasWrap) {
     EXPECT_EQ(out.readings[0].deltas, Counters{});
     EXPECT_TRUE(out.readings[0].has(Reading::first));
     EXPECT_EQ(out.readings[1].deltas, (Counters{5, 1, 0, 0x40000000, 0x40000001, 0x7FFFFFFF}));
-    EXPECT_EQ(out.readings[1].wide, 0x30);
+    EXPECT_EQ(out.readings[1].wide, 0x38) << "2^30 itself is what a flipped bit 30 gives";
     EXPECT_EQ(out.totals.wide, 1U);
     EXPECT_FALSE(out.readings[1].has(Reading::mixed));
 }
@@ -155,9 +176,9 @@ TEST(Decoder, Losses) {
 TEST(Decoder, DoubtfulEntriesSetNothing) {
     const Elements out = decoded("FFF0A001 FFF0A20F FFF0A003 FFF0AE01 00000008 FFF0A40F FFF0AA01", in(TraceMode::flow),
                                  {.context = Context{true, 1}, .counters = {}});
-    EXPECT_EQ(texts(out), (Texts{"4 context value=0 user id=7 doubtful", "8 gap malformed packet value=4",
-                                 "12 lost entries value=4 doubtful", "20 context value=0 supervisor id=7",
-                                 "24 closed value=0 supervisor id=7"}));
+    EXPECT_EQ(texts(out), (Texts{"0 held value=0", "4 context value=0 user id=7 doubtful",
+                                 "8 gap malformed packet value=4", "12 lost entries value=4 doubtful",
+                                 "20 context value=0 supervisor id=7", "24 closed value=0 supervisor id=7"}));
     EXPECT_EQ(out.totals.doubtful, 2U);
     EXPECT_EQ(out.totals.lost, 0U);
     EXPECT_EQ(

@@ -510,6 +510,104 @@ TEST(DpuModel, SwitchesGiveWhatTheModeSelects) {
     EXPECT_EQ(traced(TraceMode::user_raw, test::tc_ctxen), "USER-RAW ");
 }
 
+// A hold is marked even where what was before fills its line, and where there is nothing before: by a line of pads.
+// Requirements: R61 R93
+TEST(DpuModel, AHoldIsAlwaysMarked) {
+    const std::string pads = "FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001";
+    for (const unsigned samples : {0U, 1U, 9U}) {
+        Driver d({}, 64);
+        d.write(DpTc::offset, trace_control(TraceMode::sw_sample));
+        d.step();
+        for (unsigned i = 0; i < samples; ++i) {
+            d.write(DpTc::offset, trace_control(TraceMode::sw_sample, test::tc_sample));
+            d.step();
+        }
+        d.in.bus_others = samples == 9;  // no room for the mark at first
+        d.write(DpTc::offset, trace_control(TraceMode::sw_sample, test::tc_tmpdis));
+        d.step(3);
+        d.in.bus_others = false;
+        d.settle();
+        EXPECT_TRUE(d.model.idle());
+        ASSERT_EQ(d.written.size(), 8 * (samples + 1)) << samples;
+        EXPECT_EQ(Driver::hex(std::span(d.written).last(8)), pads);
+        // Held, with nothing to write: no second mark. Lifted and held again: one more.
+        d.step(20);
+        EXPECT_EQ(d.written.size(), 8 * (samples + 1));
+        d.write(DpTc::offset, trace_control(TraceMode::sw_sample));
+        d.step();
+        d.write(DpTc::offset, trace_control(TraceMode::sw_sample, test::tc_tmpdis));
+        d.settle();
+        EXPECT_EQ(d.written.size(), 8 * (samples + 2));
+    }
+}
+
+// What was lost before tracing goes on to be held is told first; then the mark.
+// Requirements: R61 R93
+TEST(DpuModel, AGapEntryIsBeforeTheMarkOfAHold) {
+    ModelConfig config = Driver::traced(TraceMode::flow);
+    config.choices.high = config.choices.low = ModelChoices::Grant::never;
+    Driver d(config, 64);
+    d.write(DpTc::offset, trace_control(TraceMode::flow));
+    d.step();
+    for (unsigned i = 0; i < 10; ++i) d.step({item(ItemKind::call, 0x1000, 0x2000, user(5))});
+    EXPECT_EQ(d.model.counts().lost, 2U);
+    d.write(DpTc::offset, trace_control(TraceMode::flow, test::tc_tmpdis));
+    d.step(5);
+    EXPECT_FALSE(d.model.idle()) << "gap entry and mark wait for room";
+    d.model.set_arbiter(ModelChoices::Grant::always, ModelChoices::Grant::always);
+    d.settle();
+    EXPECT_TRUE(d.model.idle());
+    EXPECT_EQ(Driver::hex(std::span(d.written).subspan(72)),
+              "FFF0AE01 00000004 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001");
+}
+
+// What figures of counters depend on: whether they counted all the time, and whether software wrote to them.
+TEST(DpuModel, HistoryOfCounters) {
+    Driver d;
+    d.write({{DpTac::offset, immediate | set(1) | trace_mode | grouped},
+             {DpTbc::offset, set(7) | trace_mode | grouped},
+             {DpCa0v::offset, 100},
+             {DpTc::offset, trace_control(TraceMode::sw_sample)}});
+    d.step(3);
+    EXPECT_EQ(d.model.counter_history(), (CounterHistory{0x38, 0, 0})) << "triad B was never enabled";
+    d.write(DpTac::offset, set(2) | trace_mode | grouped | 0xfU << 24);
+    d.step();
+    EXPECT_EQ(d.model.counter_history(), (CounterHistory{0x3f, 0x02, 0})) << "A1 counts something else now";
+    d.write(DpCb1v::offset, 5);
+    d.step();
+    EXPECT_EQ(d.model.counter_history(), (CounterHistory{0x3f, 0x02, 0x10}));
+    Driver once;
+    once.write({{DpTac::offset, immediate | set(1) | grouped},
+                {DpCa0v::offset, 3},
+                {DpCa1v::offset, 9},
+                {DpCa2v::offset, 9},
+                {DpTbc::offset, immediate | set(7) | trace_mode | grouped},
+                {DpTc::offset, trace_control(TraceMode::sw_sample)}});
+    once.step(3);
+    EXPECT_EQ(once.model.counter_history().partial, 0);
+    once.step(2);
+    EXPECT_EQ(once.model.counter_history().partial, 1) << "it came to zero and stopped";
+}
+
+// The filter, and what it compares with, from where in the trace on.
+// Requirements: R80 R81
+TEST(DpuModel, HistoryOfTheFilter) {
+    Driver d(Driver::traced(TraceMode::flow), 64);
+    d.write({{DpCr::offset, 1U << 28},
+             {DpRpid::offset, 7},
+             {DpTc::offset, trace_control(TraceMode::flow, test::tc_idflt)}});
+    d.in.ctx = user(7);
+    d.step();
+    d.step({item(ItemKind::call, 0x1000, 0x2000, user(7))});
+    d.write(DpTc::offset, trace_control(TraceMode::flow));
+    d.step({item(ItemKind::call, 0x1000, 0x2000, user(7))});
+    d.write(DpRdid::offset, 3);
+    d.step();
+    const std::vector<FilterChange> expected{
+        {0, true, false, 1, 7, 0}, {9, false, false, 1, 7, 0}, {18, false, false, 1, 7, 3}};
+    EXPECT_EQ(d.model.filters(), expected);
+}
+
 // Requirements: R80 R81
 TEST(DpuModel, AFilterKeepsWhatTouchesTheTask) {
     ModelConfig config = Driver::traced(TraceMode::flow);
@@ -563,6 +661,59 @@ std::string hex_bytes(const std::vector<std::uint8_t>& bytes) {
         out += digits[b & 15];
     }
     return out;
+}
+
+// After an Error the next counters are absolute, for differences that were lost would be missing for ever.
+// Losses just before tracing is disabled are reported: Error and correlation wait for room.
+TEST(DpuModel, NexusReportsALossAtTheEnd) {
+    ModelConfig config = Driver::traced(TraceMode::flow);
+    config.choices.nexus_queue_bytes = 60;
+    config.choices.nexus_bytes_per_cycle = 1;
+    Driver d(config, 64);
+    full_values(d);
+    d.write({{DpTac::offset, immediate | set(1) | trace_mode | grouped},
+             {DpTc::offset, trace_control(TraceMode::flow, 3U << 24)}});
+    std::vector<std::uint8_t> out;
+    const auto step = [&](std::vector<EonceItem> items = {}) {
+        const auto& bytes = d.step(std::move(items)).nexus;
+        out.insert(out.end(), bytes.begin(), bytes.end());
+    };
+    step();
+    for (unsigned i = 0; i < 6; ++i) step({item(ItemKind::call, 0x1000, 0x2000, user(5))});
+    EXPECT_GT(d.model.counts().nexus_lost, 1U);
+    d.write(DpTc::offset, d.read(DpTc::offset) & ~1U);
+    for (unsigned i = 0; i < 500 && !d.model.idle(); ++i) step();
+    EXPECT_TRUE(d.model.idle());
+    for (unsigned i = 0; i < 100; ++i) step();
+    const auto texts = messages(out);
+    ASSERT_GT(texts.size(), 3U);
+    EXPECT_TRUE(texts[texts.size() - 2].starts_with("ERROR SRC=0 ETYPE=0 ECODE=0x2c")) << texts[texts.size() - 2];
+    EXPECT_TRUE(texts.back().starts_with("CORRELATION SRC=0 EVCODE=4")) << texts.back();
+
+    // Room again before the end: the counters after the Error are absolute.
+    Driver again(config, 64);
+    full_values(again);
+    again.write({{DpTac::offset, immediate | set(1) | trace_mode | grouped},
+                 {DpTc::offset, trace_control(TraceMode::flow, 3U << 24)}});
+    out.clear();
+    const auto step_again = [&](std::vector<EonceItem> items = {}) {
+        const auto& bytes = again.step(std::move(items)).nexus;
+        out.insert(out.end(), bytes.begin(), bytes.end());
+    };
+    step_again();
+    for (unsigned i = 0; i < 6; ++i) step_again({item(ItemKind::call, 0x1000, 0x2000, user(5))});
+    for (unsigned i = 0; i < 100; ++i) step_again();
+    step_again({item(ItemKind::call, 0x1000, 0x2000, user(5))});
+    const std::uint32_t value = again.model.values()[0];
+    for (unsigned i = 0; i < 100; ++i) step_again();
+    const auto after = messages(out);
+    const auto error = std::find_if(after.begin(), after.end(), [](const auto& t) { return t.starts_with("ERROR"); });
+    ASSERT_NE(error, after.end());
+    ASSERT_GE(after.end() - error, 3);
+    EXPECT_TRUE(error[1].starts_with("DATA-ACQUISITION SRC=0 IDTAG=0x11 DQDATA=")) << error[1];
+    std::string hex;
+    wire::append_number(hex, value);
+    EXPECT_NE(error[1].find("=" + hex + ","), std::string::npos) << error[1] << " " << hex;
 }
 
 // Requirements: R5 R6 R12 R13 R14 R38 R48 R109

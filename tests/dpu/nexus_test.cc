@@ -102,26 +102,24 @@ TEST(Nexus, MappingOfTaskSwitches) {
     EXPECT_TRUE(read.gaps.empty());
     std::vector<std::string> texts;
     for (const auto& message : read.messages) texts.push_back(nx::to_text(message));
-    EXPECT_EQ(texts,
-              (std::vector<std::string>{
-                  "OWNERSHIP SRC=0 PROCESS=0xa0a",
-                  "DATA-ACQUISITION SRC=0 IDTAG=0x10 DQDATA=0x3e8,0x78,0,0x12c,0xc,1",
-                  "SYNC SRC=0 SYNC=5 I-CNT=0 PC=0x200808",
-                  "INDIRECT-BRANCH SRC=0 B-TYPE=1 I-CNT=0 U-ADDR=0x200908",
-                  "OWNERSHIP SRC=0 PROCESS=0xa0b",
-                  "DATA-ACQUISITION SRC=0 IDTAG=0x80 DQDATA=0xcafe0001",
-                  "DATA-ACQUISITION SRC=0 IDTAG=0x10 DQDATA=0,0,0,0,0,0",
-                  "SYNC SRC=0 SYNC=5 I-CNT=0 PC=0x140",
-                  "INDIRECT-BRANCH SRC=0 B-TYPE=1 I-CNT=0 U-ADDR=0x201140",
-                  "OWNERSHIP SRC=0 PROCESS=0xe0e",
-                  "ERROR SRC=0 ETYPE=0 ECODE=0x2c",
-                  "DATA-ACQUISITION SRC=0 IDTAG=0x10 DQDATA=0x7ffffc17,0x7fffff87,0x7fffffff,0x7ffffed3,0x7ffffff3,"
-                  "0x7ffffffe",
-                  "SYNC SRC=0 SYNC=7 I-CNT=0 PC=0x200808",
-                  "INDIRECT-BRANCH SRC=0 B-TYPE=1 I-CNT=0 U-ADDR=0x200908",
-                  "OWNERSHIP SRC=0 PROCESS=0xe0f",
-                  "CORRELATION SRC=0 EVCODE=4 CDF=0 I-CNT=0",
-              }));
+    EXPECT_EQ(texts, (std::vector<std::string>{
+                         "OWNERSHIP SRC=0 PROCESS=0xa0a",
+                         "DATA-ACQUISITION SRC=0 IDTAG=0x10 DQDATA=0x3e8,0x78,0,0x12c,0xc,1",
+                         "SYNC SRC=0 SYNC=5 I-CNT=0 PC=0x200808",
+                         "INDIRECT-BRANCH SRC=0 B-TYPE=1 I-CNT=0 U-ADDR=0x200908",
+                         "OWNERSHIP SRC=0 PROCESS=0xa0b",
+                         "DATA-ACQUISITION SRC=0 IDTAG=0x80 DQDATA=0xcafe0001",
+                         "DATA-ACQUISITION SRC=0 IDTAG=0x10 DQDATA=0,0,0,0,0,0",
+                         "SYNC SRC=0 SYNC=5 I-CNT=0 PC=0x140",
+                         "INDIRECT-BRANCH SRC=0 B-TYPE=1 I-CNT=0 U-ADDR=0x201140",
+                         "OWNERSHIP SRC=0 PROCESS=0xe0e",
+                         "ERROR SRC=0 ETYPE=0 ECODE=0x2c",
+                         "DATA-ACQUISITION SRC=0 IDTAG=0x11 DQDATA=0,0,0,0,0,0",
+                         "SYNC SRC=0 SYNC=7 I-CNT=0 PC=0x200808",
+                         "INDIRECT-BRANCH SRC=0 B-TYPE=1 I-CNT=0 U-ADDR=0x200908",
+                         "OWNERSHIP SRC=0 PROCESS=0xe0f",
+                         "CORRELATION SRC=0 EVCODE=4 CDF=0 I-CNT=0",
+                     }));
 }
 
 // The rows of 11.3 for a complete flow: pairs, marks, loops with and without a start, periodic syncs.
@@ -337,6 +335,7 @@ TEST(Nexus, EntriesThereAndBack) {
                         owner = process;
                     } else if (std::holds_alternative<GapEntry>(entry)) {
                         owner.reset();
+                        before.reset();
                     } else if (std::holds_alternative<UserData>(entry) || std::holds_alternative<CompressedPc>(entry)) {
                         told_owner();
                     }

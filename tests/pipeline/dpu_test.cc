@@ -71,7 +71,7 @@ TEST(DpuTrace, FolderToElements) {
     Elements out;
     const auto decoded = decode_dpu(*trace, *dump, out);
     ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
-    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data}));
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data, held}));
     EXPECT_EQ(out.readings[0].deltas, (dpu::Counters{1000, 120, 0, 300, 12, 1}));
     EXPECT_EQ(decoded->totals.deltas[0], 6200U);
     EXPECT_FALSE(decoded->overwritten);
@@ -111,7 +111,7 @@ TEST(DpuTrace, WithoutRegisters) {
     EXPECT_FALSE(trace->complete);
     EXPECT_FALSE(trace->periods[0].format.mode.has_value());
     const auto decoded = decode_dpu(*trace, dump, out);
-    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data}));
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data, held}));
     EXPECT_EQ(decoded->unwritten_bytes, 320U);
 }
 
@@ -132,8 +132,8 @@ TEST(DpuTrace, Periods) {
     EXPECT_EQ(trace->periods[0].format.mode, dpu::TraceMode::task);
     EXPECT_EQ(trace->periods[0].start.context, (dpu::Context{false, 5}));
     ASSERT_TRUE(decode_dpu(*trace, dump, out).has_value());
-    EXPECT_EQ(out.kinds(),
-              (Kinds{task_switch, task_switch, sample, user_data, context, pair, short_loop, long_loop, pair, closed}));
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, task_switch, sample, user_data, held, context, pair, short_loop,
+                                  long_loop, pair, closed}));
 
     // One line of the second period and nothing of the first.
     capture.registers = {{"DP_SR", 0},           {"DP_MR", 0x400},       {"DP_TC", 0x00200003},
@@ -158,6 +158,91 @@ TEST(DpuTrace, Errors) {
     const auto decoded = decode_dpu(*dpu_trace(capture), {}, out);
     ASSERT_FALSE(decoded.has_value());
     EXPECT_EQ(decoded.error().code, Errc::bad_format);
+}
+
+// Filters are in force from a place in the trace on; what was overwritten leaves the last of them.
+// Requirements: R81
+TEST(DpuTrace, Filters) {
+    capture::DpuCapture c = switches();
+    c.registers.push_back({"DP_CR", 0x2000'0000});
+    c.registers.push_back({"DP_RPID", 3});
+    c.registers.push_back({"DP_RDID", 7});
+    c.registers[2].value |= 0x800 | 0x20;
+    auto trace = dpu_trace(c);
+    ASSERT_TRUE(trace.has_value());
+    ASSERT_EQ(trace->filters.size(), 1U);
+    EXPECT_TRUE(trace->filters[0].idflt && trace->filters[0].shows_did);
+    EXPECT_EQ(trace->filters[0].compare, dpu::IdCompare::data);
+    EXPECT_EQ(trace->filters[0].rpid, 3);
+    EXPECT_EQ(trace->filters[0].rdid, 7);
+
+    c.filters = {{0, true, false, 1, 5, 0}, {9, false, false, 1, 5, 0}, {27, true, false, 1, 6, 0}};
+    trace = dpu_trace(c);
+    ASSERT_EQ(trace->filters.size(), 3U);
+    EXPECT_EQ(trace->filters[1].offset, 36U);
+    EXPECT_EQ(trace->filters[2].offset, 108U);
+    // Six lines, of which the first two are gone: 16 words.
+    c.lines_written = 6;
+    trace = dpu_trace(c);
+    ASSERT_EQ(trace->filters.size(), 2U);
+    EXPECT_FALSE(trace->filters[0].idflt);
+    EXPECT_EQ(trace->filters[0].offset, 0U);
+    EXPECT_EQ(trace->filters[1].offset, 44U);
+    EXPECT_EQ(trace->filters[1].rpid, 6);
+}
+
+// A readout: what was read, piece after piece, with a place where trace was overwritten unread.
+TEST(DpuTrace, ReadoutWithAnOverrun) {
+    capture::DpuCapture c = switches();
+    c.readout = true;
+    c.lines_written = 9;
+    // The second task switch is cut by what is missing, and what follows begins amid an entry.
+    const Buffer words = memory(R"(
+        00401011 FFFFF82E FFFFFF0E FFFFFFFE FFFFFDA6 FFFFFFE6 FFFFFFFC 00000200
+        FFF0A40A 00000281 FFFFF69E FFFFFEAA FFFFFFFE FFFFFD56 FFFFFFD4 FFFFFFFC
+        00000002 00402000 FFF0A20E 00401011 FFFFD82E FFFFFF0E FFFFFFFE FFFFFDA6
+        FFFFFFE6 FFFFFFFC 00000200 FFF0A40A FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01)");
+    c.overruns = {0x40};
+    const auto trace = dpu_trace(c);
+    ASSERT_TRUE(trace.has_value());
+    EXPECT_EQ(trace->overruns, c.overruns);
+    Elements out;
+    const auto decoded = decode_dpu(*trace, words, out);
+    ASSERT_TRUE(decoded.has_value());
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, gap, gap, task_switch, closed}));
+    ASSERT_EQ(out.readings.size(), 2U);
+    EXPECT_TRUE(out.readings[1].has(dpu::Reading::lossy));
+}
+
+// Messages alone: they give what the buffer would have (11.3, the vectors of 11.4 in the order of 10.1).
+TEST(DpuTrace, NexusAlone) {
+    capture::DpuCapture c = switches();
+    c.registers[2].value |= 3U << 24;
+    c.nexus = "nexus.bin";
+    const auto trace = dpu_trace(c);
+    ASSERT_TRUE(trace.has_value());
+    EXPECT_TRUE(trace->nexus);
+    EXPECT_EQ(trace_file(c, *trace), c.nexus);
+    const Buffer bytes = [] {
+        // Counters, sync, branch, owner; user data; an Error; the end.
+        std::istringstream in(
+            "1C 00 10 A0 3D E0 05 01 B0 11 31 07  24 40 05 20 80 00 23  10 40 01 20 90 00 23  08 C0 08 2B "
+            "1C 00 80 04 00 80 FC 28 0F  20 00 C0 0B  84 00 07");
+        in >> std::hex;
+        Buffer out;
+        for (unsigned byte = 0; in >> byte;) out.push_back(static_cast<std::uint8_t>(byte));
+        return out;
+    }();
+    Elements out;
+    const auto decoded = decode_dpu(*trace, bytes, out);
+    ASSERT_TRUE(decoded.has_value());
+    EXPECT_EQ(out.kinds(), (Kinds{task_switch, user_data, lost}));
+    EXPECT_EQ(out.elements[0].from, 0x401010U);
+    EXPECT_EQ(out.elements[0].to, 0x200U);
+    EXPECT_EQ(out.elements[0].context, (dpu::Context{true, 5}));
+    EXPECT_EQ(out.elements[1].value, 0xCAFE0001U);
+    EXPECT_EQ(out.readings[0].deltas, (dpu::Counters{1000, 120, 0, 300, 12, 1}));
+    EXPECT_EQ(out.readings[0].values[0], 0x7FFFFC17U);
 }
 
 }  // namespace

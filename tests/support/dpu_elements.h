@@ -36,7 +36,7 @@ public:
         dpu::Reading& r = readings_.emplace_back();
         r.flags = flags;
         r.deltas = {a0, a1, 0, 0, 0, 0};
-        r.wide = static_cast<std::uint8_t>(a0 > dpu::wide_delta ? 1 : 0);
+        r.wide = static_cast<std::uint8_t>(dpu::is_wide(a0) ? 1 : 0);
         for (unsigned i = 0; i < 2; ++i) values_[i] = (values_[i] - r.deltas[i]) & dpu::counter_mask;
         r.values = values_;
     }
@@ -48,8 +48,8 @@ public:
             const dpu::Counters& before = n == 0 ? *setup_.initial : readings_[n - 1].values;
             dpu::Reading& r = readings_[n];
             r.deltas[counter] = dpu::counted(before[counter], r.values[counter]);
-            r.wide = static_cast<std::uint8_t>((r.wide & ~(1U << counter)) |
-                                               (r.deltas[counter] > dpu::wide_delta ? 1U : 0U) << counter);
+            r.wide = static_cast<std::uint8_t>((r.wide & ~(1U << counter)) | (dpu::is_wide(r.deltas[counter]) ? 1U : 0U)
+                                                                                 << counter);
         }
     }
 

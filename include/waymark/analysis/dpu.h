@@ -18,6 +18,7 @@
 #include "waymark/dpu/element.h"
 #include "waymark/dpu/format.h"
 #include "waymark/dpu/loop_starts.h"
+#include "waymark/dpu/registers.h"
 #include "waymark/dpu/state.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
@@ -55,6 +56,8 @@ public:
     /// What the instruction that changed the flow at `source` does.
     enum class Change : std::uint8_t { unknown, call, ret };
     [[nodiscard]] Change change(std::uint32_t source) const;
+    /// Where the direct branch at `last` jumps back to: where a loop begins whose last address it is.
+    [[nodiscard]] std::optional<std::uint32_t> loop_start(std::uint32_t last) const;
     /// Instructions from `start` up to and with the one at `last`.
     [[nodiscard]] std::optional<std::uint64_t> instructions(std::uint32_t start, std::uint32_t last) const;
 
@@ -68,13 +71,29 @@ private:
 
 // ---- what is known of the recording
 
+/// DP_TC.IDFLT, from one place in the trace on: only what a task that matches has to do with makes entries (3.2, 5.1).
+struct DpuFilter {
+    std::uint64_t from{};  ///< offset of the first element it is in force for
+    bool on = false;
+    dpu::IdCompare compare{};  ///< DP_CR.TIDCM
+    std::uint8_t rpid{}, rdid{};
+    bool shows_did = false;  ///< DP_TC.TIDS: IDs in the trace are data IDs
+    bool same_ids = false;   ///< both IDs of a context are the same number in this capture
+
+    /// Whether a context matches; none: that would take the ID that the trace does not show.
+    [[nodiscard]] std::optional<bool> matches(const dpu::Context& context) const;
+    [[nodiscard]] bool matches(std::uint8_t pid, std::uint8_t did) const;
+};
+
 struct DpuSetup {
     std::optional<dpu::TraceMode> mode{};
     bool complete = false;  ///< the unit had written all it had
     std::optional<dpu::Context> initial_context{};
     std::optional<dpu::Counters> initial{}, final{};
-    std::optional<std::uint8_t> filter{};  ///< DP_TC.IDFLT: only what this task ID has to do with makes entries
-    std::optional<unsigned> cycles{};      ///< the counter that counts CYCLES
+    std::vector<DpuFilter> filters{};  ///< oldest first; none: everything makes entries
+    std::optional<std::pair<std::uint8_t, std::uint8_t>> initial_ids{};  ///< program and data ID of initial_context
+    std::optional<unsigned> cycles{};  ///< the counter that counts CYCLES, all of them and all the time
+    std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles` does
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges{};  ///< of code, [first, second)
     std::size_t most_stays = std::size_t{1} << 20;                  ///< kept one by one
     /// Readings that cannot be true, by number from 0, ascending (dpu_doubts.h): nothing is added up by them, and the
@@ -196,12 +215,13 @@ struct DpuDatum {
     std::uint64_t time{};  ///< at the reading before
 };
 
-/// Differences above 2^30: so much happened, and the counter may have wrapped unseen, or a word of the trace is
+/// Differences of 2^30 or more: so much happened, and the counter may have wrapped unseen, or a word of the trace is
 /// damaged. A damaged value makes one of the two differences around it negative, which is such a difference, unless the
 /// true one is larger than the damage; `DpuDoubts` tells these.
 struct DpuWide {
     std::uint64_t intervals = 0;
     std::uint64_t lossy = 0;      ///< of them: something in them is missing
+    std::uint64_t beyond = 0;     ///< intervals beside them in which WAIT or a stall counted more than CYCLES
     std::uint8_t counters = 0;    ///< a bit for each that had one
     std::optional<Offset> first;  ///< the reading at whose end the first was seen; none: the final values
 };
@@ -257,6 +277,8 @@ public:
     [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled(const DpuCounts& rows) const;
     [[nodiscard]] std::uint64_t readings() const { return readings_; }
     [[nodiscard]] const DpuWide& wide() const { return wide_; }
+    /// IDFLT was on for some of the trace.
+    [[nodiscard]] bool filtered() const;
     [[nodiscard]] const DpuDoubted& doubted() const { return doubted_; }
     /// All intervals are of tasks that changes of flow show (modes TASK and FLOW).
     [[nodiscard]] bool knows_stays() const { return changes_; }
@@ -276,6 +298,10 @@ private:
 
     void reading(const dpu::Element& element, const dpu::Reading& reading);
     [[nodiscard]] DpuOwner owner(const dpu::Element& element, const dpu::Reading& reading) const;
+    [[nodiscard]] std::optional<bool> shown(std::uint64_t end) const;
+    [[nodiscard]] bool stays_shown(const dpu::Context& context, std::uint64_t at) const;
+    [[nodiscard]] bool beyond(const DpuCounts& counts) const;
+    void doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy);
     void book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc, bool known);
     void show(const dpu::Context& context);
     void stay(const std::optional<dpu::Context>& context);
@@ -299,7 +325,8 @@ private:
     std::optional<std::uint32_t> run_;     ///< where the run behind that reading began
     DpuReadings readings_told_;
     std::optional<dpu::Counters> first_values_;
-    bool lossy_ = false;  ///< something was lost since
+    std::optional<std::uint64_t> reading_at_;  ///< offset of the reading before
+    bool lossy_ = false;                       ///< something was lost since
     bool mixed_ = false;
     DpuCounts total_{}, intervals_{};
     std::uint64_t readings_ = 0, time_ = 0;

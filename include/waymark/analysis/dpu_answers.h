@@ -28,6 +28,7 @@ public:
         std::uint64_t begin{}, end{};  ///< from the reading before to the reading behind it
         std::uint64_t entries{};       ///< for which there was no room; 0: `reason` says why
         GapReason reason{};
+        bool held = false;  ///< tracing was held
     };
     struct Service {
         std::uint32_t entry{};
@@ -86,6 +87,7 @@ struct DpuSaid {
     bool overwritten = false, cut = false, complete = true;
     std::uint64_t missing_bytes{};
     std::vector<std::string> problems{};
+    std::vector<std::string> rules{};  ///< of counters that do not count all: what each counts when
 };
 
 /// What holds for the figures of a view, by the trace mode and by what is missing. Views: `tasks`, `functions`,

@@ -1,7 +1,7 @@
 /// Which readings of a Debug and Profiling Unit's counters cannot be true. Counters count down and on, so a damaged
-/// value stands out by the differences around it: one of them is negative, which reads as one above 2^30, and without
-/// that reading they fit (docs/spec/dpu.md, 12.1). A difference of that size that no reading explains stays as it is:
-/// so much may have happened.
+/// value stands out by the differences around it: one of them is negative, which reads as one of 2^30 or more, or more
+/// was stalled than there were cycles, and without that reading they fit (docs/spec/dpu.md, 12.1). A difference of that
+/// size that no reading explains stays as it is: so much may have happened.
 #pragma once
 
 #include <array>
@@ -43,10 +43,13 @@ private:
     void judge(bool ended);
     [[nodiscard]] dpu::Counters usual() const;
     [[nodiscard]] bool fits(const Seen& before, const Seen& after, const dpu::Counters& most) const;
+    [[nodiscard]] bool beyond(const dpu::Counters& before, const dpu::Counters& after) const;
     /// What lies between this reading in the window and the next cannot be.
     [[nodiscard]] bool is_step(std::size_t at) const;
 
     std::optional<dpu::Counters> final_;
+    std::optional<unsigned> cycles_;
+    std::uint8_t within_cycles_ = 0;
     std::uint64_t readings_ = 0;
     std::array<std::uint64_t, dpu::counter_count> large_{};                  ///< differences so large, by counter
     std::array<std::array<std::uint64_t, 32>, dpu::counter_count> sizes_{};  ///< the others, by counter and bits

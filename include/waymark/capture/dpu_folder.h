@@ -31,6 +31,22 @@ struct DpuPeriod {
     friend bool operator==(const DpuPeriod&, const DpuPeriod&) = default;
 };
 
+/// IDFLT and what it compares with, from one place in the trace on.
+struct DpuFilter {
+    std::uint64_t words{};  ///< of trace written before it since the first enable
+    bool idflt = false, tids = false;
+    std::uint8_t tidcm{}, rpid{}, rdid{};
+    friend bool operator==(const DpuFilter&, const DpuFilter&) = default;
+};
+
+/// What figures of counters depend on beside the registers, a bit for each counter, A0 first: while tracing was on.
+struct DpuCounterHistory {
+    std::uint8_t partial{};    ///< it did not count all the time
+    std::uint8_t changed{};    ///< what it counts was changed
+    std::uint8_t rewritten{};  ///< its value was written
+    friend bool operator==(const DpuCounterHistory&, const DpuCounterHistory&) = default;
+};
+
 /// A piece of a program in the addresses of the trace: 64-bit guests have windows of 32 bits.
 struct DpuWindow {
     std::uint64_t guest{}, bytes{};
@@ -68,7 +84,11 @@ struct DpuCapture {
     std::optional<std::uint64_t> lines_written{};             ///< since the first enable
     std::optional<std::vector<std::string>> eonce_classes{};  ///< of TCHOF, TINT, …: those that were on
     std::optional<std::uint8_t> eonce_counters{};             ///< c: words the EOnCE appended, 0 to 2
-    std::vector<DpuPeriod> periods{};                  ///< only if enabled more than once: all of them, oldest first
+    std::vector<DpuPeriod> periods{};            ///< only if enabled more than once: all of them, oldest first
+    std::vector<DpuFilter> filters{};            ///< only if it changed while tracing was on: all, oldest first
+    std::optional<DpuCounterHistory> history{};  ///< where the capture says it
+    bool readout = false;  ///< the buffer file holds what was read out in request mode, piece after piece
+    std::vector<std::uint64_t> overruns{};  ///< of `readout`: offsets in the file before which trace is missing
     std::optional<std::vector<std::string>> driven{};  ///< event wires that were really connected
     std::vector<DpuImage> images{};
     std::vector<DpuWindow> windows{};

@@ -2,6 +2,7 @@
 /// buffer, why there may be nothing in it, and what adding up its counters begins with (docs/spec/dpu.md, 7.5).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "waymark/analysis/dpu.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/dpu/events.h"
 #include "waymark/pipeline/dpu.h"
 
 namespace waymark::doctor {
@@ -31,7 +33,21 @@ namespace waymark::doctor {
 /// Why there is nothing in the buffer, and what to do.
 [[nodiscard]] std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace, Bytes dump);
 
-/// What adding up begins with, but for the counter that counts CYCLES.
+/// What a counter counts, and when.
+struct DpuCounter {
+    std::optional<dpu::EventWire> event;  ///< none: the registers do not say
+    /// In a few words, such as `user`, `one-shot`, `from EDCA0 to EDCA1`; empty: all that happened while tracing was
+    /// on.
+    std::string when;
+    std::string rule;        ///< the same as a clause: `A0 counts CYCLES in user state only`; empty as `when`
+    bool rewritten = false;  ///< its value was written while tracing was on: differences across that are no counts
+    std::string name;        ///< `CYCLES`, `A0 CYCLES` where two count the same, `CYCLES (user)`; `A0`: not known
+    [[nodiscard]] bool counts_all() const { return when.empty(); }
+};
+/// The counters A0 to B2, from the registers and from what the capture says of their history.
+[[nodiscard]] std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture& capture);
+
+/// What adding up begins with.
 [[nodiscard]] analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace);
 
 /// A trace, decoded and added up.
@@ -39,6 +55,8 @@ struct DpuSums {
     pipeline::DpuDecoded decoded;
     std::unique_ptr<analysis::DpuCosts> costs;  ///< finished
 };
+/// What is missing from a trace, each in a sentence without its end.
+[[nodiscard]] std::vector<std::string> losses(const DpuSums& sums, std::uint64_t missing_bytes, bool complete);
 /// Makes a sink anew for elements that are added up with this setup; null: there is none. It is borrowed.
 using DpuBeside = std::function<dpu::ElementSink*(const analysis::DpuSetup&)>;
 /// Adds up what readings hold. Where counters went down by more than hardly can be, those that cannot be true are

@@ -28,8 +28,9 @@ enum class ElementKind : std::uint8_t {
     closed,       ///< tracing was turned off; one for a run of them (E13)
     lost,         ///< value: entries for which there was no room (E14)
     gap,          ///< reason; value: bytes that gave no entry, 4294967295 where there are more
+    held,         ///< tracing was held (TMPDIS): what happened then is in no entry; one for a run of pads (E12)
 };
-inline constexpr unsigned element_kinds = 13;
+inline constexpr unsigned element_kinds = 14;
 [[nodiscard]] std::string_view name(ElementKind kind);
 
 /// One thing the trace tells.
@@ -62,14 +63,14 @@ static_assert(sizeof(Element) == 32);
 struct Reading {
     // Bits of `flags`: of the interval that ends here.
     static constexpr std::uint8_t first = 1;  ///< nothing was known before: the deltas are 0
-    /// The trace lost something in it (E14, damage, a pause of tracing): whose the deltas are is not known.
+    /// The trace lacks something in it (E14, damage, a hold, a pause of tracing): whose the deltas are is not known.
     static constexpr std::uint8_t lossy = 2;
     /// Another context than that of the reading before was shown in it.
     static constexpr std::uint8_t mixed = 4;
 
     Counters values{};
     Counters deltas{};    ///< (previous - current) modulo 2^31, for the counters count down
-    std::uint8_t wide{};  ///< a bit for each counter with a delta above 2^30: it may have wrapped unseen
+    std::uint8_t wide{};  ///< a bit for each counter with a delta of 2^30 or more: it may have wrapped unseen
     std::uint8_t flags{};
 
     [[nodiscard]] constexpr bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
@@ -98,9 +99,10 @@ struct Totals {
     std::uint64_t doubtful{};                            ///< of them: next to damage
     std::array<std::uint64_t, gap_reasons> gaps{};       ///< by reason
     std::array<std::uint64_t, gap_reasons> gap_bytes{};
-    std::uint64_t lost{};  ///< entries for which there was no room: the sum of all E14
+    std::uint64_t lost{};   ///< entries for which there was no room: the sum of all E14
+    std::uint64_t holds{};  ///< times that tracing was held
     std::uint64_t readings{};
-    std::uint64_t wide{};                               ///< of them: with a delta above 2^30
+    std::uint64_t wide{};                               ///< of them: with a delta of 2^30 or more
     std::array<std::uint64_t, counter_count> deltas{};  ///< sum over all readings
     friend bool operator==(const Totals&, const Totals&) = default;
 

@@ -110,8 +110,29 @@ struct TracePeriod {
     std::uint64_t cycle{};
     std::uint32_t tw{}, tc{};
     CoreContext context;
-    Counters initial{};  ///< before anything of this cycle was counted
+    Counters initial{};               ///< before anything of this cycle was counted
+    std::optional<Counters> final{};  ///< where tracing was disabled again: as it was
     bool operator==(const TracePeriod&) const = default;
+};
+
+/// IDFLT and what it compares with, from one place in the trace on: at the first enable, and where either changes while
+/// tracing is on (7.5).
+struct FilterChange {
+    std::uint64_t words{};  ///< that the trace has before it
+    bool idflt{}, tids{};
+    std::uint8_t tidcm{}, rpid{}, rdid{};
+    [[nodiscard]] bool same(const FilterChange& o) const {
+        return idflt == o.idflt && tids == o.tids && tidcm == o.tidcm && rpid == o.rpid && rdid == o.rdid;
+    }
+    bool operator==(const FilterChange&) const = default;
+};
+
+/// What a counter's figures depend on beside its registers, a bit for each, A0 first: while tracing was on.
+struct CounterHistory {
+    std::uint8_t partial = 0;    ///< it was disabled for some time
+    std::uint8_t changed = 0;    ///< what it counts was changed
+    std::uint8_t rewritten = 0;  ///< its value was written
+    bool operator==(const CounterHistory&) const = default;
 };
 
 // ---- the unit
@@ -159,11 +180,13 @@ public:
     [[nodiscard]] Counters values() const;
     /// All registers, as a capture keeps them.
     [[nodiscard]] Registers registers() const;
-    /// Tracing is off or held, and everything has reached memory.
+    /// Tracing is off or held, and everything has reached memory and left the Nexus interface.
     [[nodiscard]] bool idle() const;
     [[nodiscard]] const ModelCounts& counts() const;
     /// One for each time that tracing was enabled.
     [[nodiscard]] const std::vector<TracePeriod>& periods() const;
+    [[nodiscard]] const std::vector<FilterChange>& filters() const;
+    [[nodiscard]] CounterHistory counter_history() const;
     [[nodiscard]] const ModelConfig& config() const;
 
 private:

@@ -18,8 +18,9 @@ namespace waymark::dpu {
 [[nodiscard]] constexpr std::uint32_t counted(std::uint32_t before, std::uint32_t after) {
     return (before - after) & counter_mask;
 }
-/// A delta above this may hide a wrap (7.4).
+/// A delta of this or more may hide a wrap, or comes of a damaged word: bit 30 of one gives just this (7.4).
 inline constexpr std::uint32_t wide_delta = 1U << 30;
+[[nodiscard]] constexpr bool is_wide(std::uint64_t delta) { return delta >= wide_delta; }
 
 /// What is known at one place in a stream.
 struct State {

@@ -9,6 +9,7 @@
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
 #include "waymark/dpu/decoder.h"
+#include "waymark/dpu/registers.h"
 #include "waymark/dpu/vtb.h"
 
 namespace waymark::pipeline {
@@ -19,6 +20,14 @@ struct DpuPeriod {
     dpu::Start start;
 };
 
+/// IDFLT and what it compares with, from a place in the trace on.
+struct DpuFilterChange {
+    std::uint64_t offset{};  ///< in bytes, as Offset of elements; 0 too where it is overwritten
+    bool idflt = false, shows_did = false;
+    dpu::IdCompare compare{};
+    std::uint8_t rpid{}, rdid{};
+};
+
 struct DpuTrace {
     dpu::ByteOrder order{};
     dpu::VtbState vtb;
@@ -26,10 +35,17 @@ struct DpuTrace {
     bool complete = false;           ///< DP_SR.TWBA = 0: the unit had written all it had
     std::vector<DpuPeriod> periods;  ///< at least one
     std::vector<dpu::PeriodStart> later_starts;  ///< of periods[1] and those behind it
+    std::vector<DpuFilterChange> filters;        ///< at least one: the first is in force where the trace begins
+    std::vector<std::uint64_t> overruns;         ///< a readout lacks trace before these offsets, ascending
+    /// The trace is what the Nexus interface sent, for nothing went to the buffer: NXMODE 11, or there is no buffer.
+    bool nexus = false;
 };
 
 /// What a capture's registers and header say. `unsupported`: its words have another layout than Waymark knows.
 [[nodiscard]] Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture);
+
+/// The file that holds the trace: the buffer's, or that of the Nexus messages.
+[[nodiscard]] const std::filesystem::path& trace_file(const capture::DpuCapture& capture, const DpuTrace& trace);
 
 /// What decoding a buffer began with.
 struct DpuDecoded {
@@ -39,9 +55,9 @@ struct DpuDecoded {
     std::uint64_t unwritten_bytes{};  ///< zero lines at the end of a dump without registers
 };
 
-/// The buffer's bytes → elements; `out` is borrowed for the call. Offsets of elements count from the oldest trace there
-/// was in the whole buffer, but for what is missing from a dump that is cut. `bad_format`: registers that cannot be
-/// (dpu/vtb.h).
+/// The bytes of `trace_file` → elements; `out` is borrowed for the call. Offsets of elements count from the oldest
+/// trace there was in the whole buffer, but for what is missing from a dump that is cut. `bad_format`: registers that
+/// cannot be (dpu/vtb.h).
 [[nodiscard]] Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSink& out);
 
 }  // namespace waymark::pipeline

@@ -20,6 +20,7 @@
 #include "waymark/core/result.h"
 #include "waymark/dpu/model.h"
 #include "waymark/dpu/register_program.h"
+#include "waymark/dpu/vtb.h"
 #include "waymark/record/code.h"
 #include "waymark/record/machine.h"
 #include "waymark/record/modules.h"
@@ -64,11 +65,11 @@ struct DpuOptions {
     std::filesystem::path folder{};
     std::vector<std::string> command{};
     dpu::TraceMode mode = dpu::TraceMode::flow;
-    std::array<std::uint8_t, 2> events{2, 7};       ///< CEG of triad A and B
-    std::uint32_t initial = dpu::counter_mask;      ///< value of all six counters at first
-    std::uint64_t buffer_bytes = 0;                 ///< of the virtual trace buffer, a ring; 0: everything is kept
-    bool request = false;                           ///< the ring requests its readout at its end
-    bool user_data = true;                          ///< DP_TD writes make entries in every mode
+    std::array<std::uint8_t, 2> events{2, 7};   ///< CEG of triad A and B
+    std::uint32_t initial = dpu::counter_mask;  ///< value of all six counters at first
+    std::uint64_t buffer_bytes = 0;             ///< of the virtual trace buffer, a ring; 0: everything is kept
+    bool request = false;   ///< the ring requests its readout, half by half, and the system serves it
+    bool user_data = true;  ///< DP_TD writes make entries in every mode
     dpu::NexusMode nexus = dpu::NexusMode::off;     ///< beside the buffer
     std::uint64_t sample_every = 0;                 ///< cycles; mode sw_sample
     bool loops = true;                              ///< backward branches are hardware loops; else changes of flow
@@ -121,6 +122,7 @@ struct DpuRecorded {
     std::uint64_t entries{};                ///< accepted by the unit
     std::uint64_t nexus_bytes{};            ///< of messages
     std::optional<std::uint64_t> buffer{};  ///< lines the buffer holds; none: everything is kept
+    std::uint64_t readouts{}, overruns{};   ///< request mode: interrupts served; of them: trace was overwritten unread
     std::uint32_t threads{};
     bool shared_id{};  ///< more than 254 threads at a time: some shared a task ID
     bool limited{};    ///< DpuOptions::limit_instructions was reached
@@ -200,6 +202,9 @@ private:
     void give(const dpu::CycleOutput& out);
     void end_interval(std::uint32_t start);
     void due_writes();
+    [[nodiscard]] bool reads_out() const;
+    void serve_readout(const Thread& t);
+    void read_out();
     void stop_unit();
     [[nodiscard]] std::optional<dpu::EonceItem> branch(const Thread& t, const Block& block, const CodeWaypoint& w,
                                                        std::uint32_t next) const;
@@ -212,6 +217,10 @@ private:
     DpuOptions options_;
     std::unique_ptr<dpu::Model> model_;
     std::unique_ptr<dpu::VirtualTraceBuffer> ring_;
+    std::optional<dpu::Readout> readout_;  ///< request mode: the system reads the ring when it is asked to
+    bool requested_ = false;               ///< and has not done so yet
+    std::uint64_t read_lines_ = 0, read_bytes_ = 0;
+    std::vector<std::uint64_t> overruns_;        ///< capture::DpuCapture::overruns
     std::uint64_t lines_ = 0;                    ///< that left the unit
     std::vector<std::uint64_t> period_lines_;    ///< before each time that tracing was enabled
     std::vector<std::uint8_t> written_, nexus_;  ///< not yet in their files
@@ -254,6 +263,9 @@ private:
     std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data_;
     DpuRecorded sums_;
     std::optional<dpu::Counters> final_;
+    std::optional<dpu::Registers> stopped_registers_;  ///< as they were before the unit was stopped
+    std::optional<dpu::CounterHistory> history_;
+    bool counted_all_ = false;   ///< tracing was on at the first and at the last instruction
     dpu::Registers programmed_;  ///< behind the writes of cycle 0
     std::string ended_ = "not yet, for it is still being recorded, or the recorder was killed";
     bool stopped_ = false, finished_ = false, made_folder_ = false;

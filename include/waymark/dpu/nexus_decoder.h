@@ -1,0 +1,33 @@
+/// Messages of the Nexus interface → the elements that a trace buffer would have given (docs/spec/dpu.md, 11.3 turned
+/// round): for captures with NXMODE 11, where nothing goes to the buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "waymark/core/types.h"
+#include "waymark/dpu/element.h"
+#include "waymark/dpu/format.h"
+
+namespace waymark::dpu::nexus {
+
+/// Push-style: feed() takes a chunk and keeps nothing borrowed. Offsets of elements are those of messages. What the
+/// messages do not say: entries that one Error stands for (one is counted), and whether a loop is short.
+class Decoder {
+public:
+    /// `shows_did`: contexts have data IDs (DP_TC.TIDS); messages tell both. The sink is borrowed.
+    Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start);
+    ~Decoder();
+    void feed(Bytes bytes);
+    /// The stream ends here.
+    void finish();
+    /// Complete after finish().
+    [[nodiscard]] const Totals& totals();
+
+private:
+    class Machine;
+    std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace waymark::dpu::nexus

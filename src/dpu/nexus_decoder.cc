@@ -1,0 +1,153 @@
+#include "waymark/dpu/nexus_decoder.h"
+
+#include <utility>
+
+#include "element_builder.h"
+#include "waymark/dpu/nexus.h"
+
+namespace waymark::dpu::nexus {
+
+/// Messages become the entries they were made of, and these become elements.
+class Decoder::Machine {
+public:
+    Machine(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start)
+        : mode_(mode), shows_did_(shows_did), builder_(out, start), parser_(*this) {
+        if (start.counters) values_ = *start.counters;
+        if (start.context) context_ = *start.context;
+    }
+
+    void feed(Bytes bytes) { parser_.feed(bytes); }
+    void finish() {
+        parser_.finish();
+        settle();
+        builder_.flush();
+    }
+    const Totals& totals() {
+        builder_.totals().bytes = parser_.offset().value;
+        return builder_.totals();
+    }
+
+    void operator()(const Message& message, const nexus::Extent& at) {
+        const dpu::Extent place{at.first, at.bytes};
+        const auto told = reader_.read(message);
+        // A message that only says where the flow is belongs to the pair behind it.
+        if (!told) return;
+        if (told->kind != Told::Kind::owner && told->kind != Told::Kind::branch && told->kind != Told::Kind::repeat)
+            settle();
+        if (std::exchange(stopped_, false)) builder_(Pad{}, place);  // it goes on: it was held, or enabled anew
+        switch (told->kind) {
+            case Told::Kind::owner: return owner(Process::of(told->value), place);
+            case Told::Kind::branch: return branch(*told, place);
+            case Told::Kind::pc:
+                if (mode_ == TraceMode::eonce_comp) return builder_(CompressedPc{told->to, context_}, place);
+                return builder_(RawPc{told->to, {}}, place);
+            case Told::Kind::counters: return counters(*told, place);
+            case Told::Kind::loop: return builder_(LongLoop{context_.id, told->from, told->value}, place);
+            case Told::Kind::repeat:
+                if (pending_ && pending_->loop)
+                    pending_->reps += told->value;
+                else
+                    settle();
+                return;
+            case Told::Kind::user_data:
+                if (told->tag == Tag::user_raw) return builder_(UserRaw{told->value}, place);
+                return builder_(UserData{context_, told->value}, place);
+            case Told::Kind::watchpoint: return;
+            case Told::Kind::lost:
+                // Watchpoints alone are in no entry.
+                if (told->value == ErrorMessage::watchpoint) return;
+                return builder_(GapEntry{1}, place);
+            case Told::Kind::disabled: stopped_ = true; return;
+            case Told::Kind::unknown: return;
+        }
+    }
+    void operator()(const Gap& gap) {
+        settle();
+        builder_(gap);
+        values_.reset();
+    }
+
+private:
+    /// A change of flow or sample, until it is known whether more belongs to it.
+    struct Pending {
+        dpu::Extent at;
+        bool read = false, change = false, loop = false;
+        Counters values{};
+        std::uint32_t from{}, to{}, reps{};
+    };
+
+    [[nodiscard]] bool changes() const { return mode_ == TraceMode::task || mode_ == TraceMode::flow; }
+
+    void owner(const Process& process, const dpu::Extent& at) {
+        const Context context{process.supervisor, shows_did_ ? process.did : process.pid};
+        const bool of_pair = pending_ && pending_->change && !pending_->loop;
+        if (!of_pair) settle();
+        context_ = context;
+        // Pairs of these modes show their destination context themselves.
+        if (of_pair && (changes() || mode_ == TraceMode::eonce_comp)) return settle();
+        settle();
+        builder_(ContextEntry{context}, at);
+    }
+
+    void branch(const Told& told, const dpu::Extent& at) {
+        if (pending_ && pending_->read && !pending_->change && changes()) {
+            pending_->change = true;
+            pending_->from = told.from;
+            pending_->to = told.to;
+            pending_->at.bytes = at.end() - pending_->at.first;
+            return;
+        }
+        settle();
+        Pending next{at};
+        next.change = true;
+        next.from = told.from;
+        next.to = told.to;
+        next.loop = mode_ == TraceMode::eonce_comp && told.type == BranchType::hardware_loop;
+        next.reps = 1;
+        pending_ = next;
+    }
+
+    void counters(const Told& told, const dpu::Extent& at) {
+        Pending next{at};
+        next.read = true;
+        next.values = told.data;
+        if (told.tag != Tag::first_counters)
+            for (unsigned i = 0; i < counter_count; ++i)
+                next.values[i] = ((values_ ? (*values_)[i] : 0) - told.data[i]) & counter_mask;
+        values_ = next.values;
+        pending_ = next;
+        // Other modes read counters at samples alone; there a pair behind one is its own.
+        if (!changes() || told.tag == Tag::sample_counters) settle();
+    }
+
+    void settle() {
+        if (!pending_) return;
+        const Pending p = *pending_;
+        pending_.reset();
+        if (p.read && !p.change) return builder_(Sample{context_, p.values}, p.at);
+        if (p.read && mode_ == TraceMode::task) return builder_(TaskSwitch{p.from, p.to, p.values, context_}, p.at);
+        if (p.read) return builder_(Flow{p.from, p.to, p.values, context_}, p.at);
+        if (p.loop) return builder_(LongLoop{context_.id, p.from, p.reps}, p.at);
+        if (mode_ == TraceMode::eonce_comp) return builder_(CompressedFlow{p.from, p.to, context_}, p.at);
+        builder_(RawPair{p.from, p.to, {}}, p.at);
+    }
+
+    std::optional<TraceMode> mode_;
+    bool shows_did_;
+    ElementBuilder builder_;
+    Parser<Machine> parser_;
+    Reader reader_;
+    std::optional<Counters> values_;
+    std::optional<Pending> pending_;
+    Context context_;
+    bool stopped_ = false;
+};
+
+Decoder::Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start)
+    : machine_(std::make_unique<Machine>(mode, shows_did, out, start)) {}
+Decoder::~Decoder() = default;
+void Decoder::feed(Bytes bytes) { machine_->feed(bytes); }
+void Decoder::finish() { machine_->finish(); }
+const Totals& Decoder::totals() { return machine_->totals(); }
+
+}  // namespace waymark::dpu::nexus

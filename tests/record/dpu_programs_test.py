@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""What `waymark dpu` concludes from register programs: holds, filters, counters that do not count all, readouts, Nexus.
+
+    dpu_programs_test.py WAYMARK SOURCE_DIR [--few]
+
+The witness is the truth that the recorder adds up beside the unit, whatever the unit is told to trace.
+"""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+FEW = "--few" in sys.argv
+
+BUFFER = "DP_TSA 0x20000000\nDP_TEA 0x2000ffe0\nDP_TW 0x20000000\n"
+COUNT = "TENM=immediate CMODE=trace TCEN=1"
+COUNTERS = f"DP_TAC {COUNT} CEG=2\nDP_TBC {COUNT} CEG=7\n"
+# Everything is kept: all lines go to one address.
+TASK = "TMODE=TASK VTBWM=single-address EN=1"
+FLOW = TASK.replace("TASK", "FLOW")
+
+
+def run(*arguments):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+
+
+class Truth:
+    """truth.txt: cycles in all and by context."""
+
+    def __init__(self, folder):
+        self.contexts = {}
+        for line in (folder / "truth.txt").read_text().splitlines():
+            kind, *rest = line.split()
+            if kind == "wires":
+                wires = rest
+            elif kind == "total":
+                self.total = dict(zip(wires, map(int, rest)))
+            elif kind == "context":
+                self.contexts[rest[0].replace(":", " ")] = dict(zip(wires, map(int, rest[2:])))
+
+    def cycles(self, context):
+        return self.contexts[context]["CYCLES"]
+
+
+class Programs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        done = run(SOURCE / "examples/build", "-o", cls.folder, "threads")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def record(self, *options, program=None):
+        out = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "out"
+        if program is not None:
+            text = out.parent / "program.txt"
+            text.write_text(program)
+            options = ("--registers", text, *options)
+        done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, *options, "--", self.folder / "threads-static", "20")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return out, Truth(out)
+
+    def answer(self, folder, view="tasks", *options, status=0):
+        done = run(WAYMARK, "dpu", view, folder, "--format", "json", *options)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def rows(self, answer, event="CYCLES"):
+        return {re.sub(r" \(thread.*", "", row["task"]): row[event] for row in answer["rows"]}
+
+    def verify(self, folder, verdict, status=0):
+        done = run(WAYMARK, "verify", folder)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertIn(f"\n{verdict}", done.stdout)
+        return done
+
+    def length(self):
+        """Cycles of the whole run, to place writes in it."""
+        if not hasattr(Programs, "cycles"):
+            Programs.cycles = self.record("--mode", "task")[1].total["CYCLES"]
+        return Programs.cycles
+
+    # ---- holds
+
+    def test_hold(self):
+        """While tracing is held, tasks change unseen: what passes is nobody's, and all views say so."""
+        begin, end = self.length() // 5, self.length() * 4 // 5
+        folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{begin} DP_TC {TASK} TMPDIS=1\n"
+                                            f"@{end} DP_TC {TASK}\n")
+        answer = self.answer(folder)
+        rows = self.rows(answer)
+        self.assertGreaterEqual(rows["<unattributed>"], end - begin)
+        self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
+        for task, cycles in rows.items():
+            if not task.startswith("<"):
+                self.assertLessEqual(cycles, truth.cycles(task), task)
+        self.assertTrue(any("held (TMPDIS) 1 time" in each for each in answer["lost"]), answer["lost"])
+        self.assertNotIn("every figure", answer["trust"]["exact"])
+        self.assertEqual(run(WAYMARK, "dpu", "tasks", folder, "--strict").returncode, 1)
+        self.assertIn("warning: tracing was held", self.verify(folder, "equal as far as the trace goes:").stderr)
+        self.assertIn("held", run(WAYMARK, "flow", folder).stdout)
+
+    def test_hold_to_the_end(self):
+        """A hold that is not lifted: the rest of the run is nobody's."""
+        begin = self.length() // 5
+        folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {FLOW}\n@{begin} DP_TC {FLOW} TMPDIS=1\n")
+        rows = self.rows(self.answer(folder))
+        self.assertGreaterEqual(rows["<unattributed>"], self.length() - begin)
+        self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
+
+    def test_traced_in_part(self):
+        """What is counted before tracing is enabled or after it is disabled is in no row."""
+        begin, end = self.length() // 5, self.length() * 4 // 5
+        folder, truth = self.record(program=f"{BUFFER}{COUNTERS}@{begin} DP_TC {FLOW}\n@{end} DP_TC 0\n")
+        rows = self.rows(self.answer(folder))
+        slack = self.length() // 20
+        self.assertLess(abs(sum(rows.values()) - (end - begin)), slack)
+        for task, cycles in rows.items():
+            if not task.startswith("<"):
+                self.assertLessEqual(cycles, truth.cycles(task), task)
+        self.verify(folder, "equal as far as the trace goes:")
+
+    # ---- filters
+
+    def check_filter(self, program, selected):
+        folder, truth = self.record(program=program)
+        rows = self.rows(self.answer(folder))
+        mine = {task: sums["CYCLES"] for task, sums in truth.contexts.items() if task.endswith(f" {selected}")}
+        self.assertGreater(len(mine), 1)
+        self.assertEqual({task: n for task, n in rows.items() if not task.startswith("<") and n != 0}, mine)
+        self.assertEqual(rows["<filtered>"], truth.total["CYCLES"] - sum(mine.values()))
+        stays = {row["task"]: row["stays"] for row in self.answer(folder)["rows"]}
+        self.assertTrue(all(re.search(rf" {selected}\b", task) for task, n in stays.items() if n), stays)
+        self.assertIn("<filtered>", self.verify(folder, "equal:").stdout)
+
+    def test_filter(self):
+        """DP_CR.TIDCM says which reference is compared, whichever ID the trace shows."""
+        for compare, registers in (("program", "DP_RPID 3\nDP_RDID 9\n"), ("data", "DP_RPID 9\nDP_RDID 3\n"),
+                                   ("both", "DP_RPID 3\nDP_RDID 3\n")):
+            for tids in (0, 1):
+                if FEW and tids == (compare == "data"):
+                    continue
+                with self.subTest(compare=compare, tids=tids):
+                    self.check_filter(f"{BUFFER}{COUNTERS}DP_CR TIDCM={compare}\n{registers}"
+                                      f"DP_TC {TASK} IDFLT=1 TIDS={tids}\n", 3)
+
+    def test_filter_of_the_first_task(self):
+        """The program begins in the task that is asked for; with task 3, in one that is not."""
+        self.check_filter(f"{BUFFER}{COUNTERS}DP_CR TIDCM=program\nDP_RPID 2\nDP_TC {TASK} IDFLT=1\n", 2)
+
+    def test_filter_cleared_and_set(self):
+        """A filter that is cleared or set while tracing is on holds for a part of the trace."""
+        at = self.length() // 2
+        first, then = f"DP_TC {TASK} IDFLT=1\n", f"DP_TC {TASK}\n"
+        for before, after in ((first, then), (then, first)):
+            with self.subTest(before=before):
+                folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_CR TIDCM=program\nDP_RPID 3\n{before}@{at} {after}")
+                rows = self.rows(self.answer(folder))
+                self.assertGreater(rows["<filtered>"], self.length() // 5)
+                self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
+                for task, cycles in rows.items():
+                    if task.endswith(" 3"):
+                        self.assertEqual(cycles, truth.cycles(task), task)
+                    elif not task.startswith("<"):
+                        self.assertLessEqual(cycles, truth.cycles(task), task)
+                self.verify(folder, "equal as far as the trace goes:")
+
+    # ---- counters that do not count all
+
+    def test_one_shot(self):
+        """A counter that stops is no clock, and every view says that it is one-shot."""
+        folder, _ = self.record(program=f"{BUFFER}DP_CA0V 1000\nDP_TAC TENM=immediate CMODE=one-shot TCEN=1 CEG=2\n"
+                                        f"DP_TBC {COUNT} CEG=7\nDP_TC {TASK}\n")
+        answer = self.answer(folder)
+        self.assertEqual(answer["counters"]["A0"], "CYCLES (one-shot)")
+        self.assertEqual(sum(self.rows(answer, "CYCLES (one-shot)").values()), 1000)
+        self.assertEqual(answer["time_in"], "readings")
+        self.assertGreater(answer["time"], 10)
+        self.assertIn("A0 counts CYCLES once down to zero", answer["trust"]["exact"])
+        self.assertGreater(len(self.answer(folder, "timeline")["rows"]), 5)
+        for view in ("tasks", "interrupts", "timeline", "report"):
+            self.assertIn("(one-shot)", run(WAYMARK, "dpu", view, folder).stdout, view)
+        self.assertIn("CYCLES (one-shot)", run(WAYMARK, "profile", folder, "--format", "tsv").stdout)
+
+    def test_qualified(self):
+        """A counter that counts in one privilege only says so, and is no clock."""
+        folder, truth = self.record(program=f"{BUFFER}DP_TAC {COUNT} CEG=2 CEGP=user\nDP_TBC {COUNT} CEG=7\nDP_TC {TASK}\n")
+        answer = self.answer(folder)
+        rows = self.rows(answer, "CYCLES (user)")
+        for task, cycles in rows.items():
+            self.assertEqual(cycles, truth.cycles(task) if task.startswith("user") else 0, task)
+        self.assertEqual(answer["time_in"], "readings")
+        self.assertIn("A0 counts CYCLES in user only", answer["trust"]["exact"])
+
+    def test_gated(self):
+        """A counter that an event starts counts for a part of the time."""
+        folder, truth = self.record(
+            "--edca", "0=collatz",
+            program=f"{BUFFER}DP_TAC TENM=EDCA0 CMODE=trace TCEN=1 CEG=2\nDP_TBC {COUNT} CEG=1\nDP_TC {TASK}\n")
+        answer = self.answer(folder)
+        self.assertEqual(answer["counters"]["A0"], "A0 CYCLES (from EDCA0)")
+        self.assertEqual(answer["time_in"], "cycles", "B0 counts all of them")
+        self.assertEqual(answer["time"], truth.total["CYCLES"])
+        part = sum(self.rows(answer, "A0 CYCLES (from EDCA0)").values())
+        self.assertTrue(0 < part < truth.total["CYCLES"], part)
+
+    def test_switched_on_the_way(self):
+        """A counter that software stops on the way is no clock; nor is one whose value it writes."""
+        at = self.length() // 2
+        stop = "DP_TAC TDM=immediate CMODE=trace TCEN=1 CEG=2\n"
+        folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{at} {stop}")
+        answer = self.answer(folder)
+        self.assertEqual(answer["counters"]["A0"], "CYCLES (part of the time)")
+        self.assertEqual(answer["time_in"], "readings")
+        self.assertLess(sum(self.rows(answer, "CYCLES (part of the time)").values()), truth.total["CYCLES"])
+        folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{at} {stop}@{at + 100} DP_CA0V 0x7fff0000\n@{at + 200} DP_TAC {COUNT} CEG=2\n")
+        answer = self.answer(folder)
+        self.assertEqual(answer["counters"]["A0"], "CYCLES (part of the time, value written on the way)")
+        self.assertTrue(any("A0 was written" in each for each in answer["doubtful"]), answer["doubtful"])
+
+    # ---- readout
+
+    def test_request(self):
+        """Request mode: an interrupt reads the buffer out, half by half, and nothing is overwritten."""
+        folder, truth = self.record("--buffer", "4096", "--buffer-mode", "request", "--mode", "task")
+        answer = self.answer(folder)
+        rows = self.rows(answer)
+        self.assertEqual(rows, {task: sums["CYCLES"] for task, sums in truth.contexts.items()})
+        self.assertEqual(answer["lost"], [])
+        size = (folder / "vtb.bin").stat().st_size
+        self.assertGreater(size, 4096)
+        services = {row["service"]: row["times"] for row in self.answer(folder, "interrupts")["rows"]}
+        self.assertIn(services["[DPU readout]"], range(size // 2048 - 2, size // 2048 + 1))
+        self.verify(folder, "equal:")
+        run(WAYMARK, "packets", folder, "--strict")
+
+    def test_request_too_late(self):
+        """Where the request comes when the buffer is full already, what was overwritten is a loss with its place."""
+        folder, truth = self.record(program="DP_TSA 0x20000000\nDP_TEA 0x20000020\nDP_TW 0x20000000\nDP_TER 0x20000020\n"
+                                            f"DP_CR DETB=line-0\n{COUNTERS}"
+                                            "DP_TC TMODE=FLOW VTBWM=trace-event-request EN=1\n")
+        answer = self.answer(folder)
+        self.assertTrue(answer["lost"])
+        rows = self.rows(answer)
+        self.assertGreater(rows["<unattributed>"], 0)
+        self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
+
+    # ---- Nexus
+
+    def test_nexus_only(self):
+        """Where nothing goes to the buffer, the messages give the same answers, in every mode."""
+        for mode in ("flow", "compressed") if FEW else ("task", "flow", "sample", "raw", "compressed"):
+            with self.subTest(mode=mode):
+                options = ("--sample-every", "500") if mode == "sample" else ()
+                folder, truth = self.record("--mode", mode, "--nexus", "only", *options)
+                self.verify(folder, "equal:")
+                answer = self.answer(folder)
+                self.assertEqual(answer["lost"], [])
+                self.assertEqual(sum(self.rows(answer).values() if mode in ("task", "flow", "sample") else []),
+                                 truth.total["CYCLES"] if mode in ("task", "flow", "sample") else 0)
+                for command in (("flow",), ("info",), ("doctor",), ("profile",)):
+                    done = run(WAYMARK, *command, folder)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_nexus_hold(self):
+        """A hold of NXMODE 11 is in the messages."""
+        tc = "TMODE=TASK NXMODE=only EN=1"
+        begin, end = self.length() // 5, self.length() * 4 // 5
+        folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {tc}\n@{begin} DP_TC {tc} TMPDIS=1\n"
+                                            f"@{end} DP_TC {tc}\n")
+        rows = self.rows(self.answer(folder))
+        self.assertGreaterEqual(rows["<unattributed>"], end - begin)
+        self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
+
+    # ---- several runs
+
+    def test_runs(self):
+        """Runs that count different events: each figure is that of all runs, and how far they lie apart is shown."""
+        one, first = self.record("--mode", "flow", "--events", "2,7")
+        two, second = self.record("--mode", "flow", "--events", "1,5")
+        done = run(WAYMARK, "profile", one, two, "--format", "json", "--limit", "0")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = json.loads(done.stdout)["rows"]
+        total = lambda event: sum(row[event] for row in rows)
+        cycles = first.total["CYCLES"] + second.total["CYCLES"]
+        self.assertEqual(total("CYCLES"), cycles)
+        for event, truth in (("DC_MISS", first), ("DC_HIT", first), ("STALL_ALL", first), ("IC_MISS", second), ("VLES", second)):
+            expected = truth.total[event] * cycles / truth.total["CYCLES"]
+            self.assertLess(abs(total(event) - expected), 0.25 * expected, event)
+        self.assertTrue(all("CYCLES spread %" in row for row in rows))
+        text = run(WAYMARK, "profile", one, two).stdout
+        for words in ("counted in 1 of 2 runs, and scaled to all of them by CYCLES", "spread %", "DC miss rate 0."):
+            self.assertIn(words, text)
+
+    def test_ratios(self):
+        """Derived figures are what the truth gives."""
+        folder, truth = self.record("--mode", "task", "--events", "1,7")
+        rows = {re.sub(r" \(thread.*", "", row["task"]): row for row in self.answer(folder, "ratios")["rows"]}
+        for task, sums in (("all", truth.total), ("user 2", truth.contexts["user 2"])):
+            self.assertAlmostEqual(rows[task]["DC miss rate"], sums["DC_MISS"] / (sums["DC_HIT"] + sums["DC_MISS"]))
+            self.assertAlmostEqual(rows[task]["cycles per set"], sums["CYCLES"] / sums["VLES"])
+            self.assertEqual(rows[task]["load"], 1)
+
+    # ---- loops, and what verify says
+
+    def test_loops_alike(self):
+        """`dpu loops` and `loops` say the same, with the same status."""
+        for mode, status in (("task", 1), ("compressed", 0)):
+            folder, _ = self.record("--mode", mode)
+            here, there = run(WAYMARK, "dpu", "loops", folder), run(WAYMARK, "loops", folder)
+            self.assertEqual((here.returncode, there.returncode), (status, status))
+            self.assertEqual(here.stderr, there.stderr)
+            if status == 0:
+                title = "hardware loops: runs, of which an interrupt makes two"
+                self.assertIn(title, here.stdout)
+                self.assertIn(title, there.stdout)
+                starts = [row["start"] for row in self.answer(folder, "loops")["rows"]]
+                self.assertNotIn(None, starts, "the program says where loops begin")
+
+    def test_verify_warns(self):
+        """What decoding found missing or doubtful is said by verify, too."""
+        folder, _ = self.record("--mode", "task")
+        words = bytearray((folder / "vtb.bin").read_bytes())
+        words[36 * 100 + 4] ^= 0x40  # bit 30 of a counter
+        (folder / "vtb.bin").write_bytes(words)
+        self.assertIn("warning: 1 reading of counters cannot be true", self.verify(folder, "DIFFERENT:", 1).stderr)
+
+
+if __name__ == "__main__":
+    for tool in ("qemu-arm", "arm-linux-gnueabihf-gcc"):
+        if not shutil.which(tool):
+            print(f"SKIPPED: {tool} is not installed; nothing was recorded")
+            sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + [a for a in sys.argv[3:] if a != "--few"])
