@@ -85,8 +85,7 @@ TEST(ModuleMap, DamageNeverDoesMoreThanThat) {
     std::mt19937 random(20260805);
     for (unsigned round = 0; round < 20000; ++round) {
         std::string damaged = text;
-        for (unsigned n = 1 + random() % 3; n > 0; --n)
-            damaged[random() % damaged.size()] = static_cast<char>(random());
+        for (auto n = 1 + random() % 3; n > 0; --n) damaged[random() % damaged.size()] = static_cast<char>(random());
         if (round % 3 == 0) damaged.resize(random() % damaged.size());
         std::vector<Problem> problems;
         const ModuleMap map = read(damaged, problems);
