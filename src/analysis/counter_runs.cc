@@ -50,6 +50,7 @@ public:
         for (Loop& l : a_.loops) collapse(l.costs);
         figures();
         table();
+        trust();
     }
 
 private:
@@ -117,6 +118,16 @@ private:
             found->value = grouped_digits(all);
             found->note = a_.metrics[m].note.empty() ? fmt::format("in {} runs", columns_.size()) : a_.metrics[m].note;
         }
+    }
+    /// What is scaled is no longer exact.
+    void trust() {
+        std::string names;
+        for (const Metric& m : a_.metrics)
+            if (m.note.starts_with("counted in ")) names += (names.empty() ? "" : ", ") + m.name;
+        for (Trust& t : a_.trust)
+            if (!names.empty() && t.view != "loops" && t.view != "data" && t.view != "health")
+                t.estimated +=
+                    fmt::format("{}{}, which some runs count: scaled to all", t.estimated.empty() ? "" : "; ", names);
     }
     void table() {
         Table out{"runs",

@@ -643,6 +643,7 @@ Table health(const DpuAnswer& a) {
             table.add({Value(fmt::format("gap: {}", name(static_cast<GapReason>(r)))), Value(t.gaps[r]),
                        Value(t.gap_bytes[r])});
     table.add({Value(std::string("entries lost for want of room")), Value(t.lost), Value("-", nullptr)});
+    table.add({Value(std::string("times tracing was held")), Value(t.holds), Value("-", nullptr)});
     table.add({Value(std::string("doubtful, next to damage")), Value(t.doubtful), Value("-", nullptr)});
     table.add({Value(std::string("readings that cannot be true, left out")), Value(a.costs().doubted().readings),
                Value("-", nullptr)});

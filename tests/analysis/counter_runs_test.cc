@@ -1,0 +1,115 @@
+// Runs of counters that count different events, added up by hand (docs/spec/dpu.md, 12.2).
+#include "waymark/analysis/counter_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "waymark/analysis/dpu_ratios.h"
+
+namespace waymark::analysis {
+namespace {
+
+struct TaskCosts {
+    const char* name;
+    Costs costs;
+};
+
+Answers counter_run(const char* capture, const std::vector<std::string>& metrics, const std::vector<TaskCosts>& tasks) {
+    Answers a;
+    a.unit = "DPU";
+    a.capture = capture;
+    for (const std::string& m : metrics) {
+        a.metrics.push_back({m, "count"});
+        a.summary.push_back({m, "0"});
+    }
+    a.trust.push_back({"tasks", "every figure", {}, {}});
+    a.calls.push_back({none, none, CallNode::Kind::root, 0, Costs(metrics.size())});
+    for (const TaskCosts& t : tasks) {
+        Function f;
+        f.name = t.name;
+        f.synthetic = true;
+        a.functions.push_back(f);
+        a.calls.push_back({0, static_cast<Index>(a.functions.size() - 1), CallNode::Kind::root, 2, t.costs});
+    }
+    a.tables.push_back({"tasks", {}, {{"task", false}}, {}});
+    return a;
+}
+Costs costs_of(const Answers& a, const std::string& name) {
+    for (const CallNode& node : a.calls)
+        if (node.function != none && a.functions[node.function].name == name) return node.self;
+    return {};
+}
+const Table* table_of(const Answers& a, const std::string& title) {
+    const auto found = std::find_if(a.tables.begin(), a.tables.end(), [&](const Table& t) { return t.title == title; });
+    return found == a.tables.end() ? nullptr : &*found;
+}
+
+TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
+    const Answers all = merge_counter_runs(
+        {counter_run("one", {"CYCLES", "DC_MISS"}, {{"a", {1000, 10}}, {"b", {500, 0}}}),
+         counter_run("two", {"CYCLES", "DC_HIT"}, {{"a", {3000, 300}}, {"b", {500, 50}}, {"c", {100, 7}}})});
+    ASSERT_EQ(all.metrics.size(), 3U);
+    EXPECT_EQ(all.metrics[1].name, "DC_MISS");
+    EXPECT_TRUE(all.metrics[0].exact);
+    EXPECT_FALSE(all.metrics[1].exact);
+    EXPECT_EQ(all.metrics[2].note, "counted in 1 of 2 runs, and scaled to all of them by CYCLES");
+    // a had 4000 cycles, of which misses were counted in 1000 and hits in 3000.
+    EXPECT_EQ(costs_of(all, "a"), (Costs{4000, 40, 400}));
+    EXPECT_EQ(costs_of(all, "b"), (Costs{1000, 0, 100}));
+    EXPECT_EQ(costs_of(all, "c"), (Costs{100, 0, 7}));
+    EXPECT_EQ(all.calls[1].calls, 4U);
+    EXPECT_EQ(all.summary[0].value, "5,100");
+    EXPECT_NE(all.trust[0].estimated.find("DC_MISS"), std::string::npos);
+
+    const Table* runs = table_of(all, "runs");
+    ASSERT_NE(runs, nullptr);
+    const std::vector<std::string> cycles{"a", "CYCLES", "2", "2000", "1000", "3000", "100.00"},
+        misses{"a", "DC_MISS", "1", "10", "10", "10", "0.00"};
+    EXPECT_EQ(std::count(runs->rows.begin(), runs->rows.end(), cycles), 1);
+    EXPECT_EQ(std::count(runs->rows.begin(), runs->rows.end(), misses), 1);
+    EXPECT_NE(table_of(all, "tasks in one"), nullptr);
+    EXPECT_NE(table_of(all, "tasks in two"), nullptr);
+    const Table* ratios = table_of(all, "ratios");
+    ASSERT_NE(ratios, nullptr);
+    EXPECT_EQ(ratios->rows[1], (std::vector<std::string>{"a", "0.0909"}));
+}
+
+// Runs alike just add up; an event that one run counts twice is that of the other.
+TEST(CounterRuns, TheSameEventsAddUp) {
+    const Answers all = merge_counter_runs({counter_run("one", {"A0 CYCLES", "B0 CYCLES"}, {{"a", {10, 10}}}),
+                                            counter_run("two", {"CYCLES"}, {{"a", {32}}}),
+                                            counter_run("three", {"CYCLES"}, {{"a", {58}}})});
+    EXPECT_EQ(costs_of(all, "a"), (Costs{100, 100})) << "the second is scaled from what the first run says of it";
+    EXPECT_EQ(all.metrics[0].name, "A0 CYCLES");
+    EXPECT_TRUE(all.metrics[0].exact);
+    // Nothing in common: the sums of those that count.
+    const Answers apart = merge_counter_runs(
+        {counter_run("one", {"DC_HIT"}, {{"a", {10}}}), counter_run("two", {"IC_HIT"}, {{"a", {20}}})});
+    EXPECT_EQ(costs_of(apart, "a"), (Costs{10, 20}));
+    EXPECT_EQ(apart.metrics[0].note,
+              "counted in 1 of 2 runs, which have no counter in common: it is the sum of those runs alone");
+}
+
+TEST(DpuRatios, Formulas) {
+    const auto value = [](const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts,
+                          const std::string& wanted) -> std::optional<double> {
+        for (const DpuRatio& r : dpu_ratios(names))
+            if (r.name == wanted) return r.value(counts);
+        return std::nullopt;
+    };
+    EXPECT_DOUBLE_EQ(*value({"CYCLES", "WAIT"}, {200, 50}, "load"), 0.75);
+    EXPECT_DOUBLE_EQ(*value({"BUS_BUSY", "BUS_WAIT", "BUS_IDLE"}, {30, 10, 60}, "bus utilisation"), 0.3);
+    EXPECT_DOUBLE_EQ(*value({"IC_HIT", "IC_MISS"}, {75, 25}, "IC miss rate"), 0.25);
+    EXPECT_DOUBLE_EQ(*value({"A0 CYCLES", "VLES", "B0 CYCLES"}, {30, 10, 30}, "cycles per set"), 3);
+    EXPECT_DOUBLE_EQ(*value({"STALL_DATA", "DC_MISS"}, {200, 10}, "cycles lost per DC miss"), 20);
+    EXPECT_FALSE(value({"DC_HIT", "DC_MISS"}, {0, 0}, "DC miss rate")) << "nothing to divide by";
+    EXPECT_FALSE(value({"CYCLES", "WAIT (user)"}, {200, 50}, "load")) << "not counted in the same contexts";
+    EXPECT_DOUBLE_EQ(*value({"CYCLES (user)", "WAIT (user)"}, {200, 50}, "load (user)"), 0.75);
+    EXPECT_TRUE(dpu_ratios({"INT", "MARK"}).empty());
+}
+
+}  // namespace
+}  // namespace waymark::analysis
