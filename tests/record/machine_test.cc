@@ -69,6 +69,25 @@ TEST(Machine, StoresDoNotWait) {
     EXPECT_EQ(store.events & (event::llc_access | event::llc_miss), 0U);
 }
 
+TEST(Machine, StoresToALineThatIsSharedInVainCostTime) {
+    // Two CPUs count up by turns: each a number of its own, in one line or in two.
+    const auto cycles = [](std::uint64_t apart, std::uint32_t second) {
+        Machine machine{MachineModel{}};
+        constexpr std::uint64_t base = 0x40000;
+        for (int i = 0; i < 1000; ++i)
+            for (const std::uint32_t cpu : {0U, second}) {
+                machine.access(cpu, Address{base + (cpu == 0 ? 0 : apart)}, 8, Kind::store);
+                machine.dispatch(cpu, 50);
+            }
+        return machine.cycle(0);
+    };
+    const std::uint64_t apart = cycles(64, 1), near = cycles(8, 1), far = cycles(8, 2);
+    // 50 operations take 12.5 cycles; the window of 128 lets the line be fetched two or three times at once.
+    EXPECT_LT(apart, 13'000U);
+    EXPECT_GT(near, apart * 3 / 2);
+    EXPECT_GT(far, near * 5 / 4) << "another cluster is further away";
+}
+
 TEST(Machine, TranslationsAreKept) {
     Machine machine(small());
     const auto walk = [&](std::uint64_t page) {

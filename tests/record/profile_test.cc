@@ -304,12 +304,84 @@ TEST_F(ProfilerTest, EventsAreReadAsPerfWritesThem) {
     for (const char* bad : {"arm_spe/", "arm_spe/x/", "arm_spe/min_latency=/", "arm_spe/jitter=2/", "cs_etm//",
                             "arm_spe//k", "arm_spe/min_latency=1x/", ""})
         EXPECT_FALSE(set_from_event(options, bad).has_value()) << bad;
-    options.event_filter = 4;
+    EXPECT_EQ(options.version(), spe::Version::v1_0);
+    const auto version = [](std::string_view event) {
+        SpeOptions o;
+        EXPECT_TRUE(set_from_event(o, event).has_value()) << event;
+        EXPECT_TRUE(check(o).has_value()) << event;
+        return o.version();
+    };
+    EXPECT_EQ(version("arm_spe/event_filter=0x800/"), spe::Version::v1_1);  // misaligned
+    EXPECT_EQ(version("arm_spe/event_filter=0x40/"), spe::Version::v1_2);   // not taken
+    EXPECT_EQ(version("arm_spe/event_filter=0x4/"), spe::Version::v1_4);    // L1D access
+    EXPECT_EQ(version("arm_spe/inv_event_filter=0x80/"), spe::Version::v1_2);
+    EXPECT_EQ(version("arm_spe/discard/"), spe::Version::v1_2);
+    EXPECT_EQ(version("arm_spe/inv_data_src_filter=1/"), spe::Version::v1_4);
+    EXPECT_EQ(version("arm_spe/simd_filter,simd_filter_mask/"), spe::Version::v1_4);
+    for (const std::uint64_t none : {1ULL, 1ULL << 16, 1ULL << 40}) {
+        SpeOptions o;
+        o.event_filter = none;
+        EXPECT_FALSE(check(o).has_value()) << none;
+        o = {};
+        o.inv_event_filter = none;
+        EXPECT_FALSE(check(o).has_value()) << none;
+    }
+    options.event_filter = options.inv_event_filter = 0x80;
     EXPECT_FALSE(check(options).has_value());
     options = {.period = 255};
     EXPECT_FALSE(check(options).has_value());
     options = {.min_latency = 4096};
     EXPECT_FALSE(check(options).has_value());
+}
+
+TEST_F(ProfilerTest, FiltersOfLaterVersionsKeepWhatTheySay) {
+    const auto recorded = [&](std::string_view event, capture::perf::PerfData* keep = nullptr) {
+        const auto profiler = make(event);
+        Chunks chunks;
+        chunks.thread(1, 100);
+        chunks.block(1, loop, {nop, ldr, nop, str, back_2});
+        profiler->definitions(chunks.definitions);
+        std::vector<std::uint32_t> words;
+        for (std::uint64_t i = 0; i < 4000; ++i) {
+            words.push_back(1);
+            Chunks::access(words, 1, data + i * 64);
+            Chunks::access(words, 3, data + (1 << 20) + i % 16 * 8);
+        }
+        profiler->execution(1, words);
+        EXPECT_TRUE(profiler->finish(true).has_value());
+        const Profiled p = profiler->profiled();
+        EXPECT_GT(p.chosen, 50U) << event;
+        return std::pair(records_of(file(), keep), p);
+    };
+    const auto all = recorded("arm_spe/jitter=0,period=256/").first;
+    const auto count = [](const std::vector<spe::Record>& records, std::uint64_t events) {
+        return std::count_if(records.begin(), records.end(),
+                             [&](const spe::Record& r) { return (r.events & events) == events; });
+    };
+    const auto refills = count(all, spe::event::l1d_refill);
+    ASSERT_GT(refills, 0);
+    ASSERT_LT(refills, static_cast<std::ptrdiff_t>(all.size()));
+
+    capture::perf::PerfData perf;
+    const auto without = recorded("arm_spe/jitter=0,period=256,inv_event_filter=0x8/", &perf).first;
+    EXPECT_EQ(count(without, spe::event::l1d_refill), 0);
+    EXPECT_EQ(without.size(), all.size() - static_cast<std::size_t>(refills));
+    EXPECT_EQ(perf.attrs.front().config3, 8U);
+
+    const auto only_misses = recorded("arm_spe/jitter=0,period=256,event_filter=0x4/").first;
+    EXPECT_EQ(count(only_misses, spe::event::l1d_access), static_cast<std::ptrdiff_t>(only_misses.size()));
+    EXPECT_FALSE(only_misses.empty());
+
+    // No loads from memory (source 0xe); what has no source stays.
+    const auto not_from_memory = recorded("arm_spe/jitter=0,period=256,inv_data_src_filter=0x4000/").first;
+    const auto from_memory = [](const spe::Record& r) { return r.data_source == 0xe; };
+    EXPECT_EQ(std::count_if(not_from_memory.begin(), not_from_memory.end(), from_memory), 0);
+    EXPECT_EQ(not_from_memory.size(),
+              all.size() - static_cast<std::size_t>(std::count_if(all.begin(), all.end(), from_memory)));
+
+    const auto [nothing, sums] = recorded("arm_spe/jitter=0,period=256,discard/");
+    EXPECT_TRUE(nothing.empty());
+    EXPECT_EQ(sums.fates[static_cast<std::size_t>(spe::Fate::discarded)], sums.chosen);
 }
 
 TEST_F(ProfilerTest, WhatIsNoChunkDoesNoHarm) {

@@ -44,7 +44,8 @@ struct TableInfo {
 /// Null: there is none of that name.
 [[nodiscard]] const TableInfo* find_table(std::string_view name);
 
-/// A header line, then a line for each row (RFC 4180). Cannot fail; a table without rows is its header.
+/// A header line, then a line for each row (RFC 4180). Text that a spreadsheet would run as a formula has an apostrophe
+/// before it and is quoted. Cannot fail; a table without rows is its header.
 [[nodiscard]] ExportReport write_csv(const analysis::Answers& answers, const TableInfo& table, ByteSink& sink);
 /// A JSON object for each row. Addresses are strings, `"0x8000"`; what is not known is null.
 [[nodiscard]] ExportReport write_jsonl(const analysis::Answers& answers, const TableInfo& table, ByteSink& sink);

@@ -122,6 +122,7 @@ struct Accessed {
     std::uint32_t translation{};  ///< of these, for the translation
     std::uint64_t events{};       ///< of spe::event
     std::uint16_t source{};       ///< where the data was: a data source code
+    bool from_peers{};            ///< another CPU had to give the line up, or a copy of it
 };
 
 /// Sets of ways, the most recently used first.
