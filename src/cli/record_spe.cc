@@ -155,8 +155,6 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
 
     auto profiler = record::Profiler::create(to);
     if (!profiler) return fail(profiler.error());
-    // A write beyond a limit of the file size then fails and is told as any other.
-    std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
     const auto ending = record::run_qemu(how, **profiler,
                                          progress.active() ? record::RecordProgress([&] {
@@ -175,7 +173,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
                         common.output, grouped(p.instructions), p.threads, p.threads == 1 ? "" : "s",
                         grouped(p.records()), to.spe.period & ~0xffU, grouped(p.trace_bytes)));
     if (!finished) {
-        say("error", finished.error().message + "; the program was ended");
+        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
         return static_cast<Status>(cut_off);
     }
     if (p.instructions == 0) {
