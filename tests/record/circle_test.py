@@ -25,13 +25,13 @@ LISTER = shutil.which("trc_pkt_lister")
 SYSTEM = shutil.which("qemu-system-arm")
 
 
-def elf(*words, base=0x10000, entry=0):
+def elf(*words, base=0x10000, entry=0, rights=5):
     """A program of A32 instructions that begins with the word numbered `entry`; they stand at `base` + 0x60."""
     code = struct.pack(f"<{len(words)}I", *words)
     head = 0x60
     header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, base + head + 4 * entry, 0x34, 0,
                                                             0x5000200, 0x34, 32, 1, 0, 0, 0)
-    segment = struct.pack("<IIIIIIII", 1, 0, base, base, head + len(code), head + len(code), 5, 0x1000)
+    segment = struct.pack("<IIIIIIII", 1, 0, base, base, head + len(code), head + len(code), rights, 0x1000)
     return (header + segment).ljust(head, b"\0") + code
 
 
@@ -46,6 +46,14 @@ HANDLERS = (0xe1b0f00e, 0xe25ef004, 0xe25ef004)                         # movs p
 EXIT = (0xe3a00018, 0xe3001026, 0xe3401002, 0xef123456, SELF)           # semihosting's exit
 BARE = elf(*TABLE, *START, *EXIT, *HANDLERS, base=0x60010000, entry=len(TABLE))
 BARE_ENDLESS = elf(*TABLE, *START, 0xea000000, NOP, 0xeafffffc, NOP, NOP, *HANDLERS, base=0x60010000, entry=len(TABLE))
+
+
+# 60 times: writes another instruction into a function, and calls it five times.
+CHANGES = elf(0xe3a0403c, 0xe59f5034, 0xe28f6028,                       # mov r4, #60; ldr r5, =add; adr r6, the function
+              0xe5865000, 0xe2855001, 0xe3a07005, 0xeb000006,           # str r5, [r6]; add r5, #1; mov r7, #5; bl
+              0xe2577001, 0x1afffffc, 0xe2544001, 0x1afffff7,           # subs r7, bne to the bl; subs r4, bne to the str
+              0xe3a00000, 0xe3a07001, 0xef000000,                       # exit(0)
+              0xe2800000, 0xe12fff1e, 0xe2800000, rights=7)             # add r0, #n; bx lr
 
 
 def run(*arguments, **more):
@@ -310,6 +318,16 @@ class Circle(unittest.TestCase):
                         self.assertRegex(done.stderr, "No space left|disk has room")
                     if "can be decoded" in done.stderr:
                         self.assertEqual("nothing of the recording" in done.stderr, "instructions" not in done.stdout)
+
+    def test_code_that_changes(self):
+        self.record("--truth", program=(self.write_program(CHANGES),))
+        self.assertIn("of 60 sources", self.verify())
+        info = run(WAYMARK, "info", self.out).stdout
+        self.assertLess(info.count("\n"), 60, info)
+        self.assertRegex(info, r"59 more buffers \([\d,]+ bytes\) with 59 sources continue PTM_1;")
+        self.assertEqual(run(WAYMARK, "info", self.out, "--format", "json").stdout.count('"configuration"'), 60)
+        # One that is asked for by name is shown.
+        self.assertIn("source 0x10 PTM_1_7", run(WAYMARK, "info", self.out, "--source", "PTM_1_7").stdout)
 
     def test_limit(self):
         done = self.record("--limit", "1000")
