@@ -173,7 +173,7 @@ public:
         decoded.finish(initial, final);
         if (!DpuInput::tells(done->totals)) {
             say("error", "nothing to compare: nothing was decoded: " + input_.why_nothing());
-            return nothing;
+            return static_cast<Status>(cli::not_compared);
         }
         lost_ = done->totals.lost != 0 || done->totals.holds != 0;
         const bool cut = done->cut || input_.missing_bytes() != 0;
@@ -181,7 +181,9 @@ public:
         compare(decoded, done->totals);
         conclude(done->totals);
         warn_of_trace();
-        return cut ? unreadable : different_ == 0 && !damaged_ && compared_ != 0 ? cli::decoded : nothing;
+        if (cut) return unreadable;
+        if (different_ != 0 || damaged_) return nothing;
+        return compared_ == 0 ? static_cast<Status>(cli::not_compared) : cli::decoded;
     }
 
 private:
@@ -369,7 +371,8 @@ private:
             out_.write("  older trace was overwritten: what is decoded must not be more than what executed\n");
         if (damaged_) out_.write("  the trace is damaged or cut: 'waymark dpu health' tells\n");
         if (compared_ == 0)
-            out_.write("DIFFERENT: there was nothing that could be compared\n");
+            out_.print("{}: there was nothing that could be compared\n",
+                       different_ != 0 || damaged_ ? "DIFFERENT" : "NOT COMPARED");
         else
             out_.print("{}: {} compared{}\n",
                        different_ != 0 || damaged_ ? "DIFFERENT"
@@ -400,7 +403,10 @@ Status verify_dpu(const std::string& folder, const std::string& output) {
     const auto input = DpuInput::open(folder);
     if (!input) return fail(input.error());
     const auto truth = record::read_dpu_truth(input->capture().path.parent_path());
-    if (!truth) return fail(truth.error());
+    if (!truth) {
+        const Status status = fail(truth.error());
+        return truth.error().code == Errc::not_found ? static_cast<Status>(not_compared) : status;
+    }
     warn(*input);
     auto out = Output::open(output, {folder});
     if (!out) return fail(out.error());

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "commands.h"
 #include "dpu_listing.h"
@@ -425,10 +426,67 @@ void print_source(Output& out, const ordered_json& s) {
                   m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
 }
 
+/// What a recording continues where code changed: `waymark record` then begins a buffer and sources of their own, with
+/// the names of those before and a number (src/record/README.md).
+class Continuations {
+public:
+    explicit Continuations(const ordered_json& info) {
+        if (!info.contains("description") ||
+            info["description"].get<std::string>().rfind("recorded under QEMU", 0) != 0)
+            return;
+        std::set<std::string> names;
+        for (const auto& s : info["sources"]) names.insert(s["name"].get<std::string>());
+        for (const std::string& name : names)
+            if (const std::string first = before_number(name); names.contains(first)) {
+                sources_.insert(name);
+                firsts_.insert(first);
+            }
+        for (const auto& b : info["buffers"]) {
+            const std::string name = b["name"].get<std::string>();
+            const bool all = std::all_of(b["ids"].begin(), b["ids"].end(), [&](const auto& id) {
+                return !id["source"].is_null() && sources_.contains(id["source"].template get<std::string>());
+            });
+            if (before_number(name).empty() || b["ids"].empty() || !all) continue;
+            buffers_.insert(name);
+            bytes_ += b["bytes"].get<std::uint64_t>();
+        }
+    }
+    [[nodiscard]] bool has_source(const ordered_json& s) const {
+        return sources_.contains(s["name"].get<std::string>());
+    }
+    [[nodiscard]] bool has_buffer(const ordered_json& b) const {
+        return buffers_.contains(b["name"].get<std::string>());
+    }
+    /// All of it in a line; empty where there is none.
+    [[nodiscard]] std::string text() const {
+        if (sources_.empty()) return {};
+        return fmt::format(
+            "where code changed or trace IDs were used up, {} ({}) with {} continue {}; --format json lists each",
+            counted(buffers_.size(), "more buffer"), counted(bytes_, "byte"), counted(sources_.size(), "source"),
+            firsts_.size() == 1 ? *firsts_.begin() : counted(firsts_.size(), "source"));
+    }
+
+private:
+    /// `PTM_1` of `PTM_1_2`; empty where no number from 2 up ends the name.
+    static std::string before_number(const std::string& name) {
+        const std::size_t at = name.rfind('_');
+        const bool number = at != name.npos && at + 1 < name.size() &&
+                            name.find_first_not_of("0123456789", at + 1) == name.npos && name[at + 1] != '0' &&
+                            name.substr(at + 1) != "1";
+        return number ? name.substr(0, at) : std::string();
+    }
+
+    std::set<std::string> sources_, firsts_, buffers_;
+    std::uint64_t bytes_ = 0;
+};
+
 void print_text(Output& out, const ordered_json& info) {
     out.print("capture {}\n", info["capture"].get<std::string>());
     if (info.contains("description")) out.print("  {}\n", info["description"].get<std::string>());
+    const Continuations continuations(info);
+    if (const std::string text = continuations.text(); !text.empty()) out.print("  {}\n", text);
     for (const auto& b : info["buffers"]) {
+        if (continuations.has_buffer(b)) continue;
         std::string files;
         for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
         out.print("\nbuffer {}  {}, {}, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
@@ -449,7 +507,8 @@ void print_text(Output& out, const ordered_json& info) {
             out.print("  {}  {:>10} bytes  {}\n", id["id"].get<std::string>(), plain(id["bytes"]),
                       id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
     }
-    for (const auto& s : info["sources"]) print_source(out, s);
+    for (const auto& s : info["sources"])
+        if (!continuations.has_source(s)) print_source(out, s);
     if (info["problems"].empty()) {
         out.write("\nNothing wrong was found.\n");
         return;

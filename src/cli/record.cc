@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 struct RecordOptions {
     std::string unit = "ptm", folder, sysroot, start_at, stop_at;
     record::PtmOptions ptm;
-    bool truth = false, blocks = false, quiet = false, system = false;
+    bool truth = false, blocks = false, quiet = false, system = false, force = false;
     std::string machine;
     unsigned processors = 1;
     std::vector<std::string> vectors, qemu_options;
@@ -151,6 +151,13 @@ Address entry_point(const std::string& program) {
 Status run_record(const RecordOptions& options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
+    // To open a pipe would wait for whoever writes to it.
+    if (std::error_code none; fs::exists(options.program.front(), none) && fs::is_other(options.program.front(), none))
+        return fail({Errc::unreadable, fmt::format("{} is no regular file, so it cannot be run as a program; name an "
+                                                   "ELF file",
+                                                   options.program.front())});
+    // A write beyond a limit of the file size then fails and is reported as any other.
+    std::signal(SIGXFSZ, SIG_IGN);
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
     for (const auto& [only, unit] :
          {std::pair{&options.ptm_only, "ptm"}, {&options.spe_only, "spe"}, {&options.dpu_only, "dpu"}})
@@ -159,8 +166,8 @@ Status run_record(const RecordOptions& options) {
                 return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
     if (is_spe && options.buffer_option->count() != 0)
         return fail({Errc::usage, "--buffer goes with --unit ptm and dpu only"});
-    const RecordCommon common{options.folder,       options.sysroot, options.program,
-                              options.qemu_options, options.limit,   options.quiet};
+    const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
+                              options.limit,  options.quiet,   options.force};
     if (is_spe) return run_record_spe(common, options.spe);
     if (is_dpu)
         return run_record_dpu(common, options.buffer, options.dpu, [&](const std::string& text, const char* option) {
@@ -204,6 +211,7 @@ Status run_record(const RecordOptions& options) {
         if (!found) return fail(found.error());
         *address = *found;
     }
+    to.force = options.force;
     if (options.system) to.reset = entry_point(program);
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
@@ -234,8 +242,6 @@ Status run_record(const RecordOptions& options) {
     if (!options.system)
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
-    // A write beyond a limit of the file size then fails and is told as any other.
-    std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
     const auto ending =
         record::run_qemu(how, **recorder,
@@ -249,7 +255,9 @@ Status run_record(const RecordOptions& options) {
     const auto finished = (*recorder)->finish(whole);
     const record::Recorded r = (*recorder)->recorded();
     if (!ending) return fail(ending.error());
-    if (!options.quiet)
+    if (r.replaced && !options.quiet)
+        say("note", fmt::format("{}: replaced the recording that was there", options.folder));
+    if (!options.quiet && r.decodable)
         say("note", fmt::format("{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}",
                                 options.folder, grouped(r.instructions), grouped(r.ranges), r.threads,
                                 options.system ? "core" : "thread", r.threads == 1 ? "" : "s", grouped(r.trace_bytes),
@@ -264,7 +272,10 @@ Status run_record(const RecordOptions& options) {
                         r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
                         r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
     if (!finished) {
-        say("error", finished.error().message + "; the program was ended, what was written before can be decoded");
+        say("error",
+            fmt::format("{}{}{}", finished.error().message, ending->killed ? "; the program was ended" : "",
+                        r.decodable ? "; what was written before can be decoded"
+                                    : "; nothing of the recording can be decoded: make room and record again"));
         return static_cast<Status>(cut_off);
     }
     if (!r.began) {
@@ -329,8 +340,10 @@ Run add_record(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("record", "Run an Arm program under QEMU and write the trace a unit would give");
     command
-        .add_option("-o,--output", options->folder,
-                    "Folder for the capture: new, empty, or an earlier recording. With --unit spe: the perf.data file")
+        .add_option(
+            "-o,--output", options->folder,
+            "Folder for the capture: new, empty, or an earlier recording, which is replaced; other files in it stay. "
+            "With --unit spe: the perf.data file. Refused while another 'waymark record' writes there")
         ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
@@ -439,6 +452,10 @@ Run add_record(CLI::App& app) {
                     "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
         ->type_name("ARG")
         ->take_all();
+    command.add_flag(
+        "--force", options->force,
+        "Record into a folder that holds something else than a recording of this unit. Other files stay; a "
+        "recording of another unit is removed. Never where another 'waymark record' is still writing");
     command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
     command.footer(
         "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, "

@@ -94,6 +94,7 @@ waymark::Status read_places(const DpuRecordOptions& options, const Place& place,
 waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
                              const Place& place, record::DpuOptions& to) {
     to.folder = common.output;
+    to.force = common.force;
     to.command = common.program;
     to.limit_instructions = common.limit;
     if (!options.registers.empty()) {
@@ -323,8 +324,6 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     for (const std::string& warning : to.warnings) say("warning", warning);
     auto recorder = record::DpuRecorder::create(to);
     if (!recorder) return fail(recorder.error());
-    // A write beyond a limit of the file size then fails and is told as any other.
-    std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
     const auto ending = record::run_qemu(how, **recorder,
                                          progress.active() ? record::RecordProgress([&] {
@@ -341,6 +340,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     }
     const auto finished = (*recorder)->finish(ended(*ending, (*recorder)->recorded().limited));
     const record::DpuRecorded r = (*recorder)->recorded();
+    if (r.replaced && !common.quiet) say("note", common.output + ": replaced the recording that was there");
     if (!common.quiet)
         say("note",
             fmt::format("{}: {} instructions of {} in {} modelled cycles, {} of trace{}; cycles, stalls and caches "
@@ -350,7 +350,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
                         r.nexus_bytes == 0 ? std::string()
                                            : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
     if (!finished) {
-        say("error", finished.error().message + "; the program was ended");
+        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
         return static_cast<Status>(cut_off);
     }
     say_what_is_missing(common, r);

@@ -155,8 +155,6 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
 
     auto profiler = record::Profiler::create(to);
     if (!profiler) return fail(profiler.error());
-    // A write beyond a limit of the file size then fails and is told as any other.
-    std::signal(SIGXFSZ, SIG_IGN);
     ProgressLine progress;
     const auto ending = record::run_qemu(how, **profiler,
                                          progress.active() ? record::RecordProgress([&] {

@@ -15,7 +15,7 @@ struct RecordCommon {
     std::string output, sysroot;
     std::vector<std::string> program, qemu_options;
     std::uint64_t limit = 0;
-    bool quiet = false;
+    bool quiet = false, force = false;
 };
 
 struct SpeRecordOptions {

@@ -31,6 +31,18 @@ struct Difference {
     std::optional<TruthRange> before;    ///< the last range both agree on
 };
 
+/// Of one source, or of all: the worst.
+enum class Outcome : std::uint8_t { equal, not_compared, different };
+Outcome worse(Outcome a, Outcome b) { return std::max(a, b); }
+
+std::string_view heading(Outcome outcome, std::string_view equal) {
+    switch (outcome) {
+        case Outcome::equal: return equal;
+        case Outcome::not_compared: return "NOT COMPARED";
+        default: return "DIFFERENT";
+    }
+}
+
 /// Holds decoded ranges against those that executed. A range the unit cut in two is joined again.
 class Comparison final : public flow::Sink {
 public:
@@ -198,7 +210,12 @@ public:
             return verify_dpu(options_.capture, options_.output);
         }
         auto truth = record::read_truth(folder.empty() ? "." : folder);
-        if (!truth) return fail(truth.error());
+        if (!truth) {
+            const Status status = fail(truth.error());
+            std::error_code none;
+            const bool is_folder = std::filesystem::is_directory(options_.capture, none);
+            return truth.error().code == Errc::not_found && is_folder ? static_cast<Status>(not_compared) : status;
+        }
         auto opened = open_session(options_);
         if (!opened) return fail(opened.error());
         const pipeline::Session session = std::move(*opened);
@@ -241,14 +258,14 @@ private:
         const bool read_errors = report_read_errors(report);
         if (!truth.complete)
             say("note", "the recording was cut off by force; trace and truth are compared as far as both go");
-        bool all_equal = true;
+        Outcome all = Outcome::equal;
         std::uint64_t instructions = 0;
         for (const pipeline::Source* source : selected) {
             const auto known = std::find_if(truth.sources.begin(), truth.sources.end(),
                                             [&](const SourceTruth& s) { return s.source == source->name; });
             if (known == truth.sources.end()) {
-                out.print("source {}: the truth does not name it\n", source->label());
-                all_equal = false;
+                out.print("source {}: NOT COMPARED: the truth does not name it\n", source->label());
+                all = worse(all, Outcome::not_compared);
                 continue;
             }
             const auto found = comparisons.find(source);
@@ -257,26 +274,29 @@ private:
             const SourceTruth& sums = found == comparisons.end() ? none : found->second->sums();
             instructions += sums.instructions;
             if (known->wrapped) {
-                all_equal &=
-                    report_wrapped(session, *source, *known, sums,
-                                   found == comparisons.end() ? nullptr : found->second.get(), truth.complete, out);
+                all = worse(all, report_wrapped(session, *source, *known, sums,
+                                                found == comparisons.end() ? nullptr : found->second.get(),
+                                                truth.complete, out));
                 continue;
             }
-            all_equal &= report_source(session, *source, *known, sums,
-                                       found == comparisons.end() ? nullptr : found->second.get(), truth.complete, out);
+            all = worse(all,
+                        report_source(session, *source, *known, sums,
+                                      found == comparisons.end() ? nullptr : found->second.get(), truth.complete, out));
         }
         if (selected.empty() || truth.sources.empty()) {
             say("error", "nothing to compare: nothing was recorded");
-            return nothing;
+            return static_cast<Status>(not_compared);
         }
         if (read_errors) return unreadable;
         if (instructions == 0 && !gone.empty()) {
             say("error", "nothing to compare: what the buffer kept holds no synchronisation (--sync, --buffer)");
-            return nothing;
+            return static_cast<Status>(not_compared);
         }
-        out.print("{}: {} instructions of {} source{}\n", all_equal ? "equal" : "DIFFERENT", grouped(instructions),
-                  selected.size(), selected.size() == 1 ? "" : "s");
-        return all_equal ? decoded : nothing;
+        out.print("{}: {} instructions of {} source{}\n", heading(all, "equal"), grouped(instructions), selected.size(),
+                  selected.size() == 1 ? "" : "s");
+        return all == Outcome::equal       ? decoded
+               : all == Outcome::different ? nothing
+                                           : static_cast<Status>(not_compared);
     }
 
     /// Of buffers that wrapped, how many ranges of each source are not in the trace. What is there ends where the truth
@@ -305,12 +325,15 @@ private:
     }
 
     /// The end of the truth must be there, range by range; what came before the first synchronisation is gone.
-    bool report_wrapped(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
-                        const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
+    Outcome report_wrapped(const pipeline::Session& session, const pipeline::Source& source,
+                           const SourceTruth& executed, const SourceTruth& sums, const Comparison* comparison,
+                           bool complete, Output& out) {
         const bool comparable =
             complete && !executed.file.empty() && (comparison == nullptr || comparison->has_ranges());
-        const bool equal = comparable && (comparison == nullptr || !comparison->difference());
-        out.print("source {}: {}\n", source.label(), equal ? "equal as far as it was kept" : "DIFFERENT");
+        const Outcome outcome = !comparable                                          ? Outcome::not_compared
+                                : comparison == nullptr || !comparison->difference() ? Outcome::equal
+                                                                                     : Outcome::different;
+        out.print("source {}: {}\n", source.label(), heading(outcome, "equal as far as it was kept"));
         out.print("  the buffer wrapped: of {} ranges the last {} ({} instructions) are in the trace\n",
                   grouped(executed.ranges), grouped(sums.ranges), grouped(sums.instructions));
         if (comparison != nullptr) {
@@ -321,29 +344,31 @@ private:
             out.write(complete
                           ? "  only a recording made with --truth can be compared where the buffer wrapped\n"
                           : "  the recording was cut off by force: nobody knows which part of it the buffer holds\n");
-        else if (!equal)
+        else if (outcome == Outcome::different)
             show(session, source, *comparison->difference(), out);
-        return equal;
+        return outcome;
     }
 
-    bool report_source(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
-                       const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
+    Outcome report_source(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
+                          const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
         const bool same_sums =
             executed.ranges == sums.ranges && executed.instructions == sums.instructions && executed.hash == sums.hash;
         const std::uint64_t overflows =
             comparison == nullptr ? 0
                                   : comparison->totals().trace_on[static_cast<unsigned>(flow::TraceOnReason::overflow)];
         const bool declared = executed.lost_ranges == 0 || overflows != 0;
-        bool equal = same_sums && declared;
+        Outcome outcome = same_sums && declared ? Outcome::equal : Outcome::different;
         if (!complete) {
-            equal = comparison != nullptr && comparison->has_ranges() &&
-                    (!comparison->difference() || !comparison->difference()->executed);
-            if (comparison != nullptr && !comparison->has_ranges())
+            const bool has_ranges = comparison != nullptr && comparison->has_ranges();
+            outcome = !has_ranges                                                        ? Outcome::not_compared
+                      : !comparison->difference() || !comparison->difference()->executed ? Outcome::equal
+                                                                                         : Outcome::different;
+            if (!has_ranges)
                 say("note", fmt::format("source {}: only its sums were kept, which end nobody knows where; record with "
                                         "--truth to compare what was cut off",
                                         source.label()));
         }
-        out.print("source {}: {}\n", source.label(), equal ? "equal" : "DIFFERENT");
+        out.print("source {}: {}\n", source.label(), heading(outcome, "equal"));
         const auto row = [&](std::string_view name, auto a, auto b) {
             out.print("  {:<14} {:>20} {:>20}{}\n", name, a, b, a == b ? "" : "  *");
         };
@@ -358,12 +383,12 @@ private:
         if (executed.unfinished_instructions != 0)
             out.print("  {} instructions executed behind the last waypoint, which no unit traces\n",
                       grouped(executed.unfinished_instructions));
-        if (equal) return true;
+        if (outcome != Outcome::different) return outcome;
         if (comparison != nullptr && comparison->difference())
             show(session, source, *comparison->difference(), out);
         else if (comparison != nullptr && !comparison->has_ranges())
             out.write("  where the first difference is, only a recording made with --truth tells\n");
-        return false;
+        return outcome;
     }
 
     void show(const pipeline::Session& session, const pipeline::Source& source, const Difference& d, Output& out) {
@@ -404,7 +429,9 @@ Run add_verify(CLI::App& app) {
         "Exit status: 0 equal, or different only where it is declared that something was lost (overflow, a buffer "
         "that\n"
         "wrapped: then --truth is needed, and all behind the first synchronisation must be equal);\n"
-        "1 different; 2 usage; 3 the capture or its truth cannot be read.\n");
+        "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 they cannot be compared: there is no "
+        "truth,\n"
+        "or not the part of it that the trace holds (NOT COMPARED).\n");
     return [options] { return Verification(*options).run(); };
 }
 

@@ -98,8 +98,11 @@ std::optional<std::uint32_t> load_bias(const std::string& path, const MapPart& m
     return std::nullopt;
 }
 
-/// What a recorder wrote before.
-void remove_recording(const fs::path& folder) {
+Error wrong(std::string message) { return {Errc::usage, std::move(message)}; }
+
+}  // namespace
+
+void remove_dpu_recording(const fs::path& folder) {
     std::error_code error;
     for (const auto& name : {std::string(capture::dpu_ini), std::string(buffer_file), std::string(nexus_file),
                              std::string(dpu_truth_file), std::string(capture::module_map_file)})
@@ -107,10 +110,6 @@ void remove_recording(const fs::path& folder) {
     for (unsigned i = 0; fs::remove(folder / fmt::format("{}{}.elf", image_prefix, i), error); ++i) {
     }
 }
-
-Error wrong(std::string message) { return {Errc::usage, std::move(message)}; }
-
-}  // namespace
 
 // ---- options
 
@@ -435,19 +434,18 @@ DpuRecorder::~DpuRecorder() {
 Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
     std::error_code error;
     const fs::path folder = options.folder;
-    if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error))) {
-        if (!fs::exists(folder / capture::dpu_ini, error))
-            return wrong(
-                fmt::format("{} exists and is no recording of a DPU; give a folder that is new or empty, or one "
-                            "that 'waymark record --unit dpu' made before",
-                            folder.string()));
-        remove_recording(folder);
-    }
     const bool made = !fs::exists(folder, error);
-    fs::create_directories(folder, error);
-    if (error) return cannot_create(folder, error.value());
+    const auto holds_recording = [&] {
+        std::error_code none;
+        return fs::exists(folder / capture::dpu_ini, none);
+    };
+    WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording of a DPU", options.force));
+    const bool replaced = holds_recording();
+    remove_recordings(folder);
     std::unique_ptr<DpuRecorder> recorder(new DpuRecorder(std::move(options)));
+    recorder->lock_ = std::move(lock);
     recorder->made_folder_ = made;
+    recorder->sums_.replaced = replaced;
     const auto create = [&](const char* name) {
         return open((folder / name).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
     };
@@ -457,7 +455,10 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
             return w.offset == dpu::DpTc::offset && dpu::from_value<dpu::DpTc>(w.value).nxmode != 0;
         });
     if (nexus && (recorder->nexus_file_ = create(nexus_file)) < 0) return cannot("create", folder / nexus_file);
-    WM_RETURN_IF_ERROR(recorder->describe());
+    if (Status described = recorder->describe(); !described) {
+        recorder->discard();
+        return described.error();
+    }
     return recorder;
 }
 
@@ -1249,7 +1250,7 @@ Status DpuRecorder::finish(std::string_view ended) {
 
 void DpuRecorder::discard() {
     finished_ = true;
-    remove_recording(options_.folder);
+    remove_dpu_recording(options_.folder);
     std::error_code error;
     if (made_folder_ && fs::is_empty(options_.folder, error)) fs::remove(options_.folder, error);
 }

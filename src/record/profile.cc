@@ -14,6 +14,7 @@
 #include <numeric>
 #include <utility>
 
+#include "files.h"
 #include "mapped_file.h"
 #include "waymark/core/file_error.h"
 
@@ -350,11 +351,21 @@ Result<std::unique_ptr<Profiler>> Profiler::create(ProfileOptions options) {
             return Error{Errc::usage, fmt::format("{} is there and is no profile; name another file, or remove it",
                                                   options.file.string())};
     }
-    const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // Its header is written at the end, which a pipe and a terminal cannot take; opening a pipe would wait for ever.
+    if (std::filesystem::exists(options.file, none) && !std::filesystem::is_regular_file(options.file, none) &&
+        !std::filesystem::is_directory(options.file, none))
+        return Error{
+            Errc::usage,
+            fmt::format("{} is no regular file, which a profile needs: its header is written last. Name a file",
+                        options.file.string())};
+    const int file = open(options.file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return cannot_create(options.file, errno);
+    auto owned = std::make_unique<File>(file);
+    WM_RETURN_IF_ERROR(OutputLock::of_file(file, options.file));
+    if (ftruncate(file, 0) != 0) return cannot("write", options.file);
     std::unique_ptr<Profiler> profiler(new Profiler(std::move(options)));
     Profiler& p = *profiler;
-    p.file_ = std::make_unique<File>(file);
+    p.file_ = std::move(owned);
     p.writer_ = std::make_unique<perf::PerfWriter>(*p.file_, attributes(p.options_));
     p.writer_->time_conversion(p.conversion_);
     p.writer_->auxtrace_info(info_of(p.options_));

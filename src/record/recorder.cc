@@ -38,7 +38,7 @@ std::size_t write_some(int file, Bytes bytes) {
     return done;
 }
 
-constexpr std::uint32_t whole = 0xffffffff;  ///< a block ran to its end
+constexpr std::uint32_t whole_block = 0xffffffff;  ///< a block ran to its end
 
 std::optional<std::uint32_t> index_of(const Code& code, Address address) {
     if (address < code.address || address >= code.end()) return std::nullopt;
@@ -59,6 +59,21 @@ State state_of(std::uint32_t bits) { return {(bits & words::ns) != 0, (bits & wo
 
 }  // namespace
 
+void remove_ptm_recording(const fs::path& folder) {
+    std::error_code error;
+    std::vector<fs::path> own;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().string(), extension = entry.path().extension().string();
+        const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+        const bool described = extension == ".ini" && (name == "snapshot.ini" || name == "trace.ini" ||
+                                                       name == "memory.ini" || begins("core_") || begins("source_"));
+        const bool data =
+            extension == ".bin" && (name == "trace.bin" || begins("trace_") || begins("code_") || begins("truth_"));
+        if (described || data || name == truth_file || name == ".new" || name == ".trace") own.push_back(entry.path());
+    }
+    for (const fs::path& path : own) fs::remove_all(path, error);
+}
+
 Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), images_(options_.folder) {
     capture_.description = ini_text(options_.description);
     recorded_.began = !options_.start_at.has_value();
@@ -73,26 +88,24 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
         (!coresight::TraceRam::is_size(options.buffer_bytes) || options.buffer_bytes > most_buffer_bytes))
         return Error{Errc::usage, fmt::format("a buffer of {} bytes: the size must be a multiple of {}, up to {}",
                                               options.buffer_bytes, coresight::frame_bytes, most_buffer_bytes)};
-    std::error_code error;
     const fs::path folder = options.folder;
-    if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
+    const auto holds_recording = [&] {
+        std::error_code none;
         // A recording of another unit has a truth too.
-        if (!fs::exists(folder / truth_file, error) || fs::exists(folder / capture::dpu_ini, error))
-            return Error{Errc::usage,
-                         fmt::format("{} exists and is no recording; give a folder that is new or empty, or one that "
-                                     "'waymark record' made before",
-                                     folder.string())};
-        // Only what a recording consists of is removed.
-        for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-            const std::string extension = entry.path().extension().string();
-            if (extension == ".ini" || extension == ".bin" || extension == ".txt") fs::remove(entry.path(), error);
-        }
-    }
-    fs::create_directories(folder, error);
-    if (error) return cannot_create(folder, error.value());
+        return fs::exists(folder / truth_file, none) && !fs::exists(folder / capture::dpu_ini, none);
+    };
+    WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording", options.force));
+    const bool replaced = holds_recording();
+    remove_recordings(folder);
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
+    recorder->lock_ = std::move(lock);
+    recorder->recorded_.replaced = replaced;
     recorder->map_system_image();
-    WM_RETURN_IF_ERROR(recorder->describe(false));
+    if (Status described = recorder->describe(false); !described) {
+        std::error_code none;
+        fs::remove_all(recorder->options_.folder / ".new", none);
+        return described.error();
+    }
     return recorder;
 }
 
@@ -169,24 +182,24 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     for (;;) {
         if (chunk.empty()) break;
         // An exception says more about where it stopped the block.
-        if (t.cut && !tells_exception(chunk.front())) settle(t, whole, false);
+        if (t.cut && !tells_exception(chunk.front())) settle(t, whole_block, false);
         chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
         if (chunk.empty()) break;
         const std::uint32_t word = chunk.front();
         chunk = chunk.subspan(1);
         if (word <= words::max_block) {
-            settle(t, whole, false);
+            settle(t, whole_block, false);
             t.held = word;
             continue;
         }
         switch (word & words::kind_mask) {
             case words::cut: t.cut = word & words::value_mask; break;
             case words::system_call:
-                settle(t, whole, false);
+                settle(t, whole_block, false);
                 if (t.tracker.attached()) t.tracker.system_call();
                 break;
             case words::thread_end:
-                settle(t, whole, false);
+                settle(t, whole_block, false);
                 close_stream(t);
                 break;
             case words::exception:
@@ -203,7 +216,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                     exception(t);
                 break;
             case words::state:
-                settle(t, whole, false);
+                settle(t, whole_block, false);
                 t.tracker.state(state_of(word));
                 break;
             default: break;
@@ -218,7 +231,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
 void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
     const std::optional<std::uint32_t> cut = std::exchange(t.cut, std::nullopt);
     if (t.held == 0) return;
-    if (end == whole && cut) {
+    if (end == whole_block && cut) {
         end = *cut;
         stopped = true;
     }
@@ -292,8 +305,8 @@ void Recorder::exception(Thread& t) {
         return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
     };
     std::uint32_t pft = 0;
-    std::optional<Address> back;  // the instruction that comes when the handler returns
-    std::uint32_t end = whole;    // of the block entered last: its first instruction that did not complete
+    std::optional<Address> back;      // the instruction that comes when the handler returns
+    std::uint32_t end = whole_block;  // of the block entered last: its first instruction that did not complete
     switch (number) {
         case undefined: {
             // It counts as executed. Found only by an access check, it may have others after it in its block.
@@ -319,7 +332,7 @@ void Recorder::exception(Thread& t) {
         case data_abort:
             pft = 12;
             back = before_link(8);
-            if (back) end = index_in_held(t, *back).value_or(whole);
+            if (back) end = index_in_held(t, *back).value_or(whole_block);
             break;
         case irq:
         case virtual_irq:
@@ -339,7 +352,7 @@ void Recorder::exception(Thread& t) {
     }
     // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
     // interrupt comes before it or after it.
-    if (end == whole && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
+    if (end == whole_block && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
         const Code& code = known(t, t.held).code;
         const auto size = static_cast<std::uint32_t>(code.instructions.size());
         const std::uint32_t at = *back == code.end() ? size : index_of(code, *back).value_or(0);
@@ -347,7 +360,7 @@ void Recorder::exception(Thread& t) {
     }
     // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
     if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector) pft = 3;
-    settle(t, end, number == data_abort && end != whole);
+    settle(t, end, number == data_abort && end != whole_block);
     if (!t.tracker.attached() || recorded_.stopped) return;
     std::optional<Place> place;
     if (back) place = Place{*back, isa_at(t, *back)};
@@ -365,7 +378,7 @@ void Recorder::signal(Thread& t) {
     t.halves.clear();
     const std::optional<std::uint32_t> at = raised ? index_in_held(t, pc) : std::nullopt;
     std::uint32_t pft = irq;
-    std::uint32_t end = at.value_or(whole);
+    std::uint32_t end = at.value_or(whole_block);
     bool executed = false;
     // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
     const CodeInstruction* const cause = at ? &blocks_[t.held].code.instructions[*at] : nullptr;
@@ -615,6 +628,7 @@ Status Recorder::describe(bool complete) {
     fs::remove_all(fresh, error);
     images_.remove_outdated();
     described_ = true;
+    recorded_.decodable = !capture_.sources.empty();
     return Nothing{};
 }
 

@@ -25,13 +25,13 @@ LISTER = shutil.which("trc_pkt_lister")
 SYSTEM = shutil.which("qemu-system-arm")
 
 
-def elf(*words, base=0x10000, entry=0):
+def elf(*words, base=0x10000, entry=0, rights=5):
     """A program of A32 instructions that begins with the word numbered `entry`; they stand at `base` + 0x60."""
     code = struct.pack(f"<{len(words)}I", *words)
     head = 0x60
     header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, base + head + 4 * entry, 0x34, 0,
                                                             0x5000200, 0x34, 32, 1, 0, 0, 0)
-    segment = struct.pack("<IIIIIIII", 1, 0, base, base, head + len(code), head + len(code), 5, 0x1000)
+    segment = struct.pack("<IIIIIIII", 1, 0, base, base, head + len(code), head + len(code), rights, 0x1000)
     return (header + segment).ljust(head, b"\0") + code
 
 
@@ -46,6 +46,14 @@ HANDLERS = (0xe1b0f00e, 0xe25ef004, 0xe25ef004)                         # movs p
 EXIT = (0xe3a00018, 0xe3001026, 0xe3401002, 0xef123456, SELF)           # semihosting's exit
 BARE = elf(*TABLE, *START, *EXIT, *HANDLERS, base=0x60010000, entry=len(TABLE))
 BARE_ENDLESS = elf(*TABLE, *START, 0xea000000, NOP, 0xeafffffc, NOP, NOP, *HANDLERS, base=0x60010000, entry=len(TABLE))
+
+
+# 60 times: writes another instruction into a function, and calls it five times.
+CHANGES = elf(0xe3a0403c, 0xe59f5034, 0xe28f6028,                       # mov r4, #60; ldr r5, =add; adr r6, the function
+              0xe5865000, 0xe2855001, 0xe3a07005, 0xeb000006,           # str r5, [r6]; add r5, #1; mov r7, #5; bl
+              0xe2577001, 0x1afffffc, 0xe2544001, 0x1afffff7,           # subs r7, bne to the bl; subs r4, bne to the str
+              0xe3a00000, 0xe3a07001, 0xef000000,                       # exit(0)
+              0xe2800000, 0xe12fff1e, 0xe2800000, rights=7)             # add r0, #n; bx lr
 
 
 def run(*arguments, **more):
@@ -155,11 +163,19 @@ class Circle(unittest.TestCase):
         trace.write_bytes(whole[:300] + bytes([whole[300] ^ 2]) + whole[301:])
         self.verify(status=1)
 
+        # What cannot be compared is not different.
         self.record("--buffer", "512", "--sync", "60")
-        self.assertIn("only a recording made with --truth", self.verify(status=1))
+        text = self.verify(status=4)
+        self.assertIn("only a recording made with --truth", text)
+        self.assertIn("\nNOT COMPARED: ", text)
+        self.assertNotIn("DIFFERENT", text)
         self.record("--truth", "--buffer", "32", "--sync", "1000")
         self.assertIn("no synchronisation", run(WAYMARK, "verify", self.out).stderr)
-        self.verify(status=1)
+        self.verify(status=4)
+        self.record()
+        (self.out / "truth.txt").unlink()
+        self.verify(status=4)
+        shutil.rmtree(self.out)
         self.record("--truth", "--buffer", "1048576")
         self.assertIn("equal: 5,602 instructions", self.verify())
         self.assertIn("multiple of 16", self.record("--buffer", "100", status=2).stderr)
@@ -226,6 +242,93 @@ class Circle(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, 0)
         self.verify()
 
+    def test_one_recording_at_a_time(self):
+        again = (WAYMARK, "record", "-o", self.out)
+        for unit in ("ptm", "dpu"):
+            with self.subTest(unit):
+                shutil.rmtree(self.out, ignore_errors=True)
+                child = subprocess.Popen([str(a) for a in (WAYMARK, "record", "--unit", unit, "-o", self.out, "--",
+                                                           self.write_program(ENDLESS))],
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                described = self.out / ("truth.txt" if unit == "ptm" else "dpu.ini")
+                for _ in range(600):
+                    if described.exists():
+                        break
+                    time.sleep(0.1)
+                for options in ((), ("--force",), ("--unit", "dpu"), ("--unit", "dpu", "--force")):
+                    done = run(*again, *options, "--", SORT)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertIn("another 'waymark record' is writing there", done.stderr)
+                self.assertTrue(described.exists())
+                child.kill()
+                child.communicate(timeout=60)
+                # The lock is gone with whoever held it.
+                done = run(*again, "--unit", unit, "--", SORT)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("replaced the recording that was there", done.stderr)
+                self.assertEqual(run(WAYMARK, "verify", self.out).returncode, 0)
+
+    def test_what_a_folder_holds_stays(self):
+        self.out.mkdir()
+        (self.out / "notes.txt").write_text("mine")
+        (self.out / "my.ini").write_text("mine")
+        self.assertIn("--force", self.record(status=2).stderr)
+        self.record("--force")
+        self.record()
+        self.verify()
+        # Another unit's recording is not replaced unasked, and then nothing of it stays.
+        self.record("--unit", "dpu", status=2)
+        self.record("--unit", "dpu", "--force")
+        self.assertFalse((self.out / "snapshot.ini").exists())
+        self.verify()
+        self.record(status=2)
+        self.record("--force")
+        self.assertFalse((self.out / "dpu.ini").exists())
+        self.verify()
+        for name in ("notes.txt", "my.ini"):
+            self.assertEqual((self.out / name).read_text(), "mine")
+
+    def test_pipes_are_refused(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        for program, options in ((pipe, ("-o", self.out)), (SORT, ("-o", pipe)), (SORT, ("-o", "/dev/null")),
+                                 (pipe, ("--unit", "dpu", "-o", self.out)), (SORT, ("--unit", "dpu", "-o", pipe)),
+                                 (pipe, ("--unit", "spe", "-o", self.out))):
+            done = run(WAYMARK, "record", *options, "--", program)
+            self.assertIn(done.returncode, (2, 3), options)
+            self.assertRegex(done.stderr, "is no (regular file|folder)")
+        self.assertEqual(run(WAYMARK, "verify", pipe).returncode, 3)
+
+    @unittest.skipUnless(run("unshare", "-rm", "true").returncode == 0 if shutil.which("unshare") else False,
+                         "a file system of its own cannot be mounted here")
+    def test_disk_full_from_the_start(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        for pages in (1, 2, 4, 6, 8, 16):
+            for unit in ("ptm", "dpu"):
+                script = (f'mount -t tmpfs -o size={pages * 4}k none "$1" && cd "$1" && '
+                          f'"$2" record --unit {unit} -o out -- "$3" >/dev/null; echo status $? >&2; '
+                          '[ -e out/snapshot.ini ] && "$2" flow out --format summary; true')
+                done = run("unshare", "-rm", "sh", "-c", script, "sh", disk, WAYMARK, SORT)
+                with self.subTest(pages=pages, unit=unit):
+                    status = int(re.search(r"status (\d+)", done.stderr)[1])
+                    self.assertIn(status, (0, 3, 6), done.stderr)
+                    self.assertNotIn("program was ended", done.stderr)  # it ran to its end
+                    if status != 0:
+                        self.assertRegex(done.stderr, "No space left|disk has room")
+                    if "can be decoded" in done.stderr:
+                        self.assertEqual("nothing of the recording" in done.stderr, "instructions" not in done.stdout)
+
+    def test_code_that_changes(self):
+        self.record("--truth", program=(self.write_program(CHANGES),))
+        self.assertIn("of 60 sources", self.verify())
+        info = run(WAYMARK, "info", self.out).stdout
+        self.assertLess(info.count("\n"), 60, info)
+        self.assertRegex(info, r"59 more buffers \([\d,]+ bytes\) with 59 sources continue PTM_1;")
+        self.assertEqual(run(WAYMARK, "info", self.out, "--format", "json").stdout.count('"configuration"'), 60)
+        # One that is asked for by name is shown.
+        self.assertIn("source 0x10 PTM_1_7", run(WAYMARK, "info", self.out, "--source", "PTM_1_7").stdout)
+
     def test_limit(self):
         done = self.record("--limit", "1000")
         self.assertIn("ascending", done.stdout)  # it ran on
@@ -290,7 +393,8 @@ class Circle(unittest.TestCase):
         self.record(program=("/bin/sh",), status=3)
         self.record("--context-id", "3", status=2)
         self.record("--return-stack", "--branch-broadcast", status=2)
-        self.assertEqual(run(WAYMARK, "verify", SOURCE / "examples").returncode, 3)
+        self.assertEqual(run(WAYMARK, "verify", SOURCE / "examples").returncode, 4)
+        self.assertEqual(run(WAYMARK, "verify", self.folder / "nowhere").returncode, 3)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@
 #include "waymark/record/code.h"
 #include "waymark/record/machine.h"
 #include "waymark/record/modules.h"
+#include "waymark/record/output_lock.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 
@@ -63,6 +64,7 @@ struct Watchpoint {
 
 struct DpuOptions {
     std::filesystem::path folder{};
+    bool force = false;  ///< record into a folder that holds something else too
     std::vector<std::string> command{};
     dpu::TraceMode mode = dpu::TraceMode::flow;
     std::array<std::uint8_t, 2> events{2, 7};   ///< CEG of triad A and B
@@ -124,6 +126,7 @@ struct DpuRecorded {
     std::optional<std::uint64_t> buffer{};  ///< lines the buffer holds; none: everything is kept
     std::uint64_t readouts{}, overruns{};   ///< request mode: interrupts served; of them: trace was overwritten unread
     std::uint32_t threads{};
+    bool replaced{};   ///< another recording was in the folder before
     bool shared_id{};  ///< more than 254 threads at a time: some shared a task ID
     bool limited{};    ///< DpuOptions::limit_instructions was reached
     std::vector<dpu::ProgrammingError> errors{};
@@ -261,6 +264,7 @@ private:
     std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> changes_;
     std::map<std::pair<bool, std::uint8_t>, std::uint64_t> stays_;
     std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data_;
+    OutputLock lock_;
     DpuRecorded sums_;
     std::optional<dpu::Counters> final_;
     std::optional<dpu::Registers> stopped_registers_;  ///< as they were before the unit was stopped

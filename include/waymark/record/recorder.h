@@ -21,6 +21,7 @@
 #include "waymark/record/code.h"
 #include "waymark/record/images.h"
 #include "waymark/record/modules.h"
+#include "waymark/record/output_lock.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record/tracker.h"
@@ -33,6 +34,7 @@ struct RecorderOptions {
     std::filesystem::path folder{};
     std::string description{};
     PtmOptions ptm{};
+    bool force = false;                    ///< record into a folder that holds something else too
     bool truth_ranges = false;             ///< a file per source with every range
     std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
@@ -57,6 +59,8 @@ struct Recorded {
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
     bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
+    bool decodable{};         ///< the folder has a description of something recorded; else it could not be written
+    bool replaced{};          ///< another recording was in the folder before
     bool stopped{};           ///< by a limit or `stop_at`
     bool changed_too_often{};
     std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
@@ -65,8 +69,9 @@ struct Recorded {
 
 class Recorder final : public Recording {
 public:
-    /// Makes the folder and writes its description. Errors: `usage`: the folder holds something that is no capture of
-    /// ours; `unreadable`: it cannot be written.
+    /// Makes the folder, locks it and writes its description; a recording that is there already is replaced, other
+    /// files stay. Errors: `usage`: another recording writes there, or the folder holds something else and there is no
+    /// `force`; `unreadable`: it cannot be written.
     [[nodiscard]] static Result<std::unique_ptr<Recorder>> create(RecorderOptions options);
     ~Recorder() override;
 
@@ -137,6 +142,7 @@ private:
     [[nodiscard]] std::uint64_t replaced_in_ram() const;
     [[nodiscard]] Status describe(bool complete);
 
+    OutputLock lock_;
     RecorderOptions options_;
     Clock clock_;
     std::vector<Block> blocks_;

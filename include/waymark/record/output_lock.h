@@ -1,0 +1,33 @@
+/// Keeps two recordings from writing into one place. The lock is the kernel's (flock): it is gone when the process that
+/// holds it is, however it ended, and nothing of it stays in the folder.
+#pragma once
+
+#include <filesystem>
+#include <utility>
+
+#include "waymark/core/result.h"
+
+namespace waymark::record {
+
+class OutputLock {
+public:
+    /// Of a folder that exists. Errors: `usage`: another recording writes there; `unreadable`: it cannot be opened.
+    /// Where a file system has no locks, none is taken.
+    [[nodiscard]] static Result<OutputLock> of_folder(const std::filesystem::path& folder);
+    /// Of an open file, which stays the caller's. Errors as above.
+    [[nodiscard]] static Status of_file(int file, const std::filesystem::path& path);
+
+    OutputLock() = default;
+    OutputLock(OutputLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    OutputLock& operator=(OutputLock&& other) noexcept {
+        std::swap(file_, other.file_);
+        return *this;
+    }
+    ~OutputLock();
+
+private:
+    explicit OutputLock(int file) : file_(file) {}
+    int file_ = -1;
+};
+
+}  // namespace waymark::record
