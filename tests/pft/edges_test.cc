@@ -61,9 +61,23 @@ TEST(RegisterFile, HoldsWhatWasWritten) {
 
 // Section 2.7: the fifth address byte of a waypoint update has the patterns of ARM and Thumb, not Jazelle's.
 TEST(WaypointUpdates, AreNotInJazelleState) {
-    EXPECT_EQ(test::collect(test::hex("72 81 80 80 80 08"), {}).items.size(), 1U);
-    EXPECT_EQ(test::collect(test::hex("72 81 80 80 80 10"), {}).items.size(), 1U);
-    EXPECT_TRUE(test::collect(test::hex("72 81 80 80 80 20"), {}).items[0].text.starts_with("GAP"));
+    const auto second = [](std::string_view text) {
+        const auto got = test::collect(test::with_async(test::hex(text)), {});
+        return got.items.at(1).text.substr(0, 15);
+    };
+    EXPECT_EQ(second("72 81 80 80 80 08"), "WAYPOINT-UPDATE");
+    EXPECT_EQ(second("72 81 80 80 80 10"), "WAYPOINT-UPDATE");
+    EXPECT_EQ(second("72 81 80 80 80 20").substr(0, 3), "GAP");
+}
+
+// Section 2.7: what a waypoint update says in words, by the place before it.
+TEST(WaypointUpdates, InWords) {
+    const auto got = test::collect(test::with_async(test::hex("08 00 10 00 00 21  72 03  72 05")), {});
+    ASSERT_EQ(got.packets.size(), 4U);
+    Explainer explain({});
+    (void)explain(got.packets[1]);
+    EXPECT_EQ(explain(got.packets[2]), "executed up to 0x00001004 A32");
+    EXPECT_EQ(explain(got.packets[3]), "executed up to 0x00001008 A32");
 }
 
 /// 3,000 branches, each to the instruction behind it, from 0x1000 on: in ARM state, then the same in Thumb state.

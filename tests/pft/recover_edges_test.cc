@@ -89,6 +89,25 @@ TEST(RecoverByHand, AnISyncInTheHead) {
     EXPECT_EQ(last.places, 1U);
 }
 
+// Taken branches go between 0x8000 and 0x8008 for ever, and from 0x8004 by 0x800c to there: at the end execution may be
+// at either. An I-sync that is not periodic does not say which, since tracing began again there.
+TEST(RecoverByHand, EitherOfTwo) {
+    const std::string taken = "84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 ";
+    const HeadRecovery either = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 41 ");
+    EXPECT_EQ(either.outcome, HeadOutcome::ambiguous);
+    EXPECT_EQ(either.paths, 2U);
+    EXPECT_TRUE(either.stretches.empty());
+    EXPECT_FALSE(either.confirmed);
+    // A periodic one does.
+    const HeadRecovery one = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 01 ");
+    EXPECT_EQ(one.paths, 1U);
+    // What is known before the two part stays known.
+    const HeadRecovery before = recover(std::string(around) + around + "00 00 00 00 00 80 08 00 80 00 00 41 ");
+    ASSERT_EQ(before.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(before.stretches[0].first.value, 7U);
+    EXPECT_FALSE(before.confirmed);
+}
+
 TEST(RecoverByHand, WhyThereIsNothing) {
     const auto outcome = [](const std::string& stream, const RecoverLimits& limits = {}) {
         const HeadRecovery head = recover(stream, limits);
