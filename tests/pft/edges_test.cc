@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 
 #include "pft/support.h"
 #include "support/elements.h"
 #include "waymark/pft/decoder.h"
+#include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/reference_decoder.h"
 #include "waymark/pft/registers.h"
 
@@ -114,6 +116,43 @@ std::vector<synthetic::Element> decode_branches(bool thumb) {
     }
     decoder.finish();
     return sink.take();
+}
+
+/// Counts ranges; what forks counted is added when they are joined.
+class RangeCount final : public flow::Sink {
+public:
+    explicit RangeCount(flow::Split split) : split_(split) {}
+    void consume(const flow::Batch& batch) override {
+        flow::in_order(
+            batch, [&](const flow::Block&, const flow::Range&) { ++ranges; }, [](const flow::Event&) {});
+    }
+    [[nodiscard]] flow::Split split() const override { return split_; }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override { return std::make_unique<RangeCount>(split_); }
+    void join(flow::Sink& fork) override { ranges += dynamic_cast<RangeCount&>(fork).ranges; }
+    std::uint64_t ranges = 0;
+
+private:
+    flow::Split split_;
+};
+
+// However a sink is split, it gets all.
+TEST(Blocks, InForksOfASink) {
+    const Branches code(false);
+    std::vector<std::uint8_t> stream;
+    constexpr std::uint64_t times = 100;
+    for (std::uint64_t i = 0; i < times; ++i) {
+        const auto begin = test::with_async(test::hex("08 00 10 00 00 01"));
+        stream.insert(stream.end(), begin.begin(), begin.end());
+        stream.insert(stream.end(), Branches::count / 5, 0xc0);
+    }
+    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk, flow::Split::per_worker}) {
+        flow::BlockTable table;
+        RangeCount sink(split);
+        ParallelDecoder decoder({}, code, table, sink, {.workers = 4, .piece_bytes = 1024});
+        decoder.feed(stream);
+        decoder.finish();
+        EXPECT_EQ(sink.ranges, times * Branches::count) << static_cast<unsigned>(split);
+    }
 }
 
 TEST(Blocks, ThousandsOfThem) {

@@ -198,6 +198,42 @@ TEST(RecoverByHand, ReturnsWithinReturns) {
     EXPECT_EQ(later.packets, 13U);
 }
 
+/// 60 branches, BEQ to what follows them, and then the four from 0x80f0 on.
+class ManyBranches final : public isa::CodeReader {
+public:
+    static constexpr std::uint64_t first = 0x8000;
+    ManyBranches() {
+        for (std::uint32_t i = 0; i < 60; ++i) {
+            const std::uint32_t branch = 0x0a000000U | ((58 - i) & 0xffffffU);
+            for (unsigned byte = 0; byte < 4; ++byte) bytes_.push_back(static_cast<std::uint8_t>(branch >> 8 * byte));
+        }
+        const auto four = test::hex("00 00 00 0a  00 00 00 1a  fc ff ff 0a  fb ff ff ea");
+        bytes_.insert(bytes_.end(), four.begin(), four.end());
+    }
+    [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
+        if (address.value < first || address.value >= first + bytes_.size()) return {};
+        return {Bytes(bytes_).subspan(address.value - first), 0};
+    }
+    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{first}, bytes_.size()}}; }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+// How often a wrong place passes is measured from 64 tests on: here each of 64 branches may be taken, and all that are
+// lead to three places.
+TEST(RecoverByHand, ChanceIsMeasured) {
+    const ManyBranches code;
+    const auto extents = code.extents();
+    std::string stream = "84 " + std::string(around) + around + "00 00 00 00 00 80  08 f0 80 00 00 01 ";
+    for (unsigned i = 0; i < 400; ++i) stream += "84 ";
+    const HeadRecovery head = recover_head({}, code, extents, test::hex(stream));
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(head.places, 64U);
+    EXPECT_DOUBLE_EQ(head.chance, 0.9);  // all passed, but none is sure
+    EXPECT_EQ(head.stretches[0].standing.current.isa, Isa::a32);
+}
+
 // What follows the A-sync and is about code that is not there makes everything less sure.
 TEST(RecoverByHand, WhatIsUnseenBehind) {
     const std::string way = std::string(around) + around + sync;
