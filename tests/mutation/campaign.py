@@ -177,8 +177,7 @@ class Campaign:
 
     def draw(self):
         """The mutants to make: as many of each folder as wanted, and the equivalent ones drawn on the way."""
-        number = 0
-        for folder in FOLDERS:
+        for place, folder in enumerate(FOLDERS):
             possible = [m for m in self.all[folder] if m.key not in self.dropped]
             order = finder.draw(possible, len(possible), self.options.seed)
             drawn, wanted = [], self.options.count
@@ -187,8 +186,11 @@ class Campaign:
                     break
                 drawn.append(m)
                 wanted -= told(m) not in self.equivalents
-            for m in drawn:
-                m.number, number = number, number + 1
+            # Numbers of their own for each folder: what is drawn of one changes no source of another.
+            if len(drawn) > 2 * self.options.count:
+                fail(f"most mutants of {folder} are equivalent")
+            for number, m in enumerate(drawn, 2 * self.options.count * place):
+                m.number = number
             self.drawn[folder] = drawn
 
     def write(self):

@@ -1038,6 +1038,42 @@ ModelConfig watching(unsigned resource, auto&& change) {
     });
 }
 
+TEST(Model, AReloadedCounterIsNotAtZero) {
+    // Counter 2 runs while external input 1 is up, and input 2 reloads it while it stands.
+    Unit u(watching(0x41, [](Registers& r) {
+        r.cntvr[1].value = 3;
+        r.cntrldvr[1].value = 50;
+        r.cntenr[1] = from_value<Etmcntenr>(0x20060);
+        r.cntrldevr[1] = from_value<Etmcntrldevr>(0x61);
+    }));
+    u.start(0x8000);
+    u.model().set_external_input(1, true);
+    u.cycles(3).direct(0x8000);
+    EXPECT_TRUE(u.model().external_output(1));
+    u.model().set_external_input(1, false);
+    u.cycles(5).direct(0x8000);
+    EXPECT_TRUE(u.model().external_output(1));
+    u.model().set_external_input(2, true);
+    u.cycles(1).direct(0x8000).cycles(1).direct(0x8000);
+    EXPECT_FALSE(u.model().external_output(1));
+}
+
+TEST(Model, CounterOneIsReducedOnlyWhereTheUnitSaysSo) {
+    for (const bool reduced : {false, true})
+        for (const bool virtualization : {false, true}) {
+            Unit u(watching(0x40, [=](Registers& r) {
+                r.ccer.reduced_counter = reduced;
+                r.ccer.virtualization = virtualization;
+                r.cntvr[0].value = r.cntrldvr[0].value = 9;
+                r.cntenr[0] = from_value<Etmcntenr>(0x2006f);
+            }));
+            u.start(0x8000).cycles(9).direct(0x8000);
+            EXPECT_TRUE(u.model().external_output(1));
+            u.cycles(1).direct(0x8000);
+            EXPECT_EQ(u.model().external_output(1), !reduced);  // a full one stays at zero
+        }
+}
+
 TEST(Model, EveryResourceIsSeen) {
     const auto nothing = [](Registers&) {};
     {  // single address comparator 16, range 8

@@ -89,6 +89,25 @@ TEST(RecoverByHand, AnISyncInTheHead) {
     EXPECT_EQ(last.places, 1U);
 }
 
+// Taken branches go between 0x8000 and 0x8008 for ever, and from 0x8004 by 0x800c to there: at the end execution may be
+// at either. An I-sync that is not periodic does not say which, since tracing began again there.
+TEST(RecoverByHand, EitherOfTwo) {
+    const std::string taken = "84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 ";
+    const HeadRecovery either = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 41 ");
+    EXPECT_EQ(either.outcome, HeadOutcome::ambiguous);
+    EXPECT_EQ(either.paths, 2U);
+    EXPECT_TRUE(either.stretches.empty());
+    EXPECT_FALSE(either.confirmed);
+    // A periodic one does.
+    const HeadRecovery one = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 01 ");
+    EXPECT_EQ(one.paths, 1U);
+    // What is known before the two part stays known.
+    const HeadRecovery before = recover(std::string(around) + around + "00 00 00 00 00 80 08 00 80 00 00 41 ");
+    ASSERT_EQ(before.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(before.stretches[0].first.value, 7U);
+    EXPECT_FALSE(before.confirmed);
+}
+
 TEST(RecoverByHand, WhyThereIsNothing) {
     const auto outcome = [](const std::string& stream, const RecoverLimits& limits = {}) {
         const HeadRecovery head = recover(stream, limits);
@@ -108,6 +127,111 @@ TEST(RecoverByHand, WhyThereIsNothing) {
     EXPECT_EQ(outcome(way + sync, {.steps = 3}), HeadOutcome::too_much);
     const FourBranches code;
     EXPECT_EQ(recover_head({}, code, {}, test::hex(way + sync)).outcome, HeadOutcome::no_code);
+}
+
+// Packets without outcomes say nothing of where execution is: what is known begins behind the first outcome.
+TEST(RecoverByHand, PacketsWithoutOutcomes) {
+    const HeadRecovery head = recover("0c 0c 0c 0c 0c 0c 0c 0c 0c " + std::string(around) + around + sync);
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(head.first.value, 10U);
+    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8004}, Isa::a32}));
+    EXPECT_EQ(head.packets, 17U);
+    EXPECT_EQ(head.checks, 7U);
+}
+
+// The longest packet with cycle counts and a Context ID of four bytes is an I-sync of fifteen.
+TEST(RecoverByHand, TheLongestPacket) {
+    Config config;
+    config.cycle_accurate = true;
+    config.context_id_bytes = 4;
+    const FourBranches code;
+    const auto extents = code.extents();
+    const std::string way = std::string(around) + around + around + around;
+    const HeadRecovery head =
+        recover_head(config, code, extents, test::hex(way + "00 00 00 00 00 80 08 00 80 00 00 01 11 22 33 44"));
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(head.first.value, 15U);
+    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8000}, Isa::a32}));  // six behind the first round
+    EXPECT_EQ(head.packets, 21U);
+}
+
+/// 0x8000: BL f; 0x8004: BL f; 0x8008: BEQ 0x8000; 0x800c: B 0x8000. f, 0x8020: BL g; 0x8024: BX LR. g, 0x8030: BX LR
+class Calls final : public isa::CodeReader {
+public:
+    [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
+        if (address.value < 0x8000 || address.value >= 0x8000 + bytes_.size()) return {};
+        return {Bytes(bytes_).subspan(address.value - 0x8000), 0};
+    }
+    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{0x8000}, bytes_.size()}}; }
+
+private:
+    std::vector<std::uint8_t> bytes_ = test::hex(
+        "06 00 00 eb 05 00 00 eb fc ff ff 0a fb ff ff ea 00 f0 20 e3 00 f0 20 e3 00 f0 20 e3 00 f0 20 e3 "
+        "02 00 00 eb 1e ff 2f e1 00 f0 20 e3 00 f0 20 e3 1e ff 2f e1");
+};
+
+// With a return stack, returns are atoms. f is called from two places, and calls g from one: what is below g's return
+// address on the stack tells the calls of f apart.
+TEST(RecoverByHand, ReturnsWithinReturns) {
+    Config config;
+    config.return_stack = true;
+    const Calls code;
+    const auto extents = code.extents();
+    const std::string round = "84 84 84 84 84 84 84 84 86 84 ";
+    const auto recovered = [&](const std::string& head) {
+        return recover_head(config, code, extents, test::hex(head + sync));
+    };
+    const HeadRecovery head = recovered(round + round + round + round);
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    ASSERT_EQ(head.stretches.size(), 1U);
+    EXPECT_EQ(head.first.value, 7U);
+    // In f, called for the second time.
+    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8024}, Isa::a32}));
+    EXPECT_EQ(head.stretches[0].standing.returns, (std::vector<Place>{{{0x8008}, Isa::a32}}));
+    EXPECT_EQ(head.packets, 33U);
+    EXPECT_TRUE(head.confirmed);
+    // Begun in the first call of g.
+    const HeadRecovery later = recovered("84 84 84 84 84 84 84 " + round + round);
+    ASSERT_EQ(later.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(later.first.value, 14U);
+    EXPECT_EQ(later.stretches[0].standing.returns, (std::vector<Place>{{{0x8008}, Isa::a32}}));
+    EXPECT_EQ(later.packets, 13U);
+}
+
+/// 60 branches, BEQ to what follows them, and then the four from 0x80f0 on.
+class ManyBranches final : public isa::CodeReader {
+public:
+    static constexpr std::uint64_t first = 0x8000;
+    ManyBranches() {
+        for (std::uint32_t i = 0; i < 60; ++i) {
+            const std::uint32_t branch = 0x0a000000U | ((58 - i) & 0xffffffU);
+            for (unsigned byte = 0; byte < 4; ++byte) bytes_.push_back(static_cast<std::uint8_t>(branch >> 8 * byte));
+        }
+        const auto four = test::hex("00 00 00 0a  00 00 00 1a  fc ff ff 0a  fb ff ff ea");
+        bytes_.insert(bytes_.end(), four.begin(), four.end());
+    }
+    [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
+        if (address.value < first || address.value >= first + bytes_.size()) return {};
+        return {Bytes(bytes_).subspan(address.value - first), 0};
+    }
+    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{first}, bytes_.size()}}; }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+// How often a wrong place passes is measured from 64 tests on: here each of 64 branches may be taken, and all that are
+// lead to three places.
+TEST(RecoverByHand, ChanceIsMeasured) {
+    const ManyBranches code;
+    const auto extents = code.extents();
+    std::string stream = "84 " + std::string(around) + around + "00 00 00 00 00 80  08 f0 80 00 00 01 ";
+    for (unsigned i = 0; i < 400; ++i) stream += "84 ";
+    const HeadRecovery head = recover_head({}, code, extents, test::hex(stream));
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(head.places, 64U);
+    EXPECT_DOUBLE_EQ(head.chance, 0.9);  // all passed, but none is sure
+    EXPECT_EQ(head.stretches[0].standing.current.isa, Isa::a32);
 }
 
 // What follows the A-sync and is about code that is not there makes everything less sure.

@@ -165,6 +165,7 @@ TEST(Alignment, SkipsToTheNextPlace) {
 
 // The header alone says how large a unit is, and has two bytes itself.
 TEST(Alignment, HeaderOfEachUnit) {
+    EXPECT_EQ(Skip{}, (Skip{2, 2}));  // the smallest
     for (unsigned exponent = 0; exponent < 16; ++exponent) {
         const std::vector<std::uint8_t> header{static_cast<std::uint8_t>(0x20U | exponent), 0};
         std::vector<Skip> skips;
