@@ -235,14 +235,20 @@ private:
             },
             [](Block& to, const Block& b) { to.times += b.times; });
         rows(
-            a_.loops, b_.loops, [](const Loop& l) { return std::tuple(l.head, l.tail, l.function); },
+            a_.loops, b_.loops, [](const Loop& l) { return std::tuple(l.head, !l.irreducible, l.function); },
             [&](Loop& l) {
                 l.head = moved(l.head, l.function);
                 l.tail = moved(l.tail, l.function);
+                if (l.outer) l.outer = moved(*l.outer, l.function);
                 l.costs = costs(l.costs);
                 move_place(l);
             },
             [&](Loop& to, const Loop& l) {
+                to.tail = std::max(to.tail, l.tail);
+                if (l.depth > to.depth) {
+                    to.depth = l.depth;
+                    to.outer = l.outer;
+                }
                 to.entries += l.entries;
                 to.iterations += l.iterations;
                 add(to.costs, l.costs);

@@ -204,7 +204,8 @@ private:
 
     /// Whose code an address is.
     CodeFunction function_at(std::uint64_t address) {
-        if (const auto found = symbols().find({address})) return {Kind::symbol, found->symbol.address.value};
+        if (const auto found = symbols().find({address}))
+            return {Kind::symbol, streams_.front().sink->code().whole_function(found->symbol)};
         const auto area = symbols().area({address});
         const Region* region = area ? nullptr : region_at(address);
         const std::uint64_t begin = area ? area->first.value : region == nullptr ? 0 : region->address;
@@ -359,6 +360,11 @@ private:
     }
     /// Parents before children, and of those the dearest first.
     void put_nodes() {
+        // What ran where no function is known is a function's all the same, so that costs of functions add up.
+        if (nodes_[0].self != Work{}) {
+            const std::size_t unknown = node_below(0, CallNode::Kind::unsynchronised, named_.of("[unknown]"));
+            nodes_[unknown].self += std::exchange(nodes_[0].self, {});
+        }
         std::vector<std::uint64_t> inclusive(nodes_.size());
         for (std::size_t i = nodes_.size(); i-- > 0;) {
             inclusive[i] += nodes_[i].self.instructions;
@@ -929,11 +935,45 @@ private:
 
     // ---- loops
 
-    /// The ways that control went within functions, by `from`. A call leads to the instruction behind it.
+    /// Functions that a direct branch joins by going into the middle of one, as parts of one: the first of them.
+    void join_functions() {
+        std::map<CodeFunction, CodeFunction> joined;
+        const auto first = [&](CodeFunction f) {
+            for (auto at = joined.find(f); at != joined.end(); at = joined.find(f)) f = at->second;
+            return f;
+        };
+        for (std::uint32_t n = 0; n < list_.size(); ++n) {
+            const Code& code = *list_[n];
+            if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0) continue;
+            const auto to = code_number(code.what.target.value);
+            if (!to) continue;
+            const CodeFunction &from = code.function, &other = list_[*to]->function;
+            if (from == other || from.kind != Kind::symbol || other.kind != Kind::symbol ||
+                other.value == code.what.target.value)
+                continue;
+            const CodeFunction x = first(from), y = first(other);
+            if (x != y) joined.emplace(std::max(x, y), std::min(x, y));
+        }
+        group_.reserve(list_.size());
+        for (const Code* code : list_) group_.push_back(joined.empty() ? code->function : first(code->function));
+    }
+
+    /// The instruction before a place.
+    [[nodiscard]] std::optional<std::uint32_t> number_before(std::uint64_t address) const {
+        auto at = std::lower_bound(keys_.begin(), keys_.end(), CodeKey{address, isa::Isa{}});
+        while (at != keys_.begin() && address - std::prev(at)->first <= 4) {
+            --at;
+            const auto n = static_cast<std::uint32_t>(at - keys_.begin());
+            if (at->first + list_[n]->what.bytes == address) return n;
+        }
+        return std::nullopt;
+    }
+
+    /// The ways that control went within functions, by `from`. A call leads to the instruction after it.
     void gather_flows() {
         std::vector<std::uint64_t> explained(list_.size());
         const auto add = [&](std::uint32_t from, std::optional<std::uint32_t> to, std::uint64_t times) {
-            if (!to || times == 0 || list_[*to]->function != list_[from]->function) return;
+            if (!to || times == 0 || group_[*to] != group_[from]) return;
             flows_.push_back({from, *to, times});
             explained[*to] += times;
         };
@@ -948,16 +988,33 @@ private:
                 add(n, code_number(keys_[n].first + i.bytes), branch ? code.not_taken : code.times);
             if (i.waypoint == isa::Waypoint::direct && !i.link) add(n, code_number(i.target.value), code.taken);
         }
-        for (const Edge& e : a_.edges)
+        for (const Edge& e : a_.edges) {
+            const bool call = e.kind == Branch::Kind::call || e.kind == Branch::Kind::indirect_call;
+            if (call)
+                if (const auto to = code_number(e.to)) called_.insert(*to);
             if (e.kind == Branch::Kind::indirect)
                 if (const auto from = code_number(e.from)) add(*from, code_number(e.to), e.times);
-        // Of those that did not return nothing came behind.
+        }
+        // A longjmp, or an exception of C++, leads from a call to where its function goes on.
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (std::size_t i = 0; i < counts->resumptions().size(); ++i) {
+                    const Resumption& how = counts->resumptions()[i];
+                    const auto from = how.interrupted ? code_number(how.from) : number_before(how.from);
+                    if (from) add(*from, code_number(how.to), counts->resumption_times()[i]);
+                }
+        // Calls that did not return led nowhere.
         for (const std::uint32_t n : calls) {
-            const auto behind = code_number(keys_[n].first + list_[n]->what.bytes);
-            if (!behind) continue;
-            const auto lost = lost_at_.find(keys_[*behind].first);
-            const std::uint64_t times = list_[*behind]->times + (lost == lost_at_.end() ? 0 : lost->second);
-            add(n, behind, std::min(list_[n]->times, times - std::min(times, explained[*behind])));
+            if (list_[n]->not_taken != 0)
+                add(n, code_number(keys_[n].first + list_[n]->what.bytes), list_[n]->not_taken);
+        }
+        for (const std::uint32_t n : calls) {
+            const auto next = code_number(keys_[n].first + list_[n]->what.bytes);
+            if (!next) continue;
+            const auto lost = lost_at_.find(keys_[*next].first);
+            const std::uint64_t times = list_[*next]->times + (lost == lost_at_.end() ? 0 : lost->second);
+            const std::uint64_t taken = list_[n]->times - std::min(list_[n]->times, list_[n]->not_taken);
+            add(n, next, std::min(taken, times - std::min(times, explained[*next])));
         }
         std::sort(flows_.begin(), flows_.end(), [](const CodeFlow& x, const CodeFlow& y) {
             return std::pair(x.from, x.to) < std::pair(y.from, y.to);
@@ -968,115 +1025,98 @@ private:
     }
     /// Where flow was lost, and where it came back; ends of streams are among the first.
     void gather_breaks() {
-        std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> back_at;
         for (const FlowStream& s : streams_)
             for (const FlowCounts* counts : s.sink->counts()) {
                 for (const std::uint64_t end : counts->ends) ++lost_at_[end];
                 for (std::size_t i = 0; i < counts->losses().size(); ++i) {
                     const Loss& loss = counts->losses()[i];
                     if (loss.how == Loss::From::place) lost_at_[loss.from] += counts->loss_times()[i];
-                    // Behind a call flow is taken to come back, whatever was lost of what was called.
-                    if (loss.regained && !loss.inside)
-                        back_at[{loss.to, loss.how == Loss::From::unknown ? ~std::uint64_t{0} : loss.from}] +=
-                            counts->loss_times()[i];
+                    // After a call flow is taken to come back, whatever was lost of what was called.
+                    if (loss.regained && !loss.inside && loss.how != Loss::From::unknown)
+                        back_[{loss.to, loss.from}] += counts->loss_times()[i];
                 }
             }
-        for (const auto& [at, times] : lost_at_) lost_.add({at, 0}, times);
-        for (const auto& [at, times] : back_at) back_.add(at, times);
     }
 
-    /// Times, by place, that can be summed up between places.
-    class Times {
-    public:
-        using Place = std::pair<std::uint64_t, std::uint64_t>;
-        /// Places come in order.
-        void add(Place place, std::uint64_t times) {
-            places_.push_back(place);
-            sums_.push_back(sums_.back() + times);
-        }
-        [[nodiscard]] std::uint64_t between(Place first, Place last) const {
-            const auto begin = std::lower_bound(places_.begin(), places_.end(), first);
-            const auto end = std::upper_bound(begin, places_.end(), last);
-            return sums_[static_cast<std::size_t>(end - places_.begin())] -
-                   sums_[static_cast<std::size_t>(begin - places_.begin())];
-        }
-
-    private:
-        std::vector<Place> places_;
-        std::vector<std::uint64_t> sums_{0};
-    };
-
-    /// Loops of a function, by numbers of instructions among its own.
-    void put_loops(const CodeFunction& function, std::vector<LoopBounds> loops) {
-        const std::vector<std::uint32_t>& all = by_function_[function];
+    /// Loops of the functions that make one group, whose instructions these are.
+    void put_loops(const std::vector<std::uint32_t>& all) {
         const auto own = [&](std::uint32_t n) {
             return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), n) - all.begin());
         };
         LoopCode code{.instructions = static_cast<std::uint32_t>(all.size())};
-        std::vector<Work> ran(all.size() + 1);  // before each
         auto flow = std::lower_bound(flows_.begin(), flows_.end(), all.front(),
                                      [](const CodeFlow& f, std::uint32_t n) { return f.from < n; });
+        bool back = false;
         for (std::uint32_t i = 0; i < all.size(); ++i) {
-            ran[i + 1] = ran[i];
-            ran[i + 1] += {list_[all[i]]->times, list_[all[i]]->cycles};
-            if (unexplained_[all[i]] != 0) code.begins.push_back(i);
-            while (flow != flows_.end() && flow->from < all[i]) ++flow;
-            for (; flow != flows_.end() && flow->from == all[i]; ++flow)
+            const std::uint32_t n = all[i];
+            if (unexplained_[n] != 0) {
+                const bool begins =
+                    list_[n]->function.kind != Kind::section && list_[n]->function.value == keys_[n].first;
+                (begins || called_.contains(n) ? code.begins : code.resumes).push_back(i);
+            }
+            while (flow != flows_.end() && flow->from < n) ++flow;
+            for (; flow != flows_.end() && flow->from == n; ++flow) {
                 code.flows.push_back({i, own(flow->to), flow->times});
+                back |= flow->to <= n;
+            }
         }
-        for (LoopBounds& loop : loops) loop = {own(loop.head), own(loop.tail)};
-        const LoopFlows within = flows_within(code, loops, loop_work_, options_.most_loop_work);
-
-        for (std::size_t i = 0; i < loops.size(); ++i) {
-            const std::uint32_t first = all[loops[i].head], last = all[loops[i].tail];
-            const std::uint64_t head = keys_[first].first, tail = keys_[last].first;
-            const Work& before = ran[loops[i].head];
-            const Work& until = ran[loops[i].tail + 1];
-            const Work work{until.instructions - before.instructions, until.cycles - before.cycles};
-            // What ran there came from there, or from elsewhere. Where flow was lost there, it did not go on there;
-            // where it came back into the middle, nobody saw it come. Code moved out of the way, which nothing but
-            // the loop leads to, is part of it: when it leads back into the middle, nothing begins.
-            const std::uint64_t came = work.instructions + lost_.between({head, 0}, {tail, 0});
-            const std::uint64_t from_inside =
-                within.inside[i] + back_.between({head, head}, {head, tail}) +
-                (head == tail ? 0 : back_.between({head + 1, 0}, {tail, ~std::uint64_t{0}}));
-            const std::uint64_t entries = came - std::min(came, from_inside);
-            if (within.at_least[i]) ++entries_at_most_;
+        if (!back) return;
+        const CodeLoops found = find_loops(code);
+        std::vector<Work> work(found.loops.size());
+        for (std::uint32_t i = 0; i < all.size(); ++i)
+            if (const std::uint32_t loop = found.innermost[i]; loop != no_loop)
+                work[loop] += {list_[all[i]]->times, list_[all[i]]->cycles};
+        for (std::size_t i = 0; i < found.loops.size(); ++i) {
+            const CodeLoop& loop = found.loops[i];
+            if (loop.outer != no_loop) work[loop.outer] += work[i];
+            const std::uint32_t head = all[loop.head];
+            Loop out{keys_[head].first, keys_[all[loop.tail]].first};
+            const Instruction& at = a_.instructions[head];
+            out.function = at.function;
+            out.source = at.source;
+            out.line = at.line;
+            out.iterations = at.times;
+            out.entries = entries(found, static_cast<std::uint32_t>(i), all);
             // It ran, so it was begun, if only before the trace was.
-            const Instruction& at = a_.instructions[first];
-            a_.loops.push_back({head, tail, at.function, at.source, at.line,
-                                at.times == 0 ? entries : std::max<std::uint64_t>(entries, 1), at.times, costs(work)});
+            if (out.iterations != 0) out.entries = std::max<std::uint64_t>(out.entries, 1);
+            out.costs = costs(work[i]);
+            out.depth = loop.depth;
+            out.irreducible = loop.irreducible;
+            if (loop.outer != no_loop) out.outer = keys_[all[found.loops[loop.outer].head]].first;
+            a_.loops.push_back(std::move(out));
         }
     }
-
-    /// Backward branches, not calls, within a function.
-    void fill_loops() {
-        std::map<CodeFunction, std::vector<LoopBounds>> backs;
-        for (std::uint32_t n = 0; n < list_.size(); ++n) {
-            const Code& code = *list_[n];
-            if (code.what.waypoint != isa::Waypoint::direct || code.what.link || code.taken == 0 ||
-                code.what.target.value > keys_[n].first)
-                continue;
-            const auto head = code_number(code.what.target.value);
-            if (!head || list_[*head]->function != code.function) continue;
-            backs[code.function].push_back({*head, n});
+    /// Control came to where a loop is entered, and did not come from the loop. Where flow was lost it came there too,
+    /// though that did not run; where it came back, it came from where it was lost.
+    [[nodiscard]] std::uint64_t entries(const CodeLoops& found, std::uint32_t loop,
+                                        const std::vector<std::uint32_t>& all) const {
+        std::uint64_t came = 0, from_inside = found.loops[loop].inside;
+        for (const std::uint32_t entry : found.loops[loop].entries) {
+            const std::uint64_t address = keys_[all[entry]].first;
+            came += list_[all[entry]]->times;
+            if (const auto lost = lost_at_.find(address); lost != lost_at_.end()) came += lost->second;
+            for (auto at = back_.lower_bound({address, 0}); at != back_.end() && at->first.first == address; ++at) {
+                const auto from = code_number(at->first.second);
+                if (!from) continue;
+                const auto place = std::lower_bound(all.begin(), all.end(), *from);
+                if (place != all.end() && *place == *from &&
+                    found.contains(loop, static_cast<std::uint32_t>(place - all.begin())))
+                    from_inside += at->second;
+            }
         }
-        if (backs.empty()) return;
+        return came - std::min(came, from_inside);
+    }
+
+    void fill_loops() {
+        join_functions();
         gather_breaks();
         gather_flows();
-        for (auto& [function, loops] : backs) put_loops(function, std::move(loops));
-        std::sort(a_.loops.begin(), a_.loops.end(),
-                  [](const Loop& x, const Loop& y) { return std::pair(x.head, x.tail) < std::pair(y.head, y.tail); });
-        if (entries_at_most_ != 0)
-            a_.health.push_back(
-                {Finding::Severity::note,
-                 entries_at_most_ == 1
-                     ? std::string("A loop is entered at so many places that how often it was begun is an upper bound.")
-                     : fmt::format("{} loops are entered at so many places that how often they were begun is an upper "
-                                   "bound.",
-                                   grouped_digits(entries_at_most_)),
-                 "",
-                 {}});
+        std::map<CodeFunction, std::vector<std::uint32_t>> groups;
+        for (std::uint32_t n = 0; n < list_.size(); ++n) groups[group_[n]].push_back(n);
+        for (const auto& [group, all] : groups) put_loops(all);
+        std::sort(a_.loops.begin(), a_.loops.end(), [](const Loop& x, const Loop& y) {
+            return std::tuple(x.head, !x.irreducible, x.function) < std::tuple(y.head, !y.irreducible, y.function);
+        });
     }
 
     void fill_trust() {
@@ -1127,10 +1167,11 @@ private:
     std::set<CodeFunction> suspected_;
     std::uint64_t work_ = 0;
     std::vector<CodeFlow> flows_;
+    std::vector<CodeFunction> group_;                 // by instruction: the first function of those that make one
+    std::set<std::uint32_t> called_;                  // instructions that were called
     std::vector<std::uint64_t> unexplained_;          // times an instruction ran without one of these
     std::map<std::uint64_t, std::uint64_t> lost_at_;  // by address: times
-    Times lost_, back_;                               // by address; by address, and where it was lost
-    std::uint64_t loop_work_ = 0, entries_at_most_ = 0;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> back_;  // by address, and where it was lost
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "loops.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <optional>
-#include <queue>
-#include <set>
+#include <span>
+#include <utility>
 
 namespace waymark::analysis {
 
@@ -32,62 +32,109 @@ private:
     std::vector<std::uint32_t> numbers_;
 };
 
-/// Sums of what was added up to a place.
-class PrefixSums {
-public:
-    explicit PrefixSums(std::size_t places) : sums_(places + 1) {}
-    void add(std::size_t place, std::uint64_t value) {
-        for (std::size_t i = place + 1; i < sums_.size(); i += i & (~i + 1)) sums_[i] += value;
-    }
-    [[nodiscard]] std::uint64_t up_to(std::size_t place) const {
-        std::uint64_t out = 0;
-        for (std::size_t i = place + 1; i != 0; i &= i - 1) out += sums_[i];
-        return out;
-    }
-
-private:
-    std::vector<std::uint64_t> sums_;  // a Fenwick tree; what is taken away again wraps
-};
-
-/// The instructions of a function as nodes, and one more before all, which leads to those that control came to by no
-/// flow.
+/// The instructions of a function as nodes, and one more before all, which leads to those where control begins.
 class Graph {
 public:
-    explicit Graph(const LoopCode& code)
+    Graph(const LoopCode& code, const std::vector<std::uint32_t>& begins)
         : nodes(code.instructions + 1),
           root(code.instructions),
           next(nodes,
                [&](const auto& put) {
                    for (const CodeFlow& f : code.flows) put(f.from, f.to);
-                   for (const std::uint32_t n : code.begins) put(root, n);
+                   for (const std::uint32_t n : begins) put(root, n);
                }),
           prev(nodes, [&](const auto& put) {
               for (const CodeFlow& f : code.flows) put(f.to, f.from);
-              for (const std::uint32_t n : code.begins) put(n, root);
+              for (const std::uint32_t n : begins) put(n, root);
           }) {}
 
     std::uint32_t nodes, root;
     Grouped next, prev;
 };
 
-/// A tree of ways from the root: by node, the one before. On the way to a node lie no higher addresses than needed.
-std::vector<std::uint32_t> low_ways(const Graph& graph) {
-    std::vector<std::uint32_t> before(graph.nodes, no_node);
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> waiting;
-    const auto leave = [&](std::uint32_t n) {
-        for (const std::uint32_t to : graph.next[n])
-            if (before[to] == no_node) {
-                before[to] = n;
-                waiting.push(to);
-            }
-    };
-    leave(graph.root);
-    while (!waiting.empty()) {
-        const std::uint32_t n = waiting.top();
-        waiting.pop();
-        leave(n);
+/// Strongly connected components of the nodes from `use`, after Tarjan, without recursion. Components come with those
+/// first that lead to no other.
+template <typename Use, typename Follow>
+class Components {
+public:
+    Components(const Graph& graph, const Use& use, const Follow& follow)
+        : of(graph.nodes, no_node), graph_(graph), follow_(follow), order_(graph.nodes, no_node), low_(graph.nodes) {
+        for (std::uint32_t n = 0; n < graph.nodes; ++n)
+            if (use(n) && order_[n] == no_node) search(n, use);
     }
-    return before;
+
+    std::vector<std::vector<std::uint32_t>> all;
+    std::vector<std::uint32_t> of;  ///< by node: number of its component
+
+private:
+    void search(std::uint32_t from, const Use& use) {
+        std::vector<std::pair<std::uint32_t, std::size_t>> path;
+        const auto enter = [&](std::uint32_t n) {
+            order_[n] = low_[n] = number_++;
+            open_.push_back(n);
+            path.emplace_back(n, 0);
+        };
+        enter(from);
+        while (!path.empty()) {
+            auto& [n, tried] = path.back();
+            if (tried < graph_.next[n].size()) {
+                const std::uint32_t at = n, to = graph_.next[n][tried++];
+                if (!use(to) || !follow_(at, to)) continue;
+                if (order_[to] == no_node)
+                    enter(to);
+                else if (of[to] == no_node)
+                    low_[at] = std::min(low_[at], order_[to]);
+                continue;
+            }
+            const std::uint32_t done = n;
+            path.pop_back();
+            if (!path.empty()) low_[path.back().first] = std::min(low_[path.back().first], low_[done]);
+            if (low_[done] != order_[done]) continue;
+            std::vector<std::uint32_t>& made = all.emplace_back();
+            do {
+                made.push_back(open_.back());
+                of[open_.back()] = static_cast<std::uint32_t>(all.size() - 1);
+                open_.pop_back();
+            } while (made.back() != done);
+        }
+    }
+
+    const Graph& graph_;
+    const Follow& follow_;
+    std::vector<std::uint32_t> order_, low_, open_;
+    std::uint32_t number_ = 0;
+};
+
+/// Where control begins. Of code that none of `begins` leads to, as where trace began within a loop, that is the lowest
+/// address of what goes round there and nothing else leads to.
+std::vector<std::uint32_t> roots(const LoopCode& code) {
+    std::vector<std::uint32_t> out = code.begins;
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    const Graph graph(code, out);
+    std::vector<bool> reached(graph.nodes), ran(graph.nodes);
+    reached[graph.root] = true;
+    std::vector<std::uint32_t> waiting{graph.root};
+    while (!waiting.empty()) {
+        const std::uint32_t n = waiting.back();
+        waiting.pop_back();
+        for (const std::uint32_t to : graph.next[n])
+            if (!reached[to]) {
+                reached[to] = true;
+                waiting.push_back(to);
+            }
+    }
+    for (const std::uint32_t n : code.resumes) ran[n] = true;
+    for (const CodeFlow& f : code.flows) ran[f.from] = ran[f.to] = true;
+    const auto left = [&](std::uint32_t n) { return ran[n] && !reached[n]; };
+    const auto any = [](std::uint32_t, std::uint32_t) { return true; };
+    const Components parts(graph, left, any);
+    std::vector<bool> led_to(parts.all.size());
+    for (const CodeFlow& f : code.flows)
+        if (left(f.from) && left(f.to) && parts.of[f.from] != parts.of[f.to]) led_to[parts.of[f.to]] = true;
+    for (std::size_t i = 0; i < parts.all.size(); ++i)
+        if (!led_to[i]) out.push_back(*std::min_element(parts.all[i].begin(), parts.all[i].end()));
+    return out;
 }
 
 /// The tree of dominators: by node, the last one that all ways from the root to it pass. After Lengauer and Tarjan.
@@ -164,134 +211,218 @@ private:
     std::vector<std::uint32_t> order_, parent_, semi_, best_, above_, found_, way_;
 };
 
-/// Where a loop must reach, so that one of some instructions lies in it: down to `low`, or up to `high`.
-struct Near {
-    std::optional<std::uint32_t> low, high;
-};
-/// Of each flow: of those that lead to where it comes from in this tree, itself too, the nearest to where it goes.
-std::vector<Near> nearest(const Graph& graph, const LoopCode& code, const std::vector<std::uint32_t>& before) {
-    const Grouped below(graph.nodes, [&](const auto& put) {
-        for (std::uint32_t n = 0; n < graph.root; ++n)
-            if (before[n] != no_node) put(before[n], n);
-    });
-    const Grouped flows(graph.nodes, [&](const auto& put) {
-        for (std::uint32_t i = 0; i < code.flows.size(); ++i) put(code.flows[i].from, i);
-    });
-    std::vector<Near> out(code.flows.size());
-    std::set<std::uint32_t> leading;
-    std::vector<std::pair<std::uint32_t, std::size_t>> path{{graph.root, 0}};
-    while (!path.empty()) {
-        auto& [n, tried] = path.back();
-        if (tried < below[n].size()) {
-            const std::uint32_t to = below[n][tried++];
-            path.emplace_back(to, 0);
-            leading.insert(to);
-            for (const std::uint32_t i : flows[to]) {
-                const auto high = leading.lower_bound(code.flows[i].to);
-                if (high != leading.end()) out[i].high = *high;
-                if (high != leading.end() && *high == code.flows[i].to)
-                    out[i].low = *high;
-                else if (high != leading.begin())
-                    out[i].low = *std::prev(high);
-            }
-            continue;
-        }
-        if (n != graph.root) leading.erase(n);
-        path.pop_back();
-    }
-    // What nothing leads to, only a loop can.
-    for (std::uint32_t i = 0; i < out.size(); ++i)
-        if (before[code.flows[i].from] == no_node) out[i].low = code.flows[i].to;
-    return out;
-}
-
-/// Of each loop: times of flows into it that come from there, or, not to the head, from what something in it leads to.
-std::vector<std::uint64_t> sums_within(const LoopCode& code, std::span<const LoopBounds> loops,
-                                       const std::vector<Near>& near) {
-    // A flow counts for loops whose head is one of a row, and whose tail is not before a place.
-    struct Step {
-        std::uint32_t head, tail;
-        std::uint64_t times;
-    };
-    std::vector<Step> steps;
-    const auto count = [&](std::uint32_t first, std::uint32_t end, std::uint32_t tail, std::uint64_t times) {
-        if (first >= end) return;
-        steps.push_back({first, tail, times});
-        steps.push_back({end, tail, 0 - times});
-    };
-    for (std::size_t i = 0; i < code.flows.size(); ++i) {
-        const CodeFlow& f = code.flows[i];
-        const std::uint32_t low_end = near[i].low ? std::min(*near[i].low + 1, f.to) : 0;
-        count(0, low_end, f.to, f.times);
-        if (near[i].high) count(low_end, f.to, *near[i].high, f.times);
-        if (f.from >= f.to) count(f.to, f.to + 1, f.from, f.times);
-    }
-    std::sort(steps.begin(), steps.end(), [](const Step& x, const Step& y) { return x.head < y.head; });
-    std::vector<std::size_t> by_head(loops.size());
-    std::iota(by_head.begin(), by_head.end(), std::size_t{0});
-    std::sort(by_head.begin(), by_head.end(),
-              [&](std::size_t x, std::size_t y) { return loops[x].head < loops[y].head; });
-    std::vector<std::uint64_t> out(loops.size());
-    PrefixSums sums(code.instructions);
-    auto step = steps.begin();
-    for (const std::size_t n : by_head) {
-        for (; step != steps.end() && step->head <= loops[n].head; ++step) sums.add(step->tail, step->times);
-        out[n] = sums.up_to(loops[n].tail);
-    }
-    return out;
-}
-
-/// The same of one loop, from all that control gets to without it.
-class Exactly {
+/// Whether one node dominates another.
+class Dominance {
 public:
-    Exactly(const Graph& graph, const LoopCode& code) : graph_(graph), code_(code), seen_(graph.nodes) {}
-
-    std::uint64_t within(const LoopBounds& loop) {
-        ++turn_;
-        const auto inside = [&](std::uint32_t n) { return n >= loop.head && n <= loop.tail; };
-        waiting_.push_back(graph_.root);
-        while (!waiting_.empty()) {
-            const std::uint32_t n = waiting_.back();
-            waiting_.pop_back();
-            for (const std::uint32_t to : graph_.next[n]) {
-                if (inside(to) || seen_[to] == turn_) continue;
-                seen_[to] = turn_;
-                waiting_.push_back(to);
+    Dominance(const Graph& graph, const std::vector<std::uint32_t>& above)
+        : before_(graph.nodes, no_node), after_(graph.nodes) {
+        const Grouped below(graph.nodes, [&](const auto& put) {
+            for (std::uint32_t n = 0; n < graph.nodes; ++n)
+                if (above[n] != no_node) put(above[n], n);
+        });
+        std::uint32_t number = 0;
+        std::vector<std::pair<std::uint32_t, std::size_t>> path{{graph.root, 0}};
+        before_[graph.root] = number++;
+        while (!path.empty()) {
+            auto& [n, tried] = path.back();
+            if (tried == below[n].size()) {
+                after_[n] = number;
+                path.pop_back();
+                continue;
             }
+            const std::uint32_t to = below[n][tried++];
+            before_[to] = number++;
+            path.emplace_back(to, 0);
         }
-        std::uint64_t out = 0;
-        for (const CodeFlow& f : code_.flows)
-            if (inside(f.to) && (inside(f.from) || (f.to != loop.head && seen_[f.from] != turn_))) out += f.times;
-        return out;
+    }
+    /// Dominators come before what they dominate.
+    [[nodiscard]] std::uint32_t order(std::uint32_t n) const { return before_[n]; }
+    [[nodiscard]] bool reached(std::uint32_t n) const { return before_[n] != no_node; }
+    [[nodiscard]] bool dominates(std::uint32_t n, std::uint32_t other) const {
+        return reached(other) && before_[n] <= before_[other] && before_[other] < after_[n];
     }
 
 private:
-    const Graph& graph_;
+    std::vector<std::uint32_t> before_, after_;
+};
+
+/// Puts loops together from the innermost outwards. What is done is a unit, by its first node.
+class Nest {
+public:
+    Nest(const LoopCode& code, const Graph& graph, const Dominance& dominance)
+        : code_(code), graph_(graph), dominance_(dominance), unit_(graph.nodes), loop_of_(graph.nodes, no_loop) {
+        std::iota(unit_.begin(), unit_.end(), 0U);
+        out_.innermost.assign(code.instructions, no_loop);
+    }
+
+    CodeLoops find() {
+        const auto is_back = [&](std::uint32_t from, std::uint32_t to) { return dominance_.dominates(to, from); };
+        const auto use = [&](std::uint32_t n) { return n != graph_.root && dominance_.reached(n); };
+        const auto follow = [&](std::uint32_t from, std::uint32_t to) { return !is_back(from, to); };
+        const Components parts(graph_, use, follow);
+        // A natural loop comes after those its header dominates, and a region after those of headers in it.
+        struct Due {
+            std::uint32_t order, header;
+            const std::vector<std::uint32_t>* region;
+        };
+        std::vector<Due> due;
+        std::vector<bool> heads(graph_.nodes);
+        for (const CodeFlow& f : code_.flows)
+            if (dominance_.reached(f.from) && is_back(f.from, f.to) && !heads[f.to]) {
+                heads[f.to] = true;
+                due.push_back({dominance_.order(f.to), f.to, nullptr});
+            }
+        for (const std::vector<std::uint32_t>& part : parts.all) {
+            if (part.size() == 1) continue;
+            std::uint32_t first = no_node;
+            for (const std::uint32_t n : part) first = std::min(first, dominance_.order(n));
+            due.push_back({first, no_node, &part});
+        }
+        std::sort(due.begin(), due.end(), [](const Due& x, const Due& y) {
+            return std::pair(y.order, x.region != nullptr) < std::pair(x.order, y.region != nullptr);
+        });
+        for (const Due& d : due) d.region == nullptr ? natural(d.header) : region(*d.region);
+        measure(heads);
+        number();
+        return std::move(out_);
+    }
+
+private:
+    std::uint32_t unit(std::uint32_t n) {
+        while (unit_[n] != n) n = unit_[n] = unit_[unit_[n]];
+        return n;
+    }
+    /// What a unit is entered by.
+    [[nodiscard]] std::span<const std::uint32_t> ways_in(const std::uint32_t& of) const {
+        if (loop_of_[of] == no_loop) return {&of, 1};
+        return out_.loops[loop_of_[of]].entries;
+    }
+    void absorb(std::uint32_t of, std::uint32_t loop) {
+        if (loop_of_[of] != no_loop)
+            out_.loops[loop_of_[of]].outer = loop;
+        else
+            out_.innermost[of] = loop;
+    }
+
+    void natural(std::uint32_t header) {
+        const auto loop = static_cast<std::uint32_t>(out_.loops.size());
+        std::vector<std::uint32_t> waiting, inside;
+        const auto take = [&](std::uint32_t n) {
+            const std::uint32_t of = unit(n);
+            if (of == header) return;
+            // It belongs to the header at once, so that it is met once.
+            unit_[of] = header;
+            inside.push_back(of);
+            waiting.push_back(of);
+        };
+        for (const std::uint32_t from : graph_.prev[header])
+            if (from != graph_.root && dominance_.dominates(header, from)) take(from);
+        while (!waiting.empty()) {
+            const std::uint32_t of = waiting.back();
+            waiting.pop_back();
+            for (const std::uint32_t n : ways_in(of))
+                for (const std::uint32_t from : graph_.prev[n])
+                    if (from != graph_.root && dominance_.reached(from)) take(from);
+        }
+        out_.loops.push_back({.head = header, .entries = {header}});
+        for (const std::uint32_t of : inside) absorb(of, loop);
+        absorb(header, loop);
+        loop_of_[header] = loop;
+    }
+
+    void region(const std::vector<std::uint32_t>& nodes) {
+        const auto loop = static_cast<std::uint32_t>(out_.loops.size());
+        out_.loops.push_back({.irreducible = true});
+        // Some may lie in natural loops of headers among them.
+        std::vector<std::uint32_t> units;
+        for (const std::uint32_t n : nodes) units.push_back(unit(n));
+        std::sort(units.begin(), units.end());
+        units.erase(std::unique(units.begin(), units.end()), units.end());
+        const std::uint32_t first = units.front();
+        for (const std::uint32_t of : units) absorb(of, loop);
+        for (const std::uint32_t of : units) unit_[of] = first;
+        loop_of_[first] = loop;
+        std::vector<std::uint32_t>& entries = out_.loops[loop].entries;
+        for (const std::uint32_t n : nodes)
+            for (const std::uint32_t from : graph_.prev[n])
+                if (from == graph_.root || (dominance_.reached(from) && unit(from) != first)) {
+                    entries.push_back(n);
+                    break;
+                }
+        std::sort(entries.begin(), entries.end());
+    }
+
+    /// Flows from loops to where they are entered.
+    void measure(const std::vector<bool>& heads) {
+        number();
+        // A node is an entry of at most one natural loop, and of at most one region.
+        std::vector<std::uint32_t> natural_at(graph_.nodes, no_loop), region_at(graph_.nodes, no_loop);
+        for (std::uint32_t i = 0; i < out_.loops.size(); ++i)
+            for (const std::uint32_t n : out_.loops[i].entries)
+                (out_.loops[i].irreducible ? region_at : natural_at)[n] = i;
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> again;  // by region and entry
+        std::vector<std::uint32_t> tails(graph_.nodes, 0);                       // of regions, by entry
+        for (const CodeFlow& f : code_.flows) {
+            if (heads[f.to] && out_.contains(natural_at[f.to], f.from)) {
+                CodeLoop& loop = out_.loops[natural_at[f.to]];
+                loop.inside += f.times;
+                loop.tail = std::max(loop.tail, f.from);
+            }
+            if (const std::uint32_t i = region_at[f.to]; i != no_loop && out_.contains(i, f.from)) {
+                out_.loops[i].inside += f.times;
+                again[{i, f.to}] += f.times;
+                tails[f.to] = std::max(tails[f.to], f.from);
+            }
+        }
+        std::vector<std::uint64_t> most(out_.loops.size());
+        for (const auto& [at, times] : again) {
+            CodeLoop& loop = out_.loops[at.first];
+            if (times <= most[at.first]) continue;
+            most[at.first] = times;
+            loop.head = at.second;
+            loop.tail = tails[at.second];
+        }
+    }
+
+    /// Depths, and numbers by which to see what lies in what.
+    void number() {
+        const std::size_t count = out_.loops.size();
+        out_.first.assign(count, 0);
+        out_.last.assign(count, 0);
+        std::vector<std::uint32_t> size(count, 1);
+        for (std::uint32_t i = 0; i < count; ++i)
+            if (const std::uint32_t outer = out_.loops[i].outer; outer != no_loop) size[outer] += size[i];
+        std::vector<std::uint32_t> next(count);
+        std::uint32_t top = 0;
+        for (std::size_t i = count; i-- > 0;) {
+            CodeLoop& loop = out_.loops[i];
+            std::uint32_t& place = loop.outer == no_loop ? top : next[loop.outer];
+            out_.first[i] = place;
+            out_.last[i] = place += size[i];
+            next[i] = out_.first[i] + 1;
+            loop.depth = loop.outer == no_loop ? 1 : out_.loops[loop.outer].depth + 1;
+        }
+    }
+
     const LoopCode& code_;
-    std::vector<std::uint32_t> seen_, waiting_;
-    std::uint32_t turn_ = 0;
+    const Graph& graph_;
+    const Dominance& dominance_;
+    std::vector<std::uint32_t> unit_;
+    std::vector<std::uint32_t> loop_of_;  // by the first node of a unit
+    CodeLoops out_;
 };
 
 }  // namespace
 
-LoopFlows flows_within(const LoopCode& code, std::span<const LoopBounds> loops, std::uint64_t& work,
-                       std::uint64_t most_work) {
-    const Graph graph(code);
-    // What one instruction of a loop dominates, only the loop leads to; where one way there is without the loop, others
-    // lead there too. What lies between the two is looked at.
-    LoopFlows out{sums_within(code, loops, nearest(graph, code, Dominators(graph).find())),
-                  std::vector<bool>(loops.size())};
-    const std::vector<std::uint64_t> most = sums_within(code, loops, nearest(graph, code, low_ways(graph)));
-    Exactly exactly(graph, code);
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-        if (out.inside[i] == most[i]) continue;
-        work += graph.nodes + 2 * code.flows.size();
-        if (work > most_work)
-            out.at_least[i] = true;
-        else
-            out.inside[i] = exactly.within(loops[i]);
-    }
-    return out;
+bool CodeLoops::contains(std::uint32_t loop, std::uint32_t instruction) const {
+    const std::uint32_t at = innermost[instruction];
+    return at != no_loop && first[at] >= first[loop] && first[at] < last[loop];
+}
+
+CodeLoops find_loops(const LoopCode& code) {
+    const Graph graph(code, roots(code));
+    const Dominance dominance(graph, Dominators(graph).find());
+    return Nest(code, graph, dominance).find();
 }
 
 }  // namespace waymark::analysis

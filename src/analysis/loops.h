@@ -1,9 +1,17 @@
-/// How often control came into loops from themselves.
+/// Loops of a function, from the flow of control that was seen in it.
+///
+/// A natural loop has a header that dominates it: all ways from where the function is entered to the loop pass the
+/// header. Its back edges are the flows from code that the header dominates to the header; it consists of the header
+/// and all that leads to a back edge without passing the header. All back edges to one header make one loop. Natural
+/// loops of different headers are disjoint or lie in one another.
+///
+/// What goes round without such a header is an irreducible region: once all back edges are left out, code that leads to
+/// itself, with the natural loops whose headers are among it. Each such region is one loop here. It is entered at
+/// several places.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace waymark::analysis {
@@ -15,29 +23,40 @@ struct CodeFlow {
     friend bool operator==(const CodeFlow&, const CodeFlow&) = default;
 };
 
-struct LoopBounds {
-    std::uint32_t head{}, tail{};
-    friend bool operator==(const LoopBounds&, const LoopBounds&) = default;
-};
-
 /// A function whose flows are known.
 struct LoopCode {
     std::uint32_t instructions{};
     std::vector<CodeFlow> flows{};
-    std::vector<std::uint32_t> begins{};  ///< what control came to by no flow
+    std::vector<std::uint32_t> begins{};  ///< where the function is entered
+    /// What control also came to by no flow that is known, as where lost trace comes back. It is taken for an entry
+    /// only where nothing else leads to it.
+    std::vector<std::uint32_t> resumes{};
 };
 
-struct LoopFlows {
-    /// Of each loop: times control came to what lies between head and tail from there, or, not to the head, from code
-    /// outside that control got to only through the loop.
-    std::vector<std::uint64_t> inside;
-    std::vector<bool> at_least;  ///< by loop: it may be more
+constexpr std::uint32_t no_loop = ~std::uint32_t{0};
+
+struct CodeLoop {
+    /// The header. Of an irreducible region, of its places of entry the one that the region itself leads to most often,
+    /// the first one of those.
+    std::uint32_t head{};
+    std::uint32_t tail{};           ///< the last instruction in it that leads to the head
+    std::uint32_t outer = no_loop;  ///< the loop directly around it
+    std::uint32_t depth = 1;        ///< 1: in no other loop
+    bool irreducible{};
+    std::vector<std::uint32_t> entries{};  ///< where it is entered: of a natural loop, its header alone
+    std::uint64_t inside{};                ///< times of flows from the loop to its entries
 };
 
-/// Takes O(n log n), but for loops that are entered at several places, where none alone leads to code outside that they
-/// may lead to together: each costs O(n), and is counted in `work`. Once that is above `most_work`, they are
-/// `at_least`.
-[[nodiscard]] LoopFlows flows_within(const LoopCode& code, std::span<const LoopBounds> loops, std::uint64_t& work,
-                                     std::uint64_t most_work);
+struct CodeLoops {
+    std::vector<CodeLoop> loops;           ///< inner ones before outer ones
+    std::vector<std::uint32_t> innermost;  ///< by instruction: the innermost loop it is in, or `no_loop`
+
+    [[nodiscard]] bool contains(std::uint32_t loop, std::uint32_t instruction) const;
+    /// By loop: of those within it and itself, the first number and the number behind the last. Set by `find_loops`.
+    std::vector<std::uint32_t> first, last;
+};
+
+/// Takes O(n log n).
+[[nodiscard]] CodeLoops find_loops(const LoopCode& code);
 
 }  // namespace waymark::analysis

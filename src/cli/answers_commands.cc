@@ -273,8 +273,7 @@ Run add_branches(CLI::App& app) {
 }
 
 Run add_loops(CLI::App& app) {
-    CLI::App& command =
-        *app.add_subcommand("loops", "Loops: how often each was begun and went round, and what it cost");
+    CLI::App& command = *app.add_subcommand("loops", "Loops: entries, iterations and cost of each");
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<ViewOptions>();
     request->add_to(command, *options);
@@ -283,8 +282,13 @@ Run add_loops(CLI::App& app) {
     add_sort(command, *options, {"cost", "iterations", "entries", "address"},
              "What rows are sorted by: cost, iterations, entries, address");
     command.footer(
-        "A loop is the code between a branch that goes back and where it goes. Captures of a Debug and Profiling Unit\n"
-        "tell hardware loops, in mode compressed.\n"
+        "A loop is natural: all flow from outside enters it at its head, and everything that leads back to one head is "
+        "one\n"
+        "loop. Code that is repeated and was entered at several places is one row of kind irreducible. An iteration is "
+        "an\n"
+        "execution of the head: a loop that tests its condition there runs it once more than its body. Captures of a "
+        "Debug\n"
+        "and Profiling Unit contain hardware loops, in mode compressed.\n"
         "\n"
         "  waymark loops out --symbols program\n");
     return view(command, request, options, show_loops);

@@ -297,7 +297,7 @@ Run add_export(CLI::App& app) {
     command.add_option("--table", options->table, "csv, jsonl: this table alone")->type_name("NAME");
     command
         .add_option("--of-image", options->of_image,
-                    "bolt: the program or library it is for; that with most branches if not given")
+                    "bolt: the program or library it is for; the program itself if not given")
         ->type_name("NAME");
     command.add_option("--jobs", options->answers.jobs, "Threads to work with; 0: as many as there are processors")
         ->type_name("N")

@@ -34,7 +34,7 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
                         answers.unit == "SPE"   ? std::string("samples do not tell loops; waymark branches shows which "
                                                                 "branches go back")
                         : answers.unit == "DPU" ? not_known ? trust->not_known : std::string(no_hardware_loop)
-                                                : std::string("no backward branch of a known image was taken")));
+                                                : std::string("no code of a known image was repeated")));
         return nothing;
     }
     // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
@@ -49,7 +49,7 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
                    : options.sort == "iterations" || !costs ? l->iterations
                                                             : cost(*l);
         };
-        return std::tuple(key(b), a->head, a->tail) < std::tuple(key(a), b->head, b->tail);
+        return std::tuple(key(b), a->head, a->depth) < std::tuple(key(a), b->head, b->depth);
     });
     std::vector<Rows::Column> columns;
     if (costs) columns.push_back({"", "share of " + answers.metrics[*metric].name, true});
@@ -61,11 +61,12 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         columns.insert(columns.end(), {{"entries", "entries"}, {"iterations", "iterations"}, {"mean", "each time"}});
     if (costs)
         for (const analysis::Metric& m : answers.metrics) columns.push_back({m.name, m.name});
-    columns.insert(columns.end(), {{"head", "first", true},
-                                   {"tail", "last", true},
+    columns.insert(columns.end(), {{"head", hardware ? "first" : "head", true},
+                                   {"tail", hardware ? "last" : "jumps back at", true},
                                    {"function", "in", true},
                                    {"line", "line", true},
                                    {"file", ""}});
+    if (!hardware) columns.insert(columns.end(), {{"depth", "depth"}, {"outer", ""}, {"kind", "kind", true}});
     Rows table(columns);
     for (const Loop* l : rows) {
         std::vector<Cell> cells;
@@ -82,14 +83,19 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         cells.push_back(Cell(function_name(answers, l->function)).in(Colour::bold));
         cells.push_back(line.empty() ? Cell() : Cell(line).in(Colour::dim));
         cells.push_back(l->source == analysis::none ? Cell() : Cell(path_text(answers, l->source)));
+        if (!hardware) {
+            cells.emplace_back(std::uint64_t{l->depth});
+            cells.push_back(l->outer ? Cell::hex(*l->outer) : Cell());
+            cells.emplace_back(l->irreducible ? "irreducible" : "natural");
+        }
         table.add(std::move(cells));
     }
     print_rows(out, answers, options,
                hardware ? std::string(hardware_loops)
-                        : std::string("loops: times begun, and times their first instruction ran"),
+                        : std::string("loops: times they were entered, and times their head ran"),
                table);
     if (options.format == "text" && costs)
-        out.write("Costs are of all code from first to last, loops inside included, so they do not add up.\n");
+        out.write("Costs are of all code of a loop, loops inside included, so they do not add up.\n");
     return decoded;
 }
 

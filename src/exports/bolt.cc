@@ -1,6 +1,7 @@
 #include "waymark/exports/bolt.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "look_up.h"
 #include "writer.h"
@@ -21,13 +22,30 @@ Index image_of(const Answers& a, Index function) {
     return f == nullptr ? analysis::none : f->image;
 }
 
-/// The image with most executed or sampled branches.
+/// Shared libraries, the dynamic linker and the kernel, by their names.
+bool is_no_program(std::string_view name) {
+    return name.ends_with(".so") || name.find(".so.") != name.npos || name.starts_with("ld-") || name.starts_with("[");
+}
+
+/// The program: what has a function `main`, then what is no library; of several the image with most executed or sampled
+/// branches.
 Index main_image(const Answers& a) {
-    std::vector<std::uint64_t> weight(a.images.size());
+    struct Rank {
+        bool branches{}, main{}, program{};
+        std::uint64_t weight{};
+        auto operator<=>(const Rank&) const = default;
+    };
+    std::vector<Rank> ranks(a.images.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].program = !is_no_program(a.images[i].name);
+    for (const analysis::Function& f : a.functions)
+        if (f.image < ranks.size() && f.name == "main") ranks[f.image].main = true;
     for (const Edge& e : a.edges)
-        if (const Index image = image_of(a, e.from_function); image < weight.size()) weight[image] += e.times;
-    return weight.empty() ? analysis::none
-                          : static_cast<Index>(std::max_element(weight.begin(), weight.end()) - weight.begin());
+        if (const Index image = image_of(a, e.from_function); image < ranks.size()) {
+            ranks[image].weight += e.times;
+            ranks[image].branches |= e.times != 0;
+        }
+    return ranks.empty() ? analysis::none
+                         : static_cast<Index>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin());
 }
 
 /// The last instruction of a block.

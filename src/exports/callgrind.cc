@@ -249,6 +249,7 @@ private:
         // Tasks, interrupts and the like have costs of their own and no instructions.
         if (answers_.calls.empty()) return;
         const auto costs = analysis::function_costs(answers_);
+        put_costs_without_place(costs, begun);
         for (Index f = 0; f < costs.size(); ++f) {
             const bool self = std::any_of(costs[f].self.begin(), costs[f].self.end(), [](auto n) { return n != 0; });
             const auto calls = by_edge_ ? tree_.end() : tree_.lower_bound({f, 0});
@@ -260,6 +261,39 @@ private:
                 return cost_of(costs[f].self, m);
             });
             if (!by_edge_) calls_of(f);
+        }
+    }
+
+    /// Not all costs of a function are of one of its instructions: cycles that passed in waiting, code that cannot be
+    /// disassembled. They go to the function, as far as the whole lacks them.
+    void put_costs_without_place(const std::vector<analysis::FunctionCosts>& costs, const std::vector<bool>& begun) {
+        const std::size_t metrics = order_.size();
+        std::vector<Costs> placed(costs.size(), Costs(metrics));
+        for (const Instruction& i : answers_.instructions)
+            for (std::size_t m = 0; i.function < placed.size() && m < metrics; ++m)
+                placed[i.function][m] += cost_of(i, m);
+        Costs lacking(metrics);
+        for (std::size_t m = 0; m < metrics; ++m) {
+            std::uint64_t all = 0;
+            for (std::size_t f = 0; f < costs.size(); ++f)
+                if (begun[f]) all += cost_of(costs[f].self, m);
+            lacking[m] = all - std::min(all, totals_[m]);
+        }
+        for (Index f = 0; f < costs.size(); ++f) {
+            if (!begun[f]) continue;
+            Costs more(metrics);
+            bool any = false;
+            for (std::size_t m = 0; m < metrics; ++m) {
+                const std::uint64_t self = cost_of(costs[f].self, m);
+                more[m] = std::min(self - std::min(self, placed[f][m]), lacking[m]);
+                lacking[m] -= more[m];
+                totals_[m] += more[m];
+                any |= more[m] != 0;
+            }
+            if (!any) continue;
+            begin_function(f);
+            out_.print("{:#x} {}", answers_.functions[f].address, answers_.functions[f].line);
+            numbers([&](std::size_t m) { return more[m]; });
         }
     }
 

@@ -339,19 +339,23 @@ void blocks_rows(const Answers& a, const RowSink& sink) {
 }
 
 constexpr std::array loops_columns{
-    Column{"head", address, "target of the branch that closes it"},
-    Column{"tail", address, "that branch"},
+    Column{"head", address, "its header: what its back edges lead to"},
+    Column{"tail", address, "the last instruction that leads back there"},
     Column{"function", integer, "it is in", "functions.id"},
     Column{"source", integer, "file", "sources.id"},
     Column{"line", integer, "it begins at"},
     Column{"entries", integer, "times it was begun; of a DPU: runs, of which an interrupt makes two"},
     Column{"iterations", integer, "times its head ran"},
-    Column{"cost", integer, "of all instructions from head to tail in the first metric"},
+    Column{"cost", integer, "of all its instructions in the first metric"},
+    Column{"depth", integer, "1: in no other loop; of a DPU: none"},
+    Column{"outer", address, "head of the loop directly around it"},
+    Column{"irreducible", integer, "1: it is entered at several places, and head is one of them"},
 };
 void loops_rows(const Answers& a, const RowSink& sink) {
     for (const auto& l : a.loops)
         put(sink, {number(l.head), number(l.tail), index(l.function), index(l.source), known(l.line), number(l.entries),
-                   number(l.iterations), l.costs.empty() ? nothing() : number(l.costs[0])});
+                   number(l.iterations), l.costs.empty() ? nothing() : number(l.costs[0]), known(l.depth),
+                   l.outer ? number(*l.outer) : nothing(), number(l.irreducible ? 1 : 0)});
 }
 
 constexpr std::array calls_columns{
@@ -548,7 +552,7 @@ constexpr std::array all_tables{
     TableInfo{"edges", "where control went from where", edges_columns, false, edges_rows},
     TableInfo{"edge_costs", "what passed in calls, by metric", edge_costs_columns, false, edge_costs_rows},
     TableInfo{"blocks", "code that runs from end to end without a branch", blocks_columns, false, blocks_rows},
-    TableInfo{"loops", "backward branches and what they repeat", loops_columns, false, loops_rows},
+    TableInfo{"loops", "code that was repeated", loops_columns, false, loops_rows},
     TableInfo{"calls", "the call tree: a row for each path of calls", calls_columns, true, calls_rows},
     TableInfo{"call_costs", "cost of paths of calls, by metric", call_costs_columns, false, call_costs_rows},
     TableInfo{"tracks", "rows of the timeline: cores, threads, tasks", tracks_columns, true, tracks_rows},

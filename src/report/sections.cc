@@ -671,6 +671,8 @@ Section head_section(const Answers& answers, Limit most_rows, const std::vector<
     json.column("line", answers.loops, [](const Loop& l) { return l.line; });
     json.column("entries", answers.loops, [](const Loop& l) { return l.entries; });
     json.column("iterations", answers.loops, [](const Loop& l) { return l.iterations; });
+    json.column("depth", answers.loops, [](const Loop& l) { return l.depth; });
+    json.column("irreducible", answers.loops, [](const Loop& l) { return l.irreducible ? 1U : 0U; });
     write_costs(json, "costs", answers, answers.loops, [](const Loop& l) -> const Costs& { return l.costs; });
     json.end_object();
     json.key("exceptions").begin_array();

@@ -1,9 +1,11 @@
-// Entries of loops: against a plain search in random code, and in a function of thousands of loops.
+// Loops of random code against their definition, and in a function of thousands of loops.
 #include "../../src/analysis/loops.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -18,7 +20,7 @@ using flow::Block;
 using flow::End;
 
 LoopCode random_code(synthetic::Random& random) {
-    LoopCode code{.instructions = 2 + random.below(30)};
+    LoopCode code{.instructions = 2 + random.below(24)};
     std::set<std::pair<std::uint32_t, std::uint32_t>> ways;
     for (std::uint32_t n = 0; n + 1 < code.instructions; ++n)
         if (random.below(5) != 0) ways.emplace(n, n + 1);
@@ -27,72 +29,199 @@ LoopCode random_code(synthetic::Random& random) {
     for (const auto& [from, to] : ways) code.flows.push_back({from, to, 1 + random.below(1000)});
     if (random.below(8) != 0) code.begins.push_back(0);
     if (random.below(8) == 0) code.begins.push_back(1 + random.below(code.instructions - 1));
+    if (random.below(8) == 0) code.resumes.push_back(1 + random.below(code.instructions - 1));
     return code;
 }
 
-/// What `flows_within` finds, found plainly.
-std::uint64_t plainly(const LoopCode& code, const LoopBounds& loop) {
-    const auto inside = [&](std::uint32_t n) { return n >= loop.head && n <= loop.tail; };
-    std::set<std::uint32_t> others;
-    for (const std::uint32_t n : code.begins)
-        if (!inside(n)) others.insert(n);
-    for (bool more = true; more;) {
-        more = false;
-        for (const CodeFlow& f : code.flows)
-            if (!inside(f.to) && others.contains(f.from)) more |= others.insert(f.to).second;
-    }
-    std::uint64_t out = 0;
-    for (const CodeFlow& f : code.flows)
-        if (inside(f.to) && (inside(f.from) || (f.to != loop.head && !others.contains(f.from)))) out += f.times;
-    return out;
-}
+using Nodes = std::set<std::uint32_t>;
 
-TEST(FlowsWithin, AreThoseOfAPlainSearch) {
-    std::size_t left = 0, less = 0, all = 0;
-    for (std::uint64_t seed = 1; seed <= sized(500U, 100U); ++seed) {
+/// Loops by their definition, from plain searches alone.
+class Plainly {
+public:
+    struct Found {
+        Nodes nodes, entries;
+        std::uint32_t head{};  // of natural ones
+        bool irreducible{};
+    };
+    explicit Plainly(const LoopCode& code) : code_(code), begins_(code.begins.begin(), code.begins.end()) {
+        Nodes ran(code.resumes.begin(), code.resumes.end());
+        for (const CodeFlow& f : code.flows) ran.insert({f.from, f.to});
+        std::map<std::uint32_t, Nodes> from;
+        for (const std::uint32_t n : ran) from[n] = reach({n}, {}, false);
+        for (;;) {
+            const Nodes reached = reach(begins_, {}, false);
+            Nodes left;
+            for (const std::uint32_t n : ran)
+                if (!reached.contains(n)) left.insert(n);
+            if (left.empty()) break;
+            // The lowest of those that go round, to which nothing else that is left leads.
+            for (const std::uint32_t n : left) {
+                bool first = true;
+                for (const std::uint32_t other : left)
+                    if (from[other].contains(n) && (!from[n].contains(other) || other < n)) first = false;
+                if (first) begins_.insert(n);
+            }
+        }
+        reached_ = reach(begins_, {}, false);
+        for (std::uint32_t h = 0; h < code.instructions; ++h) {
+            Nodes latches;
+            for (const CodeFlow& f : code.flows)
+                if (f.to == h && is_back(f)) latches.insert(f.from);
+            if (latches.empty()) continue;
+            Nodes nodes = reach(latches, {h}, true);
+            nodes.insert(h);
+            found.push_back({nodes, {h}, h, false});
+        }
+        const std::size_t natural = found.size();
+        Nodes done;
+        for (const std::uint32_t n : reached_) {
+            if (done.contains(n)) continue;
+            Nodes region;
+            for (const std::uint32_t other : without_back(n))
+                if (without_back(other).contains(n)) region.insert(other);
+            if (region.size() < 2) continue;
+            done.insert(region.begin(), region.end());
+            Found made{region, {}, 0, true};
+            for (std::size_t i = 0; i < natural; ++i)
+                if (region.contains(found[i].head)) made.nodes.insert(found[i].nodes.begin(), found[i].nodes.end());
+            for (const std::uint32_t in : begins_)
+                if (made.nodes.contains(in)) made.entries.insert(in);
+            for (const CodeFlow& f : code.flows)
+                if (made.nodes.contains(f.to) && reached_.contains(f.from) && !made.nodes.contains(f.from))
+                    made.entries.insert(f.to);
+            found.push_back(made);
+        }
+    }
+    [[nodiscard]] std::uint64_t inside(const Found& loop) const {
+        std::uint64_t out = 0;
+        for (const CodeFlow& f : code_.flows)
+            if (loop.entries.contains(f.to) && loop.nodes.contains(f.from)) out += f.times;
+        return out;
+    }
+
+    std::vector<Found> found;
+
+private:
+    /// All of `from` but what `not_by` has, and what that leads to, or what leads to it.
+    [[nodiscard]] Nodes reach(const Nodes& from, const Nodes& not_by, bool backwards) const {
+        Nodes out;
+        for (const std::uint32_t n : from)
+            if (!not_by.contains(n)) out.insert(n);
+        for (bool more = true; more;) {
+            more = false;
+            for (const CodeFlow& f : code_.flows) {
+                const std::uint32_t a = backwards ? f.to : f.from, b = backwards ? f.from : f.to;
+                if (out.contains(a) && !not_by.contains(b) && (!backwards || reached_.contains(b)))
+                    more |= out.insert(b).second;
+            }
+        }
+        return out;
+    }
+    [[nodiscard]] bool is_back(const CodeFlow& f) const {
+        if (!reached_.contains(f.from)) return false;
+        return f.from == f.to || !reach(begins_, {f.to}, false).contains(f.from);
+    }
+    [[nodiscard]] Nodes without_back(std::uint32_t n) const {
+        Nodes out{n};
+        for (bool more = true; more;) {
+            more = false;
+            for (const CodeFlow& f : code_.flows)
+                if (out.contains(f.from) && !is_back(f)) more |= out.insert(f.to).second;
+        }
+        return out;
+    }
+
+    const LoopCode& code_;
+    Nodes begins_, reached_;
+};
+
+TEST(FindLoops, GivesThoseOfTheDefinition) {
+    std::size_t natural = 0, irreducible = 0, nested = 0;
+    for (std::uint64_t seed = 1; seed <= sized(250U, 60U); ++seed) {
         synthetic::Random random(seed);
         const LoopCode code = random_code(random);
-        std::vector<LoopBounds> loops;
-        for (std::uint32_t head = 0; head < code.instructions; ++head)
-            for (std::uint32_t tail = head; tail < code.instructions; ++tail) loops.push_back({head, tail});
-        std::uint64_t work = 0, none = 0;
-        const LoopFlows exact = flows_within(code, loops, work, ~std::uint64_t{0});
-        const LoopFlows quick = flows_within(code, loops, none, 0);
-        ASSERT_EQ(exact.inside.size(), loops.size());
-        for (std::size_t i = 0; i < loops.size(); ++i) {
-            const std::uint64_t expected = plainly(code, loops[i]);
-            const std::string which = fmt::format("seed {}, {} to {}", seed, loops[i].head, loops[i].tail);
-            ASSERT_EQ(exact.inside[i], expected) << which;
-            ASSERT_FALSE(exact.at_least[i]) << which;
-            // Without more work it is right, or at least and said to be.
-            if (quick.at_least[i])
-                ASSERT_LE(quick.inside[i], expected) << which;
+        const CodeLoops loops = find_loops(code);
+        const Plainly expected(code);
+        ASSERT_EQ(loops.loops.size(), expected.found.size()) << seed;
+        for (std::uint32_t i = 0; i < loops.loops.size(); ++i) {
+            const CodeLoop& loop = loops.loops[i];
+            Nodes nodes;
+            for (std::uint32_t n = 0; n < code.instructions; ++n)
+                if (loops.contains(i, n)) nodes.insert(n);
+            const auto same = std::find_if(expected.found.begin(), expected.found.end(),
+                                           [&](const Plainly::Found& f) { return f.nodes == nodes; });
+            const std::string which = fmt::format("seed {}, loop at {}", seed, loop.head);
+            ASSERT_NE(same, expected.found.end()) << which;
+            ASSERT_EQ(loop.irreducible, same->irreducible) << which;
+            ASSERT_EQ(Nodes(loop.entries.begin(), loop.entries.end()), same->entries) << which;
+            ASSERT_EQ(loop.inside, expected.inside(*same)) << which;
+            if (!loop.irreducible)
+                ASSERT_EQ(loop.head, same->head) << which;
             else
-                ASSERT_EQ(quick.inside[i], expected) << which;
-            left += quick.at_least[i] ? 1U : 0U;
-            less += quick.inside[i] < expected ? 1U : 0U;
+                ASSERT_TRUE(same->entries.contains(loop.head)) << which;
+            // The jump back that is furthest down.
+            std::uint32_t tail = 0;
+            for (const CodeFlow& f : code.flows)
+                if (f.to == loop.head && nodes.contains(f.from)) tail = std::max(tail, f.from);
+            ASSERT_EQ(loop.tail, tail) << which;
+            std::uint32_t depth = 0;
+            const Plainly::Found* outer = nullptr;
+            for (const Plainly::Found& f : expected.found) {
+                if (!std::includes(f.nodes.begin(), f.nodes.end(), nodes.begin(), nodes.end())) continue;
+                ++depth;
+                if (&f != &*same && (outer == nullptr || f.nodes.size() < outer->nodes.size())) outer = &f;
+            }
+            ASSERT_EQ(loop.depth, depth) << which;
+            ASSERT_EQ(loop.outer == no_loop, outer == nullptr) << which;
+            if (outer != nullptr) {
+                for (std::uint32_t n = 0; n < code.instructions; ++n)
+                    ASSERT_EQ(loops.contains(loop.outer, n), outer->nodes.contains(n)) << which;
+            }
+            ++(loop.irreducible ? irreducible : natural);
+            nested += depth > 1 ? 1U : 0U;
         }
-        all += loops.size();
     }
-    // Both happen: what is looked at once more was right already, and was not; and neither often.
-    EXPECT_GT(less, 0U);
-    EXPECT_GT(left, less);
-    EXPECT_LT(left, all / 4);
+    // All kinds there are.
+    EXPECT_GT(natural, sized(125U, 30U));
+    EXPECT_GT(irreducible, sized(12U, 3U));
+    EXPECT_GT(nested, sized(12U, 3U));
 }
 
-TEST(FlowsWithin, OfNoCodeAreNone) {
-    std::uint64_t work = 0;
-    EXPECT_TRUE(flows_within({}, {}, work, 0).inside.empty());
-    const std::vector<LoopBounds> loops{{0, 0}};
-    EXPECT_EQ(flows_within({.instructions = 1}, loops, work, 0).inside, std::vector<std::uint64_t>{0});
-    EXPECT_EQ(flows_within({.instructions = 1, .flows = {{0, 0, 7}}}, loops, work, 0).inside,
-              std::vector<std::uint64_t>{7});
+TEST(FindLoops, InNoCodeAreNone) {
+    EXPECT_TRUE(find_loops({}).loops.empty());
+    EXPECT_TRUE(find_loops({.instructions = 1}).loops.empty());
+    const CodeLoops one = find_loops({.instructions = 1, .flows = {{0, 0, 7}}, .begins = {0}});
+    ASSERT_EQ(one.loops.size(), 1U);
+    EXPECT_EQ(one.loops[0].inside, 7U);
+    EXPECT_FALSE(one.loops[0].irreducible);
+}
+
+TEST(FindLoops, WhereTraceBeganWithinALoopIsNoEntry) {
+    // 0 → 1 → 2 → 1; lost trace came back at 2.
+    const CodeLoops loops =
+        find_loops({.instructions = 3, .flows = {{0, 1, 1}, {1, 2, 5}, {2, 1, 5}}, .begins = {0}, .resumes = {2}});
+    ASSERT_EQ(loops.loops.size(), 1U);
+    EXPECT_FALSE(loops.loops[0].irreducible);
+    EXPECT_EQ(loops.loops[0].head, 1U);
+}
+
+TEST(FindLoops, ThousandsWithinOneAnother) {
+    // k-th header k leads on; from the middle all lead back.
+    constexpr std::uint32_t depth = 12000;
+    LoopCode code{.instructions = 2 * depth, .begins = {0}};
+    for (std::uint32_t n = 0; n + 1 < 2 * depth; ++n) code.flows.push_back({n, n + 1, 1});
+    for (std::uint32_t k = 0; k < depth; ++k) code.flows.push_back({2 * depth - 1 - k, k, 2});
+    const CodeLoops loops = find_loops(code);
+    ASSERT_EQ(loops.loops.size(), depth);
+    EXPECT_EQ(loops.loops.front().depth, depth);
+    EXPECT_EQ(loops.loops.back().depth, 1U);
+    EXPECT_EQ(loops.loops.back().inside, 2U);
 }
 
 /// A function of many loops behind each other. Each runs three times, and the first time and the last through a block
 /// behind all loops, which leads back into its middle.
 TEST(Loops, ThousandsOfOneFunctionAreExact) {
-    constexpr std::uint32_t loops = 4000, hot = 6, cold = 2, words = loops * (hot + cold) + 1;
+    constexpr std::uint32_t loops = 12000, hot = 6, cold = 2, words = loops * (hot + cold) + 1;
     constexpr std::uint64_t base = 0x10000;
     const auto begin = [](std::uint32_t k) { return k * hot; };
     const auto moved = [](std::uint32_t k) { return loops * hot + 1 + k * cold; };
@@ -156,22 +285,17 @@ TEST(Loops, ThousandsOfOneFunctionAreExact) {
     sink.finish();
     Answers a;
     fill_flow_answers(a, {{.sink = &sink, .source = "source"}}, {.instructions = true});
-    ASSERT_EQ(a.loops.size(), 2 * loops);
+    ASSERT_EQ(a.loops.size(), loops);
     for (std::uint32_t k = 0; k < loops; ++k) {
-        const Loop& loop = a.loops[2 * k];
+        // The block behind all loops is part of it.
+        const Loop& loop = a.loops[k];
         ASSERT_EQ(loop.head, at(begin(k) + 1));
         ASSERT_EQ(loop.tail, at(begin(k) + 5));
         ASSERT_EQ(loop.entries, 1U) << k;
         ASSERT_EQ(loop.iterations, 3U) << k;
-
-        ASSERT_EQ(loop.costs, Costs{15}) << k;
-        // The branch back from the block behind is backward too: what lies between is come to from this loop's head
-        // thrice, and from each of those before it twice.
-        const Loop& back = a.loops[2 * k + 1];
-        ASSERT_EQ(back.head, at(begin(k) + 3));
-        ASSERT_EQ(back.tail, at(moved(k) + 1));
-        ASSERT_EQ(back.entries, 3 + 2 * k) << k;
-        ASSERT_EQ(back.iterations, 3U) << k;
+        ASSERT_EQ(loop.depth, 1U) << k;
+        ASSERT_FALSE(loop.irreducible) << k;
+        ASSERT_EQ(loop.costs, Costs{19}) << k;
     }
     EXPECT_TRUE(a.health.empty());
 }

@@ -147,6 +147,26 @@ class Readers(unittest.TestCase):
         self.assertEqual(sum(t["markers"]["length"] for t in profile["threads"]), len(tables["marks"]))
 
     @of_each
+    def test_totals(self, capture, tables):
+        """Each export that costs can be added up of has the same sum as `waymark profile`."""
+        for metric in tables["metrics"]:
+            own, _, name = capture.costs(metric["id"])
+            whole, option = sum(own.values()), ("--metric", name)
+            if whole == 0:
+                continue
+            with self.subTest(metric=name):
+                self.assertEqual(sum(r["self"] for r in tables["function_costs"] if r["metric"] == metric["id"]), whole)
+                lines = capture.export("callgrind", "totals.callgrind", *option).read_text().splitlines()
+                said, = (line for line in lines if line.startswith("totals:"))
+                self.assertEqual(int(said.split()[1]), whole, "callgrind")
+                folded = capture.export("folded", "totals.folded", *option).read_text().splitlines()
+                self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded), whole, "folded")
+                scope = json.loads(capture.export("speedscope", "totals.speedscope", *option).read_text())
+                self.assertEqual(sum(scope["profiles"][-1]["weights"]), whole, "speedscope")
+                fox = json.loads(capture.export("firefox", "totals.firefox", *option).read_text())
+                self.assertEqual(sum(fox["threads"][-1]["samples"]["weight"]), whole, "firefox")
+
+    @of_each
     def test_sizes(self, capture, tables):
         shutil.rmtree(capture.folder / "csv", ignore_errors=True)
         trace, row = tables["capture"][0]["trace_bytes"], []

@@ -132,16 +132,22 @@ struct Block {
     std::uint64_t times{};
 };
 
-/// A loop: the blocks between a backward branch and its target.
+/// A natural loop: a header, which all ways into the loop pass, and the code that leads back to it; all that leads back
+/// to one header is one loop. Or an irreducible region: code that goes round and is entered at several places. Both of
+/// the flow that was seen. Or a DPU's hardware loop.
 struct Loop {
-    std::uint64_t head{}, tail{};  ///< target of the branch; the branch
+    /// The header; of an irreducible region, the place of entry it leads back to most often. The last instruction that
+    /// leads back there.
+    std::uint64_t head{}, tail{};
     Index function = none, source = none;
     std::uint32_t line{};
-    /// Times it was begun: control came from outside, or from a loop around it, to the head or into the middle; not
-    /// from code beyond the tail that only the loop itself leads to. Times its head ran. Of a DPU's hardware loops:
-    /// runs the trace tells, which interrupts cut; times the body ran.
+    /// Times control came into it from elsewhere; where trace began within it, that is one. Times its head ran. Of a
+    /// DPU's hardware loops: runs the trace tells, which interrupts cut; times the body ran.
     std::uint64_t entries{}, iterations{};
-    Costs costs{};  ///< of all instructions from head to tail, by metric
+    Costs costs{};                         ///< of all its instructions, loops in it included, by metric
+    std::uint32_t depth{};                 ///< 1: in no other loop; 0: not known, as of hardware loops
+    bool irreducible{};                    ///< entered at several places
+    std::optional<std::uint64_t> outer{};  ///< head of the loop directly around it
 };
 
 // ---- who called whom
@@ -291,7 +297,7 @@ struct Answers {
     std::vector<Branch> branches;           ///< by address
     std::vector<Edge> edges;                ///< by from, to
     std::vector<Block> blocks;              ///< by address
-    std::vector<Loop> loops;                ///< by head, tail
+    std::vector<Loop> loops;                ///< by head, an irreducible region before a natural loop
     std::vector<CallNode> calls;            ///< parents before children; empty: who called whom is not known
     Timeline timeline;
     std::vector<ExceptionRow> exceptions;

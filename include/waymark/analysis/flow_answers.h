@@ -55,11 +55,9 @@ struct FlowAnswersOptions {
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
-    /// Steps to find out how often loops of many ways in were begun; beyond, `Answers::health` tells of upper bounds.
-    std::uint64_t most_loop_work = 300'000'000;
 };
 
-/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, summary and health other than of loops.
+/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, summary and health.
 void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options);
 
 }  // namespace waymark::analysis

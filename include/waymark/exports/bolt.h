@@ -7,7 +7,7 @@
 namespace waymark::exports {
 
 struct BoltOptions {
-    std::string image{};  ///< name of the program or library it is for; empty: the one with most executions
+    std::string image{};  ///< name of the program or library it is for; empty: the program, which has `main`
 };
 
 /// `B` lines: how often each branch was taken, and mispredicted where samples tell; `F` lines: how often code ran on

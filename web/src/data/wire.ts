@@ -96,6 +96,8 @@ export interface Head {
         line: number[];
         entries: number[];
         iterations: number[];
+        depth: number[];
+        irreducible: number[];
         costs: number[][];
     };
     exceptions: ExceptionRow[];

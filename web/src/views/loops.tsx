@@ -36,21 +36,22 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
             {
                 id: "place",
                 name: "Loop",
-                title: "From its head to the branch back",
+                title: "Its head; an irreducible one is entered at several places",
                 width: "minmax(200px, 1.5fr)",
                 value: (i) => first[i]!,
                 show: (i) => {
                     const place = placeText(report, loops.source[i]!, loops.line[i]!);
-                    return <span class="mono" title={place}>{place || `${hex(first[i]!)} – ${hex(last[i]!)}`}</span>;
+                    const shown = place || (hardware ? `${hex(first[i]!)} – ${hex(last[i]!)}` : hex(first[i]!));
+                    return <span class="mono" title={place}>{loops.irreducible[i] ? `${shown} (irreducible)` : shown}</span>;
                 },
             },
             hardware
                 ? { id: "entries", name: "Runs", title: "Runs of the hardware loop; an interrupt cuts one in two", number: true, width: "110px", value: (i) => loops.entries[i]! }
-                : { id: "entries", name: "Entries", title: "Times it was begun", number: true, width: "110px", value: (i) => loops.entries[i]! },
+                : { id: "entries", name: "Entries", title: "Times it was entered", number: true, width: "110px", value: (i) => loops.entries[i]! },
             {
                 id: "iterations",
                 name: "Iterations",
-                title: hardware ? "Times its body ran" : "Times its first instruction ran",
+                title: hardware ? "Times its body ran" : "Times its head ran",
                 number: true,
                 width: "120px",
                 value: (i) => loops.iterations[i]!,
@@ -65,12 +66,14 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                 show: (i) => (loops.entries[i]! > 0 ? grouped(loops.iterations[i]! / loops.entries[i]!) : "–"),
             },
         ];
+        if (!hardware)
+            out.push({ id: "depth", name: "Depth", title: "1: in no other loop", number: true, width: "80px", value: (i) => loops.depth[i]! });
         const costs = loops.costs[metric];
         if (costs?.some((c) => c > 0))
             out.push({
                 id: "cost",
                 name: head.metrics[metric]?.name ?? "Cost",
-                title: "Of all instructions from head to branch",
+                title: "Of all its instructions",
                 number: true,
                 width: "minmax(190px, 1.4fr)",
                 value: (i) => costs[i] ?? 0,
@@ -84,7 +87,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
     }, [metric]);
     return (
         <>
-            <ViewHead title="Loops" note="The blocks between a backward branch and its target. Loops within others count in both.">
+            <ViewHead title="Loops" note="Natural loops; everything that leads back to one head is one loop. Loops within others count in both.">
                 <Search label="Search loops" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "loop")} />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
             </ViewHead>
