@@ -66,6 +66,8 @@ private:
     }
     void event(const flow::NoMemory& n) { add({n.address.value}); }
     void event(const flow::Cycles& c) { add({c.cycles}); }
+    void event(const flow::Atoms& a) { add({a.taken, a.not_taken}); }
+    void event(const flow::Reached& r) { add({r.address.value}); }
     void event(const flow::Inconsistency& i) {
         add({static_cast<std::uint64_t>(i.conflict), i.found.value, i.expected.value});
     }

@@ -498,7 +498,19 @@ private:
                 out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
                                       index_of(known[p.function]), p.depth, p.merged});
             for (const FlowTimeline::Note& n : t.notes()) {
-                out.marks.push_back({map.ticks(n.at), map.ticks(n.end), track_of[n.track], n.kind, mark_text(n)});
+                Mark mark{map.ticks(n.at), map.ticks(n.end), track_of[n.track], n.kind, mark_text(n)};
+                if (n.kind == Mark::Kind::overflow && ticks && n.bounded) {
+                    const auto time = [&](std::uint64_t at) {
+                        return clock ? nanoseconds(at, options_.ticks_per_second) : at;
+                    };
+                    mark.begin = time(n.ticks_before);
+                    mark.end = time(n.ticks_after);
+                    mark.text += fmt::format(": at most {} {} of execution are missing",
+                                             grouped_digits(mark.end - mark.begin), clock ? "ns" : "ticks");
+                } else if (n.kind == Mark::Kind::overflow) {
+                    mark.text += ": how much execution is missing is not known";
+                }
+                out.marks.push_back(std::move(mark));
             }
             left_out += t.notes_left_out();
         }

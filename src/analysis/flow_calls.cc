@@ -93,7 +93,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                     e.conflict == flow::Conflict::undefined_reached || e.conflict == flow::Conflict::runaway_walk ||
                     e.conflict == flow::Conflict::sync_disagrees)
                     lose(false, counts);
-                else
+                else if (e.conflict != flow::Conflict::vmid_missing)
                     go_on_anywhere();
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 change_context(e, counts);
@@ -107,7 +107,8 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
                 add_stray_cycles(e.cycles, counts);
             } else {
-                static_assert(std::is_same_v<T, flow::Trigger>);
+                static_assert(std::is_same_v<T, flow::Trigger> || std::is_same_v<T, flow::Atoms> ||
+                              std::is_same_v<T, flow::Reached>);
             }
         },
         what);

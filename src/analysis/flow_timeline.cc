@@ -45,12 +45,24 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
         // What lasts is not begun again.
         if (!gap_ || notes_[*gap_].number != no_image) note(at(now), Mark::Kind::gap, no_image);
     } else if (const auto* on = std::get_if<flow::TraceOn>(&event.what)) {
-        if (on->reason == flow::TraceOnReason::overflow) note(at(now), Mark::Kind::overflow, 0);
+        if (on->reason == flow::TraceOnReason::overflow && note(at(now), Mark::Kind::overflow, 0)) {
+            overflow_.reset();
+            if (last_ticks_) {
+                overflow_ = notes_.size() - 1;
+                notes_.back().ticks_before = *last_ticks_;
+            }
+        }
     } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
         note(at(now), Mark::Kind::exception, exception->number);
     } else if (std::holds_alternative<flow::Trigger>(event.what)) {
         note(at(now), Mark::Kind::trigger, 0);
     } else if (const auto* t = std::get_if<flow::Timestamp>(&event.what); t != nullptr && t->known) {
+        if (overflow_) {
+            Note& overflow = notes_[*std::exchange(overflow_, std::nullopt)];
+            overflow.ticks_after = t->value;
+            overflow.bounded = t->value >= overflow.ticks_before;
+        }
+        last_ticks_ = t->value;
         // One of several, but always the last: so the end is known.
         if (++skipped_ < every_ && anchors_.size() > 1) {
             anchors_.back() = {at(now), t->value};
@@ -77,16 +89,17 @@ void FlowTimeline::finish(const Work& now) {
     std::sort(pieces_.begin(), pieces_.end(), before);
 }
 
-void FlowTimeline::note(std::uint64_t at, Mark::Kind kind, std::uint32_t number) {
+bool FlowTimeline::note(std::uint64_t at, Mark::Kind kind, std::uint32_t number) {
     if (notes_.size() >= most_marks) {
         ++notes_left_out_;
-        return;
+        return false;
     }
     if (kind == Mark::Kind::gap && (!gap_ || number == no_image)) {
         if (gap_) notes_[*gap_].end = at;
         gap_ = notes_.size();
     }
-    notes_.push_back({at, at, track(), kind, number});
+    notes_.push_back({.at = at, .end = at, .track = track(), .kind = kind, .number = number});
+    return true;
 }
 
 std::uint32_t FlowTimeline::track() {

@@ -582,7 +582,7 @@ void SnapshotReader::read_buffers(const Ini& ini) {
 }
 
 void SnapshotReader::read_buffer(const Ini& ini, const IniSection& section) {
-    unknown_keys(ini, section, {"name", "file", "format"}, false);
+    unknown_keys(ini, section, {"name", "file", "format", "length"}, false);
     Buffer buffer;
     if (const IniEntry* name = ini.single(section, "name", problems_)) buffer.name = name->value;
     if (buffer.name.empty()) {
@@ -615,6 +615,8 @@ void SnapshotReader::read_buffer(const Ini& ini, const IniSection& section) {
                             buffer.name));
         buffer.format_name = name(buffer.format);
     }
+    if (const IniEntry* length = ini.single(section, "length", problems_))
+        buffer.length = number(ini, section, *length, "it is not known how many bytes were written");
     const IniEntry* file = ini.single(section, "file", problems_);
     if (file == nullptr || file->value.empty()) {
         problem(ini, section.line,

@@ -221,6 +221,7 @@ Result<std::string> SnapshotWriter::trace() const {
             return Error{Errc::usage,
                          fmt::format("buffer '{}': its format name '{}' contradicts its format", buffer.name, format)};
         sections += fmt::format("\n[buffer{}]\nname={}\nfile={}\nformat={}\n", i, buffer.name, files, format);
+        if (buffer.length) sections += fmt::format("length={}\n", *buffer.length);
     }
     for (const Source& source : capture_.sources) {
         if (!source.core.empty()) cores += fmt::format("{}={}\n", source.core, source.name);

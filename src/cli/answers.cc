@@ -199,13 +199,14 @@ private:
         };
         for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
         for (const pipeline::BufferReport& buffer : report.buffers) {
-            if (const std::string cut = cut_inside_frame(buffer); !cut.empty())
-                add(bad, cut, "Copy the whole file again.");
+            if (const std::string cut = file_was_cut(buffer); !cut.empty()) add(bad, cut, "Copy the whole file again.");
             if (buffer.error)
                 add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
                     "Copy the capture again.");
             for (std::string& sentence : frame_trouble(buffer)) add(warning, std::move(sentence), "");
         }
+        for (const pipeline::StreamReport& stream : report.streams)
+            if (std::string silence = sudden_silence(stream); !silence.empty()) add(warning, std::move(silence), "");
         for (const Stream& s : streams_) stream_health(s, add);
         if (std::none_of(out.health.begin(), out.health.end(),
                          [](const Finding& f) { return f.severity == warning || f.severity == bad; }))

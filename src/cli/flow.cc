@@ -109,6 +109,7 @@ struct Decoded {
     std::uint64_t bytes, padding, packets;
     flow::Totals totals;
     const Tee* tee;
+    std::string silence;  // the sentence that it fell silent, or empty
 };
 
 void print_rows(Output& out, const flow::Totals& t) {
@@ -132,6 +133,8 @@ void print_rows(Output& out, const flow::Totals& t) {
             out.print("  {:<28} {:>14}  {}\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
                       grouped(t.gaps[i].times), counted(t.gaps[i].bytes, "byte"));
     if (t.no_memory != 0) row("gap: no image there", t.no_memory);
+    if (t.reached != 0) row("reached without an image", t.reached);
+    if (t.unplaced != 0) row("waypoints without an address", t.unplaced);
     for (unsigned i = 0; i < flow::conflicts; ++i)
         if (t.inconsistencies[i] != 0)
             out.print("  {:<32} {:>10}\n", fmt::format("contradiction: {}", flow::name(static_cast<flow::Conflict>(i))),
@@ -154,6 +157,7 @@ void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
         row("  of sources", t.data_bytes(TraceIdClass::source));
         row("  of frames and padding", t.overhead_bytes() + t.padding_bytes());
         if (others != 0) row("  of triggers, reserved IDs", others);
+        if (t.footer_bytes != 0) row("  of block footers", t.footer_bytes);
         if (t.unassociated != 0) row("  before the first ID", t.unassociated);
         if (t.lost_bytes() != 0) row("  lost", t.lost_bytes());
     }
@@ -246,7 +250,9 @@ void report_losses(const Decoded& d) {
     if (const flow::Count cut = count(GapReason::framing); cut.bytes != 0)
         say("warning", fmt::format("source {}: {} of packets that were cut in two where frames were lost, first {}",
                                    d.source->label(), counted(cut.bytes, "byte"), first(GapReason::framing)));
-    if (const flow::Count cut = count(GapReason::incomplete_packet); cut.times != 0)
+    if (!d.silence.empty())
+        say("warning", d.silence);
+    else if (const flow::Count cut = count(GapReason::incomplete_packet); cut.times != 0)
         say("note", fmt::format("source {}: {} cut off ({}), {}: normal where recording stopped, else the file was cut",
                                 d.source->label(), counted(cut.times, "packet is", "packets are"),
                                 counted(cut.bytes, "byte"), first(GapReason::incomplete_packet)));
@@ -354,7 +360,7 @@ private:
             all.push_back(
                 {stream.source, stream.buffer, stream.bytes, stream.padding,
                  options_.recover ? pipeline::recovered_packets(*stream.consumer) : pipeline::packets(*stream.consumer),
-                 tee.totals(), &tee});
+                 tee.totals(), &tee, sudden_silence(stream)});
             if (options_.recover) report_head(*stream.source, stream.buffer, heads_.at({stream.source, buffer}));
         }
         if (options_.format == "summary") print_summary(out, report, all);
@@ -382,12 +388,21 @@ private:
         report_trouble(report, all);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
         const bool ranges = any([](const Decoded& d) { return d.totals.ranges != 0; });
-        if (!ranges) say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
+        // Without an image the packets still tell of addresses, exceptions, contexts and outcomes.
+        const bool blind = !ranges && options_.format != "calls" &&
+                           any([](const Decoded& d) { return d.totals.no_memory != 0 || d.totals.reached != 0; });
+        if (blind)
+            say("warning",
+                "no instruction is decoded: execution was only where no image is known, so what the packets carry is "
+                "all "
+                "there is (addresses, exceptions, contexts, counts of atoms); give the program with --image "
+                "FILE[@ADDRESS]");
+        else if (!ranges)
+            say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
         if (read_errors) return unreadable;
-        if (!ranges) return nothing;
+        if (!ranges && !blind) return nothing;
         bool lost = any([](const Decoded& d) { return d.totals.has_gaps(); });
-        for (const pipeline::BufferReport& buffer : report.buffers)
-            lost |= buffer.framed && buffer.frames.lost_bytes() != 0;
+        for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
         if (options_.strict && lost) {
             say("error", "--strict: something was lost or contradicts the image; --format summary says how much");
             return nothing;

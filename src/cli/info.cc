@@ -40,6 +40,7 @@ public:
     void finish() override { parser_.finish(); }
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
+    [[nodiscard]] bool amid_packet() override { return parser_.progress().amid_packet(); }
 
     template <class P>
     void operator()(const P& packet, pft::Extent at) {
@@ -185,6 +186,7 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
                      {"trigger_and_flush_bytes",
                       t.data_bytes(coresight::TraceIdClass::trigger) + t.data_bytes(coresight::TraceIdClass::flush)},
                      {"before_first_id_bytes", t.unassociated},
+                     {"footer_bytes", t.footer_bytes},
                      {"lost_bytes", t.lost_bytes()},
                      {"full_syncs", t.fsyncs},
                      {"half_syncs", t.hsyncs},
@@ -203,6 +205,15 @@ ordered_json buffer_json(const pipeline::BufferReport& report, const pipeline::S
                        {"source", source == session.sources.end() ? ordered_json() : ordered_json(source->name)}});
     }
     out["ids"] = std::move(ids);
+    ordered_json strays = ordered_json::array();
+    for (const pipeline::Stray& stray : report.strays)
+        strays.push_back({{"id", fmt::format("{:#04x}", stray.id.value)},
+                          {"class", coresight::name(coresight::classify(stray.id))},
+                          {"bytes", stray.bytes},
+                          {"stretches", stray.stretches},
+                          {"first_offset", stray.first.value},
+                          {"damage", stray.damage}});
+    out["strays"] = std::move(strays);
     return out;
 }
 
@@ -227,25 +238,29 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
     for (const capture::Problem& p : session.problems) add(capture::to_string(p));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
+        if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
         if (!b.framed) continue;
         const coresight::Totals& t = b.frames;
-        if (std::string cut = cut_inside_frame(b); !cut.empty()) add(std::move(cut));
         for (const std::string& sentence : frame_trouble(b)) add(sentence);
         if (t.accounted() != b.bytes)
             add(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark", b.name,
                             grouped(t.accounted()), grouped(b.bytes)));
-        std::string strangers;
+        // Where other sources may be in it, as much is known of them.
+        std::string others;
         std::uint64_t bytes = 0;
         for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"]) {
-            if (!id["source"].is_null()) continue;
+            const bool told = std::any_of(b.strays.begin(), b.strays.end(), [&](const pipeline::Stray& stray) {
+                return fmt::format("{:#04x}", stray.id.value) == id["id"].get<std::string>();
+            });
+            if (!id["source"].is_null() || told) continue;
             bytes += id["bytes"].get<std::uint64_t>();
-            strangers += (strangers.empty() ? "" : ", ") + id["id"].get<std::string>();
+            others += (others.empty() ? "" : ", ") + id["id"].get<std::string>();
         }
         if (bytes != 0)
             add(
                 fmt::format("buffer {}: {} of trace IDs that no described source has ({}); to decode them add sources "
-                            "with that ETMTRACEIDR, unless the frames are damaged",
-                            b.name, counted(bytes, "byte"), strangers));
+                            "with that ETMTRACEIDR",
+                            b.name, counted(bytes, "byte"), others));
     }
     const auto failed = [&](const std::string& name) {
         return std::any_of(report.buffers.begin(), report.buffers.end(),
@@ -288,7 +303,9 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
                                 s.source->label(), name(reason), counted(gap.bytes, "byte"),
                                 counted(gap.times, "stretch", "stretches"), gap.first.value));
         }
-        if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
+        if (std::string silence = sudden_silence(s); !silence.empty())
+            add(std::move(silence));
+        else if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
             add(fmt::format(
                 "source {}: {} cut off ({}, first at offset {:#x}): normal where recording stopped, else the "
                 "file was cut",

@@ -86,6 +86,14 @@ EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
                 return {"trigger", "", "", "trigger"};
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
                 return {"cycles", "", "", "flow unknown", e.cycles};
+            } else if constexpr (std::is_same_v<T, flow::Atoms>) {
+                return {
+                    "atoms", "", fmt::format("{} E, {} N", e.taken, e.not_taken),
+                    fmt::format("flow unknown: {} without an address, {} taken and {} not",
+                                counted(e.taken + e.not_taken, "waypoint"), grouped(e.taken), grouped(e.not_taken))};
+            } else if constexpr (std::is_same_v<T, flow::Reached>) {
+                return {"reached", hex(e.address), "",
+                        fmt::format("flow unknown: the instruction at {} was executed", hex(e.address))};
             } else {
                 static_assert(std::is_same_v<T, flow::Inconsistency>);
                 return {"inconsistency", hex(e.found), std::string(name(e.conflict)),

@@ -4,6 +4,7 @@
 #include <oneapi/tbb/info.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/wire.h"
+#include "waymark/coresight/dstream.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/identify.h"
 
@@ -57,28 +59,59 @@ Result<capture::Buffer::Format> buffer_format(const InputOptions& options) {
     if (options.capture == "-") return capture::Buffer::Format::source_data;
     WM_ASSIGN_OR_RETURN(const auto head, head_of(options.capture));
     const coresight::FramingGuess guess = coresight::guess_framing(head);
-    const auto format = guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
-                        : guess.kind == coresight::BufferKind::tpiu  ? capture::Buffer::Format::dstream_coresight
-                                                                     : capture::Buffer::Format::source_data;
+    const auto format = guess.footers                                  ? capture::Buffer::Format::dstream_coresight
+                        : guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
+                        : guess.kind == coresight::BufferKind::tpiu    ? capture::Buffer::Format::dstream_coresight
+                                                                       : capture::Buffer::Format::source_data;
     say("note", fmt::format("{} looks like {}{}; if not, say so with --buffer-format", options.capture,
-                            format == capture::Buffer::Format::coresight ? "16-byte CoreSight frames (coresight)"
-                            : format == capture::Buffer::Format::source_data
-                                ? "the bytes of one source (source_data)"
-                                : "CoreSight frames with syncs (dstream_coresight)",
+                            format == capture::Buffer::Format::coresight     ? "16-byte CoreSight frames (coresight)"
+                            : format == capture::Buffer::Format::source_data ? "the bytes of one source (source_data)"
+                            : guess.footers ? "the blocks of a DSTREAM, with CoreSight frames (dstream_coresight)"
+                                            : "CoreSight frames with syncs (dstream_coresight)",
                             guess.confidence == coresight::Confidence::low ? ", though little speaks for it" : ""));
     return format;
 }
 
-/// Which sources have bytes in a bare file of frames.
-struct CountIds {
-    void data(coresight::TraceId, Bytes, Offset) {}
+/// Which sources have bytes in a bare file of frames. A few bytes without an A-sync are no source's: an ID was damaged.
+class CountIds {
+public:
+    void data(coresight::TraceId id, Bytes bytes, Offset) {
+        Seen& seen = seen_[id.value];
+        seen.bytes += bytes.size();
+        for (const std::uint8_t byte : bytes) {
+            seen.async |= byte == 0x80 && seen.zeros >= 5;
+            seen.zeros = byte == 0 ? seen.zeros + 1 : 0;
+        }
+    }
     void trigger(coresight::TraceId, Offset, std::uint8_t) {}
     void gap(const Gap&) {}
     void reset(Offset) {}
+    [[nodiscard]] std::vector<std::uint8_t> ids() const {
+        constexpr std::uint64_t bytes_of_a_source = 1024;
+        std::vector<std::uint8_t> sources, all;
+        for (unsigned id = 0; id < coresight::trace_ids; ++id) {
+            if (seen_[id].bytes == 0) continue;
+            all.push_back(static_cast<std::uint8_t>(id));
+            if (seen_[id].async || seen_[id].bytes >= bytes_of_a_source) sources.push_back(all.back());
+        }
+        return sources.empty() ? all : sources;
+    }
+
+private:
+    struct Seen {
+        std::uint64_t bytes = 0, zeros = 0;
+        bool async = false;
+    };
+    std::array<Seen, coresight::trace_ids> seen_{};
 };
-Result<std::vector<std::uint8_t>> ids_in(const std::string& path, coresight::Framing framing) {
+Result<std::vector<std::uint8_t>> ids_in(const std::string& path, capture::Buffer::Format format) {
+    coresight::DstreamLayout layout{coresight::Framing::aligned, false};
+    if (format == capture::Buffer::Format::dstream_coresight) {
+        WM_ASSIGN_OR_RETURN(const auto head, head_of(path));
+        layout = coresight::dstream_layout(head);
+    }
     WM_ASSIGN_OR_RETURN(const auto stream, capture::open_bytes(path));
-    coresight::Deformatter deformatter({.framing = framing});
+    coresight::DstreamDeformatter deformatter(layout);
     CountIds handler;
     std::vector<std::uint8_t> piece(1 << 20);
     for (;;) {
@@ -87,11 +120,7 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, coresight::Fra
         deformatter.feed(Bytes(piece).first(*count), handler);
     }
     deformatter.finish(handler);
-    std::vector<std::uint8_t> ids;
-    for (unsigned id = 0; id < coresight::trace_ids; ++id)
-        if (coresight::is_source({static_cast<std::uint8_t>(id)}) && deformatter.totals().data[id] != 0)
-            ids.push_back(static_cast<std::uint8_t>(id));
-    return ids;
+    return handler.ids();
 }
 
 /// Bytes of a unit that no macrocell is; `unknown`: of a macrocell, or of nothing that is known.
@@ -176,14 +205,14 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
             return Error{Errc::usage,
                          "frames from standard input need --trace-id ID for each source to be decoded, since they can "
                          "be read only once"};
-        const auto framing =
-            format == capture::Buffer::Format::coresight ? coresight::Framing::aligned : coresight::Framing::tpiu;
-        WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, framing));
+        WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, format));
     }
     const std::vector<capture::Register> registers = raw.registers;
     if (!ids.empty()) raw.registers.push_back({"ETMTRACEIDR", ids.front()});
     raw.source_name = ids.empty() ? "source" : fmt::format("source_{:02x}", ids.front());
     capture::Capture capture = capture::raw_capture(options.capture, raw);
+    // Those named are the ones asked for, not all there are.
+    capture.buffers.front().other_sources = !options.trace_ids.empty();
     for (std::size_t i = 1; i < ids.size(); ++i) {
         capture::Source another = capture.sources.front();
         another.name = fmt::format("source_{:02x}", ids[i]);
@@ -350,7 +379,7 @@ void warn(const pipeline::Session& session) {
 bool report_read_errors(const pipeline::Report& report) {
     bool any = false;
     for (const pipeline::BufferReport& buffer : report.buffers) {
-        if (const std::string cut = cut_inside_frame(buffer); !cut.empty()) {
+        if (const std::string cut = file_was_cut(buffer); !cut.empty()) {
             say("error", cut);
             any = true;
         }

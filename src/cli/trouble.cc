@@ -20,9 +20,65 @@ std::string no_whole_frame(const pipeline::BufferReport& buffer) {
                        counted(bytes, "byte"), capture::name(buffer.buffer->format));
 }
 
+/// Bytes under trace IDs that are no source's.
+std::vector<std::string> stray_trouble(const pipeline::BufferReport& buffer) {
+    struct Kind {
+        std::uint64_t bytes = 0, stretches = 0;
+        Offset first;
+        std::string ids;
+        void add(const pipeline::Stray& stray) {
+            if (bytes == 0 || stray.first < first) first = stray.first;
+            bytes += stray.bytes;
+            stretches += stray.stretches;
+            ids += fmt::format("{}{:#04x}", ids.empty() ? "" : ", ", stray.id.value);
+        }
+    };
+    using coresight::TraceIdClass;
+    Kind padding, trigger, reserved, damaged, others;
+    for (const pipeline::Stray& stray : buffer.strays) {
+        const TraceIdClass kind = coresight::classify(stray.id);
+        (kind == TraceIdClass::null                                     ? padding
+         : kind == TraceIdClass::trigger || kind == TraceIdClass::flush ? trigger
+         : kind != TraceIdClass::source                                 ? reserved
+         : stray.damage                                                 ? damaged
+                                                                        : others)
+            .add(stray);
+    }
+    std::vector<std::string> out;
+    const auto say = [&](const Kind& kind, std::string_view what) {
+        if (kind.bytes == 0) return;
+        out.push_back(
+            fmt::format("buffer {}: {} in {}, first at offset {:#x}, {}{}: frames are damaged there, and these "
+                        "bytes are missing from the source that sent them",
+                        buffer.name, counted(kind.bytes, "byte"), counted(kind.stretches, "stretch", "stretches"),
+                        kind.first.value, what, kind.ids == "0x00" ? "" : fmt::format(" ({})", kind.ids)));
+    };
+    say(damaged, "have trace IDs that no described source has");
+    say(reserved, "have reserved trace IDs");
+    say(trigger, "have the trace ID of a trigger or flush, but are none");
+    say(padding, "are padding (trace ID 0x00) that is not zero");
+    if (others.bytes != 0)
+        out.push_back(
+            fmt::format("buffer {}: {}, first at offset {:#x}, of trace IDs that no described source has ({}); "
+                        "to decode them add sources with that ETMTRACEIDR, unless the frames are damaged",
+                        buffer.name, counted(others.bytes, "byte"), others.first.value, others.ids));
+    return out;
+}
+
 }  // namespace
 
-std::string cut_inside_frame(const pipeline::BufferReport& buffer) {
+std::string file_was_cut(const pipeline::BufferReport& buffer) {
+    const auto& written = buffer.buffer->length;
+    if (written && !buffer.error && buffer.bytes != *written)
+        return buffer.bytes < *written
+                   ? fmt::format(
+                         "buffer {}: {} of the {} that were written are missing at its end (length in "
+                         "trace.ini); the file was cut",
+                         buffer.name, counted(*written - buffer.bytes, "byte"), counted(*written, "byte"))
+                   : fmt::format(
+                         "buffer {}: {} were written to it (length in trace.ini), but it holds {}; the file is "
+                         "another one, or the capture is a mixture of two",
+                         buffer.name, counted(*written, "byte"), grouped(buffer.bytes));
     return buffer.framed && buffer.buffer->format == capture::Buffer::Format::coresight ? no_whole_frame(buffer)
                                                                                         : std::string();
 }
@@ -49,9 +105,22 @@ std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
             fmt::format("buffer {}: no frame sync in {}{}, so their frames are not known; {}", buffer.name,
                         counted(lost(GapReason::unsynchronised), "byte"), first(GapReason::unsynchronised),
                         t.fsyncs == 0 ? "the framing may be another" : "normal where recording began amid a frame"));
-    if (cut_inside_frame(buffer).empty())
+    for (std::string& sentence : stray_trouble(buffer)) out.push_back(std::move(sentence));
+    if (file_was_cut(buffer).empty())
         if (std::string sentence = no_whole_frame(buffer); !sentence.empty()) out.push_back(std::move(sentence));
     return out;
+}
+
+std::string sudden_silence(const pipeline::StreamReport& stream) {
+    if (!stream.silent_from) return {};
+    return fmt::format(
+        "source {}: it falls silent inside a packet at offset {:#x} of buffer {}, while {} of other sources "
+        "follow: what it sent later may have gone to their trace IDs",
+        stream.source->label(), stream.silent_from->value, stream.buffer, counted(stream.bytes_of_others, "byte"));
+}
+
+bool lost_in_frames(const pipeline::BufferReport& buffer) {
+    return buffer.framed && (buffer.frames.lost_bytes() != 0 || !buffer.strays.empty());
 }
 
 std::string why_no_bytes(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
@@ -93,6 +162,10 @@ std::string to_sentence(const flow::Inconsistency& what) {
             return fmt::format("an atom leads over the undefined instruction at {}", found);
         case Conflict::runaway_walk:
             return fmt::format("an atom, but no branch up to {}, farther than any block goes", found);
+        case Conflict::update_disagrees:
+            return fmt::format("the waypoint update names {}, but the walk ends at {}", expected, found);
+        case Conflict::vmid_missing:
+            return "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here";
     }
     return {};
 }

@@ -16,11 +16,18 @@ namespace waymark::cli {
 /// `0x00008010`, as sentences and listings have it.
 [[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
-/// That a buffer ends inside a frame, so that its file was cut; empty: it does not. A stream with syncs ends anywhere.
-[[nodiscard]] std::string cut_inside_frame(const pipeline::BufferReport& buffer);
+/// That a buffer's file was cut: it ends inside a frame, or holds fewer bytes than were written; empty: nothing speaks
+/// for it. A stream with syncs ends anywhere.
+[[nodiscard]] std::string file_was_cut(const pipeline::BufferReport& buffer);
 
 /// What was lost at frame level, besides.
 [[nodiscard]] std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer);
+
+/// That a source fell silent inside a packet while others went on; empty: it did not.
+[[nodiscard]] std::string sudden_silence(const pipeline::StreamReport& stream);
+
+/// Whether bytes were lost at frame level: in damaged frames, or under trace IDs of no source.
+[[nodiscard]] bool lost_in_frames(const pipeline::BufferReport& buffer);
 
 /// Why the selected sources gave not a single byte.
 [[nodiscard]] std::string why_no_bytes(const pipeline::Session& session,

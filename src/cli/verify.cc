@@ -151,6 +151,7 @@ public:
     }
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
+    [[nodiscard]] bool amid_packet() override { return parser_.progress().amid_packet(); }
 
     template <class P>
     void operator()(const P& packet, pft::Extent at) {

@@ -15,7 +15,7 @@ std::uint64_t Totals::data_bytes(TraceIdClass kind) const {
 std::uint64_t Totals::lost_bytes() const { return std::accumulate(lost.begin(), lost.end(), std::uint64_t{0}); }
 
 std::uint64_t Totals::accounted() const {
-    return std::accumulate(data.begin(), data.end(), overhead_bytes() + unassociated + lost_bytes());
+    return std::accumulate(data.begin(), data.end(), overhead_bytes() + footer_bytes + unassociated + lost_bytes());
 }
 
 }  // namespace waymark::coresight

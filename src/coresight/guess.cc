@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "waymark/coresight/deformatter.h"
+#include "waymark/coresight/dstream.h"
 
 namespace waymark::coresight {
 
@@ -32,9 +33,7 @@ std::uint64_t distinct_ids(const Totals& totals) {
 
 FramingGuess raw(Confidence confidence, Evidence evidence) { return {BufferKind::raw, confidence, evidence}; }
 
-}  // namespace
-
-FramingGuess guess_framing(Bytes head) {
+FramingGuess guess_without_footers(Bytes head) {
     if (head.size() < frame_bytes) return raw(Confidence::low, Evidence::too_short);
 
     // Three full syncs in a stream that keeps its place between them are no accident. Barriers of aligned memory are
@@ -67,6 +66,18 @@ FramingGuess guess_framing(Bytes head) {
         return {BufferKind::aligned, Confidence::low, Evidence::plausible_ids};
     }
     return raw(aligned.id_bytes >= id_bytes_to_judge ? Confidence::high : Confidence::low, Evidence::scattered_ids);
+}
+
+}  // namespace
+
+FramingGuess guess_framing(Bytes head) {
+    FramingGuess guess = guess_without_footers(head);
+    // Frames that a footer interrupts every 512 bytes show the forbidden ID, lost syncs or IDs of no source soon.
+    if (!dstream_layout(head).footers) return guess;
+    FramingGuess within = guess_without_footers(without_dstream_footers(head));
+    if (within.kind == BufferKind::raw) return guess;
+    within.footers = true;
+    return within;
 }
 
 }  // namespace waymark::coresight

@@ -11,6 +11,7 @@
 
 #include "text.h"
 #include "waymark/coresight/bypass.h"
+#include "waymark/coresight/dstream.h"
 #include "waymark/flow/summary.h"
 
 namespace waymark::doctor {
@@ -38,11 +39,20 @@ public:
         stretch->offsets.add({stretch->bytes.size()}, base_ + first.value);
         stretch->bytes.insert(stretch->bytes.end(), bytes.begin(), bytes.end());
     }
-    void trigger(TraceId, Offset, std::uint8_t) {}
+    void trigger(TraceId id, Offset at, std::uint8_t payload) {
+        if (payload != 0 && !coresight::is_source({payload})) stray(id, Bytes(&payload, 1), at);
+    }
+    void stray(TraceId id, Bytes bytes, Offset first) {
+        if (coresight::classify(id) == coresight::TraceIdClass::reserved) return;  // counted by the deformatter
+        if (stray_bytes == 0) first_stray = base_ + first.value;
+        stray_bytes += bytes.size();
+    }
     void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
     void reset(Offset) { current_.fill(nullptr); }
 
     std::vector<Gap> gaps;
+    std::uint64_t stray_bytes = 0;  ///< padding that is not zero, triggers of no source
+    Offset first_stray{};
 
 private:
     std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
@@ -57,6 +67,8 @@ struct Taken {
     std::vector<Stretch> bare;
     coresight::Totals frames;
     std::vector<Gap> gaps;
+    std::uint64_t stray_bytes = 0;
+    Offset first_stray{};
 };
 
 void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
@@ -68,6 +80,7 @@ void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
     for (std::size_t i = 0; i < t.data.size(); ++i) to.data[i] += t.data[i];
     for (std::size_t i = 0; i < t.lost.size(); ++i) to.lost[i] += t.lost[i];
     to.unassociated += t.unassociated;
+    to.footer_bytes += t.footer_bytes;
     to.frames += t.frames;
     to.barriers += t.barriers;
     to.damaged_frames += t.damaged_frames;
@@ -79,6 +92,12 @@ void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
 
 Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip) {
     Taken out;
+    coresight::DstreamLayout layout{coresight::Framing::aligned, false};
+    if (format == Buffer::Format::dstream_coresight && !sample.pieces.empty()) {
+        constexpr std::size_t head_bytes = 1 << 16;
+        const Bytes all = sample.pieces.front().bytes;
+        layout = coresight::dstream_layout(all.first(std::min(all.size(), head_bytes)));
+    }
     const bool framed = format != Buffer::Format::source_data;
     for (const Piece& piece : sample.pieces) {
         const bool first = &piece == &sample.pieces.front();
@@ -95,19 +114,21 @@ Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip
             continue;
         }
         Split split(out.by_id, base, first);
-        coresight::Deformatter deformatter({.framing = format == Buffer::Format::dstream_coresight
-                                                           ? coresight::Framing::tpiu
-                                                           : coresight::Framing::aligned});
+        coresight::DstreamDeformatter deformatter(layout, base);
         deformatter.feed(bytes, split);
         deformatter.finish(split);
         add(out.frames, deformatter.totals(), base);
         out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
+        if (out.stray_bytes == 0) out.first_stray = split.first_stray;
+        out.stray_bytes += split.stray_bytes;
     }
     return out;
 }
 
-Buffer::Format format_of(coresight::BufferKind kind) {
-    return kind == coresight::BufferKind::aligned ? Buffer::Format::coresight
+Buffer::Format format_of(const coresight::FramingGuess& guess) {
+    const coresight::BufferKind kind = guess.kind;
+    return guess.footers                              ? Buffer::Format::dstream_coresight
+           : kind == coresight::BufferKind::aligned ? Buffer::Format::coresight
            : kind == coresight::BufferKind::tpiu  ? Buffer::Format::dstream_coresight
                                                   : Buffer::Format::source_data;
 }
@@ -135,6 +156,10 @@ std::string sentence(const flow::Inconsistency& what) {
             return fmt::format("an atom leads over the undefined instruction the image has at {}", hex(what.found));
         case Conflict::runaway_walk:
             return fmt::format("an atom, but the image has no branch up to {}", hex(what.found));
+        case Conflict::update_disagrees:
+            return fmt::format("the waypoint update names {}, the walk through the image ends at {}",
+                               hex(what.expected), hex(what.found));
+        case Conflict::vmid_missing: return "no VMID between an I-sync and the packet here, though VMIDs are traced";
     }
     return {};
 }
@@ -237,6 +262,18 @@ private:
             report_.buffers.push_back(std::move(out));
             return;
         }
+        if (buffer.length && out.bytes && *out.bytes < *buffer.length) {
+            report_.cut = true;
+            add_finding({Severity::error,
+                         "cut",
+                         buffer.name,
+                         {},
+                         Offset{*out.bytes},
+                         fmt::format("the file holds {}", bytes_text(*out.bytes)),
+                         fmt::format("the {} that were written (length in trace.ini)", bytes_text(*buffer.length)),
+                         "the file was cut",
+                         "copy the whole file again"});
+        }
         const Taken taken = choose_framing(buffer, *sample, out);
         report_frames(buffer, out, taken);
         find_sources(buffer, out, taken);
@@ -265,7 +302,7 @@ private:
         const Bytes all = sample.pieces.front().bytes;
         const Bytes head = all.first(std::min(all.size(), head_bytes));
         out.guess = coresight::guess_framing(head);
-        out.format = format_of(out.guess.kind);
+        out.format = format_of(out.guess);
         if (report_.labelled && buffer.format != Buffer::Format::unknown) return hold_against(buffer, sample, out);
         Taken taken = take_apart(sample, out.format, 0);
         const std::uint64_t as_guessed = recognised(taken);
@@ -409,6 +446,17 @@ private:
                          "IDs 0x01 to 0x6f",
                          "damaged frames, or no frames at all",
                          "see the other findings about this buffer's frames"});
+        if (taken.stray_bytes != 0)
+            add_finding({Severity::warning,
+                         "stray-bytes",
+                         buffer.name,
+                         {},
+                         taken.first_stray,
+                         fmt::format("{} of padding that is not zero, or of triggers that no source had",
+                                     bytes_text(taken.stray_bytes)),
+                         "padding of zeros (trace ID 0x00), triggers (0x7d) that name a source",
+                         "IDs were damaged: these bytes are missing from the source that sent them",
+                         "get the buffer anew; trace goes on at the next synchronisation behind each damage"});
         if (t.unassociated != 0 && out.pieces == 1)
             add_finding({Severity::note,
                          "no-id-yet",

@@ -17,7 +17,8 @@ std::string_view name(TraceOnReason reason) {
 std::string_view name(Conflict conflict) {
     constexpr std::array<std::string_view, conflicts> names{"sync disagrees",        "branch disagrees",
                                                             "update behind",         "no return address",
-                                                            "undefined instruction", "runaway walk"};
+                                                            "undefined instruction", "runaway walk",
+                                                            "update disagrees",      "VMID missing"};
     return names[static_cast<unsigned>(conflict)];
 }
 
@@ -45,6 +46,8 @@ Totals& Totals::operator+=(const Totals& other) {
     timestamps += other.timestamps;
     triggers += other.triggers;
     no_memory += other.no_memory;
+    unplaced += other.unplaced;
+    reached += other.reached;
     for (unsigned i = 0; i < trace_on_reasons; ++i) trace_on[i] += other.trace_on[i];
     for (unsigned i = 0; i < conflicts; ++i) inconsistencies[i] += other.inconsistencies[i];
     for (unsigned i = 0; i < gap_reasons; ++i) {
@@ -103,6 +106,10 @@ void Summary::count(const Event& event) {
                 ++t.triggers;
             } else if constexpr (std::is_same_v<T, Cycles>) {
                 add_cycles(what.cycles);
+            } else if constexpr (std::is_same_v<T, Atoms>) {
+                t.unplaced += what.taken + what.not_taken;
+            } else if constexpr (std::is_same_v<T, Reached>) {
+                ++t.reached;
             } else {
                 static_assert(std::is_same_v<T, Inconsistency>);
                 ++t.inconsistencies[static_cast<unsigned>(what.conflict)];

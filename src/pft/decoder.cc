@@ -12,6 +12,7 @@ public:
     virtual void finish() = 0;
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    [[nodiscard]] virtual bool amid_packet() const = 0;
 };
 
 template <class Out>
@@ -23,6 +24,7 @@ public:
     void finish() override { machine_.finish(); }
     [[nodiscard]] std::uint64_t packets() const override { return machine_.packets(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return machine_.pending(); }
+    [[nodiscard]] bool amid_packet() const override { return machine_.amid_packet(); }
 
 private:
     Machine<Out> machine_;
@@ -38,5 +40,6 @@ void Decoder::reset() { core_->reset(); }
 void Decoder::finish() { core_->finish(); }
 std::uint64_t Decoder::packets() const { return core_->packets(); }
 std::array<Offset, 2> Decoder::pending() const { return core_->pending(); }
+bool Decoder::amid_packet() const { return core_->amid_packet(); }
 
 }  // namespace waymark::pft

@@ -41,6 +41,7 @@ struct MachineState {
     Place last_;
     bool last_alt_isa_ = false;
     bool synced_ = false, have_address_ = false, async_seen_ = false;
+    bool vmid_due_ = false;  // an I-sync came, and no VMID since, though VMIDs are traced (2.6)
     Offset async_end_{};
     ReturnStack stack_;
     Place place_;                 // where execution has come to, unless Machine::at_ knows
@@ -71,8 +72,9 @@ public:
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
     [[nodiscard]] std::array<Offset, 2> pending() const {
-        return {parser_.pending(), async_seen_ ? async_end_ : parser_.pending()};
+        return {parser_.pending(), async_seen_ ? async_end_ : elements_.unplaced_first().value_or(parser_.pending())};
     }
+    [[nodiscard]] bool amid_packet() const { return parser_.progress().amid_packet(); }
 
     /// All that decides what the bytes to come mean: another machine can go on from there.
     struct Snapshot {
@@ -98,6 +100,7 @@ public:
         parser_.resume_at(at);
         MachineState::operator=({});
         synced_ = have_address_ = plain_context_ = true;
+        vmid_due_ = config_.vmid_trace;
         isync_end_ = at;
         remember(state);
         state_ = state;
@@ -118,8 +121,10 @@ public:
 
     WM_INLINE void operator()(const Atom& p, Extent at) {
         ++packets_;
+        if (vmid_due_) [[unlikely]]
+            vmid_missing(at.first);
         if (!have_address_) [[unlikely]] {
-            if (synced_) elements_.stray_cycles(at.first, p.outcome.cycles);
+            if (synced_) unplaced(p, 0, at.first);
             return;
         }
         const std::uint32_t count = elements_.cycles(p.outcome.cycles);
@@ -127,13 +132,13 @@ public:
             const Node& node = here();
             if (node.dead != Dead::no) [[unlikely]] {
                 give_up(node, at.first);
-                return elements_.stray_cycles(at.first, p.outcome.cycles);
+                return unplaced(p, i, at.first);
             }
             const bool e = p.outcome.atoms.e(i);
             out_.range(node.edge | (e ? 1U : 0U), at.first, count);
             if (e && (node.end == flow::End::indirect || (node.link && config_.return_stack))) {
                 if (!take_with_return_stack(node, at.first)) {
-                    if (i + 1U < p.outcome.atoms.count) elements_.stray_cycles(at.first, p.outcome.cycles);
+                    if (i + 1U < p.outcome.atoms.count) unplaced(p, i + 1, at.first);
                     return;
                 }
             } else {
@@ -154,6 +159,8 @@ public:
     void operator()(const BranchAddress& p, Extent at) {
         ++packets_;
         if (!synced_) return;
+        if (vmid_due_) [[unlikely]]
+            vmid_missing(at.first);
         const CoreState target = branch_target(p, last_state(), config_);
         if (p.exception() != 0) return exception(p, target, at.first);
         if (have_address_) {
@@ -189,6 +196,7 @@ public:
         synced_ = true;
         async_seen_ = false;
         isync_end_ = at.end();
+        vmid_due_ = config_.vmid_trace;
         stack_.clear();
         go(state, at.first);
     }
@@ -209,7 +217,7 @@ public:
             if (p.target.information) last_alt_isa_ = p.alt_isa;
             last_ = {update.address, with_alt_isa(update.isa, last_alt_isa_)};
         }
-        if (!have_address_) return;
+        if (!have_address_) return elements_.event(at.first, flow::Reached{update.address});
         const Place from = place();
         if (update.address < from.address) {
             elements_.event(at.first, flow::Inconsistency{flow::Conflict::update_behind, from.address, update.address});
@@ -230,6 +238,7 @@ public:
         if (!synced_) return;
         CoreState state = state_;
         last_context_.vmid = state.vmid = p.vmid;
+        vmid_due_ = false;
         change_context(state, at.first);
     }
     void operator()(const pft::ExceptionReturn&, Extent at) { plain_event(at, flow::ExceptionReturn{}); }
@@ -250,7 +259,7 @@ public:
 private:
     /// As before the first byte: nothing is known of the core. Blocks stay.
     void forget() {
-        synced_ = async_seen_ = false;
+        synced_ = async_seen_ = vmid_due_ = false;
         lose_address();
         state_ = last_context_ = {};
         last_ = {};
@@ -261,6 +270,18 @@ private:
     void plain_event(Extent at, flow::What what) {
         ++packets_;
         if (synced_) elements_.event(at.first, std::move(what));
+    }
+
+    /// Atoms from number `from` on that belong to no known instruction.
+    void unplaced(const Atom& p, unsigned from, Offset at) {
+        elements_.unplaced(at, p.outcome.atoms, from);
+        elements_.stray_cycles(at, p.outcome.cycles);
+    }
+    /// Once for each I-sync.
+    [[gnu::noinline]] void vmid_missing(Offset at) {
+        vmid_due_ = false;
+        elements_.event(at, flow::Inconsistency{flow::Conflict::vmid_missing,
+                                                have_address_ ? place().address : Address{}, {}});
     }
 
     /// LastState, put together: address and instruction set from `last_`, the rest from `last_context_`.
@@ -426,7 +447,7 @@ private:
     /// A walk that ends at an address, not at a waypoint: not worth a node.
     void walk_to_update(Place from, Address update, Offset at) {
         flow::Block block{.start = from.address.value, .isa = from.isa};
-        Address address = from.address;
+        Address address = from.address, last = address;
         Dead dead = Dead::no;
         do {
             if (static_cast<std::uint32_t>(address.value - from.address.value) >= config_.max_walk_bytes) {
@@ -445,6 +466,7 @@ private:
                 dead = Dead::undefined;
                 break;
             }
+            last = address;
             if (instruction.waypoint != Waypoint::none) break;
             if (block.instructions == 0) block.section = fetched.section;
             ++block.instructions;
@@ -453,7 +475,12 @@ private:
             address = advance(address, instruction.bytes);
         } while (address <= update && address >= from.address);
         if (block.instructions != 0) out_.range(out_.table().intern(block) * 2, at);
-        if (dead != Dead::no) return report_dead(dead, address, at);
+        if (dead != Dead::no) {
+            report_dead(dead, address, at);
+            return elements_.event(at, flow::Reached{update});
+        }
+        if (last != update)
+            elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, last, update});
         stand_at({address, from.isa});
     }
 

@@ -74,7 +74,20 @@ public:
     [[nodiscard]] std::uint32_t cycles(std::uint32_t count) const {
         return config_.cycle_accurate ? std::min(count, flow::no_cycles - 1) : flow::no_cycles;
     }
-    void event(Offset at, flow::What what) { out_.event(at, std::move(what)); }
+    void event(Offset at, flow::What what) {
+        tell_unplaced();
+        out_.event(at, std::move(what));
+    }
+
+    /// Atoms from number `from` on that cannot be placed (section 4.4). Those of packets in a row become one event.
+    void unplaced(Offset at, const pft::Atoms& atoms, unsigned from) {
+        if (!any_unplaced()) unplaced_first_ = at;
+        for (unsigned i = from; i < atoms.count; ++i) ++(atoms.e(i) ? unplaced_.taken : unplaced_.not_taken);
+    }
+    /// Where the packets began whose atoms are not yet told.
+    [[nodiscard]] std::optional<Offset> unplaced_first() const {
+        return any_unplaced() ? std::optional(unplaced_first_) : std::nullopt;
+    }
 
     /// A cycle count whose range cannot be told.
     void stray_cycles(Offset at, std::uint32_t count) {
@@ -91,6 +104,7 @@ public:
 
     /// Reports the context if it is news.
     void context(Offset at, const CoreState& state) {
+        tell_unplaced();
         const flow::Context now = state.context();
         if (told_ == now) return;
         told_ = now;
@@ -119,6 +133,7 @@ public:
     }
     /// What was told before does not hold for what comes.
     void forget() {
+        tell_unplaced();
         told_.reset();
         timestamps_.forget();
         begun_inside_ = false;
@@ -128,18 +143,22 @@ public:
     struct State {
         TimestampState timestamps;
         std::optional<flow::Context> told;
+        flow::Atoms unplaced{};
+        Offset unplaced_first{};
     };
-    [[nodiscard]] State state() const { return {timestamps_, told_}; }
+    [[nodiscard]] State state() const { return {timestamps_, told_, unplaced_, unplaced_first_}; }
     void resume(const State& state) {
         timestamps_ = state.timestamps;
         told_ = state.told;
+        unplaced_ = state.unplaced;
+        unplaced_first_ = state.unplaced_first;
         begun_inside_ = false;
         early_.clear();
     }
     /// Begins somewhere inside a stream, where this was the last context told, and the last timestamp is not known:
     /// `early` keeps the values that were told without it.
     void begin_inside(const flow::Context& told) {
-        resume({{}, told});
+        resume({{}, told, {}, {}});
         begun_inside_ = true;
     }
     /// The last timestamp still depends on what came before.
@@ -147,10 +166,19 @@ public:
     [[nodiscard]] const std::vector<TimestampValue>& early() const { return early_; }
 
 private:
+    [[nodiscard]] bool any_unplaced() const { return (unplaced_.taken | unplaced_.not_taken) != 0; }
+    void tell_unplaced() {
+        if (!any_unplaced()) [[likely]]
+            return;
+        out_.event(unplaced_first_, std::exchange(unplaced_, {}));
+    }
+
     const Config& config_;
     Out& out_;
     TimestampState timestamps_;
     std::optional<flow::Context> told_;
+    flow::Atoms unplaced_;
+    Offset unplaced_first_{};
     bool begun_inside_ = false;
     std::vector<TimestampValue> early_;
 };

@@ -90,6 +90,7 @@ public:
     virtual void flush() = 0;
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    [[nodiscard]] virtual bool amid_packet() const = 0;
     [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
     [[nodiscard]] virtual std::uint64_t cycles() const = 0;
     [[nodiscard]] virtual std::uint64_t repeated() const = 0;
@@ -158,6 +159,7 @@ public:
     void flush() override { deliver_home(); }
     [[nodiscard]] std::uint64_t packets() const override { return packets_; }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return workers_.front()->machine.pending(); }
+    [[nodiscard]] bool amid_packet() const override { return workers_.front()->machine.amid_packet(); }
     [[nodiscard]] std::vector<std::uint64_t> counts() const override {
         std::vector<std::uint64_t> sum;
         if constexpr (std::is_same_v<Out, flow::CountWriter>)
@@ -452,6 +454,7 @@ void ParallelDecoder::finish() { core_->finish(); }
 void ParallelDecoder::flush() { core_->flush(); }
 std::uint64_t ParallelDecoder::packets() const { return core_->packets(); }
 std::array<Offset, 2> ParallelDecoder::pending() const { return core_->pending(); }
+bool ParallelDecoder::amid_packet() const { return core_->amid_packet(); }
 std::vector<std::uint64_t> ParallelDecoder::counts() const { return core_->counts(); }
 std::uint64_t ParallelDecoder::cycles() const { return core_->cycles(); }
 std::uint64_t ParallelDecoder::repeated() const { return core_->repeated(); }

@@ -1,6 +1,7 @@
 #include "waymark/pft/reference_decoder.h"
 
 #include <optional>
+#include <utility>
 
 #include "elements.h"
 #include "waymark/isa/decode_instr.h"
@@ -43,8 +44,9 @@ public:
     }
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
     [[nodiscard]] std::array<Offset, 2> pending() const {
-        return {parser_.pending(), async_seen_ ? async_end_ : parser_.pending()};
+        return {parser_.pending(), async_seen_ ? async_end_ : elements_.unplaced_first().value_or(parser_.pending())};
     }
+    [[nodiscard]] bool amid_packet() const { return parser_.progress().amid_packet(); }
 
     // ---- packets, as section 4.1 dispatches them
 
@@ -74,13 +76,16 @@ public:
     }
     void operator()(const BranchAddress& p, Extent at) {
         if (!begin(at)) return;
+        check_vmid();
         if (p.exception() == 0)
             branch_no_excp(p);
         else
             branch_with_excp(p);
     }
     void operator()(const Atom& p, Extent at) {
-        if (begin(at)) analyze_atomheader(p);
+        if (!begin(at)) return;
+        check_vmid();
+        analyze_atomheader(p);
     }
     void operator()(const WaypointUpdate& p, Extent at) {
         if (begin(at)) analyze_waypoint_update(p);
@@ -107,9 +112,16 @@ private:
         return synced_;
     }
 
+    /// When VMIDs are traced, one follows each I-sync before the next atom or branch packet (2.6).
+    void check_vmid() {
+        if (!std::exchange(vmid_due_, false)) return;
+        elements_.event(at_, flow::Inconsistency{flow::Conflict::vmid_missing,
+                                                 have_address_ ? current_state_.address : Address{}, {}});
+    }
+
     /// As before the first byte: nothing is known of the core.
     void forget() {
-        synced_ = async_seen_ = false;
+        synced_ = async_seen_ = vmid_due_ = false;
         lose_address();
         current_state_ = last_state_ = {};  // the VMID too is unknown until its packet comes
     }
@@ -157,6 +169,7 @@ private:
         for (unsigned i = 0; i < p.outcome.atoms.count; ++i) {
             if (!have_address_ || !walk_to_waypoint()) {
                 // The rest of the packet cannot be placed (4.4).
+                elements_.unplaced(at_, p.outcome.atoms, i);
                 return elements_.stray_cycles(at_, p.outcome.cycles);
             }
             const Instruction instruction = waypoint_;
@@ -194,6 +207,7 @@ private:
     }
 
     void analyze_vmid(const Vmid& p) {
+        vmid_due_ = false;
         last_state_.vmid = current_state_.vmid = p.vmid;
         elements_.context(at_, current_state_);
     }
@@ -205,16 +219,18 @@ private:
             last_state_.address = place.address;
             last_state_.isa = with_alt_isa(place.isa, last_state_.alt_isa);
         }
-        if (!have_address_) return;
         const Address waypoint = place.address;
+        if (!have_address_) return elements_.event(at_, flow::Reached{waypoint});
         if (waypoint < current_state_.address) {  // repair: nothing is left to output
             elements_.event(at_, flow::Inconsistency{flow::Conflict::update_behind, current_state_.address, waypoint});
             return;
         }
         begin_range();
+        Address last;
         do {
             Instruction instruction;
-            if (!decode_instr(instruction, waypoint)) return;
+            if (!decode_instr(instruction, waypoint)) return elements_.event(at_, flow::Reached{waypoint});
+            last = current_state_.address;
             // Repair of steps 5 and 6: a waypoint instruction still gets its own atom or branch packet.
             if (instruction.waypoint != Waypoint::none) break;
             output(instruction);                                                          // step 3
@@ -222,6 +238,9 @@ private:
         } while (current_state_.address <= waypoint &&
                  current_state_.address >= range_.start);  // the latter: 2^32 passed
         cut_range();
+        // Beyond a waypoint instruction, or amid another one: the image or the trace is wrong.
+        if (last != waypoint)
+            elements_.event(at_, flow::Inconsistency{flow::Conflict::update_disagrees, last, waypoint});
     }
 
     void analyze_eret() { elements_.event(at_, flow::ExceptionReturn{}); }
@@ -241,6 +260,7 @@ private:
         }
         synced_ = true;
         async_seen_ = false;
+        vmid_due_ = config_.vmid_trace;
         stack_.clear();
         set_both_states(state);
     }
@@ -336,6 +356,7 @@ private:
 
     CoreState last_state_, current_state_;
     bool synced_ = false, have_address_ = false;
+    bool vmid_due_ = false;    // an I-sync came, and no VMID since, though VMIDs are traced
     bool async_seen_ = false;  // not synced: an A-sync has come, its I-sync not yet
     Offset async_end_{};
     ReturnStack stack_;
@@ -355,5 +376,6 @@ void ReferenceDecoder::reset() { machine_->reset(); }
 void ReferenceDecoder::finish() { machine_->finish(); }
 std::uint64_t ReferenceDecoder::packets() const { return machine_->packets(); }
 std::array<Offset, 2> ReferenceDecoder::pending() const { return machine_->pending(); }
+bool ReferenceDecoder::amid_packet() const { return machine_->amid_packet(); }
 
 }  // namespace waymark::pft

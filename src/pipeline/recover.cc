@@ -86,6 +86,10 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override {
         return begun_ ? decoder_.pending() : std::array<Offset, 2>{};
     }
+    [[nodiscard]] bool amid_packet() override {
+        begin();
+        return decoder_.amid_packet();
+    }
     [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets() + found_.packets; }
 
 private:

@@ -16,17 +16,78 @@ namespace {
 constexpr std::size_t piece_bytes = std::size_t{1} << 22;
 constexpr std::size_t most_gaps = 100;
 
+/// Bytes under IDs that no source of a buffer has.
+class Strays {
+public:
+    Strays(const Session& session, const capture::Buffer& buffer) : any_source_(buffer.other_sources) {
+        for (const Source& source : session.sources) {
+            if (std::find(buffer.sources.begin(), buffer.sources.end(), source.name) == buffer.sources.end()) continue;
+            if (source.trace_id)
+                described_[source.trace_id->value] = true;
+            else
+                any_source_ = true;
+        }
+    }
+    [[nodiscard]] bool is_described(coresight::TraceId id) const { return described_[id.value]; }
+    /// Bytes of source IDs that are not described count, too.
+    [[nodiscard]] bool takes(coresight::TraceId id) const {
+        return coresight::is_source(id) ? !described_[id.value] && !any_source_ : true;
+    }
+    void note(coresight::TraceId id, std::size_t bytes, Offset first) {
+        Seen& seen = seen_[id.value];
+        if (seen.stray.bytes == 0) seen.stray.first = first;
+        // Between bytes of one stretch there are an auxiliary byte and a repeated ID, or syncs and a footer.
+        constexpr std::uint64_t apart = 24;
+        if (seen.stray.bytes == 0 || first.value > seen.end.value + apart) ++seen.stray.stretches;
+        seen.stray.bytes += bytes;
+        seen.end = first + bytes;
+    }
+    /// A formatter announces a source again and again, and repeats the ID in the eighth frame at the latest; damage to
+    /// an ID holds until then.
+    [[nodiscard]] bool is_damage(coresight::TraceId id) const {
+        constexpr std::uint64_t stretches_of_a_source = 8, bytes_of_a_source = 1024;
+        const Stray& stray = seen_[id.value].stray;
+        return !coresight::is_source(id) ||
+               (stray.stretches < stretches_of_a_source && stray.bytes < bytes_of_a_source);
+    }
+    [[nodiscard]] std::vector<Stray> all() const {
+        std::vector<Stray> out;
+        for (unsigned i = 0; i < coresight::trace_ids; ++i) {
+            if (seen_[i].stray.bytes == 0) continue;
+            out.push_back(seen_[i].stray);
+            out.back().id = {static_cast<std::uint8_t>(i)};
+            out.back().damage = is_damage(out.back().id);
+        }
+        return out;
+    }
+
+private:
+    struct Seen {
+        Stray stray;
+        Offset end{};
+    };
+    bool any_source_ = false;  // undescribed IDs are nothing strange
+    std::array<bool, coresight::trace_ids> described_{};
+    std::array<Seen, coresight::trace_ids> seen_{};
+};
+
 /// One source's stream while its buffer is read.
 class Stream {
 public:
-    Stream(const Source& source, const capture::Buffer& buffer, const MakeConsumer& make)
-        : source_(source), buffer_(buffer), consumer_(make({source, buffer, offsets_})) {}
+    Stream(const Source& source, const capture::Buffer& buffer, const Strays& strays, const MakeConsumer& make)
+        : source_(source), buffer_(buffer), strays_(strays), consumer_(make({source, buffer, offsets_})) {}
 
     [[nodiscard]] const Source& source() const { return source_; }
 
     void add(Bytes bytes, Offset capture) {
         offsets_.add(position(), capture);
         waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
+        last_ = capture + bytes.size();
+    }
+    /// Bytes of this ID came here, which may be missing from this stream.
+    void stray(coresight::TraceId id) {
+        if (!breaks_.empty() && breaks_.back().at == position().value && breaks_.back().id == id) return;
+        breaks_.push_back({position().value, id});
     }
     void reset() {
         pass_on();
@@ -40,50 +101,106 @@ public:
         consumer_->flush();
         offsets_.forget(begin, consumer_->pending());
     }
+    /// All bytes added so far are passed on, and they end inside a packet.
+    [[nodiscard]] bool amid_packet() {
+        pass_on();
+        return consumer_ && consumer_->amid_packet();
+    }
     StreamReport finish(std::uint64_t padding) {
         pass_on();
+        const bool amid = consumer_ && fed_ != 0 && consumer_->amid_packet();
         if (consumer_) consumer_->finish();
-        return {&source_, buffer_.name, fed_, padding, std::move(consumer_)};
+        return {&source_, buffer_.name,         fed_,
+                padding,  std::move(consumer_), amid ? std::optional(last_) : std::nullopt};
     }
 
 private:
-    [[nodiscard]] Offset position() const { return {fed_ + waiting_.size()}; }
+    struct Break {
+        std::uint64_t at{};  // in the stream
+        coresight::TraceId id;
+    };
+    [[nodiscard]] Offset position() const { return {fed_ - passed_ + waiting_.size()}; }
+    /// Where bytes went astray, what follows does not continue what came before. Whose they were is judged only now,
+    /// when most of what the piece holds of them is known.
     void pass_on() {
-        if (waiting_.empty()) return;
-        if (consumer_) consumer_->feed(waiting_);
-        fed_ += waiting_.size();
+        std::uint64_t begun_anew_at = ~std::uint64_t{0};
+        for (const Break& b : breaks_) {
+            if (b.at == begun_anew_at || !strays_.is_damage(b.id)) continue;
+            pass_on_up_to(b.at);
+            if (consumer_) consumer_->reset();
+            begun_anew_at = b.at;
+        }
+        breaks_.clear();
+        pass_on_up_to(position().value);
         waiting_.clear();
+        passed_ = 0;
+    }
+    void pass_on_up_to(std::uint64_t end) {
+        const std::uint64_t begin = fed_ - passed_;
+        const Bytes now = Bytes(waiting_).subspan(passed_, end - begin - passed_);
+        if (now.empty()) return;
+        if (consumer_) consumer_->feed(now);
+        fed_ += now.size();
+        passed_ += now.size();
     }
 
     const Source& source_;
     const capture::Buffer& buffer_;
+    const Strays& strays_;
     OffsetMap offsets_;
     std::unique_ptr<Consumer> consumer_;
     std::vector<std::uint8_t> waiting_;
+    std::vector<Break> breaks_;
+    std::size_t passed_ = 0;  // of waiting_
     std::uint64_t fed_ = 0;
+    Offset last_{};  // behind the last byte, in the buffer
 };
 
 /// A buffer of frames: bytes to streams by trace ID.
 class Framed {
 public:
-    Framed(std::vector<std::unique_ptr<Stream>>& streams, coresight::Framing framing, BufferReport& report)
-        : streams_(streams), report_(report), deformatter_({.framing = framing}) {
+    Framed(std::vector<std::unique_ptr<Stream>>& streams, Strays& strays, bool dstream, BufferReport& report)
+        : streams_(streams), strays_(strays), report_(report) {
+        if (!dstream) deformatter_.emplace(report_.layout);
         for (const auto& stream : streams_)
             if (stream->source().trace_id && by_id_[stream->source().trace_id->value] == nullptr)
                 by_id_[stream->source().trace_id->value] = stream.get();
     }
 
-    void feed(Bytes bytes) { deformatter_.feed(bytes, *this); }
+    void feed(Bytes bytes) {
+        if (deformatter_) return deformatter_->feed(bytes, *this);
+        head_.insert(head_.end(), bytes.begin(), bytes.end());
+        if (head_.size() >= layout_bytes) begin();
+    }
     void finish() {
-        deformatter_.finish(*this);
-        report_.frames = deformatter_.totals();
+        if (!deformatter_) begin();
+        deformatter_->finish(*this);
+        report_.frames = deformatter_->totals();
+        report_.strays = strays_.all();
+    }
+    /// Bytes of other sources that came after this one's last, where that was inside a packet.
+    [[nodiscard]] std::uint64_t bytes_after(const StreamReport& stream) const {
+        return stream.source->trace_id ? sum_ - last_sum_[stream.source->trace_id->value] : 0;
     }
 
     // What coresight::FrameHandler asks for.
     void data(coresight::TraceId id, Bytes bytes, Offset first) {
-        if (Stream* stream = by_id_[id.value]) stream->add(bytes, first);
+        sum_ += bytes.size();
+        last_sum_[id.value] = sum_;
+        if (Stream* stream = by_id_[id.value]) [[likely]]
+            return stream->add(bytes, first);
+        if (!strays_.is_described(id)) stray(id, bytes, first);
     }
-    void trigger(coresight::TraceId, Offset, std::uint8_t) {}
+    void stray(coresight::TraceId id, Bytes bytes, Offset first) {
+        if (!strays_.takes(id)) return;
+        strays_.note(id, bytes.size(), first);
+        for (const auto& stream : streams_) stream->stray(id);
+    }
+    void trigger(coresight::TraceId id, Offset at, std::uint8_t payload) {
+        // 0, or the source that triggered (6.1).
+        if (payload == 0 || (payload < coresight::trace_ids && strays_.is_described({payload}))) return;
+        stray(id, Bytes(&payload, 1), at);
+    }
     void gap(const Gap& gap) {
         if (report_.gaps.size() < most_gaps) report_.gaps.push_back(gap);
     }
@@ -92,10 +209,22 @@ public:
     }
 
 private:
+    static constexpr std::size_t layout_bytes = std::size_t{1} << 16;
+    void begin() {
+        report_.layout = coresight::dstream_layout(head_);
+        deformatter_.emplace(report_.layout);
+        deformatter_->feed(head_, *this);
+        head_ = {};
+    }
+
     std::vector<std::unique_ptr<Stream>>& streams_;
+    Strays& strays_;
     BufferReport& report_;
-    coresight::Deformatter deformatter_;
+    std::vector<std::uint8_t> head_;  // until the layout is known
+    std::optional<coresight::DstreamDeformatter> deformatter_;
     std::array<Stream*, coresight::trace_ids> by_id_{};
+    std::uint64_t sum_ = 0;  // of bytes of sources
+    std::array<std::uint64_t, coresight::trace_ids> last_sum_{};
 };
 
 /// A buffer of one source's bytes. Its last bytes are held back until it is known whether they are the end mark.
@@ -111,7 +240,10 @@ public:
         const std::size_t trace = coresight::strip_bypass_padding(held_).size();
         const std::size_t padding = held_.size() - trace;
         pass(trace);
-        return padding;
+        if (padding == 0 || !stream_.amid_packet()) return padding;
+        // The last packet needs the byte 0x01, so it is no end mark; zeros behind the packet are padding all the same.
+        pass(padding);
+        return 0;
     }
 
 private:
@@ -153,30 +285,36 @@ private:
         report.name = buffer.name;
         report.buffer = &buffer;
         report.framed = buffer.format != capture::Buffer::Format::source_data;
+        Strays strays(session_, buffer);
         std::vector<std::unique_ptr<Stream>> streams;
         for (const std::string& name : buffer.sources)
             for (const Source* source : selected_)
-                if (source->name == name) streams.push_back(std::make_unique<Stream>(*source, buffer, make_));
+                if (source->name == name) streams.push_back(std::make_unique<Stream>(*source, buffer, strays, make_));
 
         auto opened = capture::concatenate(buffer.files);
         std::uint64_t padding = 0;
+        std::optional<Framed> framed;
         if (!opened) {
             report.error = opened.error();
         } else if (buffer.format == capture::Buffer::Format::unknown) {
             report.error = Error{Errc::unsupported, "buffer '" + buffer.name + "' has format '" + buffer.format_name +
                                                         "'; known are coresight, source_data and dstream_coresight"};
         } else if (report.framed) {
-            const bool syncs = buffer.format == capture::Buffer::Format::dstream_coresight;
-            Framed framed(streams, syncs ? coresight::Framing::tpiu : coresight::Framing::aligned, report);
-            read(**opened, report, streams, [&](Bytes bytes) { framed.feed(bytes); });
-            framed.finish();
+            framed.emplace(streams, strays, buffer.format == capture::Buffer::Format::dstream_coresight, report);
+            read(**opened, report, streams, [&](Bytes bytes) { framed->feed(bytes); });
+            framed->finish();
         } else if (!streams.empty()) {
             Bare bare(*streams.front());
             read(**opened, report, streams, [&](Bytes bytes) { bare.feed(bytes); });
             padding = bare.finish();
         }
         for (const auto& stream : streams) {
-            report_.streams.push_back(stream->finish(padding));
+            StreamReport finished = stream->finish(padding);
+            finished.bytes_of_others = framed ? framed->bytes_after(finished) : 0;
+            // A port's funnel holds back a few bytes of each source until it has more.
+            constexpr std::uint64_t sudden = 256;
+            if (finished.bytes_of_others < sudden) finished.silent_from.reset();
+            report_.streams.push_back(std::move(finished));
             padding = 0;
         }
         report_.buffers.push_back(std::move(report));
@@ -227,6 +365,7 @@ public:
     void finish() override { decoder_.finish(); }
     void flush() override { out_.flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
+    [[nodiscard]] bool amid_packet() override { return decoder_.amid_packet(); }
     [[nodiscard]] std::uint64_t packets() const { return decoder_.packets(); }
 
 private:
@@ -256,6 +395,7 @@ public:
     }
     void flush() override { decoder_.flush(); }
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
+    [[nodiscard]] bool amid_packet() override { return decoder_.amid_packet(); }
     [[nodiscard]] std::uint64_t packets() const { return decoder_.packets(); }
 
 private:

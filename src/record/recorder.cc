@@ -603,9 +603,15 @@ Status Recorder::describe(bool complete) {
     if (recorded_.wrapped)
         described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
-    for (capture::Buffer& buffer : described.buffers)
-        for (fs::path& file : buffer.files) file = fresh / file.filename();
     std::error_code error;
+    for (capture::Buffer& buffer : described.buffers)
+        for (fs::path& file : buffer.files) {
+            // So that a reader knows when frames are missing later.
+            if (complete)
+                if (const std::uintmax_t bytes = fs::file_size(file, error); !error)
+                    buffer.length = buffer.length.value_or(0) + bytes;
+            file = fresh / file.filename();
+        }
     fs::remove_all(fresh, error);
     WM_RETURN_IF_ERROR(capture::write_snapshot(described, fresh));
     truth_.complete = complete;

@@ -378,6 +378,29 @@ TEST(FlowTimelines, GapsLastUntilCodeIsKnownAgain) {
     EXPECT_EQ(notes[2].end, 450U);
 }
 
+TEST(FlowTimelines, OverflowsLastFromOneTimestampToTheNext) {
+    FlowTimeline timeline(true, 100);
+    const auto overflow = [] { return flow::Event{0, {}, flow::TraceOn{flow::TraceOnReason::overflow}}; };
+    const auto timestamp = [](std::uint64_t value, bool known = true) {
+        return flow::Event{0, {}, flow::Timestamp{value, known}};
+    };
+    timeline.happened({5, 50}, overflow());  // nothing came before it
+    timeline.happened({10, 100}, timestamp(1000));
+    timeline.happened({20, 200}, overflow());
+    timeline.happened({20, 210}, timestamp(7, false));  // tells nothing
+    timeline.happened({30, 300}, timestamp(1600));
+    timeline.happened({40, 400}, timestamp(1700));
+    timeline.happened({50, 500}, overflow());
+    timeline.finish({50, 500});
+    const auto& notes = timeline.notes();
+    ASSERT_EQ(notes.size(), 3U);
+    EXPECT_FALSE(notes[0].bounded);
+    EXPECT_TRUE(notes[1].bounded);
+    EXPECT_EQ(notes[1].ticks_before, 1000U);
+    EXPECT_EQ(notes[1].ticks_after, 1600U);
+    EXPECT_FALSE(notes[2].bounded);
+}
+
 TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
     const TickMap map({{100, 1000}, {200, 1400}, {300, 1500}});
     EXPECT_EQ(map.ticks(100), 1000U);

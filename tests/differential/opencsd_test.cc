@@ -263,6 +263,8 @@ std::vector<Line> as_opencsd(const Ours& ours, Quirks& quirks) {
             case Kind::trigger: text = "trigger"; break;
             case Kind::gap:
             case Kind::context: continue;
+            case Kind::atoms:
+            case Kind::reached: ++quirks["Q9, Q10 atoms and updates whose flow is unknown left out"]; continue;
             case Kind::cycles:
                 if (ours.config.cycle_accurate) ++quirks["Q9, Q10 cycles of packets whose flow is unknown left out"];
                 continue;

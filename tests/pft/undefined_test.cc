@@ -54,11 +54,13 @@ TYPED_TEST(UndefinedInstruction, ThatRaisedItsExceptionIsWalkedTo) {
 TYPED_TEST(UndefinedInstruction, IsNotWalkedThrough) {
     // An atom can only belong to the branch behind it.
     const auto found = decode<TypeParam>("08 00 10 00 00 21  84");
-    ASSERT_EQ(found.size(), 4U);
+    ASSERT_EQ(found.size(), 5U);
     EXPECT_EQ(found[2].block.instructions, 1U);
     EXPECT_EQ(found[3].kind, synthetic::Kind::inconsistency);
     EXPECT_EQ(found[3].a, static_cast<std::uint64_t>(flow::Conflict::undefined_reached));
     EXPECT_EQ(found[3].b, 0x1004U);
+    EXPECT_EQ(found[4].kind, synthetic::Kind::atoms);
+    EXPECT_EQ(found[4].a, 1U);
 }
 
 }  // namespace

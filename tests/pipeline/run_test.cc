@@ -215,6 +215,174 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     EXPECT_EQ(found[0], find.place);
 }
 
+/// Frames of two sources by turns, with the place of every ID byte.
+struct TwoSources {
+    std::vector<std::uint8_t> frames;
+    std::vector<std::size_t> id_bytes;
+    TwoSources() {
+        const std::vector<std::uint8_t> a = trace(40'000), b = trace(10'000);
+        coresight::Formatter formatter(frames);
+        for (std::size_t i = 0; 3 * i < b.size(); ++i) {
+            formatter.add(TraceId{0x10}, Bytes(a).subspan(12 * i, std::min<std::size_t>(12, a.size() - 12 * i)));
+            formatter.add(TraceId{0x11}, Bytes(b).subspan(3 * i, std::min<std::size_t>(3, b.size() - 3 * i)));
+        }
+        formatter.flush();
+        for (std::size_t at = 0; at < frames.size(); at += 2)
+            if (at % 16 != 15 && (frames[at] & 1) != 0) id_bytes.push_back(at);
+    }
+};
+
+// Bytes that damage gives to an ID nobody has are missing from a source: that is a gap at its place in every stream.
+TEST_F(RunTest, BytesUnderStrangeIdsAreReported) {
+    const TwoSources two;
+    const std::size_t at = two.id_bytes[two.id_bytes.size() / 2];
+    for (const unsigned id : {0x33U, 0x70U, 0x7cU, 0x00U, 0x7dU, 0x7bU}) {
+        SCOPED_TRACE(id);
+        std::vector<std::uint8_t> frames = two.frames;
+        frames[at] = static_cast<std::uint8_t>(id << 1 | 1);
+        const auto session =
+            make_session(capture(write("t.bin", frames), capture::Buffer::Format::coresight, {0x10, 0x11}), {});
+        ASSERT_TRUE(session.has_value());
+        const Outcome got = decode(*session);
+        const BufferReport& buffer = got.report.buffers[0];
+        ASSERT_EQ(buffer.strays.size(), 1U);
+        EXPECT_EQ(buffer.strays[0].id.value, id);
+        EXPECT_EQ(buffer.strays[0].stretches, 1U);
+        EXPECT_TRUE(buffer.strays[0].damage);
+        EXPECT_GT(buffer.strays[0].bytes, 0U);
+        EXPECT_GT(buffer.strays[0].first.value, at);
+        EXPECT_LE(buffer.strays[0].first.value, at + 16);
+        for (const flow::Totals& totals : got.totals)
+            EXPECT_EQ(totals.gaps[static_cast<unsigned>(GapReason::framing)].times +
+                          totals.gaps[static_cast<unsigned>(GapReason::unsynchronised)].times,
+                      2U);
+    }
+}
+
+TEST_F(RunTest, WhatIsNoDamageIsNotReported) {
+    const TwoSources two;
+    // A source that nobody described announces itself again and again: it is told, but disturbs nobody.
+    const auto described = [&](std::vector<std::uint8_t> ids, bool others = false) {
+        capture::Capture c = capture(write("t.bin", two.frames), capture::Buffer::Format::coresight, std::move(ids));
+        c.buffers.front().other_sources = others;
+        const auto session = make_session(std::move(c), {});
+        EXPECT_TRUE(session.has_value());
+        return decode(*session);
+    };
+    const Outcome one = described({0x10});
+    ASSERT_EQ(one.report.buffers[0].strays.size(), 1U);
+    EXPECT_FALSE(one.report.buffers[0].strays[0].damage);
+    EXPECT_EQ(one.totals[0].ranges, 200'000U);
+    EXPECT_FALSE(one.totals[0].has_gaps());
+    EXPECT_TRUE(described({0x10}, true).report.buffers[0].strays.empty());
+    EXPECT_TRUE(described({0x10, 0x11}).report.buffers[0].strays.empty());
+    // A source that is described but not decoded is none either, and neither are triggers.
+    std::vector<std::uint8_t> frames;
+    coresight::Formatter formatter(frames);
+    const std::vector<std::uint8_t> bytes = trace(5000);
+    formatter.add(TraceId{0x10}, Bytes(bytes).first(2000));
+    formatter.add(coresight::trigger_id, std::vector<std::uint8_t>{0x10});
+    formatter.add(TraceId{0x10}, Bytes(bytes).subspan(2000, 1000));
+    formatter.add(coresight::trigger_id, std::vector<std::uint8_t>{0x00});
+    formatter.add(TraceId{0x12}, std::vector<std::uint8_t>(100, 0xaa));
+    formatter.add(TraceId{0x10}, Bytes(bytes).subspan(3000));
+    formatter.flush();
+    capture::Capture c = capture(write("u.bin", frames), capture::Buffer::Format::coresight, {0x10, 0x12});
+    c.sources[1].type = "ITM";
+    c.sources[1].registers = {{"ITMTCR", 0x00120000}};
+    const auto session = make_session(std::move(c), {});
+    ASSERT_TRUE(session.has_value());
+    EXPECT_TRUE(decode(*session).report.buffers[0].strays.empty());
+}
+
+TEST_F(RunTest, ASourceThatFallsSilentInsideAPacketIsReported) {
+    std::vector<std::uint8_t> a = trace(1000), b = trace(5000);
+    a.push_back(0x08);  // an I-sync, of which no more comes
+    const auto silent = [&](std::size_t rest) {
+        std::vector<std::uint8_t> frames;
+        coresight::Formatter formatter(frames);
+        formatter.add(TraceId{0x11}, Bytes(b).first(b.size() - rest));
+        formatter.add(TraceId{0x10}, a);
+        formatter.add(TraceId{0x11}, Bytes(b).last(rest));
+        formatter.flush();
+        const auto session =
+            make_session(capture(write("t.bin", frames), capture::Buffer::Format::coresight, {0x10, 0x11}), {});
+        EXPECT_TRUE(session.has_value());
+        Outcome got = decode(*session);
+        EXPECT_FALSE(got.report.streams[1].silent_from.has_value());
+        return got.report.streams[0].silent_from.has_value() ? got.report.streams[0].bytes_of_others : 0;
+    };
+    EXPECT_EQ(silent(2000), 2000U);
+    EXPECT_EQ(silent(20), 0U);  // where recording stops, that is normal
+}
+
+// 0x01 at the end of bare bytes is an end mark unless the packet before it needs it.
+TEST_F(RunTest, TheLastPacketKeepsABytePutForAnEndMark) {
+    struct Case {
+        std::vector<std::uint8_t> end;
+        std::uint64_t etmcr, padding;
+    };
+    const Case cases[] = {
+        {{0x3c, 0x01}, 1U << 30, 0},                                // VMID 1
+        {{0x3c, 0x01, 0x01, 0x00}, 1U << 30, 2},                    // and an end mark
+        {{0x6e, 0x01}, 1U << 14, 0},                                // Context ID 1
+        {{0x6e, 0x01, 0x00, 0x00, 0x00}, 3U << 14, 0},              // of four bytes
+        {{0x6e, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00}, 3U << 14, 2},  // and an end mark
+        {{0xc0, 0x01}, 1U << 12, 0},                                // an atom with 16 cycles
+        {{0xc0, 0x01, 0x01}, 1U << 12, 1},
+        {{0x84, 0x01, 0x00}, 0, 2},
+    };
+    for (const Case& c : cases) {
+        // The cycle-accurate stream needs no other bytes: there are only I-syncs with a count.
+        std::vector<std::uint8_t> bytes{0, 0, 0, 0, 0, 0x80, 0x08, 0x00, 0x80, 0x00, 0x00, 0x01};
+        if (c.etmcr == 1U << 14) bytes.push_back(0x07);
+        if (c.etmcr == 3U << 14) bytes.insert(bytes.end(), 4, 0x07);
+        bytes.insert(bytes.end(), c.end.begin(), c.end.end());
+        SCOPED_TRACE(c.end.size());
+        for (const DecoderKind kind : {DecoderKind::fast, DecoderKind::reference})
+            for (const unsigned jobs : {1U, 3U}) {
+                capture::Capture described =
+                    capture(write("t.bin", bytes), capture::Buffer::Format::source_data, {0x10});
+                described.sources.front().registers.front().value = c.etmcr;
+                const auto session = make_session(std::move(described), {});
+                ASSERT_TRUE(session.has_value());
+                flow::Summary sink;
+                const Report report = run(*session, *session->select({}), [&](const StreamInfo& stream) {
+                    return flow_consumer(stream, sink, kind, jobs);
+                });
+                EXPECT_EQ(report.streams[0].padding, c.padding);
+                EXPECT_EQ(report.streams[0].bytes, bytes.size() - c.padding);
+                EXPECT_EQ(sink.totals().gaps[static_cast<unsigned>(GapReason::incomplete_packet)].times, 0U);
+                EXPECT_EQ(sink.totals().contexts, c.etmcr == 1U << 12 || c.etmcr == 0 ? 1U : 2U);
+            }
+    }
+}
+
+TEST_F(RunTest, BlocksOfADstreamAreDecodedWithoutTheirFooters) {
+    const std::vector<std::uint8_t> bytes = trace(30'000);
+    std::vector<std::uint8_t> port, blocks;
+    coresight::Formatter formatter(port, {.full_sync_frames = 5});
+    formatter.add(TraceId{0x10}, bytes);
+    formatter.flush();
+    for (const std::uint8_t byte : port) {
+        blocks.push_back(byte);
+        if (blocks.size() % 512 == 504)
+            for (unsigned i = 0; i < 8; ++i) blocks.push_back(static_cast<std::uint8_t>(blocks.size() * 37 >> i));
+    }
+    for (const auto* file : {&port, &blocks}) {
+        const auto session =
+            make_session(capture(write("t.bin", *file), capture::Buffer::Format::dstream_coresight, {0x10}), {});
+        ASSERT_TRUE(session.has_value());
+        const Outcome got = decode(*session);
+        EXPECT_EQ(got.totals[0].ranges, 150'000U);
+        EXPECT_FALSE(got.totals[0].has_gaps());
+        EXPECT_EQ(got.report.streams[0].bytes, bytes.size());
+        EXPECT_EQ(got.report.buffers[0].layout.footers, file == &blocks);
+        EXPECT_EQ(got.report.buffers[0].frames.footer_bytes, file->size() - port.size());
+        EXPECT_EQ(got.report.buffers[0].frames.accounted(), file->size());
+    }
+}
+
 TEST_F(RunTest, AMissingBufferIsReported) {
     const auto session =
         make_session(capture(folder_.path() / "none.bin", capture::Buffer::Format::coresight, {0x10}), {});

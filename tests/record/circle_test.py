@@ -159,7 +159,7 @@ class Circle(unittest.TestCase):
         self.record("--truth", "--buffer", "512", "--sync", "60")
         whole = trace.read_bytes()
         trace.write_bytes(whole[:-32])
-        self.assertIn("first difference", self.verify(status=1))
+        self.assertIn("first difference", self.verify(status=3))
         trace.write_bytes(whole[:300] + bytes([whole[300] ^ 2]) + whole[301:])
         self.verify(status=1)
 
@@ -184,12 +184,17 @@ class Circle(unittest.TestCase):
         self.record("--truth")
         trace = self.out / "trace.bin"
         whole = trace.read_bytes()
-        # Between two frames it looks as if it had ended there; amid one it was cut.
+        # Between two frames it looks as if it had ended there, but the folder says how much was written.
         half = len(whole) // 32 * 16
-        for cut, status in ((half + 5, 3), (half, 0)):
+        description = (self.out / "trace.ini").read_text()
+        self.assertIn(f"\nlength={len(whole)}\n", description)
+        for cut, status in ((half + 5, 3), (half, 3), (len(whole), 0)):
             trace.write_bytes(whole[:cut])
-            self.assertEqual(run(WAYMARK, "flow", self.out, "--format", "summary").returncode, status)
-        text = self.verify(status=1)
+            done = run(WAYMARK, "flow", self.out, "--format", "summary")
+            self.assertEqual(done.returncode, status)
+            self.assertEqual(f"of the {len(whole):,} bytes that were written" in done.stderr, status == 3)
+        trace.write_bytes(whole[:half])
+        text = self.verify(status=3)
         self.assertIn("first difference", text)
         self.assertIn("nothing further", text)
 

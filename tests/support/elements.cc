@@ -60,6 +60,15 @@ void fill(Element& e, const flow::Inconsistency& inconsistency) {
     e.b = inconsistency.found.value;
     e.c = inconsistency.expected.value;
 }
+void fill(Element& e, const flow::Atoms& atoms) {
+    e.kind = Kind::atoms;
+    e.a = atoms.taken;
+    e.b = atoms.not_taken;
+}
+void fill(Element& e, const flow::Reached& reached) {
+    e.kind = Kind::reached;
+    e.a = reached.address.value;
+}
 
 }  // namespace
 
@@ -83,7 +92,8 @@ Element event_element(std::uint64_t offset, const flow::What& what) {
 std::string_view name(Kind kind) {
     constexpr std::string_view names[] = {"range",     "gap",       "trace_on",         "context",
                                           "timestamp", "exception", "exception_return", "no_memory",
-                                          "trigger",   "cycles",    "inconsistency"};
+                                          "trigger",   "cycles",    "inconsistency",    "atoms",
+                                          "reached"};
     return names[static_cast<unsigned>(kind)];
 }
 

@@ -22,6 +22,8 @@ enum class Kind : std::uint8_t {
     trigger,
     cycles,
     inconsistency,
+    atoms,
+    reached,
 };
 
 /// One element of the flow. Which fields mean something depends on the kind; all others are 0.
@@ -35,7 +37,7 @@ struct Element {
     flow::Block block{};                    ///< range
     /// gap: first, end, reason. trace_on: reason. context: NS, HYP, Context ID, VMID. timestamp: value, known,
     /// frequency changed. exception: number, preferred return, vector. no_memory: address. inconsistency: conflict,
-    /// found, expected. What is not known is `absent`.
+    /// found, expected. atoms: taken, not taken. reached: address. What is not known is `absent`.
     std::uint64_t a{}, b{}, c{}, d{};
 
     friend bool operator==(const Element&, const Element&) = default;

@@ -373,6 +373,8 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
             case Kind::gap:
             case Kind::no_memory:
             case Kind::cycles:
+            case Kind::atoms:
+            case Kind::reached:
             case Kind::inconsistency:
                 if (wrong.empty()) wrong = to_text(e);
                 break;

@@ -239,9 +239,10 @@ private:
     }
 
     Status take_flow(const std::string& text) {
-        constexpr std::string_view elements[] = {"trace_on",         "context",   "range",        "exception",
-                                                 "exception_return", "no_memory", "timestamp",    "trigger",
-                                                 "cycles",           "gap",       "inconsistency"};
+        constexpr std::string_view elements[] = {"trace_on",         "context",   "range",         "exception",
+                                                 "exception_return", "no_memory", "timestamp",     "trigger",
+                                                 "cycles",           "gap",       "inconsistency", "atoms",
+                                                 "reached"};
         const std::string word = text.substr(0, text.find(' '));
         if (std::find(std::begin(elements), std::end(elements), word) == std::end(elements))
             return error("no flow element is called '" + word + "'");
@@ -314,9 +315,14 @@ struct EventText {
     std::string operator()(const flow::NoMemory& where) const { return "no_memory " + hex(where.address.value); }
     std::string operator()(const flow::Trigger&) const { return "trigger"; }
     std::string operator()(const flow::Cycles& cycles) const { return "cycles " + std::to_string(cycles.cycles); }
+    std::string operator()(const flow::Atoms& atoms) const {
+        return "atoms E=" + std::to_string(atoms.taken) + " N=" + std::to_string(atoms.not_taken);
+    }
+    std::string operator()(const flow::Reached& reached) const { return "reached " + hex(reached.address.value); }
     std::string operator()(const flow::Inconsistency& what) const {
         constexpr std::string_view kinds[] = {"sync_disagrees",    "branch_disagrees",  "update_behind",
-                                              "no_return_address", "undefined_reached", "runaway_walk"};
+                                              "no_return_address", "undefined_reached", "runaway_walk",
+                                              "update_disagrees",  "vmid_missing"};
         return "inconsistency " + std::string(kinds[static_cast<std::size_t>(what.conflict)]) +
                " found=" + hex(what.found.value) + " expected=" + hex(what.expected.value);
     }

@@ -40,6 +40,9 @@ public:
         std::uint32_t track{};
         Mark::Kind kind{};
         std::uint32_t number{};  ///< of an exception; a Context ID; a GapReason or `no_image`
+        /// Of an overflow that lies between two timestamps: they bound the time in which nothing was traced.
+        std::uint64_t ticks_before{}, ticks_after{};
+        bool bounded = false;
     };
     /// Flow went on where the code is not known.
     static constexpr std::uint32_t no_image = 0xffffffff;
@@ -64,7 +67,8 @@ private:
         std::uint64_t begin{};
     };
     [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
-    void note(std::uint64_t at, Mark::Kind kind, std::uint32_t number);
+    /// False: there are too many already.
+    bool note(std::uint64_t at, Mark::Kind kind, std::uint32_t number);
     std::uint32_t track();
     void put(const Piece& piece);
     void coarsen();
@@ -78,7 +82,9 @@ private:
     std::vector<std::optional<std::uint32_t>> tracks_;
     std::vector<Piece> pieces_;
     std::vector<Note> notes_;
-    std::optional<std::size_t> gap_;  // the note of one that lasts
+    std::optional<std::size_t> gap_;       // the note of one that lasts
+    std::optional<std::size_t> overflow_;  // the note of one behind which no timestamp came yet
+    std::optional<std::uint64_t> last_ticks_;
     std::vector<Anchor> anchors_;
     std::size_t every_ = 1, skipped_ = 0;  // of the anchors, so many are one
     std::uint64_t resolution_ = 0, end_ = 0, notes_left_out_ = 0;

@@ -59,7 +59,7 @@ struct Buffer {
     enum class Format : std::uint8_t {
         coresight,          ///< 16-byte formatter frames, aligned, without synchronisation packets
         source_data,        ///< the bytes of exactly one source
-        dstream_coresight,  ///< formatter frames with synchronisation packets between them
+        dstream_coresight,  ///< formatter frames with synchronisation packets between them, in blocks or not
         unknown,            ///< `format_name` says what the capture calls it
     };
     std::string name;  ///< unique among buffers
@@ -67,6 +67,8 @@ struct Buffer {
     std::string format_name{};                   ///< as written
     std::vector<std::filesystem::path> files{};  ///< parts to be read one after another; usable as they stand
     std::vector<std::string> sources{};          ///< names of the sources whose trace is in it, in capture order
+    std::optional<std::uint64_t> length{};       ///< bytes that were written to it, where the capture says so
+    bool other_sources = false;                  ///< sources that are not described may have bytes in it too
     friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 

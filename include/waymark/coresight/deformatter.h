@@ -39,6 +39,7 @@ struct Totals {
 
     /// Data by ID: sources, padding ([0x00]), flush and trigger indications, and reserved IDs. [0x7F] stays 0.
     std::array<std::uint64_t, trace_ids> data{};
+    std::uint64_t footer_bytes{};  ///< no frames: the ends of a DSTREAM's blocks (dstream.h)
     std::uint64_t unassociated{};  ///< data before the first ID, or between a reset and the next ID: nobody's
     std::array<std::uint64_t, gap_reasons> lost{};  ///< bytes in gaps, by `GapReason`
 
@@ -85,12 +86,18 @@ concept FrameHandler = requires(H& handler, TraceId id, Bytes bytes, Offset at, 
     handler.reset(at);
 };
 
+template <class H>
+concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) { handler.stray(id, bytes, at); };
+
 /// Push-style: `feed` the capture in pieces of any size, then `finish` once. How it is cut never changes what is
 /// called. Offsets count from the first byte fed. No allocation; one thread at a time.
 ///
 /// The current ID persists across frames and pieces; a reset forgets it. Padding, reserved IDs and unassociated data
 /// are counted, not delivered. A frame with the forbidden ID is lost whole: a byte that cannot be there leaves no
 /// reason to trust its neighbours.
+///
+/// A handler that has `stray(id, bytes, first)`, called as `data`, is also given the bytes of reserved IDs and of padding
+/// that is not zero: no formatter sends them, so they are damage, or of whom the damage moved them away from.
 class Deformatter {
 public:
     explicit Deformatter(DeformatterOptions options = {}) : options_(options) {
@@ -361,6 +368,9 @@ private:
             handler.data(id, bytes, first);
         } else if (id == trigger_id || id == flush_id) {
             for (std::size_t i = 0; i < bytes.size(); ++i) handler.trigger(id, first + i, bytes[i]);
+        } else if constexpr (TakesStrays<Handler>) {
+            if (id != null_id || std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; }))
+                handler.stray(id, bytes, first);
         }
     }
 

@@ -32,6 +32,7 @@ struct FramingGuess {
     BufferKind kind{};
     Confidence confidence{};
     Evidence evidence{};
+    bool footers = false;  ///< in the blocks of a DSTREAM, each with a footer (dstream.h)
 
     friend bool operator==(const FramingGuess&, const FramingGuess&) = default;
 };

@@ -101,6 +101,17 @@ struct NoMemory {
 /// The unit's trigger.
 struct Trigger {};
 
+/// Outcomes of waypoint instructions that cannot be placed, because no image is there or the address is unknown: those
+/// of packets one after another, up to the next packet of another kind.
+struct Atoms {
+    std::uint64_t taken{}, not_taken{};
+};
+
+/// The instruction at this address was executed, as a waypoint update says, but the image does not show the way there.
+struct Reached {
+    Address address{};
+};
+
 /// Cycles that belong to no other element, because the flow they were spent in is unknown.
 struct Cycles {
     std::uint32_t cycles{};
@@ -114,6 +125,8 @@ enum class Conflict : std::uint8_t {
     no_return_address,  ///< a taken indirect branch came without an address, and no return stack entry explains it
     undefined_reached,  ///< the walk ran into a permanently undefined instruction
     runaway_walk,       ///< no waypoint within the longest plausible block
+    update_disagrees,   ///< a waypoint update names an address beyond a waypoint instruction, or amid an instruction
+    vmid_missing,       ///< VMIDs are traced, but none came between an I-sync and the next atom or branch packet
 };
 struct Inconsistency {
     Conflict conflict{};
@@ -122,7 +135,7 @@ struct Inconsistency {
 };
 
 using What = std::variant<Gap, TraceOn, Context, Timestamp, Exception, ExceptionReturn, NoMemory, Trigger, Cycles,
-                          Inconsistency>;
+                          Inconsistency, Atoms, Reached>;
 
 /// Everything that is not a range, in its place among them.
 struct Event {

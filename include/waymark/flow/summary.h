@@ -12,7 +12,7 @@
 namespace waymark::flow {
 
 inline constexpr unsigned trace_on_reasons = 5;
-inline constexpr unsigned conflicts = 6;
+inline constexpr unsigned conflicts = 8;
 
 /// What a reason or conflict is called in reports.
 [[nodiscard]] std::string_view name(TraceOnReason reason);
@@ -29,6 +29,8 @@ struct Totals {
     std::uint64_t cycles{};        ///< sum of all cycle counts that came
     std::uint64_t exceptions{}, exception_returns{}, contexts{}, timestamps{}, triggers{};
     std::uint64_t no_memory{};  ///< times the image had nothing at an executed address
+    std::uint64_t unplaced{};   ///< waypoint instructions whose outcome is known, but not their address
+    std::uint64_t reached{};    ///< addresses known only from waypoint updates
     std::array<std::uint64_t, trace_on_reasons> trace_on{};
     std::array<std::uint64_t, conflicts> inconsistencies{};
     std::array<Count, gap_reasons> gaps{};  ///< stretches of the stream that gave nothing

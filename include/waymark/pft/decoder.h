@@ -34,6 +34,8 @@ public:
     [[nodiscard]] std::uint64_t packets() const;
     /// Stream positions that elements to come may name: where whatever is unfinished began.
     [[nodiscard]] std::array<Offset, 2> pending() const;
+    /// The bytes fed so far end inside a packet: those to come complete it.
+    [[nodiscard]] bool amid_packet() const;
 
 private:
     class Core;

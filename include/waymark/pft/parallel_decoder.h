@@ -57,6 +57,8 @@ public:
     void flush();
     [[nodiscard]] std::uint64_t packets() const;
     [[nodiscard]] std::array<Offset, 2> pending() const;
+    /// The bytes fed so far end inside a packet: those to come complete it.
+    [[nodiscard]] bool amid_packet() const;
 
     /// Ranges::counted: by edge, how often it ran so far.
     [[nodiscard]] std::vector<std::uint64_t> counts() const;

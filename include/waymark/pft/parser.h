@@ -90,6 +90,9 @@ struct ParserProgress {
     /// Everything up to `at` was read, and a packet begins there.
     [[nodiscard]] bool at_packet(Offset at) const { return state_ == State::packets && carried_ == 0 && at_ == at; }
 
+    /// The bytes read so far end inside a packet.
+    [[nodiscard]] bool amid_packet() const { return state_ == State::packets && carried_ != 0; }
+
 protected:
     enum class State : std::uint8_t { searching, zeros, packets };
     static constexpr std::size_t carry_bytes = Packets::max_bytes;

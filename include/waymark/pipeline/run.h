@@ -13,6 +13,7 @@
 
 #include "waymark/core/result.h"
 #include "waymark/coresight/deformatter.h"
+#include "waymark/coresight/dstream.h"
 #include "waymark/flow/flow.h"
 #include "waymark/pipeline/offsets.h"
 #include "waymark/pipeline/session.h"
@@ -40,6 +41,8 @@ public:
     virtual void flush() = 0;
     /// Stream positions that will still be reported: where whatever is unfinished began.
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    /// Whether the bytes fed so far end inside a packet: then those to come belong to it. False where nobody knows.
+    [[nodiscard]] virtual bool amid_packet() { return false; }
 };
 
 using MakeConsumer = std::function<std::unique_ptr<Consumer>(const StreamInfo&)>;
@@ -51,6 +54,20 @@ struct StreamReport {
     std::uint64_t bytes{};               ///< fed to the consumer
     std::uint64_t padding{};             ///< the end mark of a buffer written without formatter (docs/spec/pft.md, 6.5)
     std::unique_ptr<Consumer> consumer;  ///< finished; may be null
+    /// Framed only: the source fell silent inside a packet, here in the buffer, while others went on.
+    std::optional<Offset> silent_from{};
+    std::uint64_t bytes_of_others{};  ///< that came after it
+};
+
+/// Bytes under a trace ID that no source of the buffer has, or that is never a source's: they are missing from the
+/// source that sent them, or nobody described it.
+struct Stray {
+    coresight::TraceId id;
+    std::uint64_t bytes{}, stretches{};  ///< a stretch is what one announcement of the ID covers
+    Offset first{};                      ///< in the buffer
+    /// So few that frames are damaged rather than that a source was not described. At each place all sources of the
+    /// buffer begin anew, because any may have sent the bytes.
+    bool damage{};
 };
 
 /// What became of one buffer.
@@ -60,6 +77,11 @@ struct BufferReport {
     std::uint64_t bytes{};  ///< read, after decompression
     bool framed{};
     coresight::Totals frames;    ///< framed only: every byte read is in one of its counters
+    coresight::DstreamLayout layout{coresight::Framing::aligned, false};  ///< framed only: how the frames lay
+    /// Framed only, by ID: reserved IDs, padding that is not zero, triggers of no source, and IDs of sources that the
+    /// capture does not describe, unless it may hold other sources (capture::Buffer::other_sources) or one of its
+    /// sources has an unknown ID.
+    std::vector<Stray> strays;
     std::vector<Gap> gaps;       ///< framed only: bytes lost at frame level, the first 100
     std::optional<Error> error;  ///< the buffer could not be opened, or not be read to its end
 };

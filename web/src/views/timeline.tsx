@@ -24,6 +24,8 @@ const enum MarkKind {
     trigger,
     overflow,
 }
+/// Where what ran is not known: hatched, and found by g.
+const isGap = (kind: number) => kind === MarkKind.gap || kind === MarkKind.overflow;
 
 interface Row {
     track: number; // -1: series of no track
@@ -72,8 +74,8 @@ function rowsOf(timeline: Timeline, only: number, above: number): { rows: Row[];
             y,
             indent,
             depths: timeline.lanes[track]?.length ?? 0,
-            gaps: own.filter((m) => marks.kind[m] === MarkKind.gap || marks.end[m]! > marks.begin[m]!),
-            marks: own.filter((m) => marks.kind[m] !== MarkKind.gap && marks.end[m] === marks.begin[m]),
+            gaps: own.filter((m) => isGap(marks.kind[m]!) || marks.end[m]! > marks.begin[m]!),
+            marks: own.filter((m) => !isGap(marks.kind[m]!) && marks.end[m] === marks.begin[m]),
             series: timeline.series.map((_, i) => i).filter((i) => timeline.series[i]!.track === track),
             height: 0,
         };
@@ -306,14 +308,14 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     };
 
     const drawMark = (c: CanvasRenderingContext2D, kind: number, x: number, y: number, palette: Colors) => {
-        c.fillStyle = kind === MarkKind.exception || kind === MarkKind.overflow ? palette.exception : palette.accent;
+        c.fillStyle = kind === MarkKind.exception ? palette.exception : palette.accent;
         c.beginPath();
         if (kind === MarkKind.exception) {
             c.moveTo(x - 4, y + 1);
             c.lineTo(x + 4, y + 1);
             c.lineTo(x, y + 9);
         } else if (kind === MarkKind.userData) c.arc(x, y + 5, 3.2, 0, 7);
-        else if (kind === MarkKind.overflow || kind === MarkKind.trigger) {
+        else if (kind === MarkKind.trigger) {
             c.moveTo(x, y);
             c.lineTo(x + 4, y + 5);
             c.lineTo(x, y + 10);
@@ -549,7 +551,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         if (found === undefined) return -1;
         return lane.begin[i]! < timeline.begin[selected]! + timeline.length[selected]! ? found : -1;
     };
-    const gaps = useMemo(() => rows.flatMap((row) => row.gaps).filter((m) => marks.kind[m] === MarkKind.gap).sort((a, b) => marks.begin[a]! - marks.begin[b]!), [rows]);
+    const gaps = useMemo(() => rows.flatMap((row) => row.gaps).filter((m) => isGap(marks.kind[m]!)).sort((a, b) => marks.begin[a]! - marks.begin[b]!), [rows]);
     const gapAt = useRef(-1);
     /// The next gap from the one that was shown last, the first behind the last.
     const toGap = (step: number) => {
@@ -632,7 +634,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                     {[...new Set(marks.kind)].sort().map((kind) => (
                         <li key={kind}>
                             <span class={`mark-sign mark-${kind}`} aria-hidden="true" />
-                            {kind === MarkKind.gap ? "gap: what ran is not known" : markKinds[kind]}
+                            {kind === MarkKind.gap ? "gap: what ran is not known" : kind === MarkKind.overflow ? "FIFO overflow: what ran is not known" : markKinds[kind]}
                         </li>
                     ))}
                     {slices.merged.some((m) => m > 1) && (
