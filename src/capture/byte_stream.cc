@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "waymark/core/file_error.h"
+#include "waymark/core/regular_file.h"
 
 namespace waymark::capture {
 namespace {
@@ -39,6 +40,7 @@ public:
 
     [[nodiscard]] static Result<File> open(const std::filesystem::path& path) {
         if (path == "-") return File(STDIN_FILENO, "standard input");
+        if (const auto error = no_regular_file(path)) return *error;
         const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (descriptor < 0) {
             const int error_number = errno;

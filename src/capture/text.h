@@ -78,8 +78,16 @@ inline std::string_view nearest(std::string_view word, const std::vector<std::st
     std::size_t best_distance = word.size() / 3 + 1;
     constexpr std::size_t longest = 64;  // keeps the quadratic comparison harmless on hostile input
     if (word.size() > longest) return best;
+    const auto without_digits = [](std::string_view text) {
+        std::string out;
+        for (const char c : text)
+            if (c < '0' || c > '9') out += lower(c);
+        return out;
+    };
     for (const std::string_view candidate : candidates) {
         if (candidate.size() > longest) continue;
+        // Another number is another thing, such as a core that was left out, and no slip of the pen.
+        if (without_digits(candidate) == without_digits(word) && candidate != word) continue;
         std::vector<std::size_t> row(candidate.size() + 1);
         for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
         for (std::size_t i = 1; i <= word.size(); ++i) {

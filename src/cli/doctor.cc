@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "info_others.h"
 #include "options.h"
 #include "table.h"
 #include "unit_answers.h"
@@ -129,12 +130,12 @@ std::string head_text(const pft::HeadRecovery& head) {
 }
 
 std::string image_text(const ImageVerdict& v) {
-    const auto& t = v.trial;
-    std::string text = fmt::format("{} with {}: {}, {}{}", name(v.kind), v.image, counted(t.totals.ranges, "range"),
-                                   t.ended ? "over " : "", counted(t.contradictions, "contradiction"));
-    if (v.shift)
-        text += fmt::format("; as {}: {}, {}", v.argument, counted(v.shift->trial.totals.ranges, "range"),
-                            counted(v.shift->trial.contradictions, "contradiction"));
+    if (v.kind == ImageVerdict::Kind::unreadable) return fmt::format("{}: {}", name(v.kind), v.why);
+    std::string text = fmt::format("{}{}: {}: {}", name(v.kind), v.trial.proven() ? ", proven" : "", v.image,
+                                   doctor::evidence(v.trial));
+    if (v.shift) text += fmt::format("; proven as {}: {}", v.argument, doctor::evidence(v.shift->trial));
+    if (v.kind == ImageVerdict::Kind::matches && !v.trial.proven())
+        text += fmt::format(" (too short for a proof, which takes {} different paths)", doctor::paths_to_prove);
     return text;
 }
 
@@ -162,6 +163,23 @@ void print_source(Output& out, const doctor::Report& report, const doctor::Sourc
     if (s.head) line(out, "head", head_text(*s.head));
 }
 
+/// Of IDs that nothing describes and that hold nothing known, as damaged frames give, three.
+void print_sources(Output& out, const doctor::Report& report) {
+    constexpr std::size_t shown = 3;
+    std::size_t strangers = 0;
+    std::uint64_t bytes = 0;
+    for (const doctor::SourceReport& s : report.sources) {
+        const bool stranger = report.labelled && !s.described && s.identity.protocol == Protocol::unknown;
+        if (stranger && ++strangers > shown)
+            bytes += s.bytes;
+        else
+            print_source(out, report, s);
+    }
+    if (strangers > shown)
+        out.print("\nand {} more that nothing describes and whose bytes are not recognised, {} in all\n",
+                  counted(strangers - shown, "trace ID"), counted(bytes, "byte"));
+}
+
 void print_text(Output& out, const doctor::Report& report) {
     out.print("{}\n", report.verdict);
     for (const doctor::Finding& f : report.findings) {
@@ -179,7 +197,7 @@ void print_text(Output& out, const doctor::Report& report) {
         out.print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
         if (!b.not_frames.empty()) line(out, "tried", b.not_frames);
     }
-    for (const doctor::SourceReport& s : report.sources) print_source(out, report, s);
+    print_sources(out, report);
 }
 
 // ---- for programs
@@ -202,7 +220,11 @@ Table findings_table(const doctor::Report& report) {
 
 ordered_json trial_json(const doctor::Trial& trial) {
     return {{"ranges", trial.totals.ranges},
+            {"branches_in_trace", trial.waypoints},
+            {"confirmed", trial.confirmed},
+            {"strayed", trial.strayed},
             {"contradictions", trial.contradictions},
+            {"proven", trial.proven()},
             {"ended_early", trial.ended},
             {"no_memory", trial.totals.no_memory},
             {"first_contradiction", trial.first ? ordered_json(trial.first->offset.value) : ordered_json()}};
@@ -292,7 +314,73 @@ Status run_doctor(const DoctorOptions& options) {
     return nothing;
 }
 
+// ---- waymark info of files that nothing describes
+
+/// What of the findings concerns the bytes themselves.
+std::vector<std::string> problems_of(const doctor::Report& report) {
+    std::vector<std::string> out;
+    for (const doctor::Finding& f : report.findings)
+        if (f.kind != "no-image")
+            out.push_back(fmt::format("{}{}: {}", f.buffer, f.source.empty() ? "" : ", source " + f.source, f.found));
+    return out;
+}
+
+/// How to go on.
+std::string next_step(const std::string& capture, const doctor::Report& report) {
+    const auto has = [&](Protocol protocol) {
+        return std::any_of(report.sources.begin(), report.sources.end(),
+                           [&](const doctor::SourceReport& s) { return s.identity.protocol == protocol; });
+    };
+    if (has(Protocol::pft))
+        return fmt::format(
+            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command "
+            "reads; or say how the macrocell was programmed (--protocol ptm --etmcr VALUE …)",
+            capture);
+    if (has(Protocol::spe)) return fmt::format("waymark spe report {} tells what the samples mean", capture);
+    if (has(Protocol::dpu))
+        return "put it into a folder with a dpu.ini that names it and gives the unit's registers (docs/spec/dpu.md, "
+               "7.5)";
+    return "";
+}
+
 }  // namespace
+
+Status run_bare_info(const InputOptions& input, const std::string& format) {
+    const auto session = bare_session({input.capture});
+    if (!session) return fail(session.error());
+    const doctor::Report report = doctor::examine(*session, false, {});
+    auto out = Output::open(input.output, input.files());
+    if (!out) return fail(out.error());
+    const std::string next = next_step(input.capture, report);
+    if (format == "text") {
+        out->print("capture {}\n  a file that says nothing of itself; what follows is inferred from its bytes\n",
+                   input.capture);
+        for (const doctor::BufferReport& b : report.buffers)
+            out->print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
+        print_sources(*out, report);
+        const std::vector<std::string> problems = problems_of(report);
+        out->write(problems.empty() ? "\nNothing wrong was found.\n" : "\nworth knowing\n");
+        for (const std::string& problem : problems) out->print("  - {}\n", problem);
+        if (!next.empty()) out->print("\nnext: {}\n", next);
+    } else {
+        ordered_json info = report_json(report);
+        ordered_json all{{"capture", input.capture}, {"kind", "bare bytes"}};
+        for (const char* key : {"buffers", "sources"}) all[key] = info[key];
+        all["problems"] = problems_of(report);
+        all["next"] = next;
+        print_info_for_programs(*out, all, format);
+    }
+    if (const Status status = out->close(); status != decoded) return status;
+    if (report.cut) {
+        say("error", report.findings.empty() ? "the capture cannot be read to its end" : report.findings.front().found);
+        return unreadable;
+    }
+    if (report.recognised) return decoded;
+    say("error", fmt::format("{} holds nothing that Waymark knows, as far as its bytes tell. To read it as the bare "
+                             "trace of a macrocell all the same, say what it holds (--protocol ptm)",
+                             input.capture == "-" ? "standard input" : input.capture));
+    return nothing;
+}
 
 Run add_doctor(CLI::App& app) {
     auto options = std::make_shared<DoctorOptions>();

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/registers.h"
@@ -22,6 +23,7 @@ namespace waymark::cli {
 // ---- FileBytes
 
 Result<FileBytes> FileBytes::open(const std::string& path) {
+    if (const auto error = no_regular_file(path)) return *error;
     const auto cannot = [&] {
         return Error{Errc::unreadable, fmt::format("cannot read {}: {}", path, std::strerror(errno))};
     };

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "options.h"
 #include "table.h"
+#include "waymark/core/regular_file.h"
 #include "waymark/dpu/events.h"
 #include "waymark/dpu/register_program.h"
 #include "waymark/dpu/registers.h"
@@ -93,6 +94,7 @@ Result<std::string> read(const std::string& path) {
                      fmt::format("{} is a folder; name a file of register writes. What a capture's registers held "
                                  "'waymark info {}' shows",
                                  path, path)};
+    if (const auto error = no_regular_file(path)) return *error;
     std::ifstream in(path, std::ios::binary);
     if (!in) return Error{Errc::unreadable, fmt::format("cannot read {}; is it a file?", path)};
     return std::string{std::istreambuf_iterator<char>(in), {}};

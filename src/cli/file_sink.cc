@@ -30,7 +30,7 @@ Result<std::unique_ptr<FileSink>> FileSink::open(const std::string& path, const 
     const auto there = fs::status(place, none);
     if (fs::is_directory(there)) return cannot_create(path, EISDIR);
     if (fs::exists(there) && !fs::is_regular_file(there)) {
-        std::FILE* const file = std::fopen(place.c_str(), "wb");
+        std::FILE* const file = create_file(place.string());
         if (file == nullptr) return cannot_create(path, errno);
         return std::unique_ptr<FileSink>(new FileSink(file, {}, place));
     }

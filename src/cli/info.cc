@@ -7,11 +7,13 @@
 
 #include "commands.h"
 #include "dpu_listing.h"
+#include "info_others.h"
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
+#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/pft/parser.h"
@@ -235,7 +237,9 @@ ordered_json memory_json(const pipeline::Source& source) {
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
     const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
-    for (const capture::Problem& p : session.problems) add(capture::to_string(p));
+    std::vector<std::string> described;
+    for (const capture::Problem& p : session.problems) described.push_back(capture::to_string(p));
+    for (std::string& sentence : gathered(described)) add(std::move(sentence));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
         if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
@@ -552,6 +556,8 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
 
 Status run_info(const InfoOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
+    if (is_profile(options.input.capture)) return run_profile_info(options.input, options.format);
+    if (is_bare(options.input)) return run_bare_info(options.input, options.format);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);
@@ -569,14 +575,10 @@ Status run_info(const InfoOptions& options) {
         progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
                           : nullptr);
     const ordered_json info = describe(session, *selected, report);
-    if (options.format == "json") {
-        out->write(json_text(info) + "\n");
-    } else if (options.format == "tsv") {
-        out->write("item\tvalue\n");
-        print_tsv(*out, info, "");
-    } else {
+    if (options.format == "text")
         print_text(*out, info);
-    }
+    else
+        print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
     std::uint64_t bytes = 0, packets = 0;
@@ -592,6 +594,15 @@ Status run_info(const InfoOptions& options) {
 }
 
 }  // namespace
+
+void print_info_for_programs(Output& out, const ordered_json& info, const std::string& format) {
+    if (format == "json") {
+        out.write(json_text(info) + "\n");
+        return;
+    }
+    out.write("item\tvalue\n");
+    print_tsv(out, info, "");
+}
 
 Run add_info(CLI::App& app) {
     auto options = std::make_shared<InfoOptions>();

@@ -12,6 +12,7 @@
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/coresight/guess.h"
@@ -321,12 +322,23 @@ Result<image::FileSearch> InputOptions::file_search() const {
     return out;
 }
 
+bool is_bare(const InputOptions& options) {
+    std::error_code error;
+    const fs::path path = options.capture;
+    if (!raw_option(options).empty() || !options.images.empty() || !options.symbols.empty() || !options.sources.empty())
+        return false;
+    return options.capture == "-" || (fs::exists(path, error) && !fs::is_directory(path, error) &&
+                                      path.extension() != ".ini" && !no_regular_file(path));
+}
+
 Result<pipeline::Session> open_session(const InputOptions& options) {
     std::error_code error;
     const fs::path path = options.capture;
     const bool snapshot = options.capture != "-" && (fs::is_directory(path, error) || path.extension() == ".ini");
     if (!snapshot && options.capture != "-" && !fs::exists(path, error))
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
+    if (options.capture != "-")
+        if (const auto error_of = no_regular_file(path)) return *error_of;
     if (const std::string given = raw_option(options); snapshot && !given.empty())
         return Error{Errc::usage,
                      fmt::format("{} is a snapshot and says itself what it holds and how it was recorded; leave out {} "
@@ -373,7 +385,9 @@ std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline:
 }
 
 void warn(const pipeline::Session& session) {
-    for (const capture::Problem& problem : session.problems) say("warning", capture::to_string(problem));
+    std::vector<std::string> sentences;
+    for (const capture::Problem& problem : session.problems) sentences.push_back(capture::to_string(problem));
+    for (const std::string& sentence : gathered(sentences)) say("warning", sentence);
 }
 
 bool report_read_errors(const pipeline::Report& report) {

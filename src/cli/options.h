@@ -41,6 +41,10 @@ struct InputOptions {
 /// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
 [[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
 
+/// The capture is a file, or standard input, of which nothing is said: neither a folder nor with options that tell what
+/// it holds.
+[[nodiscard]] bool is_bare(const InputOptions& options);
+
 /// Reads what the options name. Problems that did not keep it from being read are in the session.
 [[nodiscard]] Result<pipeline::Session> open_session(const InputOptions& options);
 

@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "rows.h"
 #include "waymark/core/file_error.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::cli {
 
@@ -60,7 +63,7 @@ std::optional<Error> would_replace(const std::string& path, const std::vector<st
 Result<Output> Output::open(const std::string& path, const std::vector<std::string>& inputs) {
     if (path.empty() || path == "-") return Output(stdout, "standard output");
     if (const auto error = would_replace(path, inputs)) return *error;
-    std::FILE* file = std::fopen(path.c_str(), "wb");
+    std::FILE* file = create_file(path);
     if (file == nullptr) return cannot_create(path, errno);
     return Output(file, path);
 }
@@ -104,6 +107,37 @@ Status Output::close() {
     return unreadable;
 }
 
+std::FILE* create_file(const std::string& path) {
+    // A named pipe that nobody reads would keep us waiting.
+    if (std::error_code none; std::filesystem::is_fifo(path, none)) {
+        const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        if (descriptor < 0) return nullptr;
+        ::fcntl(descriptor, F_SETFL, 0);
+        return ::fdopen(descriptor, "wb");
+    }
+    return std::fopen(path.c_str(), "wb");
+}
+
+std::string printable(std::string_view text, bool colours) {
+    if (is_printable(text)) return std::string(text);
+    std::string out;
+    out.reserve(text.size() + 16);
+    while (!text.empty()) {
+        const std::size_t length = utf8_character(text);
+        const auto first = static_cast<unsigned char>(text.front());
+        const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f ||
+                             (first == 0xc2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xa0);
+        if (const std::size_t own = colours && first == 0x1b ? colour_bytes(text) : 0; own != 0) {
+            out += text.substr(0, own);
+            text.remove_prefix(own);
+            continue;
+        }
+        out += length == 0 || control ? replacement_character : text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return out;
+}
+
 std::size_t shown_width(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
@@ -113,7 +147,9 @@ void say(std::string_view kind, std::string_view text) {
     static std::mutex one_at_a_time;
     static std::set<std::string> said;
     const std::lock_guard lock(one_at_a_time);
-    std::string line = fmt::format("waymark: {}: {}\n", kind, text);
+    std::string line = printable(fmt::format("waymark: {}: {}", kind, text));
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    line += '\n';
     if (said.count(line) != 0) return;
     clear_progress();
     fmt::print(stderr, "{}", line);
@@ -145,7 +181,7 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
 
 void ProgressLine::text(std::string_view line) {
     if (!active_) return;
-    fmt::print(stderr, "\r\033[K{}", line);
+    fmt::print(stderr, "\r\033[K{}", one_line(printable(line)));
     progress_shown = true;
 }
 

@@ -28,6 +28,20 @@ enum Status : int {
 /// `path` is a link to it; then the error that says so.
 [[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
+/// Text that a terminal shows and does not obey: names, paths and messages come from files, and hold any bytes. Control
+/// characters (C0 but for tab and line break, DEL, C1) and bytes that are no part of a UTF-8 character become U+FFFD.
+/// `colours`: this program's own colours stay. All text output and all of standard error goes through it.
+[[nodiscard]] std::string printable(std::string_view text, bool colours = false);
+/// Nothing in it would be replaced, as far as one look at each byte tells: only ASCII.
+[[nodiscard]] inline bool is_printable(std::string_view text) {
+    bool other = false;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        other |= (byte < 0x20 && byte != '\n' && byte != '\t') || byte >= 0x7f;
+    }
+    return !other;
+}
+
 /// Buffered text output. Errors stick and are told once, by `close`.
 class Output {
 public:
@@ -43,11 +57,15 @@ public:
         // Unlike `format_to` this is compiled once, in fmt's own library.
         write(fmt::vformat(format, fmt::make_format_args(args...)));
     }
+    /// Text for people and programs: what `printable` replaces is replaced, but for this program's own colours.
     void write(std::string_view text) {
-        if (text.size() >= flush_bytes) return write_through(text);
-        buffer_.append(text.data(), text.data() + text.size());
-        if (buffer_.size() >= flush_bytes) flush();
+        if (is_printable(text))
+            append(text);
+        else
+            append(printable(text, colours()));
     }
+    /// The bytes as they are: for files that are no text in a terminal.
+    void write_exactly(std::string_view bytes) { append(bytes); }
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
     [[nodiscard]] bool colours() const;
     /// Writes everything out. `unreadable`: some of it could not be written, and standard error tells why.
@@ -56,6 +74,11 @@ public:
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
     Output(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+    void append(std::string_view text) {
+        if (text.size() >= flush_bytes) return write_through(text);
+        buffer_.append(text.data(), text.data() + text.size());
+        if (buffer_.size() >= flush_bytes) flush();
+    }
     void flush();
     void write_through(std::string_view text);
 
@@ -64,6 +87,9 @@ private:
     fmt::memory_buffer buffer_;
     int error_ = 0;
 };
+
+/// `fopen(path, "wb")`; fails with ENXIO where the path is a named pipe that nobody reads.
+[[nodiscard]] std::FILE* create_file(const std::string& path);
 
 /// How many places a text takes on the screen: bytes that begin a character.
 [[nodiscard]] std::size_t shown_width(std::string_view text);

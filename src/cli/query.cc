@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "options.h"
 #include "table.h"
+#include "waymark/core/regular_file.h"
 #include "waymark/core/types.h"
 #include "waymark/core/utf8.h"
 #include "waymark/exports/sqlite.h"
@@ -59,6 +60,7 @@ Result<Database> open_database(const std::string& path) {
     if (!std::filesystem::exists(path, none))
         return Error{Errc::not_found, fmt::format("{}: there is no such file", path)};
     if (std::filesystem::is_directory(path, none)) return no_database(path, "it is a folder");
+    if (const auto error = no_regular_file(path)) return *error;
     constexpr std::string_view magic = "SQLite format 3";
     std::string head(magic.size(), '\0');
     std::ifstream file(path, std::ios::binary);

@@ -59,7 +59,7 @@ Status report(const ReportCommandOptions& options) {
     const std::string& path = wanted.input.output;
     auto out = Output::open(path, wanted.input.files());
     if (!out) return fail(out.error());
-    out->write({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
+    out->write_exactly({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (out->close() != decoded) return unreadable;
     const Status status = answers->cut ? unreadable : decoded;
     if (path == "-" && !no_code) return status;
@@ -67,7 +67,7 @@ Status report(const ReportCommandOptions& options) {
         std::string sentence =
             fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
         if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
-        fmt::print(stderr, "{}\n", sentence);
+        fmt::print(stderr, "{}\n", printable(sentence));
     }
     if (!no_code) return status;
     say("warning",

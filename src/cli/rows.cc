@@ -6,6 +6,8 @@ namespace waymark::cli {
 
 namespace {
 
+constexpr const char* colour_codes[] = {"", "1", "2", "31", "32", "33", "36"};
+
 /// JSON as a field of a line: text without its quotes.
 std::string field(const Cell& cell) {
     if (cell.value.empty() || cell.value.front() != '"') return cell.value;
@@ -16,8 +18,15 @@ std::string field(const Cell& cell) {
 
 std::string coloured(std::string_view text, Colour colour, bool colours) {
     if (!colours || colour == Colour::plain || text.empty()) return std::string(text);
-    constexpr const char* codes[] = {"", "1", "2", "31", "32", "33", "36"};
-    return fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(colour)], text);
+    return fmt::format("\033[{}m{}\033[0m", colour_codes[static_cast<std::size_t>(colour)], printable(text));
+}
+
+std::size_t colour_bytes(std::string_view text) {
+    for (const char* code : colour_codes) {
+        const std::string sequence = fmt::format("\033[{}m", *code == '\0' ? "0" : code);
+        if (text.starts_with(sequence)) return sequence.size();
+    }
+    return 0;
 }
 
 Cell Cell::hex(std::uint64_t number) {

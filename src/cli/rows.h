@@ -15,6 +15,8 @@ namespace waymark::cli {
 enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
 /// `text` as it is, if there are no colours.
 [[nodiscard]] std::string coloured(std::string_view text, Colour colour, bool colours);
+/// Bytes of the sequence that `coloured` writes, if `text` begins with one; else 0.
+[[nodiscard]] std::size_t colour_bytes(std::string_view text);
 
 struct Cell {
     std::string shown{};  ///< for reading

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "options.h"
 #include "waymark/analysis/profile.h"
+#include "waymark/capture/dpu_folder.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::cli {
@@ -125,6 +126,16 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
             return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
     if (!options.kallsyms.empty() && !std::filesystem::exists(options.kallsyms, ignored))
         return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
+    if (capture::is_dpu_folder(options.capture))
+        return Error{Errc::usage, fmt::format("{0} is a capture of a Debug and Profiling Unit and holds no samples: "
+                                              "waymark dpu report {0} tells what it does",
+                                              options.capture)};
+    if (std::filesystem::exists(std::filesystem::path(options.capture) / "snapshot.ini", ignored) ||
+        std::filesystem::path(options.capture).filename() == "snapshot.ini")
+        return Error{Errc::usage,
+                     fmt::format("{0} is a snapshot of trace macrocells and holds no samples: waymark report {0}, "
+                                 "profile and flow tell what it does; waymark spe takes perf.data files",
+                                 options.capture)};
     ProgressLine line;
     ShowProgress progress(line);
     WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "options.h"
 #include "table.h"
+#include "waymark/core/regular_file.h"
 #include "waymark/spe/explain.h"
 #include "waymark/spe/register_file.h"
 
@@ -125,6 +126,7 @@ private:
         std::string text(most, '\0');
         std::ifstream file;
         if (path != "-") {
+            if (const auto error = no_regular_file(path)) return *error;
             file.open(path, std::ios::binary);
             if (!file)
                 return Error{Errc::not_found, path +

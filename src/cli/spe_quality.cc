@@ -1,7 +1,10 @@
 /// `waymark spe quality`: how far samples can be trusted.
+#include <filesystem>
 #include <memory>
 
 #include "commands.h"
+#include "dpu_listing.h"
+#include "info_others.h"
 #include "options.h"
 #include "spe_answers.h"
 
@@ -33,6 +36,38 @@ Status quality(const AnswerOptions& options) {
 }
 
 }  // namespace
+
+Status run_profile_info(const InputOptions& input, const std::string& format) {
+    if (const std::string given = not_for_dpu(input); !given.empty())
+        return fail(
+            {Errc::usage, fmt::format("{} is a perf.data file, which says itself how it was recorded; leave out {}",
+                                      input.capture, given)});
+    AnswerOptions options;
+    options.capture = input.capture;
+    options.format = format;
+    options.output = input.output;
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    NoSink sink;
+    answer->run(sink);
+    auto out = Output::open(options.output, {options.capture});
+    if (!out) return fail(out.error());
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(input.capture, error);
+    nlohmann::ordered_json info{{"capture", input.capture},
+                                {"kind", "perf.data, samples of the Statistical Profiling Extension (SPE)"},
+                                {"bytes", error ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes)}};
+    if (format == "text") {
+        out->print("capture {}\n  {}, {}\n\n", input.capture, info["kind"].get<std::string>(),
+                   error ? "of unknown size" : counted(bytes, "byte"));
+        answer->print_quality(*out, true);
+        out->print("\nnext: waymark spe report {} tells what the samples mean\n", input.capture);
+    } else {
+        info["samples"] = answer->quality_json();
+        print_info_for_programs(*out, info, format);
+    }
+    return answer->finish(options, *out, false);
+}
 
 Run add_spe_quality(CLI::App& spe) {
     auto options = std::make_shared<AnswerOptions>();

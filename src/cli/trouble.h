@@ -16,6 +16,11 @@ namespace waymark::cli {
 /// `0x00008010`, as sentences and listings have it.
 [[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
+/// Sentences of one kind, which differ in numbers, names in quotes and places only, are one: from the fourth on they
+/// are counted, and the first three places are named. The order of the first of each kind stays. For every command that
+/// lists what is wrong.
+[[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
+
 /// That a buffer's file was cut: it ends inside a frame, or holds fewer bytes than were written; empty: nothing speaks
 /// for it. A stream with syncs ends anywhere.
 [[nodiscard]] std::string file_was_cut(const pipeline::BufferReport& buffer);

@@ -522,12 +522,16 @@ private:
                                         described(source.trace_id)->type),
                             "another tool for this source; the others are decoded without it");
             if (!source.described)
-                add_finding(source, Severity::warning, "unknown-id", first_offset(source),
-                            fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
-                                        name_of(source)),
-                            "IDs of described sources only",
-                            "a source was left out of the description, or has another ID",
-                            fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value));
+                add_finding(
+                    source, Severity::warning, "unknown-id", first_offset(source),
+                    fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
+                                name_of(source)),
+                    "IDs of described sources only", "a source was left out of the description, or has another ID",
+                    source.identity.protocol == Protocol::pft
+                        ? fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value)
+                        : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
+                                      "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
+                                      source.trace_id->value));
         }
     }
     [[nodiscard]] std::string name_of(const SourceReport& source) const {
@@ -726,6 +730,7 @@ private:
         return best;
     }
     static bool better(const Trial& a, const Trial& b) {
+        if (a.proven() != b.proven()) return a.proven();
         if (a.agrees() != b.agrees()) return a.agrees();
         return a.contradictions * std::max<std::uint64_t>(b.totals.ranges, 1) <
                b.contradictions * std::max<std::uint64_t>(a.totals.ranges, 1);
@@ -746,16 +751,20 @@ private:
             judge_image(source, stretches, argument, verdict);
             report_.images.push_back(std::move(verdict));
         }
+        for (ImageVerdict& v : report_.images) {
+            if (v.source != source.name) continue;
+            v.trial.waypoints = waypoints_of(source);
+            if (v.shift) v.shift->trial.waypoints = waypoints_of(source);
+        }
         for (std::size_t i = 0; i < report_.images.size(); ++i) {
             const ImageVerdict& v = report_.images[i];
-            if (v.source != source.name ||
-                (v.kind != ImageVerdict::Kind::matches && v.kind != ImageVerdict::Kind::shifted))
-                continue;
-            const auto ranges = [&](std::size_t k) {
+            if (v.source != source.name || !fits(v)) continue;
+            const auto rank = [&](std::size_t k) {
                 const ImageVerdict& w = report_.images[k];
-                return w.shift ? w.shift->trial.totals.ranges : w.trial.totals.ranges;
+                const Trial& trial = w.shift ? w.shift->trial : w.trial;
+                return std::pair(w.kind != ImageVerdict::Kind::in_part, trial.totals.ranges);
             };
-            if (!source.image || ranges(i) > ranges(*source.image)) source.image = i;
+            if (!source.image || rank(i) > rank(*source.image)) source.image = i;
         }
     }
 
@@ -776,8 +785,8 @@ private:
                         fmt::format("ETMCCER says DMB and DSB are {}waypoints", before.barrier_waypoints ? "" : "no "),
                         source.config.barrier_waypoints ? "waypoints" : "no waypoints", "ETMCCER is of another unit",
                         fmt::format("correct ETMCCER bit 24 of {}", source.name));
-        classify(verdict);
-        if (verdict.kind == ImageVerdict::Kind::matches) return;
+        classify(verdict, waypoints_of(source));
+        if (fits(verdict)) return;
         const auto& dumps = session_.capture.dumps;
         const bool one = std::count_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
                              return d.core.empty() || d.core == known.core;
@@ -786,14 +795,9 @@ private:
             const auto dump = std::find_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
                 return d.core.empty() || d.core == known.core;
             });
-            verdict.shift = find_shift(
-                stretches, source.config, [&](std::uint64_t shift) -> Result<std::shared_ptr<image::MemoryMap>> {
-                    auto map = std::make_shared<image::MemoryMap>();
-                    auto added = map->add_file(dump->file, {(dump->address.value + shift) & 0xffffffffU}, dump->offset,
-                                               dump->length);
-                    if (!added) return std::move(added.error());
-                    return map;
-                });
+            image::MemoryMap map;
+            if (!map.add_file(dump->file, dump->address, dump->offset, dump->length)) return;
+            verdict.shift = find_shift(stretches, {source.config}, map, {});
             if (verdict.shift) {
                 verdict.kind = ImageVerdict::Kind::shifted;
                 verdict.argument = fmt::format("{}@{:#x}", dump->file.string(),
@@ -806,14 +810,25 @@ private:
         const Trial trial = try_image(stretches, config, code);
         return trial.first ? std::optional(trial.first->offset) : std::nullopt;
     }
-    static void classify(ImageVerdict& verdict) {
-        verdict.kind = verdict.trial.agrees()              ? ImageVerdict::Kind::matches
-                       : verdict.trial.contradictions != 0 ? ImageVerdict::Kind::contradicts
-                                                           : ImageVerdict::Kind::not_reached;
-        // A few ranges and nothing against them: too short to be sure of, and no reason to search.
-        if (verdict.trial.totals.ranges != 0 && verdict.trial.contradictions == 0 &&
-            verdict.trial.totals.no_memory == 0)
-            verdict.kind = ImageVerdict::Kind::matches;
+    /// Atoms and branch packets of the trace.
+    static std::uint64_t waypoints_of(const SourceReport& source) {
+        return source.identity.parse.atoms + source.identity.parse.branches - source.identity.parse.exceptions;
+    }
+    static void classify(ImageVerdict& verdict, std::uint64_t waypoints) {
+        using Kind = ImageVerdict::Kind;
+        Trial& trial = verdict.trial;
+        trial.waypoints = waypoints;
+        const bool most = trial.contradictions == 0 && trial.totals.ranges != 0 &&
+                          trial.percent_explained() >= percent_to_agree && trial.strayed * 10 <= trial.totals.ranges;
+        verdict.kind = trial.proven() || most ? Kind::matches
+                       : trial.agrees() && trial.contradictions != 0 && trial.confirmed >= paths_to_prove
+                           ? Kind::in_part
+                       : trial.contradictions != 0 ? Kind::contradicts
+                                                   : Kind::not_reached;
+    }
+    static bool fits(const ImageVerdict& verdict) {
+        using Kind = ImageVerdict::Kind;
+        return verdict.kind == Kind::matches || verdict.kind == Kind::in_part || verdict.kind == Kind::shifted;
     }
 
     void judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
@@ -827,19 +842,21 @@ private:
         }
         pft::Config config = source.config;
         verdict.trial = best_trial(stretches, config, **map, !source.described_as_pft);
-        classify(verdict);
-        if (verdict.kind == ImageVerdict::Kind::matches) {
+        classify(verdict, waypoints_of(source));
+        if (fits(verdict)) {
             verdict.argument = argument;
             if (!source.described_as_pft) source.config = config;
             return;
         }
-        verdict.shift = find_shift(stretches, source.config, load);
-        if (!verdict.shift && !source.described_as_pft) {
-            pft::Config stack = source.config;
-            stack.return_stack = true;
-            verdict.shift = find_shift(stretches, stack, load);
-            if (verdict.shift) source.config = stack;
-        }
+        std::vector<pft::Config> configs{source.config};
+        if (!source.described_as_pft)
+            for (const auto& [stack, barriers] : {std::pair(true, false), {false, true}, {true, true}}) {
+                configs.push_back(source.config);
+                configs.back().return_stack = stack;
+                configs.back().barrier_waypoints = barriers;
+            }
+        verdict.shift = find_shift(stretches, configs, **map, grid_of(argument));
+        if (verdict.shift) source.config = configs[verdict.shift->config];
         if (!verdict.shift) return;
         verdict.kind = ImageVerdict::Kind::shifted;
         const auto parsed = image::parse_image_argument(argument);
@@ -878,47 +895,47 @@ private:
         if (v.kind == Kind::contradicts)
             add_finding(
                 source, Severity::error, "image", v.trial.first->offset,
-                fmt::format("{}: {} ({}{} in {})", v.image, sentence(v.trial.first->what), v.trial.ended ? "over " : "",
-                            counted(v.trial.contradictions, "contradiction"), counted(ranges, "range")),
-                "no contradiction: trace and code of one program agree everywhere",
+                fmt::format("{} does not fit: {} ({})", v.image, sentence(v.trial.first->what), evidence(v.trial)),
+                "no contradiction: trace and code of one program agree everywhere; " + proof_needs(),
                 "another program or version, another load address, or code that was modified in memory", other);
         if (v.kind == Kind::shifted) {
             const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
             const bool raw = v.trial.first == std::nullopt && ranges == 0;
-            add_finding(
-                source, Severity::error, "image-shift",
-                v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
-                v.trial.first ? fmt::format("{}: {}", v.image, sentence(v.trial.first->what))
-                : raw
-                    ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image, v.trial.no_memory.value)
-                    : fmt::format("{} holds too little of what ran", v.image),
-                fmt::format("the same image loaded {:#x} bytes {}: there {}, {}",
-                            signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
-                            signed_shift < 0 ? "lower" : "higher", counted(v.shift->trial.totals.ranges, "range"),
-                            counted(v.shift->trial.contradictions, "contradiction")),
-                fmt::format("wrong load address; shift found by {} agreeing addresses, and proven by decoding",
-                            v.shift->votes),
-                fmt::format("--image {}", v.argument));
+            add_finding(source, Severity::error, "image-shift",
+                        v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
+                        v.trial.first ? fmt::format("{}: {}", v.image, sentence(v.trial.first->what))
+                        : raw         ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image,
+                                                    v.trial.no_memory.value)
+                                      : fmt::format("{} holds too little of what ran", v.image),
+                        fmt::format("the same image loaded {:#x} bytes {}: there {}",
+                                    signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
+                                    signed_shift < 0 ? "lower" : "higher", evidence(v.shift->trial)),
+                        fmt::format("wrong load address; shift found by {}, and proven by decoding ({})",
+                                    counted(v.shift->votes, "agreeing address", "agreeing addresses"), proof_needs()),
+                        fmt::format("--image {}", v.argument));
         }
         if (v.kind == Kind::not_reached)
             add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
                         v.trial.first_no_memory.value_or(Offset{}),
-                        ranges == 0 ? fmt::format("{} holds no address the trace names (first {:#010x})", v.image,
-                                                  v.trial.no_memory.value)
-                                    : fmt::format("{} holds {} of what ran, too few to judge it", v.image,
-                                                  counted(ranges, "range")),
-                        "the program that ran", "another program, or a load address that is far off", other);
+                        ranges == 0
+                            ? fmt::format("{} does not fit: it holds no address the trace names (first {:#010x})",
+                                          v.image, v.trial.no_memory.value)
+                            : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
+                        fmt::format("the program that ran: {} % of the trace explained, or a proof, also at another "
+                                    "address; {}",
+                                    percent_to_agree, proof_needs()),
+                        "another program, or too little of the trace ran in it", other);
         if (v.kind == Kind::unreadable)
             add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
                         "the file cannot be used", "name another file");
-        if (v.kind == Kind::matches && v.trial.contradictions != 0)
+        if (v.kind == Kind::in_part)
             add_finding(
                 source, Severity::warning, "image-here-and-there", v.trial.first->offset,
                 fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
                             counted(ranges, "range"), sentence(v.trial.first->what)),
-                "none", "code that was modified in memory, or damaged trace",
+                "none", "code that was modified in memory, damaged trace, or another version of the program",
                 "give the code as it was with a further --image");
-        if (v.kind == Kind::matches && v.trial.totals.no_memory != 0)
+        if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
             add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
                         fmt::format("{}: execution went {} where it holds nothing, first to {:#010x}", v.image,
                                     counted(v.trial.totals.no_memory, "time"), v.trial.no_memory.value),
@@ -1022,7 +1039,33 @@ private:
 
     // ---- the sum
 
+    /// Findings of one kind in one buffer, such as one for each of a hundred trace IDs, are one.
+    void gather() {
+        constexpr std::size_t shown = 3;
+        std::map<std::tuple<Severity, std::string, std::string, std::string>, std::vector<std::size_t>> kinds;
+        for (std::size_t i = 0; i < report_.findings.size(); ++i) {
+            const Finding& f = report_.findings[i];
+            if (!f.kind.starts_with("image"))
+                kinds[{f.severity, f.kind, f.buffer, without_particulars(f.found)}].push_back(i);
+        }
+        std::vector<bool> gone(report_.findings.size());
+        for (const auto& [key, alike] : kinds) {
+            if (alike.size() <= shown) continue;
+            Finding& first = report_.findings[alike.front()];
+            std::string others;
+            for (std::size_t k = 1; k < alike.size(); ++k) {
+                const Finding& f = report_.findings[alike[k]];
+                gone[alike[k]] = true;
+                if (k < shown) others += (others.empty() ? "" : "; ") + f.found;
+            }
+            first.found += fmt::format("; and {} more of this kind, such as: {}", grouped(alike.size() - 1), others);
+        }
+        std::size_t at = 0;
+        std::erase_if(report_.findings, [&](const Finding&) { return gone[at++]; });
+    }
+
     void conclude() {
+        gather();
         std::stable_sort(report_.findings.begin(), report_.findings.end(), [](const Finding& a, const Finding& b) {
             return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
         });
@@ -1070,7 +1113,8 @@ private:
 std::string_view name(ImageVerdict::Kind kind) {
     switch (kind) {
         case ImageVerdict::Kind::matches: return "agrees";
-        case ImageVerdict::Kind::contradicts: return "contradicts";
+        case ImageVerdict::Kind::in_part: return "agrees in part";
+        case ImageVerdict::Kind::contradicts: return "does not fit";
         case ImageVerdict::Kind::not_reached: return "not reached";
         case ImageVerdict::Kind::shifted: return "agrees elsewhere";
         case ImageVerdict::Kind::unreadable: return "unreadable";

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
+#include <variant>
 
+#include "text.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/parser.h"
@@ -17,30 +20,75 @@ constexpr std::uint32_t longest_walk = 64 * 1024;
 
 class TrialSink final : public flow::Sink {
 public:
-    TrialSink(Trial& out, const Stretch& stretch, flow::Summary& summary)
-        : out_(out), stretch_(stretch), summary_(summary) {}
+    explicit TrialSink(Trial& out) : out_(out) {}
+    void begin(const Stretch& stretch) {
+        stretch_ = &stretch;
+        by_address_ = true;
+    }
     void consume(const flow::Batch& batch) override {
         summary_.consume(batch);
-        for (const flow::Event& event : batch.events) {
-            if (const auto* what = std::get_if<flow::Inconsistency>(&event.what)) {
-                ++out_.contradictions;
-                if (!out_.first) out_.first = {stretch_.offsets.capture(event.offset), *what};
-            } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what)) {
-                if (!out_.first_no_memory) {
-                    out_.first_no_memory = stretch_.offsets.capture(event.offset);
-                    out_.no_memory = no->address;
-                }
-                constexpr std::size_t most_places = 1 << 16;
-                if (out_.no_memory_at.size() < most_places || out_.no_memory_at.contains(no->address.value))
-                    ++out_.no_memory_at[no->address.value];
-            }
-        }
+        flow::in_order(
+            batch, [&](const flow::Block& block, const flow::Range& range) { count(block, range); },
+            [&](const flow::Event& event) { count(event); });
+    }
+    void finish() {
+        out_.totals = summary_.totals();
+        out_.contradicted = places_.size();
+        out_.confirmed = paths_.size();
     }
 
 private:
+    void count(const flow::Block& block, const flow::Range& range) {
+        if (by_address_) named_ = block.start;
+        by_address_ = block.end == flow::End::indirect && range.taken();
+        if (!by_address_) return;
+        ++out_.indirect;
+        constexpr std::size_t most_paths = 1 << 16;
+        if (paths_.size() < most_paths) paths_.insert({named_, block.start + block.bytes});
+    }
+    void count(const flow::Event& event) {
+        if (const auto* what = std::get_if<flow::Inconsistency>(&event.what)) {
+            ++out_.contradictions;
+            places_.insert(what->found.value);
+            if (!out_.first) out_.first = {stretch_->offsets.capture(event.offset), *what};
+            by_address_ = true;
+        } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what)) {
+            if (!out_.first_no_memory) {
+                out_.first_no_memory = stretch_->offsets.capture(event.offset);
+                out_.no_memory = no->address;
+            }
+            if (!by_address_) ++out_.strayed;
+            by_address_ = true;
+            constexpr std::size_t most_places = 1 << 16;
+            if (out_.no_memory_at.size() < most_places || out_.no_memory_at.contains(no->address.value))
+                ++out_.no_memory_at[no->address.value];
+        } else if (!std::holds_alternative<flow::Context>(event.what) &&
+                   !std::holds_alternative<flow::Timestamp>(event.what)) {
+            by_address_ = true;
+        }
+    }
+
     Trial& out_;
-    const Stretch& stretch_;
-    flow::Summary& summary_;
+    const Stretch* stretch_ = nullptr;
+    flow::Summary summary_;
+    std::set<std::pair<std::uint64_t, std::uint64_t>> paths_;  // from an address of the trace to the end of a branch
+    std::set<std::uint64_t> places_;                           // contradicted
+    std::uint64_t named_ = 0;                                  // the address that the trace has given last
+    bool by_address_ = true;  // where execution goes next is what the trace says, not the image
+};
+
+/// Code as if it lay elsewhere.
+class Moved final : public isa::CodeReader {
+public:
+    Moved(const isa::CodeReader& code, std::uint64_t shift) : code_(code), shift_(shift) {}
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
+        return code_.at({(address.value - shift_) & 0xffffffffU}, space);
+    }
+    [[nodiscard]] isa::Space view(const isa::Space& space) const override { return code_.view(space); }
+
+private:
+    const isa::CodeReader& code_;
+    const std::uint64_t shift_;
 };
 
 /// Addresses that the trace names.
@@ -77,24 +125,30 @@ private:
     bool known_ = false;
 };
 
-/// Places branches of the code lead to, and those behind calls.
+/// Places branches of the code lead to, and those after calls and returns.
 std::vector<std::uint32_t> entries_of(const image::MemoryMap& map, bool thumb) {
-    constexpr std::size_t most = 1 << 18;
+    constexpr std::size_t most = 1 << 17;
+    std::uint64_t bytes_left = std::uint64_t{1} << 25;
     const isa::Isa isa = thumb ? isa::Isa::t32 : isa::Isa::a32;
     const std::uint64_t size = thumb ? 2 : 4;
     const isa::Space space{.ns = true};
     std::vector<std::uint32_t> out;
-    for (const pft::CodeExtent& extent : extents_of(map, true))
+    for (const pft::CodeExtent& extent : extents_of(map, true)) {
+        const std::uint64_t bytes = std::min(extent.bytes, bytes_left);
+        bytes_left -= bytes;
         for (std::uint64_t at = (extent.first.value + size - 1) & ~(size - 1);
-             at + size <= extent.first.value + extent.bytes && out.size() < 4 * most; at += size) {
+             at + size <= extent.first.value + bytes && out.size() < 4 * most; at += size) {
             const isa::Fetched fetched = isa::fetch(map, space, {at}, isa);
             if (fetched.bytes == 0) continue;
             const isa::Instruction i = isa::decode_instr({at}, isa, fetched.opcode, fetched.bytes == 4, {});
             if (i.waypoint == isa::Waypoint::direct && i.target_isa == isa && i.target >= extent.first &&
                 i.target - extent.first < extent.bytes)
                 out.push_back(static_cast<std::uint32_t>(i.target.value));
-            if (i.link) out.push_back(static_cast<std::uint32_t>(at + i.bytes));
+            // After a call it comes back; after a return the next function begins.
+            if (i.link || (i.function_return && !i.conditional))
+                out.push_back(static_cast<std::uint32_t>(at + i.bytes));
         }
+    }
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     if (out.size() > most) {  // evenly thinned
@@ -110,22 +164,84 @@ struct Vote {
     std::uint32_t shift;
     std::uint64_t votes;
 };
+constexpr std::size_t most_candidates = 256, most_pairs = std::size_t{1} << 24;
+
+using Named = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // times, address; the most frequent first
+
+/// Shifts by whole granules: only entries at the right place of a granule count, so there are few pairs.
+void count_on_pages(const Named& named, const std::vector<std::uint32_t>& entries, Grid grid,
+                    std::vector<std::uint32_t>& shifts) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_place;  // in its granule, entry
+    by_place.reserve(entries.size());
+    const auto mask = static_cast<std::uint32_t>(grid.granule - 1);
+    for (const std::uint32_t entry : entries) by_place.emplace_back(entry & mask, entry);
+    std::sort(by_place.begin(), by_place.end());
+    const auto given = static_cast<std::uint32_t>(grid.given);
+    constexpr std::size_t most_shifts = most_pairs / 4;
+    for (const auto& [times, address] : named) {
+        const std::pair first{(address + given) & mask, std::uint32_t{0}};
+        for (auto at = std::lower_bound(by_place.begin(), by_place.end(), first);
+             at != by_place.end() && at->first == first.first && shifts.size() < most_shifts; ++at)
+            shifts.push_back(address - at->second);
+    }
+}
+
+/// Any shift on the grid: for each bucket of neighbouring shifts, a table of how often each comes.
+void count_on_words(Named named, const std::vector<std::uint32_t>& entries, std::vector<std::uint32_t>& shifts) {
+    constexpr std::size_t most_named = 256;
+    named.resize(std::min({named.size(), most_named, most_pairs / entries.size() + 1}));
+    std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    constexpr std::uint64_t most_span = std::uint64_t{1} << 26;
+    const std::uint64_t width = std::uint64_t{entries.back()} - entries.front();
+    for (std::size_t begin = 0, end = 0; begin < named.size(); begin = end) {
+        while (end < named.size() && named[end].second - named[begin].second <= most_span) ++end;
+        const std::uint32_t least = named[begin].second - entries.back();
+        const std::uint64_t span = named[end - 1].second - named[begin].second + width;
+        std::vector<std::uint16_t> times(static_cast<std::size_t>(span / word_bytes + 2));
+        for (std::size_t i = begin; i < end; ++i)
+            for (const std::uint32_t entry : entries)
+                if (const std::uint32_t shift = named[i].second - entry; shift % word_bytes == 0)
+                    ++times[(shift - (least & ~std::uint32_t{3})) / word_bytes];
+        // Only those that come more often than nearly all others are worth a look.
+        std::vector<std::size_t> so_often(most_named + 1);
+        for (const std::uint16_t n : times) ++so_often[std::min<std::size_t>(n, most_named)];
+        std::size_t enough = most_named, above = 0;
+        while (enough > 0 && above + so_often[enough] <= most_candidates) above += so_often[enough--];
+        for (std::size_t i = 0; i < times.size() && shifts.size() < most_pairs; ++i)
+            if (times[i] > enough)
+                shifts.insert(shifts.end(), times[i],
+                              static_cast<std::uint32_t>((least & ~std::uint32_t{3}) + i * word_bytes));
+    }
+}
 
 /// Differences between what the trace names and where the code can be entered, the most frequent first.
-std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map) {
-    constexpr std::size_t most_pairs = std::size_t{1} << 24, most_candidates = 256;
+std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid grid) {
     std::vector<std::uint32_t> shifts;
     for (const bool thumb : {false, true}) {
-        std::vector<std::pair<std::uint64_t, std::uint32_t>> named;
+        Named named;
         for (const auto& [key, times] : targets.times)
             if (key.second == thumb) named.emplace_back(times, key.first);
         if (named.empty()) continue;
         const std::vector<std::uint32_t> entries = entries_of(map, thumb);
         if (entries.empty()) continue;
         std::sort(named.rbegin(), named.rend());
-        named.resize(std::min({named.size(), std::size_t{256}, most_pairs / entries.size() + 1}));
-        for (const auto& [times, address] : named)
-            for (const std::uint32_t entry : entries) shifts.push_back(address - entry);
+        if (grid.granule > word_bytes)
+            count_on_pages(named, entries, grid, shifts);
+        else
+            count_on_words(std::move(named), entries, shifts);
+    }
+    // A small image has few entries to vote by, and few places where a named address can lie in it: all are tried.
+    constexpr std::uint64_t small_bytes = 8192;
+    const auto extents = extents_of(map, true);
+    const auto often = std::max_element(targets.times.begin(), targets.times.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    std::size_t most = most_candidates;
+    if (grid.granule == word_bytes && extents.size() == 1 && extents.front().bytes <= small_bytes &&
+        often != targets.times.end()) {
+        most = most_candidates + small_bytes / word_bytes;
+        const auto start = static_cast<std::uint32_t>(extents.front().first.value);
+        const std::uint32_t address = often->first.first & ~std::uint32_t{word_bytes - 1};
+        for (std::uint32_t at = 0; at < extents.front().bytes; at += word_bytes) shifts.push_back(address - start - at);
     }
     std::sort(shifts.begin(), shifts.end());
     std::vector<Vote> votes;
@@ -135,7 +251,7 @@ std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map) {
         votes.push_back({shifts[i], end - i});
         i = end;
     }
-    const std::size_t keep = std::min(votes.size(), most_candidates);
+    const std::size_t keep = std::min(votes.size(), most);
     std::partial_sort(votes.begin(), votes.begin() + static_cast<std::ptrdiff_t>(keep), votes.end(),
                       [](const Vote& a, const Vote& b) { return a.votes > b.votes; });
     votes.resize(keep);
@@ -145,29 +261,49 @@ std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map) {
 }  // namespace
 
 Trial try_image(const std::vector<Stretch>& stretches, const pft::Config& config, const isa::CodeReader& code,
-                std::uint64_t most_bytes) {
+                std::uint64_t most_bytes, std::uint64_t contradictions) {
     Trial out;
-    flow::Summary summary;
     pft::Config bounded = config;
     bounded.max_walk_bytes = longest_walk;
-    constexpr std::size_t slice = 4096;
+    const std::size_t slice = contradictions == 0 ? 512 : 4096;
     std::uint64_t fed = 0;
     flow::BlockTable table;
+    TrialSink sink(out);
     for (const Stretch& stretch : stretches) {
-        if (out.ended) break;
-        TrialSink sink(out, stretch, summary);
+        if (out.ended || fed >= most_bytes) break;
+        sink.begin(stretch);
         flow::BatchWriter writer(table, sink);
         pft::Decoder decoder(bounded, code, writer);
-        for (std::size_t at = 0; at < stretch.bytes.size() && !out.ended; at += slice) {
+        for (std::size_t at = 0; at < stretch.bytes.size() && !out.ended && fed < most_bytes; at += slice) {
             decoder.feed(Bytes(stretch.bytes).subspan(at, std::min(slice, stretch.bytes.size() - at)));
             writer.flush();
             fed += slice;
-            out.ended = out.contradictions > most_contradictions || fed >= most_bytes;
+            out.ended = out.contradictions > contradictions;
         }
         decoder.finish();
+        writer.flush();
     }
-    out.totals = summary.totals();
+    sink.finish();
     return out;
+}
+
+std::string evidence(const Trial& trial) {
+    const double share =
+        trial.waypoints == 0
+            ? 0
+            : std::min(1.0, static_cast<double>(trial.totals.ranges) / static_cast<double>(trial.waypoints));
+    return fmt::format(
+        "{}, {:.1f} % of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
+        counted(trial.confirmed, "different path"), trial.ended ? "over " : "",
+        counted(trial.contradictions, "contradiction"),
+        trial.strayed == 0 ? "" : fmt::format(", left {} in another way", counted(trial.strayed, "time")));
+}
+
+std::string proof_needs() {
+    return fmt::format(
+        "a proof needs {} different paths through the image, each from one address of the trace to the branch that "
+        "leaves for the next, no contradiction, and hardly any other way out of the image",
+        paths_to_prove);
 }
 
 LoadImage load_argument(std::string argument) {
@@ -191,29 +327,60 @@ std::vector<pft::CodeExtent> extents_of(const image::MemoryMap& map, bool ns) {
     return out;
 }
 
-std::optional<Shift> find_shift(const std::vector<Stretch>& stretches, const pft::Config& config,
-                                const LoadImage& load) {
-    const auto here = load(0);
-    if (!here) return {};
-    Targets targets(config);
+Grid grid_of(const std::string& argument) {
+    const auto image = image::parse_image_argument(argument);
+    if (!image) return {};
+    const auto kind = image::recognise(image->path);
+    const std::uint64_t given = image->address.value_or(Address{}).value;
+    return {kind && *kind == image::ImageKind::elf ? page_bytes : word_bytes, given};
+}
+
+std::optional<Shift> find_shift(const std::vector<Stretch>& stretches, const std::vector<pft::Config>& configs,
+                                const image::MemoryMap& map, Grid grid) {
+    Targets targets(configs.front());
+    std::uint64_t bytes = 0;
     for (const Stretch& stretch : stretches) {
-        pft::Parser<Targets> parser(config, targets);
+        pft::Parser<Targets> parser(configs.front(), targets);
         parser.feed(stretch.bytes);
         parser.finish();
+        bytes += stretch.bytes.size();
     }
-    const std::vector<Vote> votes = vote(targets, **here);
+    const std::vector<Vote> votes = vote(targets, map, grid);
     constexpr std::uint64_t enough_bytes = 64 * 1024;
-    std::optional<Shift> best;
+    std::vector<Shift> proven;
     for (const Vote& candidate : votes) {
-        const auto moved = load(candidate.shift);
-        if (!moved) continue;
-        Trial trial = try_image(stretches, config, **moved, enough_bytes);
-        if (!trial.agrees() || (best && trial.totals.ranges <= best->trial.totals.ranges)) continue;
-        best = Shift{candidate.shift, candidate.votes, votes.size(), std::move(trial)};
-        // Not one contradiction, and execution left the image nowhere: no other can be better.
-        if (best->trial.contradictions == 0 && best->trial.totals.no_memory == 0) break;
+        const Moved moved(map, candidate.shift);
+        for (std::size_t i = 0; i < configs.size(); ++i) {
+            Trial trial = try_image(stretches, configs[i], moved, enough_bytes, 0);
+            if (trial.contradictions != 0) {
+                // Only a contradiction that another configuration may explain is worth another try.
+                constexpr std::uint64_t few = 2;
+                if (i == 0 && trial.confirmed < few && trial.first->what.conflict != flow::Conflict::no_return_address)
+                    break;
+                continue;
+            }
+            proven.push_back({candidate.shift, candidate.votes, votes.size(), i, std::move(trial)});
+            break;
+        }
     }
-    return best;
+    std::stable_sort(proven.begin(), proven.end(),
+                     [](const Shift& a, const Shift& b) { return a.trial.totals.ranges > b.trial.totals.ranges; });
+    // Those that came through the first bytes are decoded to the end.
+    constexpr std::size_t most_decoded = 8;
+    proven.resize(std::min(proven.size(), most_decoded));
+    std::erase_if(proven, [&](Shift& shift) {
+        if (bytes > enough_bytes)
+            shift.trial = try_image(stretches, configs[shift.config], Moved(map, shift.bytes), ~std::uint64_t{0}, 0);
+        return !shift.trial.proven();
+    });
+    if (proven.empty()) return {};
+    // A short trace may fit at two neighbouring addresses; at the right one the addresses it names are entries.
+    std::stable_sort(proven.begin(), proven.end(), [](const Shift& a, const Shift& b) { return a.votes > b.votes; });
+    const Shift& best = proven.front();
+    for (const Shift& other : proven)
+        if (&other != &best && other.trial.totals.ranges * 2 > best.trial.totals.ranges && other.votes * 2 > best.votes)
+            return {};
+    return std::move(proven.front());
 }
 
 }  // namespace waymark::doctor

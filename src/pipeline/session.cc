@@ -135,6 +135,9 @@ private:
                       {}};
         if (const auto* id = described.find_register("ETMTRACEIDR")) {
             source.trace_id = {pft::from_value<pft::Etmtraceidr>(static_cast<std::uint32_t>(id->value)).trace_id};
+        } else if (const auto* etm4 = described.find_register("TRCTRACEIDR")) {
+            // Bits [6:0], as ETMv4 and ETE have it: whose bytes these are is known though they are not decoded.
+            source.trace_id = {static_cast<std::uint8_t>(etm4->value & 0x7f)};
         } else if (const auto* itm = described.find_register("ITMTCR")) {
             // Bits [22:16] of the ITM's control register are its trace ID, as section 7.2 has it of the STM's.
             source.trace_id = {static_cast<std::uint8_t>(itm->value >> 16 & 0x7f)};
@@ -189,11 +192,20 @@ private:
                               "does not allow; the value may not be the one in force while tracing.",
                               source.name, cr));
         if (source.trace_id && !coresight::is_source(*source.trace_id))
-            problem(
-                file,
-                fmt::format("source '{}': trace ID {:#04x} in ETMTRACEIDR is not one a source can have (0x01 to 0x6f); "
-                            "no bytes of a formatted buffer can belong to it.",
-                            source.name, source.trace_id->value));
+            problem(file,
+                    fmt::format("source '{}': trace ID {:#04x} in {} is not one a source can have (0x01 to 0x6f); "
+                                "no bytes of a formatted buffer can belong to it.",
+                                source.name, source.trace_id->value, id_register(source)));
+    }
+
+    /// The register that holds the trace ID of such a source.
+    static std::string_view id_register(const Source& source) {
+        const std::string type = lower(source.type);
+        const auto has = [&](std::string_view word) { return type.find(word) != type.npos; };
+        return has("etmv4") || has("etm4") || has("ete") ? "TRCTRACEIDR"
+               : has("stm")                              ? "STMTCSR"
+               : has("itm")                              ? "ITMTCR"
+                                                         : "ETMTRACEIDR";
     }
 
     static std::string lower(std::string_view text) {
@@ -270,9 +282,9 @@ private:
                 if (!first)
                     problem(session_.capture.path, fmt::format("sources '{}' and '{}' both have trace ID {:#04x} in "
                                                                "buffer '{}'; its bytes are given to '{}'. "
-                                                               "Correct ETMTRACEIDR of one of them.",
+                                                               "Correct {} of one of them.",
                                                                other->second->name, source.name, source.trace_id->value,
-                                                               buffer.name, other->second->name));
+                                                               buffer.name, other->second->name, id_register(source)));
             }
         }
     }
@@ -286,9 +298,9 @@ private:
                                 capture::name(buffer.format)));
         else
             problem(session_.capture.path.parent_path() / described->file,
-                    fmt::format("source '{}' ({}) has no trace ID (register ETMTRACEIDR), so its bytes in buffer '{}' "
-                                "cannot be told from others. Add 'ETMTRACEIDR=ID' to its [regs].",
-                                source.name, source.type, buffer.name));
+                    fmt::format("source '{}' ({}) has no trace ID (register {}), so its bytes in buffer '{}' "
+                                "cannot be told from others. Add '{}=ID' to its [regs].",
+                                source.name, source.type, id_register(source), buffer.name, id_register(source)));
     }
 
     Session& session_;

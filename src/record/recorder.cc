@@ -69,7 +69,9 @@ void remove_ptm_recording(const fs::path& folder) {
                                                        name == "memory.ini" || begins("core_") || begins("source_"));
         const bool data =
             extension == ".bin" && (name == "trace.bin" || begins("trace_") || begins("code_") || begins("truth_"));
-        if (described || data || name == truth_file || name == ".new" || name == ".trace") own.push_back(entry.path());
+        if (described || data || name == truth_file || name == capture::module_map_file || name == ".new" ||
+            name == ".trace")
+            own.push_back(entry.path());
     }
     for (const fs::path& path : own) fs::remove_all(path, error);
 }

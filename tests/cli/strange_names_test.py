@@ -55,11 +55,24 @@ class Checks:
             self.failed += 1
             print(f"failed: {what}: {type(error).__name__}: {error}")
 
+    def quiet(self, what, done):
+        """Nothing that a terminal obeys is on standard error."""
+        self.check(f"{what}, standard error", read_shown, done.stderr)
+
+    def shown(self, *arguments):
+        """The text of a command, whatever it ends with, holds nothing that a terminal obeys."""
+        done = run(self.waymark, *arguments)
+        what = " ".join([os.fsencode(a).decode(errors="backslashreplace") for a in arguments])
+        self.check(what, read_shown, done.stdout)
+        self.quiet(what, done)
+
     def command(self, *arguments, formats=("json", "tsv")):
         """Each format of a command that has something to show."""
+        self.shown(*arguments)
         for form in formats:
             done = run(self.waymark, *arguments, "--format", form)
             what = " ".join([os.fsencode(a).decode(errors="backslashreplace") for a in (*arguments, form)])
+            self.quiet(what, done)
             if done.returncode not in (0, 1) or not done.stdout:
                 self.failed += 1
                 print(f"failed: {what} ended with {done.returncode}: {done.stderr!r}")
@@ -69,6 +82,7 @@ class Checks:
     def export(self, form, reads, folder, *arguments):
         target = folder / form
         done = run(self.waymark, "export", *arguments, "--to", form, "-o", target)
+        self.quiet(f"export --to {form}", done)
         if done.returncode != 0:
             self.failed += 1
             print(f"failed: export {arguments} --to {form} ended with {done.returncode}: {done.stderr!r}")
@@ -139,6 +153,13 @@ def read_text(output):
     for line in output.decode().split("\n"):
         if any(ord(c) < 0x20 and c != "\t" for c in line):
             raise ValueError(line)
+
+
+def read_shown(output):
+    """Neither C0 but for tab and line break, nor DEL and C1, which a terminal obeys; and UTF-8 throughout."""
+    for c in output.decode():
+        if (ord(c) < 0x20 and c not in "\t\n") or 0x7f <= ord(c) < 0xa0:
+            raise ValueError(f"{c!r} in {output[:2000]!r}")
 
 
 EXPORTS = {"firefox": read_json, "speedscope": read_json, "folded": read_folded, "callgrind": read_text, "csv": read_csv,
@@ -255,6 +276,29 @@ def check_query(checks, folder):
                  done.stdout)
 
 
+HOSTILE = os.fsdecode(b"x\x1b]0;title\x07\xff\xc2\x9b31m\x7f\x08y")
+
+
+def check_messages(checks, source, folder):
+    """What the commands say of names that are not there, are no captures, or cannot be written."""
+    capture = source / "examples" / "sort" / "capture"
+    (folder / HOSTILE).write_bytes(b"no capture at all, but words")
+    for name in (HOSTILE, "absent" + HOSTILE):
+        path = folder / name
+        for command in (["info"], ["packets"], ["flow"], ["report", "-o", folder / "page.html"], ["profile"],
+                        ["coverage"], ["branches"], ["loops"], ["exceptions"], ["doctor"], ["verify"], ["query"],
+                        ["spe", "report"], ["spe", "records"], ["spe", "sharing"], ["spe", "branches"],
+                        ["spe", "quality"], ["spe", "explain"], ["dpu", "report"], ["dpu", "program"],
+                        ["export", "--to", "firefox", "-o", folder / "out.json"], ["diff", capture]):
+            checks.shown(*command, path)
+        for option in ("--image", "--symbols", "--source", "--format", "--protocol"):
+            checks.shown("flow", capture, option, path)
+        checks.shown("info", capture, "-o", path / "below")
+        checks.shown("record", "-o", folder / "recorded", "--", path)
+    checks.shown(HOSTILE)
+    checks.shown("flow", "--" + HOSTILE)
+
+
 def assert_equal(found, expected):
     if found != expected:
         raise ValueError(f"{found} instead of {expected}")
@@ -272,6 +316,7 @@ def main():
         check_dpu(checks, fixtures, folder)
         check_profile(checks, fixtures, folder)
         check_query(checks, folder)
+        check_messages(checks, source, folder)
     print(f"{checks.done} outputs read, {checks.failed} failed")
     return 1 if checks.failed else 0
 

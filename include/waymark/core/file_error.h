@@ -20,6 +20,7 @@ namespace waymark {
     std::string why = reason(error);
     std::error_code none;
     if (error == EISDIR && fs::is_directory(path, none)) why = "it is a folder; name a file";
+    if (error == ENXIO && fs::is_fifo(path, none)) why = "it is a named pipe that nobody reads; name a file";
     const fs::path folder = path.parent_path();
     if (error == ENOENT && !folder.empty() && !fs::exists(folder, none))
         why = "there is no folder " + folder.string() + "; make it first";

@@ -40,7 +40,14 @@ struct BufferReport {
 
 /// An image held against a source.
 struct ImageVerdict {
-    enum class Kind : std::uint8_t { matches, contradicts, not_reached, shifted, unreadable };
+    enum class Kind : std::uint8_t {
+        matches,      ///< it agrees where it says it lies: proven, or without contradiction and most of the trace
+        in_part,      ///< it does but for rare contradictions; no proof
+        contradicts,  ///< it does not fit
+        not_reached,  ///< it does not fit: too little of the trace runs in it
+        shifted,      ///< proven at another address
+        unreadable
+    };
     std::string image;  ///< as given; `the capture's memory` for what its description names
     std::string source;
     Kind kind{};

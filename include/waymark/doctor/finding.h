@@ -29,4 +29,18 @@ struct Finding {
     friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+/// A sentence without what tells it from others of its kind: numbers, names in single quotes, and the place before the
+/// first `: `.
+[[nodiscard]] inline std::string without_particulars(std::string_view sentence) {
+    std::string out;
+    bool quoted = false, number = false;
+    const std::size_t place = sentence.find(": ");
+    for (const char c : place == sentence.npos ? sentence : sentence.substr(place)) {
+        if (c == '\'') quoted = !quoted;
+        number = (c >= '0' && c <= '9') || (number && ((c >= 'a' && c <= 'f') || c == 'x' || c == ','));
+        if (!quoted && !number) out += c;
+    }
+    return out;
+}
+
 }  // namespace waymark::doctor

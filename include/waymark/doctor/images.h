@@ -2,6 +2,7 @@
 /// of two contradict each other within a few packets.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -19,9 +20,22 @@
 
 namespace waymark::doctor {
 
+/// A proof needs so many different paths through the image, each from an address that the trace names to the indirect
+/// branch from which it names the next. Code of another program has a branch there by chance only. In 400 pairs of
+/// programs and captures a wrong one came to 3 before its first contradiction, the right one to 16 or more
+/// (tests/doctor/pairs_test.py).
+inline constexpr std::uint64_t paths_to_prove = 10;
+/// Without a proof an image still agrees where it says it lies if it explains so many hundredths of the trace.
+inline constexpr std::uint64_t percent_to_agree = 50;
+
 /// What decoding with an image gave.
 struct Trial {
     flow::Totals totals;
+    std::uint64_t waypoints{};     ///< atoms and branch packets in all of the trace
+    std::uint64_t confirmed{};     ///< different paths from an address of the trace to an indirect branch
+    std::uint64_t indirect{};      ///< how often such branches were taken
+    std::uint64_t strayed{};       ///< times execution left the image other than by such a branch or an exception
+    std::uint64_t contradicted{};  ///< different places of the image that the trace contradicts
     std::uint64_t contradictions{};
     struct First {
         Offset offset;  ///< in the buffer
@@ -32,13 +46,31 @@ struct Trial {
     Address no_memory{};                                    ///< where execution went there
     std::map<std::uint64_t, std::uint64_t> no_memory_at{};  ///< how often it went where there is none, by address
     bool ended{};  ///< there were so many contradictions that the rest was left out
+
+    /// The image holds the code that ran at these addresses: what runs in it is explained to where the trace leaves it,
+    /// enough of it is confirmed, and no contradiction is left.
+    [[nodiscard]] bool proven() const {
+        return contradictions == 0 && confirmed >= paths_to_prove && strayed * 10 <= indirect;
+    }
     /// Contradictions are so rare that damage or code that was modified explains them.
-    [[nodiscard]] bool agrees() const { return totals.ranges >= 8 && contradictions * 50 < totals.ranges; }
+    [[nodiscard]] bool agrees() const {
+        return totals.ranges >= 8 && contradictions * 50 < totals.ranges && contradicted * 20 <= confirmed;
+    }
+    /// Hundredths of the trace's branches that ran in the image, rounded down.
+    [[nodiscard]] std::uint64_t percent_explained() const {
+        return waypoints == 0 ? 0 : std::min<std::uint64_t>(100, totals.ranges * 100 / waypoints);
+    }
 };
+/// `1,058 ranges, 37.0 % of the trace; 23 different paths confirmed, 0 contradictions`.
+[[nodiscard]] std::string evidence(const Trial& trial);
+/// What a proof needs, as a sentence.
+[[nodiscard]] std::string proof_needs();
 /// A trial ends after so many contradictions.
 inline constexpr std::uint64_t most_contradictions = 200;
+/// Decodes at most `most_bytes` with this code, up to so many contradictions.
 [[nodiscard]] Trial try_image(const std::vector<Stretch>& stretches, const pft::Config& config,
-                              const isa::CodeReader& code, std::uint64_t most_bytes = ~std::uint64_t{0});
+                              const isa::CodeReader& code, std::uint64_t most_bytes = ~std::uint64_t{0},
+                              std::uint64_t contradictions = most_contradictions);
 
 /// An image, loaded so many bytes above where it says.
 using LoadImage = std::function<Result<std::shared_ptr<image::MemoryMap>>(std::uint64_t shift)>;
@@ -47,15 +79,26 @@ using LoadImage = std::function<Result<std::shared_ptr<image::MemoryMap>>(std::u
 /// Where a map has bytes, in Non-secure or Secure state.
 [[nodiscard]] std::vector<pft::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
 
+/// Where an image can lie: at addresses that differ from its own by a multiple of this.
+inline constexpr std::uint64_t page_bytes = 4096, word_bytes = 4;
+struct Grid {
+    std::uint64_t granule = word_bytes;  ///< pages for an ELF file, whose segments are mapped; words for a raw dump
+    std::uint64_t given{};               ///< shift at which the image already is
+};
+[[nodiscard]] Grid grid_of(const std::string& argument);
+
 struct Shift {
     std::uint64_t bytes{};  ///< to be added to the image's addresses, modulo 2^32
     std::uint64_t votes{}, candidates{};
-    Trial trial;
+    std::size_t config{};  ///< which of those given
+    Trial trial;           ///< of all bytes
 };
-/// The shift with which the image agrees with the trace. Candidates are differences between addresses the trace names
-/// (I-syncs, branches) and places branches of the image lead to; the most frequent are proven by decoding. Nothing if
-/// none agrees.
-[[nodiscard]] std::optional<Shift> find_shift(const std::vector<Stretch>& stretches, const pft::Config& config,
-                                              const LoadImage& load);
+/// The shift with which the image is proven to hold the code that ran, if there is exactly one. Candidates are
+/// differences between addresses the trace names (I-syncs, branches) and places branches of the image lead to; the most
+/// frequent are decoded with. Time is bounded whatever the size of image and trace: 256 candidates, each dropped at its
+/// first contradiction.
+[[nodiscard]] std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
+                                              const std::vector<pft::Config>& configs, const image::MemoryMap& map,
+                                              Grid grid);
 
 }  // namespace waymark::doctor
