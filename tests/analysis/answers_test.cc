@@ -174,7 +174,7 @@ TEST_F(SampleAnswers, KernelNamesFromKallsyms) {
     const auto kallsyms = folder_.write("kallsyms",
                                         "ffff800008000000 T _text\nffff800008001000 t do_work\nbad line\n"
                                         "ffff800008001100 T after\t[module]\n");
-    Program program(capture, {{}, kallsyms, {}});
+    Program program(capture, {{}, kallsyms});
     EXPECT_EQ(program.function_text(program.find(1, 0xffff800008001010).function), "do_work");
     EXPECT_EQ(program.function_text(program.find(1, 0xffff800008001104).function), "after");
 }
