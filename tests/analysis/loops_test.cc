@@ -63,6 +63,7 @@ public:
             }
         }
         reached_ = reach(begins_, {}, false);
+        for (std::uint32_t h = 0; h < code.instructions; ++h) around_.push_back(reach(begins_, {h}, false));
         for (std::uint32_t h = 0; h < code.instructions; ++h) {
             Nodes latches;
             for (const CodeFlow& f : code.flows)
@@ -119,7 +120,7 @@ private:
     }
     [[nodiscard]] bool is_back(const CodeFlow& f) const {
         if (!reached_.contains(f.from)) return false;
-        return f.from == f.to || !reach(begins_, {f.to}, false).contains(f.from);
+        return f.from == f.to || !around_[f.to].contains(f.from);
     }
     [[nodiscard]] Nodes without_back(std::uint32_t n) const {
         Nodes out{n};
@@ -133,11 +134,12 @@ private:
 
     const LoopCode& code_;
     Nodes begins_, reached_;
+    std::vector<Nodes> around_;  // by node: what is reached without it
 };
 
 TEST(FindLoops, GivesThoseOfTheDefinition) {
     std::size_t natural = 0, irreducible = 0, nested = 0;
-    for (std::uint64_t seed = 1; seed <= sized(250U, 60U); ++seed) {
+    for (std::uint64_t seed = 1; seed <= sized(150U, 40U); ++seed) {
         synthetic::Random random(seed);
         const LoopCode code = random_code(random);
         const CodeLoops loops = find_loops(code);
@@ -182,9 +184,9 @@ TEST(FindLoops, GivesThoseOfTheDefinition) {
         }
     }
     // All kinds there are.
-    EXPECT_GT(natural, sized(125U, 30U));
-    EXPECT_GT(irreducible, sized(12U, 3U));
-    EXPECT_GT(nested, sized(12U, 3U));
+    EXPECT_GT(natural, sized(75U, 20U));
+    EXPECT_GT(irreducible, sized(7U, 2U));
+    EXPECT_GT(nested, sized(7U, 2U));
 }
 
 TEST(FindLoops, InNoCodeAreNone) {
