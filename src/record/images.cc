@@ -40,6 +40,17 @@ bool Images::fits(Address address, Bytes code) const {
     return fits;
 }
 
+std::vector<std::uint8_t> Images::executed(Address address, std::size_t bytes) const {
+    std::vector<std::uint8_t> out;
+    out.reserve(bytes);
+    for (std::uint64_t at = address.value; out.size() < bytes; ++at) {
+        const auto found = held_.find(at / page_bytes);
+        if (found == held_.end() || !found->second.executed[at % page_bytes]) return {};
+        out.push_back(found->second.bytes[at % page_bytes]);
+    }
+    return out;
+}
+
 void Images::add(Address address, Bytes code) {
     by_page(address, code, [&](std::uint64_t number, std::size_t offset, Bytes piece) {
         const auto [found, is_new] = held_.try_emplace(number);

@@ -417,25 +417,42 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     }
     if (!t.tracker.attached()) open_stream(t);
     const Place place{code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa};
-    t.tracker.arrive(place);
     if (block.epoch != recorded_.epochs) {
         // Other code at these addresses, or the same bytes from another file, which has other names for them.
         if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
             if (++recorded_.code_changes > options_.limit_changes) {
                 --recorded_.code_changes;
                 recorded_.changed_too_often = true;
+                t.tracker.arrive(place);
                 stop();
                 return;
             }
+            // The branch that leads to the new code goes with it, so that who called it is known.
+            std::optional<Tracker::Open> branch = t.tracker.open_branch();
+            std::vector<std::uint8_t> before;
+            if (branch && (branch->end() <= code.address || branch->start.address >= code.end()))
+                before = images_.executed(branch->start.address, branch->end() - branch->start.address);
+            if (before.empty()) {
+                t.tracker.arrive(place);
+                branch.reset();
+            } else {
+                t.tracker.hand_over();
+            }
             new_epoch();
             open_stream(t);
-            t.tracker.arrive(place);
+            if (branch) {
+                images_.add(branch->start.address, before);
+                t.tracker.take_over(*branch);
+            }
         }
+        t.tracker.arrive(place);
         images_.add(code.address, code.bytes);
         modules_.run(block.module, clock_.cycle);
         block.epoch = recorded_.epochs;
         const bool stops = options_.stop_at && *options_.stop_at >= code.address && *options_.stop_at < code.end();
         if (!stops) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
+    } else {
+        t.tracker.arrive(place);
     }
     if (code.instructions.empty()) {
         // A system's block without instructions is a place where nothing can be fetched: an exception follows.

@@ -62,6 +62,26 @@ void Tracker::detach() {
     unit_ = nullptr;
 }
 
+std::optional<Tracker::Open> Tracker::open_branch() const {
+    if (unit_ == nullptr || away_ || !pending_ || pending_instruction_.waypoint == isa::Waypoint::barrier) return {};
+    return Open{start_, straight_, straight_count_, pending_address_, pending_instruction_};
+}
+
+void Tracker::hand_over() {
+    pending_ = false;
+    straight_ = {};
+    straight_count_ = 0;
+}
+
+void Tracker::take_over(const Open& branch) {
+    arrive(branch.start);
+    straight_ = branch.straight;
+    straight_count_ = branch.straight_count;
+    pending_ = true;
+    pending_address_ = branch.address;
+    pending_instruction_ = branch.instruction;
+}
+
 std::optional<isa::Isa> Tracker::arriving(Address address) const {
     if (away_) return std::nullopt;
     if (!pending_) {

@@ -327,6 +327,12 @@ class Circle(unittest.TestCase):
     def test_code_that_changes(self):
         self.record("--truth", program=(self.write_program(CHANGES),))
         self.assertIn("of 60 sources", self.verify())
+        # Each of the 300 calls is one, also where it led to new code.
+        calls = run(WAYMARK, "flow", self.out, "--format", "calls").stdout
+        function = re.findall(r" +([\d,]+)  \S+ +[\d.]+% +(?:0x00010098|program\+0x98\??)$", calls, re.M)
+        self.assertEqual(sum(int(n) for n in function), 300, calls)
+        profile = run(WAYMARK, "profile", self.out, "--format", "tsv").stdout
+        self.assertRegex(profile, r"(?m)^[\d.]+\t600\t600\t[\d.]+\t300\t\d+\t0x0*10098\t")
         info = run(WAYMARK, "info", self.out).stdout
         self.assertLess(info.count("\n"), 60, info)
         self.assertRegex(info, r"59 more buffers \([\d,]+ bytes\) with 59 sources continue PTM_1;")

@@ -29,6 +29,8 @@ public:
     [[nodiscard]] bool fits(Address address, Bytes code) const;
     /// This code executes in this epoch. Precondition: it fits.
     void add(Address address, Bytes code);
+    /// Code that executed in this epoch; empty where not all of it did.
+    [[nodiscard]] std::vector<std::uint8_t> executed(Address address, std::size_t bytes) const;
     void new_epoch();
 
     /// Something was added since the last `write`.

@@ -44,6 +44,20 @@ public:
     void detach();
     [[nodiscard]] bool attached() const { return unit_ != nullptr; }
 
+    /// A branch whose outcome is not known yet, with what ran straight to it.
+    struct Open {
+        Place start;
+        Straight straight;
+        std::uint32_t straight_count{};
+        Address address;
+        isa::Instruction instruction;
+        [[nodiscard]] Address end() const { return address + instruction.bytes; }
+    };
+    [[nodiscard]] std::optional<Open> open_branch() const;
+    /// The unit at hand is not told of that branch; another one, attached next, is, by `take_over`.
+    void hand_over();
+    void take_over(const Open& branch);
+
     /// The instruction set at `address` as execution came there tells it, where it does.
     [[nodiscard]] std::optional<isa::Isa> arriving(Address address) const;
 
