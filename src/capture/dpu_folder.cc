@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include "disk_access.h"
@@ -478,15 +477,7 @@ Status write_dpu_folder(const DpuCapture& capture, const fs::path& folder) {
     if (failure)
         return Error{Errc::unreadable,
                      fmt::format("{}: the folder cannot be made: {}", folder.string(), failure.message())};
-    const fs::path path = folder / dpu_ini;
-    std::ofstream out(path, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (!out)
-        return Error{Errc::unreadable,
-                     fmt::format("{}: cannot be written; check that the folder is writable and the disk has room",
-                                 path.string())};
-    return Nothing{};
+    return save_text(folder / dpu_ini, text);
 }
 
 }  // namespace waymark::capture

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +29,10 @@ enum Status : int {
 /// `path` is a link to it; then the error that says so.
 [[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
-/// Buffered text output. Errors stick and are told once, by `close`.
+class PlacedFile;
+
+/// Buffered text output. Errors stick and are told once, by `close`. A regular file is there whole after that, or not
+/// at all, and what was there before stays until then.
 class Output {
 public:
     /// `-` and the empty path are standard output. `usage`: the path is that of one of the inputs, or of a file in a
@@ -55,10 +59,11 @@ public:
 
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
-    Output(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+    Output(std::unique_ptr<PlacedFile> place, std::string path);
     void flush();
     void write_through(std::string_view text);
 
+    std::unique_ptr<PlacedFile> place_;
     std::FILE* file_;
     std::string path_;
     fmt::memory_buffer buffer_;

@@ -258,7 +258,9 @@ Status run_record(const RecordOptions& options) {
                         r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
                         r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
     if (!finished) {
-        say("error", finished.error().message + "; the program was ended, what was written before can be decoded");
+        say("error",
+            finished.error().message + (whole ? "; what was written before can be decoded"
+                                              : "; the program was ended, what was written before can be decoded"));
         return static_cast<Status>(cut_off);
     }
     if (!r.began) {

@@ -347,7 +347,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
                         r.nexus_bytes == 0 ? std::string()
                                            : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
     if (!finished) {
-        say("error", finished.error().message + "; the program was ended");
+        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
         return static_cast<Status>(cut_off);
     }
     say_what_is_missing(common, r);
