@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -190,6 +191,8 @@ struct Program::State {
     std::map<std::string, std::vector<std::uint8_t>> build_ids;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::uint32_t> by_name;
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> starts;  // pid and address to mapping
+    // By process: the files in it that have segments, and the bias of each; a file may be there twice.
+    std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint64_t>>> loaded;
     std::vector<File> files;
     std::vector<Opened> opened;
     std::vector<Function> functions;
@@ -250,6 +253,35 @@ std::uint32_t Program::mapping_beside(std::uint32_t mapping, std::uint64_t addre
     if (next == starts.begin()) return 0;
     const auto& [where, number] = *std::prev(next);
     return where.first == pid && holds(number) ? number : 0;
+}
+
+std::optional<Program::Variable> Program::variable(std::uint32_t mapping, std::uint64_t address) {
+    if (mapping == 0) return std::nullopt;
+    State& s = *state_;
+    const auto& mappings = s.capture.data->mappings;
+    const std::uint32_t pid = mappings[mapping - 1].pid;
+    const auto [images, fresh] = s.loaded.try_emplace(pid);
+    if (fresh)
+        for (std::uint32_t i = 0; i < mappings.size(); ++i) {
+            const perf::Mapping& m = mappings[i];
+            if (m.pid != pid || is_kernel_text(m) || has_no_file(m.file)) continue;
+            const std::uint32_t file = s.file_of(i + 1);
+            s.open(file, m);
+            const auto in_file = s.address(file, m, m.address.value);
+            if (in_file) images->second.emplace(file, m.address.value - in_file->value);
+        }
+    for (const auto& [file, bias] : images->second) {
+        const State::Opened& o = s.opened[file];
+        const std::uint64_t in_file = address - bias;
+        const auto& segments = o.info->segments();
+        if (std::none_of(segments.begin(), segments.end(), [&](const image::DebugInfo::Segment& segment) {
+                return in_file >= segment.address.value && in_file - segment.address.value < segment.bytes;
+            }))
+            continue;
+        const auto found = o.symbols.find(Address{in_file});
+        if (found && found->symbol.kind == image::SymbolKind::object) return Variable{found->name, found->offset};
+    }
+    return std::nullopt;
 }
 
 const Program::Function& Program::function(std::uint32_t number) const { return state_->functions[number]; }

@@ -75,7 +75,13 @@ std::vector<Erratum> sampling_errata(std::uint32_t midr) {
     return out;
 }
 
-std::string core_name(std::uint32_t midr) {
+bool is_modelled(const perf::PerfData& data) { return data.cpu_description.starts_with("modelled by waymark"); }
+
+std::string core_name(std::uint32_t midr, bool modelled) {
+    if (modelled) {
+        const std::string name = midr == 0 ? std::string() : core_name(midr);
+        return name.empty() ? "modelled" : fmt::format("modelled (near {})", name.substr(0, name.rfind(' ')));
+    }
     if (midr == 0) return "not known";
     const std::uint32_t implementer = midr >> 24, part = midr >> 4 & 0xfffU;
     const std::string revision = fmt::format("r{}p{}", midr >> 20 & 0xfU, midr & 0xfU);
@@ -155,8 +161,10 @@ Quality quality_of(const SampleCapture& capture, const SampleTotals& totals) {
         s.filters = filters_of(*attr);
         out.sampling.push_back(std::move(s));
     }
-    for (const std::uint32_t midr : midrs)
-        for (const Erratum& erratum : sampling_errata(midr)) out.errata.emplace_back(midr, erratum);
+    out.modelled = is_modelled(data);
+    if (!out.modelled)
+        for (const std::uint32_t midr : midrs)
+            for (const Erratum& erratum : sampling_errata(midr)) out.errata.emplace_back(midr, erratum);
     out.lost_events = data.lost_records;
     out.container_losses = data.loss_count;
     out.container_lost_bytes = data.lost_bytes;

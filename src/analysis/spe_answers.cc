@@ -221,6 +221,11 @@ private:
                 fmt::format("perf lost {} about threads and mappings: names may be wrong",
                             times_text(q.lost_events, "record", "records")),
                 "Record with a larger ring (perf record -m)");
+        if (q.modelled)
+            say(Severity::note,
+                "Modelled, no silicon: operations, their order, addresses and branches are the program's; latencies, "
+                "data "
+                "sources and events of caches, TLBs and prediction are those of the modelled machine");
         for (const auto& [midr, erratum] : q.errata)
             say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
         if (!capture_.bare && q.without_thread != 0)
@@ -270,8 +275,9 @@ private:
         for (const StreamQuality& s : q.streams)
             if (s.records != 0) midrs.insert(s.midr);
         std::string cores;
-        for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + core_name(midr);
-        figure("cores", cores);
+        for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + core_name(midr, q.modelled);
+        figure("cores", cores,
+               q.modelled ? "latencies, data sources and events of caches, TLBs and prediction are the model's" : "");
         figure("threads", grouped_digits(gathered_.profile.threads().size()));
     }
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include "disk_access.h"
@@ -555,18 +554,8 @@ Status write_dpu_folder(const DpuCapture& capture, const fs::path& folder) {
     if (failure)
         return Error{Errc::unreadable,
                      fmt::format("{}: the folder cannot be made: {}", folder.string(), failure.message())};
-    const auto save = [&](const fs::path& path, const std::string& contents) -> Status {
-        std::ofstream out(path, std::ios::binary | std::ios::trunc);
-        out << contents;
-        out.close();
-        if (!out)
-            return Error{Errc::unreadable,
-                         fmt::format("{}: cannot be written; check that the folder is writable and the disk has room",
-                                     path.string())};
-        return Nothing{};
-    };
-    if (!capture.modules.empty()) WM_RETURN_IF_ERROR(save(folder / module_map_file, to_text(capture.modules)));
-    return save(folder / dpu_ini, text);
+    if (!capture.modules.empty()) WM_RETURN_IF_ERROR(save_text(folder / module_map_file, to_text(capture.modules)));
+    return save_text(folder / dpu_ini, text);
 }
 
 }  // namespace waymark::capture

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "disk_access.h"
 #include "ini.h"
 #include "text.h"
 #include "waymark/capture/snapshot.h"
@@ -240,16 +240,7 @@ Result<std::string> SnapshotWriter::trace() const {
 }
 
 Status SnapshotWriter::save(const std::string& name, const std::string& text) const {
-    const fs::path path = folder_ / name;
-    std::ofstream out(path, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (!out)
-        return Error{Errc::unreadable,
-                     fmt::format("{}: cannot be written; check that the folder is writable and the disk has "
-                                 "room",
-                                 path.string())};
-    return Nothing{};
+    return save_text(folder_ / name, text);
 }
 
 Status SnapshotWriter::write() {

@@ -224,35 +224,68 @@ private:
         return finish(report);
     }
 
-    /// A file for each table that has rows.
+    /// A file for each table that has rows, and one that lists them: all, or none.
     Status write_folder(const Answers& a) const {
         std::error_code error, none;
         if (fs::equivalent(path_, options_.answers.input.capture, error))
             return fail({Errc::usage, path_ + " is what is to be read; name another folder for the output"});
-        fs::create_directories(path_, error);
-        if (error && fs::is_regular_file(path_, none))
+        if (fs::exists(path_, none) && !fs::is_directory(path_, none))
             return fail(
                 {Errc::usage, fmt::format("{} is a file, and --to {} writes a folder of tables; name another, or "
                                           "one table with --table",
                                           path_, format_->name)});
-        if (error) return fail(cannot_create(path_, error.value()));
+        const auto folder = PlacedFolder::open(path_);
+        if (!folder) return fail(folder.error());
+        const std::string manifest = fmt::format("manifest-{}.json", format_->name);
         ExportReport all;
-        std::string empty;
+        std::string empty, listed;
         for (const exports::TableInfo& table : exports::tables()) {
-            bool any = false;
-            table.rows(a, [&](auto) { any = true; });
-            const std::string file = (fs::path(path_) / table.name).string() + std::string(format_->extension);
-            if (!any) {
+            std::uint64_t rows = 0;
+            table.rows(a, [&](auto) { ++rows; });
+            if (rows == 0) {
                 empty += (empty.empty() ? "" : ", ") + std::string(table.name);
-                fs::remove(file, error);  // of an earlier export
                 continue;
             }
-            const auto report = write_file(file, [&](ByteSink& sink) { return write_table(a, table, sink); });
+            const std::string file = file_of(table);
+            const auto report = write_part(**folder, file, [&](ByteSink& sink) { return write_table(a, table, sink); });
             if (!report) return fail_export(report.error());
             all.bytes += report->bytes;
+            listed +=
+                fmt::format("{}\n    {{\"table\": {}, \"file\": {}, \"rows\": {}, \"bytes\": {}}}",
+                            listed.empty() ? "" : ",", json_string(table.name), json_string(file), rows, report->bytes);
         }
+        const auto written = write_part(**folder, manifest, [&](ByteSink& sink) -> Result<ExportReport> {
+            const std::string text =
+                fmt::format("{{\n  \"format\": {},\n  \"capture\": {},\n  \"tables\": [{}\n  ]\n}}\n",
+                            json_string(format_->name), json_string(a.capture), listed);
+            sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+            return ExportReport{text.size(), {}};
+        });
+        if (!written) return fail_export(written.error());
+        all.bytes += written->bytes;
+        const auto done = (*folder)->commit(manifest, [&](const fs::path& name) {
+            const auto tables = exports::tables();
+            return name == manifest || std::any_of(tables.begin(), tables.end(), [&](const exports::TableInfo& table) {
+                       return name == file_of(table);
+                   });
+        });
+        if (!done) return fail(done.error());
         if (!empty.empty()) all.notes.push_back("nothing for these tables, so they have no file: " + empty);
         return finish(all);
+    }
+    [[nodiscard]] std::string file_of(const exports::TableInfo& table) const {
+        return std::string(table.name) + std::string(format_->extension);
+    }
+    /// A file of a folder that is not in place yet; messages name where it will be.
+    template <class Write>
+    Result<ExportReport> write_part(const PlacedFolder& folder, const std::string& name, Write&& write_to) const {
+        auto report = write_file((folder.folder() / name).string(), write_to);
+        if (!report) {
+            auto& said = report.error().message;
+            if (const auto at = said.find(folder.folder().string()); at != said.npos)
+                said.replace(at, folder.folder().string().size(), path_);
+        }
+        return report;
     }
 
     const ExportOptions& options_;

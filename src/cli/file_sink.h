@@ -1,8 +1,9 @@
-/// A file that is there whole or not at all: written beside its place and moved there at the end.
+/// Files that are there whole or not at all: written without a name or beside their place, and moved there at the end.
 #pragma once
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,31 +13,78 @@
 
 namespace waymark::cli {
 
-/// Errors stick and are told by `commit`. What is not committed leaves nothing behind.
-class FileSink final : public ByteSink {
+/// A file on its way to its place. Where the file system can, it has no name until `commit`, so that nothing is left of
+/// it even where the program is killed; elsewhere it has one beside its place, which ends in `.part`.
+class PlacedFile {
 public:
     /// `-` is standard output; that, and what is no regular file, is written as it comes. `usage`: the path is that of
     /// one of the inputs, or of a file in a capture folder; `unreadable`: the file cannot be created.
+    static Result<std::unique_ptr<PlacedFile>> open(const std::string& path, const std::vector<std::string>& inputs);
+    PlacedFile(const PlacedFile&) = delete;
+    PlacedFile& operator=(const PlacedFile&) = delete;
+    /// Without `commit` nothing is left behind, and what was at the place stays.
+    ~PlacedFile();
+
+    [[nodiscard]] std::FILE* file() const { return file_; }
+    /// Closes the file and moves it to its place, unless there was an error before. An error of errno; 0: none.
+    [[nodiscard]] int commit(int error);
+
+private:
+    PlacedFile(std::FILE* file, std::filesystem::path temporary, std::filesystem::path place)
+        : file_(file), temporary_(std::move(temporary)), place_(std::move(place)) {}
+
+    std::FILE* file_;
+    bool unnamed_ = false;             // not yet in any folder
+    std::filesystem::path temporary_;  // empty: there is none
+    std::filesystem::path place_;      // empty: it is there already
+};
+
+/// Errors stick and are told by `commit`. What is not committed leaves nothing behind.
+class FileSink final : public ByteSink {
+public:
+    /// As `PlacedFile::open`.
     static Result<std::unique_ptr<FileSink>> open(const std::string& path, const std::vector<std::string>& inputs);
     FileSink(const FileSink&) = delete;
     FileSink& operator=(const FileSink&) = delete;
-    ~FileSink() override;
+    ~FileSink() override = default;
 
     void write(Bytes bytes) override;
     /// Moves the file to its place. `unreadable`: something could not be written.
     [[nodiscard]] waymark::Status commit();
 
 private:
-    FileSink(std::FILE* file, std::filesystem::path temporary, std::filesystem::path path)
-        : file_(file), temporary_(std::move(temporary)), path_(std::move(path)) {}
+    FileSink(std::unique_ptr<PlacedFile> file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
-    std::FILE* file_;
-    std::filesystem::path temporary_;  // empty: there is none
-    std::filesystem::path path_;
+    std::unique_ptr<PlacedFile> file_;
+    std::string path_;
     int error_ = 0;
 };
 
-/// A name beside `path` that nobody has; the file is for others to make.
+/// A name beside `path` that nobody has; the file or folder is for others to make.
 [[nodiscard]] std::filesystem::path temporary_name(const std::filesystem::path& path);
+
+/// A folder of files on its way to its place: written beside it, in a folder whose name ends in `.part`.
+class PlacedFolder {
+public:
+    /// `unreadable`: the folder cannot be made; `usage`: `path` is a file.
+    static Result<std::unique_ptr<PlacedFolder>> open(const std::string& path);
+    PlacedFolder(const PlacedFolder&) = delete;
+    PlacedFolder& operator=(const PlacedFolder&) = delete;
+    ~PlacedFolder();
+
+    /// Where files go meanwhile.
+    [[nodiscard]] const std::filesystem::path& folder() const { return temporary_; }
+    /// Puts all into place. What is at the place is replaced in one step where `of_earlier` says of all it holds that
+    /// it comes from an earlier run; else the files move there one by one, the one called `last` in the end, which is
+    /// not there meanwhile. `unreadable`: something could not be moved.
+    [[nodiscard]] waymark::Status commit(const std::string& last,
+                                         const std::function<bool(const std::filesystem::path& name)>& of_earlier);
+
+private:
+    PlacedFolder(std::filesystem::path temporary, std::filesystem::path place)
+        : temporary_(std::move(temporary)), place_(std::move(place)) {}
+
+    std::filesystem::path temporary_, place_;
+};
 
 }  // namespace waymark::cli

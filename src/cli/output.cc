@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "file_sink.h"
 #include "rows.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/utf8.h"
@@ -61,23 +62,23 @@ std::optional<Error> would_replace(const std::string& path, const std::vector<st
 }
 
 Result<Output> Output::open(const std::string& path, const std::vector<std::string>& inputs) {
-    if (path.empty() || path == "-") return Output(stdout, "standard output");
-    if (const auto error = would_replace(path, inputs)) return *error;
-    std::FILE* file = create_file(path);
-    if (file == nullptr) return cannot_create(path, errno);
-    return Output(file, path);
+    WM_ASSIGN_OR_RETURN(auto place, PlacedFile::open(path, inputs));
+    return Output(std::move(place), path.empty() || path == "-" ? "standard output" : path);
 }
 
+Output::Output(std::unique_ptr<PlacedFile> place, std::string path)
+    : place_(std::move(place)), file_(place_->file()), path_(std::move(path)) {}
+
 Output::Output(Output&& other) noexcept
-    : file_(std::exchange(other.file_, nullptr)),
+    : place_(std::move(other.place_)),
+      file_(std::exchange(other.file_, nullptr)),
       path_(std::move(other.path_)),
       buffer_(std::move(other.buffer_)),
       error_(other.error_) {}
 
 Output::~Output() {
-    if (file_ == nullptr) return;
-    flush();
-    if (file_ != stdout) std::fclose(file_);
+    // What is printed is not lost with an exception.
+    if (file_ == stdout) flush();
 }
 
 void Output::flush() {
@@ -101,7 +102,8 @@ bool Output::colours() const {
 
 Status Output::close() {
     flush();
-    if (std::fflush(file_) != 0 && error_ == 0) error_ = errno;
+    error_ = place_->commit(error_);
+    file_ = nullptr;
     if (error_ == 0) return decoded;
     say("error", fmt::format("cannot write {}: {}", path_, std::strerror(error_)));
     return unreadable;
@@ -152,7 +154,8 @@ void say(std::string_view kind, std::string_view text) {
     line += '\n';
     if (said.count(line) != 0) return;
     clear_progress();
-    fmt::print(stderr, "{}", line);
+    // Where standard error cannot be written either there is nobody to tell.
+    std::fwrite(line.data(), 1, line.size(), stderr);
     // A run says a few dozen different things.
     constexpr std::size_t most_remembered = 1000;
     if (said.size() < most_remembered) said.insert(std::move(line));

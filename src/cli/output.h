@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,7 +43,10 @@ enum Status : int {
     return !other;
 }
 
-/// Buffered text output. Errors stick and are told once, by `close`.
+class PlacedFile;
+
+/// Buffered text output. Errors stick and are told once, by `close`. A regular file is there whole after that, or not
+/// at all, and what was there before stays until then.
 class Output {
 public:
     /// `-` and the empty path are standard output. `usage`: the path is that of one of the inputs, or of a file in a
@@ -73,7 +77,7 @@ public:
 
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
-    Output(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+    Output(std::unique_ptr<PlacedFile> place, std::string path);
     void append(std::string_view text) {
         if (text.size() >= flush_bytes) return write_through(text);
         buffer_.append(text.data(), text.data() + text.size());
@@ -82,6 +86,7 @@ private:
     void flush();
     void write_through(std::string_view text);
 
+    std::unique_ptr<PlacedFile> place_;
     std::FILE* file_;
     std::string path_;
     fmt::memory_buffer buffer_;

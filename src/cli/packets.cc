@@ -8,7 +8,9 @@
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
+#include "spe_packets.h"
 #include "trouble.h"
+#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/utf8.h"
 #include "waymark/pft/encoder.h"
@@ -166,6 +168,11 @@ Status run_packets(const PacketOptions& options) {
             return fail(known.error());
         return run_dpu_packets(options.input, options.format, options.types);
     }
+    if (is_profile(options.input.capture)) {
+        if (const auto known = check_types(options, "Statistical Profiling unit", spe_packet_names()); !known)
+            return fail(known.error());
+        return run_spe_packets(options.input, options.format, options.types);
+    }
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
     const pipeline::Session session = std::move(*opened);
@@ -218,10 +225,12 @@ Run add_packets(CLI::App& app) {
     const std::string pft_types = fmt::format("{}", fmt::join(types, ", "));
     for (const std::string& name : dpu_entry_names())
         if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
+    for (const std::string& name : spe_packet_names())
+        if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
     command
         .add_option("--type", options->types,
-                    fmt::format("Only packets of this type: {}; of a DPU: {}. May be repeated", pft_types,
-                                fmt::join(dpu_entry_names(), ", ")))
+                    fmt::format("Only packets of this type: {}; of a DPU: {}; of a perf.data file: {}. May be repeated",
+                                pft_types, fmt::join(dpu_entry_names(), ", "), fmt::join(spe_packet_names(), ", ")))
         ->type_name("TYPE")
         ->take_all()
         ->transform(one_of(types));

@@ -273,7 +273,7 @@ Status run_record(const RecordOptions& options) {
                         r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
     if (!finished) {
         say("error",
-            fmt::format("{}{}{}", finished.error().message, ending->killed ? "; the program was ended" : "",
+            fmt::format("{}{}{}", finished.error().message, whole ? "" : "; the program was ended",
                         r.decodable ? "; what was written before can be decoded"
                                     : "; nothing of the recording can be decoded: make room and record again"));
         return static_cast<Status>(cut_off);

@@ -46,12 +46,14 @@ Status report(const ReportCommandOptions& options) {
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
     wanted.sources = !options.no_sources;
     wanted.without_code = true;
+    report::ReportOptions how;
+    how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
+    how.most_slices = report::slices_for(how.most_bytes);
+    wanted.most_slices = how.most_slices;
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
     const bool no_code = answers->unit == "PTM" && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
-    report::ReportOptions how;
-    how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
     // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
     ByteCollector page;
     const auto size = report::write_report(*answers, how, page);
@@ -67,7 +69,8 @@ Status report(const ReportCommandOptions& options) {
         std::string sentence =
             fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
         if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
-        fmt::print(stderr, "{}\n", printable(sentence));
+        sentence = printable(sentence) + "\n";
+        std::fwrite(sentence.data(), 1, sentence.size(), stderr);
     }
     if (!no_code) return status;
     say("warning",
@@ -89,8 +92,10 @@ Run add_report(CLI::App& app) {
         ->type_name("N")
         ->capture_default_str();
     command
-        .add_option("--max-size", options->most_megabytes,
-                    "The file takes at most so much: what costs least is left out")
+        .add_option(
+            "--max-size", options->most_megabytes,
+            "The file takes at most so much: what costs least is left out. The timeline's resolution grows with it, "
+            "until each call is shown")
         ->type_name("MB")
         ->capture_default_str();
     add_timestamp_hz(command, answers);

@@ -262,10 +262,12 @@ void Answer::print_quality(Output& out, bool all) const {
     for (const StreamQuality& s : q.streams)
         if (s.records != 0) midrs.insert(s.midr);
     std::string cores;
-    for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + analysis::core_name(midr);
+    for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + analysis::core_name(midr, q.modelled);
     if (!cores.empty())
-        out.print("cores     {}{}\n", cores,
-                  midrs.contains(0) ? ": data sources have no names; --midr VALUE says which core it was" : "");
+        out.print(
+            "cores     {}{}{}\n", cores,
+            q.modelled ? ": latencies, data sources and events of caches, TLBs and prediction are the model's" : "",
+            midrs.contains(0) ? ": data sources have no names; --midr VALUE says which core it was" : "");
     if (q.sampling.empty() && !capture_->bare) out.print("interval  not told by the file\n");
     if (capture_->bare) out.print("interval  not known, nor filters and threads: bare bytes of a buffer\n");
     for (const analysis::Sampling& s : q.sampling) {
@@ -328,9 +330,9 @@ Table Answer::streams_table() const {
                  {"inconsistent", "odd"},
                  {"no_pc", "no PC"}});
     for (const StreamQuality& s : quality_.streams)
-        table.add({Value(stream_text(s), known(s.cpu)), Value({}, known(s.tid)), Value(analysis::core_name(s.midr)),
-                   Value(s.records), Value(s.selected), Value(s.bytes),
-                   s.mean_ns ? Value(duration(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
+        table.add({Value(stream_text(s), known(s.cpu)), Value({}, known(s.tid)),
+                   Value(analysis::core_name(s.midr, quality_.modelled)), Value(s.records), Value(s.selected),
+                   Value(s.bytes), s.mean_ns ? Value(duration(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
                    s.min_interval == 0 ? Value("-", nullptr) : Value(s.min_interval), Value(s.collided.stretches),
                    Value(s.truncated.stretches), Value(s.lost_bytes), Value(s.damaged), Value(s.inconsistent),
                    Value(s.no_pc)});
@@ -346,7 +348,7 @@ ordered_json Answer::quality_json() const {
         streams.push_back({{"cpu", known(s.cpu)},
                            {"tid", known(s.tid)},
                            {"midr", s.midr},
-                           {"core", analysis::core_name(s.midr)},
+                           {"core", analysis::core_name(s.midr, q.modelled)},
                            {"bytes", s.bytes},
                            {"records", s.records},
                            {"selected", s.selected},
@@ -387,6 +389,7 @@ ordered_json Answer::quality_json() const {
             {"truncated", flagged(q.truncated)},
             {"partial", flagged(q.partial)},
             {"sampling", sampling},
+            {"modelled", q.modelled},
             {"errata", errata},
             {"streams", streams}};
 }

@@ -82,7 +82,9 @@ public:
         if (sharing_.left_out() != 0)
             out.print("{} more had no room and are in no line.\n", counted(sharing_.left_out(), "sample"));
         for (const SharedLine& line : lines_) {
-            out.print("\n{}: {} sharing\n", line_text(line.key), name(line.kind));
+            const std::string variables = variables_of(line);
+            out.print("\n{}: {} sharing{}{}\n", line_text(line.key), name(line.kind), variables.empty() ? "" : " of ",
+                      variables);
             accesses(line).print_text(out, "  ");
         }
     }
@@ -99,6 +101,7 @@ private:
                      {"from_other", "from other core"},
                      {"mean_total", "cycles"},
                      {"line", "line", true},
+                     {"variables", "variable", true},
                      {"places", "written and read in", true}});
         for (const SharedLine& l : lines_) {
             std::set<std::string> functions;
@@ -113,7 +116,8 @@ private:
             table.add({Value(std::string(name(l.kind))), sample_count(l.samples()), Value(l.loads), Value(l.stores),
                        Value(l.apart), Value(std::uint64_t{l.accessors}), Value(std::uint64_t{l.writers}),
                        Value(Value::ratio(l.from_other, l.samples()).shown, l.from_other),
-                       Value::mean(l.total, l.samples()), Value(line_text(l.key)), Value(places)});
+                       Value::mean(l.total, l.samples()), Value(line_text(l.key)), Value(variables_of(l)),
+                       Value(places)});
         }
         return table;
     }
@@ -123,6 +127,29 @@ private:
         const auto code = program.find(a.mapping, a.pc);
         return program.function(code.function).name.empty() && code.file == 0 ? fmt::format("{:#x}", a.pc)
                                                                               : program.function_text(code.function);
+    }
+    /// `counters+0x8`; empty: no variable of a file, or only the physical address is known.
+    [[nodiscard]] std::string variable_of(const SharedLine& line, const LineAccess& a) const {
+        if (line.key.physical) return {};
+        const auto found = answer_.program().variable(a.mapping, line.key.line + a.offset);
+        if (!found) return {};
+        return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
+    }
+    /// The names alone, at most three.
+    [[nodiscard]] std::string variables_of(const SharedLine& line) const {
+        if (line.key.physical) return {};
+        std::set<std::string> names;
+        for (const LineAccess& a : line.accesses)
+            if (const auto found = answer_.program().variable(a.mapping, line.key.line + a.offset))
+                names.emplace(found->name);
+        constexpr std::size_t most = 3;
+        std::string out;
+        std::size_t shown = 0;
+        for (const std::string& name : names) {
+            if (++shown > most) break;
+            out += (out.empty() ? "" : ", ") + name;
+        }
+        return names.size() > most ? out + fmt::format(" and {} more", names.size() - most) : out;
     }
     [[nodiscard]] std::string place_of(const LineAccess& a, bool whole) const {
         if (const auto line = answer_.program().line(a.mapping, a.pc))
@@ -142,13 +169,16 @@ private:
                      {"stores", "stores"},
                      {"from_other", "from other core"},
                      {"mean_total", "cycles"},
+                     {"variable", "variable", true},
                      {"function", "function", true},
                      {"place", "at", true}});
         struct Sum {
             std::uint64_t loads{}, stores{}, total{}, from_other{};
         };
         std::map<std::tuple<std::uint32_t, Accessor, std::string, std::string>, Sum> rows;
+        std::map<std::uint32_t, std::string> variables;
         for (const LineAccess& a : line.accesses) {
+            variables.try_emplace(a.offset, variable_of(line, a));
             Sum& s = rows[{a.offset, a.accessor, function_of(a), place_of(a, false)}];
             (a.store ? s.stores : s.loads) += a.samples;
             s.total += a.total;
@@ -160,7 +190,7 @@ private:
             table.add({Value(fmt::format("+{:#04x}", offset), offset), Value(accessor_text(accessor)),
                        sample_count(samples), Value(s.loads), Value(s.stores),
                        Value(Value::ratio(s.from_other, samples).shown, s.from_other), Value::mean(s.total, samples),
-                       Value(function), Value(place)});
+                       Value(variables[offset]), Value(function), Value(place)});
         }
         return table;
     }
@@ -179,7 +209,8 @@ private:
                      {"from_other", ""},
                      {"pc", ""},
                      {"function", ""},
-                     {"place", ""}});
+                     {"place", ""},
+                     {"variable", ""}});
         for (const SharedLine& l : lines_)
             for (const LineAccess& a : l.accesses) table.add(row(l, a));
         table.print_tsv(out);
@@ -200,7 +231,8 @@ private:
                 Value(a.from_other),
                 hex(a.pc),
                 Value(function_of(a)),
-                Value(place_of(a, true))};
+                Value(place_of(a, true)),
+                Value(variable_of(l, a))};
     }
 
     [[nodiscard]] ordered_json json() const {
@@ -218,7 +250,8 @@ private:
                                     {"from_other", a.from_other},
                                     {"pc", fmt::format("{:#x}", a.pc)},
                                     {"function", function_of(a)},
-                                    {"place", place_of(a, true)}});
+                                    {"place", place_of(a, true)},
+                                    {"variable", variable_of(l, a)}});
             }
             lines.push_back(
                 {{"line", fmt::format("{:#x}", l.key.line)},

@@ -259,6 +259,10 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
                            counted(q.without_mapping, "sample lies", "samples lie")),
                "a file for each", "code that was generated, or mappings that were not recorded",
                "nothing, if it is known");
+    if (q.modelled)
+        to.add(Severity::note, "modelled", {}, "the samples are of a modelled machine", "samples of silicon",
+               "waymark record made them",
+               "take latencies, data sources and events of caches, TLBs and prediction as the model's");
     for (const auto& [midr, erratum] : q.errata)
         to.add(Severity::note, "erratum", {}, fmt::format("erratum {}: {}", erratum.number, erratum.text), "none",
                analysis::core_name(midr), "read shares with that in mind");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <map>
 #include <set>
@@ -25,9 +26,10 @@ Error cannot_write(const fs::path& path, std::string_view why) {
 }
 
 Status write_bytes(const fs::path& path, Bytes bytes) {
+    errno = 0;
     std::ofstream out(path, std::ios::binary);
     out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!out.flush()) return cannot_write(path, "the disk may be full");
+    if (!out.flush()) return cannot_write(path, reason(errno));
     return Nothing{};
 }
 
@@ -39,6 +41,7 @@ Status bring(const BufferReport& buffer, const fs::path& to) {
         return error ? Status(cannot_write(to, error.message())) : Status(Nothing{});
     }
     WM_ASSIGN_OR_RETURN(const auto in, capture::concatenate(buffer.files));
+    errno = 0;
     std::ofstream out(to, std::ios::binary);
     std::vector<std::uint8_t> piece(std::size_t{1} << 20);
     std::uint64_t skip = buffer.skipped;
@@ -50,7 +53,7 @@ Status bring(const BufferReport& buffer, const fs::path& to) {
         out.write(reinterpret_cast<const char*>(piece.data() + drop), static_cast<std::streamsize>(*count - drop));
         if (!out) break;
     }
-    if (!out.flush()) return cannot_write(to, "the disk may be full");
+    if (!out.flush()) return cannot_write(to, reason(errno));
     return Nothing{};
 }
 
@@ -100,6 +103,8 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     return Nothing{};
 }
 
+Status write_into(const Report& report, const fs::path& folder);
+
 }  // namespace
 
 Status write_inferred(const Report& report, const fs::path& folder) {
@@ -111,9 +116,30 @@ Status write_inferred(const Report& report, const fs::path& folder) {
     std::error_code error;
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
         return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
-    fs::create_directories(folder, error);
+    fs::path place = fs::weakly_canonical(folder, error);
+    if (place.filename().empty()) place = place.parent_path();
+    fs::create_directories(place.parent_path(), error);
     if (error) return cannot_create(folder, error.value());
+    // All of it or none: written beside its place and moved there.
+    fs::path beside = place;
+    beside += ".part";
+    fs::remove_all(beside, error);
+    fs::create_directories(beside, error);
+    if (error) return cannot_create(folder, error.value());
+    Status written = write_into(report, beside);
+    if (written) {
+        fs::rename(beside, place, error);
+        if (error) written = cannot_write(place, error.message());
+    } else if (auto& said = written.error().message; said.find(beside.string()) != said.npos) {
+        said.replace(said.find(beside.string()), beside.string().size(), folder.string());
+    }
+    if (!written) fs::remove_all(beside, error);
+    return written;
+}
 
+namespace {
+
+Status write_into(const Report& report, const fs::path& folder) {
     capture::Capture capture;
     capture.description = "inferred by waymark doctor";
     std::map<std::string, std::vector<capture::MemoryDump>> written;
@@ -149,5 +175,7 @@ Status write_inferred(const Report& report, const fs::path& folder) {
     }
     return capture::write_snapshot(capture, folder);
 }
+
+}  // namespace
 
 }  // namespace waymark::doctor

@@ -12,7 +12,9 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -125,6 +127,74 @@ class Exports(unittest.TestCase):
         self.assertEqual((self.folder / "out").read_text(), "from yesterday")
         done = run(WAYMARK, "export", self.capture, "--to", "folded", "-o", self.folder / "no" / "where")
         self.assertEqual(done.returncode, 3)
+
+    def limited(self, most_bytes, *arguments, killed=False):
+        """Runs with files of at most so many bytes, as on a disk that is full; or killed where one would be longer."""
+        def prepare():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL if killed else signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        done = run(WAYMARK, *arguments, "--image", SORT / "sort.elf", preexec_fn=prepare, restore_signals=False)
+        if killed:
+            self.assertEqual(done.returncode, -signal.SIGXFSZ, done.stderr)
+        else:
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(b"File too large", done.stderr)
+            self.assertNotIn(b".part", done.stderr)
+        return done.stderr.decode()
+
+    def test_a_folder_of_tables_is_there_whole_or_not_at_all(self):
+        tables, to = self.folder / "tables", ("export", self.capture, "--to", "csv", "-o", self.folder / "tables")
+        # Some tables are shorter than this, and some longer.
+        self.assertIn(str(tables), self.limited(2000, *to))
+        self.assertFalse(list(self.folder.glob("tables*")))
+        self.limited(2000, *to, killed=True)
+        self.assertFalse(tables.exists())
+
+        folder, _ = self.export("csv", output="tables")
+        manifest = json.loads((folder / "manifest-csv.json").read_text())
+        self.assertEqual(manifest["format"], "csv")
+        listed = {t["file"]: t for t in manifest["tables"]}
+        self.assertEqual(set(listed), {f.name for f in folder.glob("*.csv")})
+        for name, table in listed.items():
+            self.assertEqual(table["bytes"], (folder / name).stat().st_size)
+        before = hashes(folder)
+        self.limited(2000, *to)
+        self.assertEqual(hashes(folder), before)
+        # What an earlier export left is replaced, what is someone else's stays.
+        (folder / "exceptions.csv").write_text("of yesterday\n")
+        self.export("csv", output="tables")
+        self.assertEqual(hashes(folder), before)
+        (folder / "exceptions.csv").write_text("of yesterday\n")
+        (folder / "notes.txt").write_text("mine\n")
+        self.export("csv", output="tables")
+        self.assertEqual((folder / "notes.txt").read_text(), "mine\n")
+        (folder / "notes.txt").unlink()
+        self.assertEqual(hashes(folder), before)
+
+    def test_a_file_is_there_whole_or_not_at_all(self):
+        out = self.folder / "out.txt"
+        for command in (["flow", self.capture], ["profile", self.capture],
+                        ["export", self.capture, "--to", "callgrind"]):
+            self.assertIn(str(out), self.limited(100, *command, "-o", out))
+            self.assertFalse(out.exists(), command)
+            self.limited(100, *command, "-o", out, killed=True)
+            self.assertFalse(out.exists(), command)
+            out.write_text("from yesterday")
+            self.limited(100, *command, "-o", out)
+            self.assertEqual(out.read_text(), "from yesterday", command)
+            out.unlink()
+        for command in (["flow", self.capture], ["export", self.capture, "--to", "callgrind"]):
+            done = run(WAYMARK, *command, "--image", SORT / "sort.elf", "-o", "/dev/full")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(b"cannot write /dev/full: No space left on device", done.stderr)
+
+    def test_a_full_disk_is_called_one(self):
+        snapshot = self.folder / "snapshot"
+        why = self.limited(0, "doctor", self.capture / "trace.bin", "--write-snapshot", snapshot)
+        self.assertIn(str(snapshot), why)
+        self.assertNotIn("may be", why)
+        self.assertFalse(list(self.folder.glob("snapshot*")))
 
     def test_the_same_capture_gives_the_same_bytes(self):
         for to in ("folded", "pprof", "callgrind", "bolt", "sqlite", "speedscope", "firefox"):

@@ -82,7 +82,7 @@ class Readers(unittest.TestCase):
         for name, capture in cls.captures.items():
             capture.export("jsonl", "jsonl")
             cls.tables[name] = collections.defaultdict(list)
-            for file in (capture.folder / "jsonl").iterdir():
+            for file in (capture.folder / "jsonl").glob("*.jsonl"):
                 cls.tables[name][file.stem] = [json.loads(line) for line in file.read_text().splitlines()]
             cls.tables[name]["rows"] = [row for rows in cls.tables[name].values() for row in rows]
             # What stands for a path where who called whom is not known.
@@ -91,13 +91,20 @@ class Readers(unittest.TestCase):
     @of_each
     def test_tables(self, capture, tables):
         folder = capture.export("csv", "csv")
-        self.assertEqual({f.stem for f in folder.iterdir()}, {f.stem for f in (capture.folder / "jsonl").iterdir()})
-        for file in folder.iterdir():
+        self.assertEqual({f.stem for f in folder.glob("*.csv")},
+                         {f.stem for f in (capture.folder / "jsonl").glob("*.jsonl")})
+        listed = json.loads((folder / "manifest-csv.json").read_text())["tables"]
+        self.assertEqual({t["file"] for t in listed}, {f.name for f in folder.glob("*.csv")})
+        self.assertEqual([t["bytes"] for t in listed], [(folder / t["file"]).stat().st_size for t in listed])
+        self.assertEqual([t["rows"] for t in listed], [len(tables[t["table"]]) for t in listed])
+        for file in folder.glob("*.csv"):
             with open(file, newline="", encoding="utf-8") as opened:
                 rows = list(csv.DictReader(opened))
             self.assertEqual(len(rows), len(tables[file.stem]), file.stem)
             for of_csv, of_json in zip(rows, tables[file.stem]):
                 for column, cell in of_json.items():
+                    # The apostrophe that keeps text from being a formula is no part of it.
+                    of_csv[column] = of_csv[column].removeprefix("'")
                     same = of_csv[column] == ("" if cell is None else cell) or value(of_csv[column]) == cell
                     self.assertTrue(same or value(of_csv[column]) == value(str(cell)), (file.stem, column, of_csv, cell))
         # What functions cost is what `waymark profile` says, metric by metric.

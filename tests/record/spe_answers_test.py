@@ -98,6 +98,39 @@ class Answers(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, rf"shared +share\.c:{line_of('share', '++*p')}$")
         self.assertNotIn("alone", text)
+        self.assertIn("false sharing of together\n", text)
+        variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
+        self.assertEqual(sorted(name for _, name in variables), ["together", "together+0x8"])
+
+    def test_what_is_modelled_is_called_so(self):
+        data = self.record("share", 512)
+        for command in ("report", "sharing", "quality"):
+            text = self.answer(command, data)
+            self.assertIn("cores     modelled (near Neoverse N1)", text)
+            self.assertNotIn("erratum", text)
+        quality = json.loads(self.answer("quality", data, "--format", "json"))
+        self.assertTrue(quality["modelled"])
+        self.assertEqual(quality["errata"], [])
+        for told in (run(WAYMARK, "doctor", data), run(WAYMARK, "profile", data)):
+            self.assertNotRegex(told.stdout + told.stderr, "[Ee]rratum|r3p1|biased")
+        self.assertIn("modelled", run(WAYMARK, "doctor", data).stdout)
+
+    def test_packets(self):
+        data = self.record("share", 512)
+        records = len(self.rows("records", data))
+        done = run(WAYMARK, "packets", data, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        packets = [json.loads(line) for line in done.stdout.splitlines()]
+        # Each record ends with its timestamp, and begins with the address of its operation.
+        self.assertEqual(sum(p.get("packet") == "TIMESTAMP" for p in packets), records)
+        self.assertEqual(sum(p.get("packet") == "ADDRESS" and p["meaning"].startswith("PC ") for p in packets), records)
+        self.assertNotIn("gap", {key for p in packets for key in p})
+        content = data.read_bytes()
+        for p in packets[:1000]:
+            if "…" not in p["bytes"]:
+                raw = bytes.fromhex(p["bytes"])
+                self.assertEqual(content[p["offset"]:p["offset"] + len(raw)], raw, p)
+        self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
 
     @unittest.skipIf(FEW, "--few")
     def test_rows_divide_the_samples(self):

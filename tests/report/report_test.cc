@@ -154,6 +154,28 @@ TEST(Report, SlicesThatDoNotFitAreMerged) {
     EXPECT_NEAR(kept, most, 1e-3);
 }
 
+TEST(Report, TheTimelinesResolutionFollowsTheSizeThatIsAskedFor) {
+    constexpr std::size_t all = 60'000;
+    const Answers answers = made_flow(12, 20, all);
+    const auto slices = [&](std::uint64_t most_bytes) {
+        ReportOptions options = options_with(small_page);
+        options.most_bytes = most_bytes;
+        options.most_slices = slices_for(most_bytes);
+        const std::string file = written(answers, options);
+        EXPECT_LE(file.size(), most_bytes);
+        const json timeline = part(file, "timeline")["slices"];
+        // Each slice that is left stands for as many as were merged into it.
+        return std::pair(timeline["length"].size(), sum(timeline["merged"]));
+    };
+    const auto small = slices(250'000), middle = slices(400'000), large = slices(2'000'000);
+    EXPECT_LT(small.first, middle.first);
+    EXPECT_LT(middle.first, large.first);
+    EXPECT_EQ(large.first, answers.timeline.slices.size());
+    EXPECT_EQ(large.second, large.first) << "each call is a slice of its own";
+    EXPECT_LT(slices_for(2'000'000), slices_for(10'000'000));
+    EXPECT_LT(slices_for(10'000'000), slices_for(50'000'000));
+}
+
 TEST(Report, InstructionsThatDoNotFitAreThoseOfCheapFunctions) {
     const Answers answers = made_flow();
     ReportOptions options = options_with(small_page);

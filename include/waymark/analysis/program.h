@@ -61,6 +61,15 @@ public:
     /// The mapping of the same process as `mapping` that an address lies in, by where it lay last; 0: none.
     [[nodiscard]] std::uint32_t mapping_beside(std::uint32_t mapping, std::uint64_t address);
 
+    /// A place in a variable.
+    struct Variable {
+        std::string_view name{};  ///< as for reading; as long as this
+        std::uint64_t offset{};   ///< from its begin
+    };
+    /// The variable an address lies in: of the files that are mapped in the process of `mapping`, by where their code
+    /// lies, since files of samples often do not tell where data does. Nothing for stack and heap.
+    [[nodiscard]] std::optional<Variable> variable(std::uint32_t mapping, std::uint64_t address);
+
     /// By Code::function; grows while places are asked for.
     [[nodiscard]] const Function& function(std::uint32_t number) const;
     [[nodiscard]] const File& file(std::uint32_t number) const;

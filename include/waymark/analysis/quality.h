@@ -19,8 +19,12 @@ struct Erratum {
     friend bool operator==(const Erratum&, const Erratum&) = default;
 };
 [[nodiscard]] std::vector<Erratum> sampling_errata(std::uint32_t midr);
-/// `Neoverse N1 r3p1`, `implementer 0x41 part 0xfff r0p0`; `not known` for 0.
-[[nodiscard]] std::string core_name(std::uint32_t midr);
+/// `Neoverse N1 r3p1`, `implementer 0x41 part 0xfff r0p0`; `not known` for 0. `modelled`: no silicon, but a model with
+/// that number: `modelled (near a Neoverse N1)`.
+[[nodiscard]] std::string core_name(std::uint32_t midr, bool modelled = false);
+/// Whether `waymark record` made the samples: their latencies, data sources and events of caches, TLBs and prediction
+/// are those of a model.
+[[nodiscard]] bool is_modelled(const capture::perf::PerfData& data);
 
 /// Flags of AUX records: stretches of the buffer, and their bytes. A flag holds for its whole stretch, so how many
 /// samples it stands for is not told.
@@ -59,6 +63,7 @@ struct Quality {
     std::uint64_t lost_events{};                            ///< records of perf itself that it lost
     std::uint64_t container_lost_bytes{}, container_losses{};
     bool unfinished{};  ///< the recorder was ended before it had finished the file
+    bool modelled{};    ///< by `is_modelled`; then errata of silicon say nothing, and there are none
     bool clock{};       ///< timestamps can be compared with perf's records
     std::uint64_t records{}, selected{}, without_thread{}, with_context{}, without_mapping{};
 

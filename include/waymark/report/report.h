@@ -17,10 +17,19 @@ namespace waymark::report {
 /// Why there is no page, and how to get it, in two sentences; empty: there is one.
 [[nodiscard]] std::string_view why_no_page();
 
+/// How many slices of the timeline are worth having for a file of so many bytes: a slice takes from 2 to 10 of them,
+/// and what does not fit in the end is merged. So the resolution grows with the file, until each call is a slice.
+[[nodiscard]] constexpr std::uint32_t slices_for(std::uint64_t most_bytes) {
+    constexpr std::uint64_t bytes_a_slice = 10, least = 20'000, most = 10'000'000;
+    const std::uint64_t slices = most_bytes / bytes_a_slice;
+    return static_cast<std::uint32_t>(slices < least ? least : slices > most ? most : slices);
+}
+
 struct ReportOptions {
     std::uint64_t most_bytes = 10'000'000;  ///< of the file
     /// How much of each kind a browser is given at most; what costs least is left out first.
-    std::uint32_t most_slices = 200'000, most_calls = 200'000, most_instructions = 300'000, most_rows = 20'000;
+    std::uint32_t most_slices = slices_for(10'000'000), most_calls = 200'000, most_instructions = 300'000,
+                  most_rows = 20'000;
     std::string_view page = built_in_page();
 };
 
