@@ -65,8 +65,8 @@ struct Stray {
     coresight::TraceId id;
     std::uint64_t bytes{}, stretches{};  ///< a stretch is what one announcement of the ID covers
     Offset first{};                      ///< in the buffer
-    /// So few that frames are damaged rather than that a source was not described. At each place all sources of the
-    /// buffer begin anew, because any may have sent the bytes.
+    /// So few that frames may be damaged rather than that a source was not described. Of IDs that are never a source's
+    /// it is certain: at each place all sources of the buffer begin anew, because any may have sent the bytes.
     bool damage{};
 };
 
