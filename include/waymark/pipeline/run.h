@@ -76,7 +76,7 @@ struct BufferReport {
     const capture::Buffer* buffer{};
     std::uint64_t bytes{};  ///< read, after decompression
     bool framed{};
-    coresight::Totals frames;    ///< framed only: every byte read is in one of its counters
+    coresight::Totals frames;  ///< framed only: every byte read is in one of its counters
     coresight::DstreamLayout layout{coresight::Framing::aligned, false};  ///< framed only: how the frames lay
     /// Framed only, by ID: reserved IDs, padding that is not zero, triggers of no source, and IDs of sources that the
     /// capture does not describe, unless it may hold other sources (capture::Buffer::other_sources) or one of its
