@@ -55,10 +55,16 @@ std::vector<std::string> stray_trouble(const pipeline::BufferReport& buffer) {
                         buffer.name, counted(kind.bytes, "byte"), counted(kind.stretches, "stretch", "stretches"),
                         kind.first.value, what, kind.ids == "0x00" ? "" : fmt::format(" ({})", kind.ids)));
     };
-    say(damaged, "have trace IDs that no described source has");
     say(reserved, "have reserved trace IDs");
     say(trigger, "have the trace ID of a trigger or flush, but are none");
     say(padding, "are padding (trace ID 0x00) that is not zero");
+    if (damaged.bytes != 0)
+        out.push_back(
+            fmt::format("buffer {}: {} in {}, first at offset {:#x}, have trace IDs that no described source has ({}): "
+                        "frames are damaged there, and these bytes are missing from the source that sent them, or "
+                        "a source is not described",
+                        buffer.name, counted(damaged.bytes, "byte"), counted(damaged.stretches, "stretch", "stretches"),
+                        damaged.first.value, damaged.ids));
     if (others.bytes != 0)
         out.push_back(
             fmt::format("buffer {}: {}, first at offset {:#x}, of trace IDs that no described source has ({}); "

@@ -127,10 +127,10 @@ Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip
 
 Buffer::Format format_of(const coresight::FramingGuess& guess) {
     const coresight::BufferKind kind = guess.kind;
-    return guess.footers                              ? Buffer::Format::dstream_coresight
+    return guess.footers                            ? Buffer::Format::dstream_coresight
            : kind == coresight::BufferKind::aligned ? Buffer::Format::coresight
-           : kind == coresight::BufferKind::tpiu  ? Buffer::Format::dstream_coresight
-                                                  : Buffer::Format::source_data;
+           : kind == coresight::BufferKind::tpiu    ? Buffer::Format::dstream_coresight
+                                                    : Buffer::Format::source_data;
 }
 
 std::string sentence(const flow::Inconsistency& what) {

@@ -15,10 +15,9 @@ std::string_view name(TraceOnReason reason) {
 }
 
 std::string_view name(Conflict conflict) {
-    constexpr std::array<std::string_view, conflicts> names{"sync disagrees",        "branch disagrees",
-                                                            "update behind",         "no return address",
-                                                            "undefined instruction", "runaway walk",
-                                                            "update disagrees",      "VMID missing"};
+    constexpr std::array<std::string_view, conflicts> names{
+        "sync disagrees",        "branch disagrees", "update behind",    "no return address",
+        "undefined instruction", "runaway walk",     "update disagrees", "VMID missing"};
     return names[static_cast<unsigned>(conflict)];
 }
 

@@ -280,8 +280,8 @@ private:
     /// Once for each I-sync.
     [[gnu::noinline]] void vmid_missing(Offset at) {
         vmid_due_ = false;
-        elements_.event(at, flow::Inconsistency{flow::Conflict::vmid_missing,
-                                                have_address_ ? place().address : Address{}, {}});
+        elements_.event(
+            at, flow::Inconsistency{flow::Conflict::vmid_missing, have_address_ ? place().address : Address{}, {}});
     }
 
     /// LastState, put together: address and instruction set from `last_`, the rest from `last_context_`.
@@ -479,8 +479,7 @@ private:
             report_dead(dead, address, at);
             return elements_.event(at, flow::Reached{update});
         }
-        if (last != update)
-            elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, last, update});
+        if (last != update) elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, last, update});
         stand_at({address, from.isa});
     }
 

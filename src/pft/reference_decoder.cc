@@ -115,8 +115,8 @@ private:
     /// When VMIDs are traced, one follows each I-sync before the next atom or branch packet (2.6).
     void check_vmid() {
         if (!std::exchange(vmid_due_, false)) return;
-        elements_.event(at_, flow::Inconsistency{flow::Conflict::vmid_missing,
-                                                 have_address_ ? current_state_.address : Address{}, {}});
+        elements_.event(at_, flow::Inconsistency{
+                                 flow::Conflict::vmid_missing, have_address_ ? current_state_.address : Address{}, {}});
     }
 
     /// As before the first byte: nothing is known of the core.

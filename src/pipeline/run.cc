@@ -194,6 +194,8 @@ public:
     void stray(coresight::TraceId id, Bytes bytes, Offset first) {
         if (!strays_.takes(id)) return;
         strays_.note(id, bytes.size(), first);
+        // An ID that is not described may be a source's all the same; that costs the others nothing.
+        if (coresight::is_source(id)) return;
         for (const auto& stream : streams_) stream->stray(id);
     }
     void trigger(coresight::TraceId id, Offset at, std::uint8_t payload) {

@@ -90,10 +90,9 @@ Element event_element(std::uint64_t offset, const flow::What& what) {
 }
 
 std::string_view name(Kind kind) {
-    constexpr std::string_view names[] = {"range",     "gap",       "trace_on",         "context",
-                                          "timestamp", "exception", "exception_return", "no_memory",
-                                          "trigger",   "cycles",    "inconsistency",    "atoms",
-                                          "reached"};
+    constexpr std::string_view names[] = {
+        "range",     "gap",     "trace_on", "context",       "timestamp", "exception", "exception_return",
+        "no_memory", "trigger", "cycles",   "inconsistency", "atoms",     "reached"};
     return names[static_cast<unsigned>(kind)];
 }
 

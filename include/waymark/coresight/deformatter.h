@@ -87,7 +87,9 @@ concept FrameHandler = requires(H& handler, TraceId id, Bytes bytes, Offset at, 
 };
 
 template <class H>
-concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) { handler.stray(id, bytes, at); };
+concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) {
+    handler.stray(id, bytes, at);
+};
 
 /// Push-style: `feed` the capture in pieces of any size, then `finish` once. How it is cut never changes what is
 /// called. Offsets count from the first byte fed. No allocation; one thread at a time.
@@ -96,8 +98,8 @@ concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) {
 /// are counted, not delivered. A frame with the forbidden ID is lost whole: a byte that cannot be there leaves no
 /// reason to trust its neighbours.
 ///
-/// A handler that has `stray(id, bytes, first)`, called as `data`, is also given the bytes of reserved IDs and of padding
-/// that is not zero: no formatter sends them, so they are damage, or of whom the damage moved them away from.
+/// A handler that has `stray(id, bytes, first)`, called as `data`, is also given the bytes of reserved IDs and of
+/// padding that is not zero: no formatter sends them, so they are damage, or of whom the damage moved them away from.
 class Deformatter {
 public:
     explicit Deformatter(DeformatterOptions options = {}) : options_(options) {

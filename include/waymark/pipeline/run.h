@@ -65,8 +65,8 @@ struct Stray {
     coresight::TraceId id;
     std::uint64_t bytes{}, stretches{};  ///< a stretch is what one announcement of the ID covers
     Offset first{};                      ///< in the buffer
-    /// So few that frames are damaged rather than that a source was not described. At each place all sources of the
-    /// buffer begin anew, because any may have sent the bytes.
+    /// So few that frames may be damaged rather than that a source was not described. Of IDs that are never a source's
+    /// it is certain: at each place all sources of the buffer begin anew, because any may have sent the bytes.
     bool damage{};
 };
 
@@ -76,7 +76,7 @@ struct BufferReport {
     const capture::Buffer* buffer{};
     std::uint64_t bytes{};  ///< read, after decompression
     bool framed{};
-    coresight::Totals frames;    ///< framed only: every byte read is in one of its counters
+    coresight::Totals frames;  ///< framed only: every byte read is in one of its counters
     coresight::DstreamLayout layout{coresight::Framing::aligned, false};  ///< framed only: how the frames lay
     /// Framed only, by ID: reserved IDs, padding that is not zero, triggers of no source, and IDs of sources that the
     /// capture does not describe, unless it may hold other sources (capture::Buffer::other_sources) or one of its
