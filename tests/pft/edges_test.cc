@@ -82,6 +82,35 @@ TEST(WaypointUpdates, InWords) {
     EXPECT_EQ(explain(got.packets[3]), "executed up to 0x00001008 A32");
 }
 
+/// 0x1000: BX R0, and nothing else.
+class OneReturn final : public isa::CodeReader {
+public:
+    [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
+        return address.value == 0x1000 ? isa::Code{bytes_, 0} : isa::Code{};
+    }
+
+private:
+    std::vector<std::uint8_t> bytes_ = test::hex("10 ff 2f e1");
+};
+
+// A decoder that begins where execution is known is told apart from that what the next address is compressed against.
+TEST(Standings, AddressesAreCompressedAgainstTheLast) {
+    const OneReturn code;
+    for (const std::uint64_t last : {0x1000U, 0x4000U, 0x12345678U}) {
+        flow::BlockTable table;
+        synthetic::ElementSink sink;
+        flow::BatchWriter out(table, sink);
+        ReferenceDecoder decoder({}, code, out);
+        decoder.begin_at({0}, Standing{{{0x1000}, Isa::a32}, {{last}, Isa::a32}});
+        decoder.feed(test::hex("03 84"));  // to A[7:2] = 1 of the same 256 bytes, and an atom there
+        decoder.finish();
+        const auto found = sink.take();
+        ASSERT_FALSE(found.empty());
+        EXPECT_EQ(found.back().kind, synthetic::Kind::no_memory);
+        EXPECT_EQ(found.back().a, (last & ~std::uint64_t{0xff}) + 4);
+    }
+}
+
 /// 3,000 branches, each to the instruction behind it, from 0x1000 on: in ARM state, then the same in Thumb state.
 class Branches final : public isa::CodeReader {
 public:
