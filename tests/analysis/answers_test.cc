@@ -156,7 +156,7 @@ TEST_F(SampleAnswers, AMissingFileIsNamed) {
     SpeFile made;
     made.samples = {load(sum, 1, 0)};
     const SampleCapture capture = open(made);
-    Program program(capture, {folder_.path() / "nothing", {}, {}});
+    Program program(capture, {{folder_.path() / "nothing", {}}, {}});
     const auto code = program.find(2, sum);
     EXPECT_EQ(program.function_text(code.function), "(no symbol) server");
     EXPECT_NE(program.file(code.file).problem.find("/usr/bin/server was not found in"), std::string::npos);

@@ -36,7 +36,7 @@ protected:
         Sharing sharing(*gathered.candidates);
         static_cast<void>(run_samples(capture, {}, sharing, workers, nullptr, 64));
         all_ = gathered.profile.all();
-        Program program(capture, {folder_.path() / "root", {}, {}});
+        Program program(capture, {{folder_.path() / "root", {}}, {}});
         return answers_of_samples(capture, totals, gathered, &sharing, program, options);
     }
     static const Function& function(const Answers& a, const std::string& name) {
