@@ -10,6 +10,7 @@
 #include "ini.h"
 #include "text.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/core/regular_file.h"
 
 namespace waymark::capture {
 namespace {
@@ -350,6 +351,11 @@ private:
             if (size) {
                 ++left;
                 if (file == &capture_.buffer) check_buffer(*size);
+                continue;
+            }
+            if (const auto special = no_regular_file(*file)) {
+                problem(0, special->message + ".", *file);
+                if (!missing) missing = *special;
                 continue;
             }
             const std::string why = fmt::format("{}: {}, but {} names it as {}; copy the whole capture folder",

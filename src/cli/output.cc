@@ -150,7 +150,9 @@ void say(std::string_view kind, std::string_view text) {
     static std::set<std::string> said;
     const std::lock_guard lock(one_at_a_time);
     std::string line = printable(fmt::format("waymark: {}: {}", kind, text));
-    std::replace(line.begin(), line.end(), '\n', ' ');
+    // Lists in messages are indented; any other line break is part of a name.
+    for (std::size_t at = line.find('\n'); at != line.npos; at = line.find('\n', at + 1))
+        if (line.compare(at, 3, "\n  ") != 0) line[at] = ' ';
     line += '\n';
     if (said.count(line) != 0) return;
     clear_progress();

@@ -819,7 +819,8 @@ private:
         Trial& trial = verdict.trial;
         trial.waypoints = waypoints;
         const bool most = trial.contradictions == 0 && trial.totals.ranges != 0 &&
-                          trial.percent_explained() >= percent_to_agree && trial.strayed * 10 <= trial.totals.ranges;
+                          trial.percent_explained() >= percent_to_agree &&
+                          trial.strayed <= 1 + trial.totals.ranges / 10;
         verdict.kind = trial.proven() || most ? Kind::matches
                        : trial.agrees() && trial.contradictions != 0 && trial.confirmed >= paths_to_prove
                            ? Kind::in_part

@@ -198,8 +198,10 @@ private:
                                 source.name, source.trace_id->value, id_register(source)));
     }
 
-    /// The register that holds the trace ID of such a source.
+    /// The register that holds the trace ID of a source, or would.
     static std::string_view id_register(const Source& source) {
+        for (const std::string_view name : {"ETMTRACEIDR", "TRCTRACEIDR", "ITMTCR", "STMTCSR"})
+            if (capture::find_register(source.registers, name) != nullptr) return name;
         const std::string type = lower(source.type);
         const auto has = [&](std::string_view word) { return type.find(word) != type.npos; };
         return has("etmv4") || has("etm4") || has("ete") ? "TRCTRACEIDR"

@@ -366,7 +366,7 @@ const Wrong wrong_things[] = {
      "s/core_a.ini:8: [dump_rom] of 0x4000 bytes at 0xfffffffffffff000 leaves"},
 
     {"buffer_section", "s/trace.ini", "buf0,buf1", "buf0,buf1,buf2",
-     "s/trace.ini:2: Buffer 'buf2' has no section [buf2] and was left out. Did you mean"},
+     "s/trace.ini:2: Buffer 'buf2' has no section [buf2] and was left out. Add the sect"},
     {"buffer_empty_name", "s/trace.ini", "buf0,buf1", "buf0,,buf1",
      "s/trace.ini:2: A name between commas in 'buffers' is empty"},
     {"buffer_twice", "s/trace.ini", "buf0,buf1", "buf0,buf1,buf0", "s/trace.ini:2: Buffer 'buf0' is listed twice"},

@@ -15,7 +15,7 @@ TIMEOUT_SECONDS = 30
 CAPTURES = (["info"], ["packets"], ["flow"], ["report", "-o", "page.html"], ["profile"], ["coverage"], ["branches"],
             ["loops"], ["exceptions"], ["doctor"], ["spe", "report"], ["spe", "records"], ["spe", "sharing"],
             ["spe", "branches"], ["spe", "quality"], ["dpu", "report"], ["dpu", "tasks"], ["dpu", "program"],
-            ["spe", "explain"], ["verify"], ["query"], ["export", "--to", "firefox", "-o", "profile.json"],
+            ["spe", "explain"], ["query"], ["export", "--to", "firefox", "-o", "profile.json"],
             ["flow", "--protocol", "ptm"], ["info", "--protocol", "ptm", "--buffer-format", "source_data"],
             ["flow", "--protocol", "ptm", "--buffer-format", "coresight"])
 
