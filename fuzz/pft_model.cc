@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <variant>
@@ -369,7 +370,10 @@ void check_flow(const std::vector<Element>& decoded, const std::vector<Core::End
     auto next = ran.begin();
     for (std::size_t i = 0; i < decoded.size(); ++i) {
         const Element& e = decoded[i];
-        if (e.kind == Kind::gap || e.kind == Kind::no_memory || e.kind == Kind::inconsistency) std::abort();
+        if (e.kind == Kind::gap || e.kind == Kind::no_memory || e.kind == Kind::inconsistency) {
+            std::fprintf(stderr, "%s\n", synthetic::to_text(e).c_str());
+            std::abort();
+        }
         if (e.kind != Kind::range) continue;
         const std::uint64_t end = (e.block.start + e.block.bytes) & 0xffffffffU;
         const bool waypoint = e.block.end != flow::End::not_a_waypoint;

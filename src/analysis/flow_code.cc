@@ -60,7 +60,9 @@ std::uint64_t FlowCode::whole_function(const image::Symbol& symbol) const {
         for (const image::Symbol& s : all) {
             if (!s.linkage_name.ends_with(cold_suffix)) continue;
             const auto found = by_name.find(s.linkage_name.substr(0, s.linkage_name.size() - cold_suffix.size()));
-            if (found != by_name.end() && found->second.second == 1 && by_name[s.linkage_name].second <= 1)
+            const auto cold = by_name.find(s.linkage_name);
+            if (found != by_name.end() && found->second.second == 1 &&
+                (cold == by_name.end() || cold->second.second <= 1))
                 cold_parts_[s.address.value] = found->second.first;
         }
     });

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view head_word = "waymark-maps";
 constexpr std::size_t most_map_problems = 20;
 /// More than any process has; a hostile file cannot keep every lookup busy.
-constexpr std::size_t most_modules = 1 << 20;
+constexpr std::size_t most_modules = 1 << 16;
 
 /// A name as the last word of a line: control characters and % become %XX, so that any path fits on one line.
 std::string escaped_name(std::string_view name) {

@@ -139,11 +139,14 @@ private:
             analysis::fill_flow_answers(more, streams.at(names), options);
             analysis::merge(out, more);
         }
-        if (order.size() > 1 && options_.timeline)
+        if (order.size() > 1 && options_.timeline) {
+            out.timeline = {};
+            std::erase_if(out.trust, [](const analysis::Trust& t) { return t.view == "timeline"; });
             out.health.push_back({Finding::Severity::note,
                                   "There is no timeline: addresses belonged to different files at different times.",
                                   "",
                                   {}});
+        }
     }
 
     void disassemble(Answers& out) const {

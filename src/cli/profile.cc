@@ -341,10 +341,13 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
                                       [](const analysis::Table& t) { return t.title == "runs"; });
         for (const analysis::Table& t : answers.tables) {
             if (!runs || t.title != "ratios" || t.rows.empty()) continue;
+            bool any = false;
             for (std::size_t i = 1; i < t.columns.size(); ++i)
-                if (!t.rows.front()[i].empty())
-                    out.print("{}{} {}", i == 1 ? "" : ", ", t.columns[i].name, t.rows.front()[i]);
-            out.write("\n");
+                if (!t.rows.front()[i].empty()) {
+                    out.print("{}{} {}", any ? ", " : "", t.columns[i].name, t.rows.front()[i]);
+                    any = true;
+                }
+            if (any) out.write("\n");
         }
         for (std::size_t m = 0; m < answers.metrics.size();) {
             std::string names;

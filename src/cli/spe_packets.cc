@@ -40,8 +40,9 @@ public:
         recent_.erase(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(drop));
         recent_first_ = stream - recent_.size();
         recent_.insert(recent_.end(), bytes.begin(), bytes.end());
-        places_.push_back({stream, file});
-        if (places_.size() > 4) places_.erase(places_.begin());
+        // Pieces that follow each other in the file are one.
+        if (places_.empty() || file - places_.back().file != stream - places_.back().stream)
+            places_.push_back({stream, file});
     }
     /// A stretch that does not go on where the one before ended.
     void restart() {
@@ -185,7 +186,11 @@ Status run_spe_packets(const InputOptions& input, const std::string& format, con
         say("error", "nothing decoded: the file holds no trace of a Statistical Profiling unit");
     else
         printer.say_what_was_not_found();
-    return capture->damage.empty() ? printer.packets() == 0 ? nothing : decoded : unreadable;
+    for (const Error& error : capture->damage) say("error", error.message);
+    for (const auto& loss : capture->data->losses)
+        say("error", fmt::format("{}: offset {:#x}: {}", input.capture, loss.first.value, loss.message));
+    if (!capture->damage.empty() || !capture->data->losses.empty()) return unreadable;
+    return printer.packets() == 0 ? nothing : decoded;
 }
 
 }  // namespace waymark::cli

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/core/regular_file.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/text.h"
@@ -210,11 +211,14 @@ public:
                                               options_.sources.empty() ? "--symbols" : "--source")});
             return verify_dpu(options_.capture, options_.output);
         }
+        if (const auto no_file = no_regular_file(options_.capture)) return fail(*no_file);
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) {
             const Status status = fail(truth.error());
             std::error_code none;
-            const bool is_folder = std::filesystem::is_directory(options_.capture, none);
+            const std::filesystem::path capture = options_.capture;
+            const bool is_folder = std::filesystem::is_directory(capture, none) ||
+                                   (capture.extension() == ".ini" && std::filesystem::exists(capture, none));
             return truth.error().code == Errc::not_found && is_folder ? static_cast<Status>(not_compared) : status;
         }
         auto opened = open_session(options_);

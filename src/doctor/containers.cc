@@ -119,7 +119,7 @@ void add_dpu_losses(Report& report, Findings& to, const DpuLook& look) {
                "none", "what stands next to bytes that are no entry may be a part of them",
                "waymark packets shows them");
     if (t.holds != 0)
-        to.add(Severity::warning, "held", {}, fmt::format("tracing was held (TMPDIS) {}", counted(t.holds, "time")),
+        to.add(Severity::note, "held", {}, fmt::format("tracing was held (TMPDIS) {}", counted(t.holds, "time")),
                "none", "software turned TMPDIS of DP_TC on",
                "what happened then is in no entry: hold for a short time");
     for (const DpuCounter& counter : counters_of(look.capture))

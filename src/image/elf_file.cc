@@ -314,16 +314,16 @@ namespace {
 std::vector<std::uint8_t> decompress_xz(Bytes packed) {
     constexpr std::size_t most_bytes = std::size_t{256} << 20;
     std::uint64_t memory_limit = std::uint64_t{256} << 20;
-    for (std::size_t room = std::max<std::size_t>(packed.size() * 8, 1 << 16); room <= most_bytes; room *= 4) {
+    for (std::size_t room = std::clamp<std::size_t>(packed.size() * 8, 1 << 16, most_bytes);;
+         room = std::min<std::size_t>(room * 4, most_bytes)) {
         std::vector<std::uint8_t> out(room);
         std::size_t in_at = 0, out_at = 0;
         const lzma_ret status = lzma_stream_buffer_decode(&memory_limit, 0, nullptr, packed.data(), &in_at,
                                                           packed.size(), out.data(), &out_at, out.size());
-        if (status == LZMA_BUF_ERROR && in_at < packed.size()) continue;
+        if (status == LZMA_BUF_ERROR && in_at < packed.size() && room < most_bytes) continue;
         out.resize(status == LZMA_OK ? out_at : 0);
         return out;
     }
-    return {};
 }
 
 std::uint32_t word_at(Bytes bytes, std::size_t at) {
@@ -385,9 +385,10 @@ std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
         if (bytes == 0) continue;
         std::vector<std::uint8_t> contents = decompress_xz(
             file.subspan(static_cast<std::size_t>(section.header.sh_offset), static_cast<std::size_t>(bytes)));
-        if (contents.empty()) continue;
+        // A file has one; trying each of thousands would take hours.
+        if (contents.empty()) return {};
         const auto inner = ElfFile::open(share(std::move(contents)), state_->name + "[.gnu_debugdata]");
-        if (inner) return inner->symbols();
+        return inner ? inner->symbols() : std::vector<SymbolEntry>{};
     }
     return {};
 }
@@ -395,6 +396,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
 std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
     const auto sections = state_->sections();
     std::map<std::uint64_t, std::string> names;  // by the address of the pointer
+    NameBudget budget(state_->file.bytes.size());
     for (const auto& table : sections) {
         const bool addends = table.header.sh_type == SHT_RELA;
         if ((!addends && table.header.sh_type != SHT_REL) || table.header.sh_entsize == 0) continue;
@@ -419,7 +421,8 @@ std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
             if (number == 0 || number > INT32_MAX || gelf_getsym(symbols, static_cast<int>(number), &symbol) == nullptr)
                 continue;
             const char* name = elf_strptr(state_->elf.get(), dynamic_header.sh_link, symbol.st_name);
-            if (name != nullptr && *name != '\0') names.emplace(relocation.r_offset, name);
+            if (name != nullptr && *name != '\0' && !names.contains(relocation.r_offset))
+                names.emplace(relocation.r_offset, budget.take(name));
         }
     }
     std::vector<SymbolEntry> out;

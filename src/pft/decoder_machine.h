@@ -100,7 +100,7 @@ public:
         parser_.resume_at(at);
         MachineState::operator=({});
         synced_ = have_address_ = plain_context_ = true;
-        vmid_due_ = config_.vmid_trace;
+        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has none (2.8)
         isync_end_ = at;
         remember(state);
         state_ = state;
@@ -196,7 +196,7 @@ public:
         synced_ = true;
         async_seen_ = false;
         isync_end_ = at.end();
-        vmid_due_ = config_.vmid_trace;
+        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has none (2.8)
         stack_.clear();
         go(state, at.first);
     }

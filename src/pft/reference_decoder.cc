@@ -260,7 +260,7 @@ private:
         }
         synced_ = true;
         async_seen_ = false;
-        vmid_due_ = config_.vmid_trace;
+        vmid_due_ = config_.vmid_trace && config_.minor_version >= 1;  // v1.0 has none (2.8)
         stack_.clear();
         set_both_states(state);
     }

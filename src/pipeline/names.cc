@@ -122,12 +122,26 @@ std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument) const 
 /// No address of one belongs to another file in the other.
 bool NameFinder::fits(const Modules& a, const Modules& b) const {
     const auto& all = capture_.modules.modules;
-    for (const std::size_t i : a)
-        for (const std::size_t k : b)
+    const auto last = [&](std::size_t n) { return all[n].address.value + (all[n].bytes - 1); };
+    // In order of address, with the last address of all up to each: a program that loads libraries again and again has
+    // thousands of lines, few of which overlap.
+    Modules sorted = b;
+    std::sort(sorted.begin(), sorted.end(),
+              [&](std::size_t x, std::size_t y) { return all[x].address.value < all[y].address.value; });
+    std::vector<std::uint64_t> reach;
+    for (const std::size_t k : sorted) reach.push_back(std::max(reach.empty() ? 0 : reach.back(), last(k)));
+    for (const std::size_t i : a) {
+        auto at = std::upper_bound(sorted.begin(), sorted.end(), last(i),
+                                   [&](std::uint64_t l, std::size_t k) { return l < all[k].address.value; });
+        while (at != sorted.begin() &&
+               reach[static_cast<std::size_t>(at - sorted.begin()) - 1] >= all[i].address.value) {
+            const std::size_t k = *--at;
             if (i != k && all[i].overlaps(all[k]) &&
                 (mapped_of_[i] != mapped_of_[k] ||
                  all[i].address.value - all[i].offset != all[k].address.value - all[k].offset))
                 return false;
+        }
+    }
     return true;
 }
 

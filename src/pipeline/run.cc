@@ -86,7 +86,8 @@ public:
     }
     /// Bytes of this ID came here, which may be missing from this stream.
     void stray(coresight::TraceId id) {
-        if (!breaks_.empty() && breaks_.back().at == position().value && breaks_.back().id == id) return;
+        // All IDs that come here are damage, so one break at a place is enough.
+        if (!breaks_.empty() && breaks_.back().at == position().value) return;
         breaks_.push_back({position().value, id});
     }
     void reset() {

@@ -440,7 +440,7 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
         return fs::exists(folder / capture::dpu_ini, none);
     };
     WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording of a DPU", options.force));
-    const bool replaced = holds_recording();
+    const bool replaced = holds_recording() || fs::exists(folder / truth_file, error);
     remove_recordings(folder);
     std::unique_ptr<DpuRecorder> recorder(new DpuRecorder(std::move(options)));
     recorder->lock_ = std::move(lock);

@@ -56,8 +56,8 @@ Result<OutputLock> lock_folder(const std::filesystem::path& folder, F&& holds_re
     if (!fs::is_empty(folder, error) && !holds_recording() && !force)
         return Error{Errc::usage,
                      fmt::format("{} exists and is not {}; give a folder that is new or empty, or one that "
-                                 "this command made before. With --force its files stay beside the "
-                                 "recording",
+                                 "this command made before. With --force a recording of another unit in it is "
+                                 "replaced, and other files stay",
                                  folder.string(), what)};
     return lock;
 }

@@ -54,7 +54,11 @@ class TemporaryFolder {
 public:
     static Result<TemporaryFolder> create() {
         std::error_code error;
-        std::string path = (fs::temp_directory_path(error) / "waymark-XXXXXX").string();
+        // The plugin compares it with what links in /proc name, and QEMU takes a % in the name of a log for its own.
+        fs::path base = fs::temp_directory_path(error);
+        if (!error) base = fs::canonical(base, error);
+        if (!error && base.string().find('%') != std::string::npos) base = "/tmp";
+        std::string path = (base / "waymark-XXXXXX").string();
         if (error || mkdtemp(path.data()) == nullptr) return failed("cannot create a temporary folder for QEMU's log");
         return TemporaryFolder(std::move(path));
     }

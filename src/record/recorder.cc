@@ -94,17 +94,18 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     const auto holds_recording = [&] {
         std::error_code none;
         // A recording of another unit has a truth too.
-        return fs::exists(folder / truth_file, none) && !fs::exists(folder / capture::dpu_ini, none);
+        return fs::exists(folder / truth_file, none) && fs::exists(folder / "snapshot.ini", none) &&
+               !fs::exists(folder / capture::dpu_ini, none);
     };
     WM_ASSIGN_OR_RETURN(OutputLock lock, lock_folder(folder, holds_recording, "a recording", options.force));
-    const bool replaced = holds_recording();
+    std::error_code none;
+    const bool replaced = holds_recording() || fs::exists(folder / capture::dpu_ini, none);
     remove_recordings(folder);
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
     recorder->lock_ = std::move(lock);
     recorder->recorded_.replaced = replaced;
     recorder->map_system_image();
     if (Status described = recorder->describe(false); !described) {
-        std::error_code none;
         fs::remove_all(recorder->options_.folder / ".new", none);
         return described.error();
     }

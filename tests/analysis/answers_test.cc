@@ -149,7 +149,7 @@ TEST_F(SampleAnswers, FunctionsThroughTheMapping) {
     EXPECT_EQ(code.address->value, 0x401004U);
     EXPECT_EQ(program.function_text(program.find(profile.places()[1].mapping, fill).function), "fill");
     EXPECT_EQ(program.function_text(program.find(profile.places()[0].mapping, sum + 0x400).function),
-              "(no symbol) server");
+              "fill+0x80?");
 }
 
 TEST_F(SampleAnswers, AMissingFileIsNamed) {

@@ -24,7 +24,7 @@ class Checks:
     def __init__(self, waymark, folder):
         self.waymark, self.folder, self.failed, self.done = waymark, folder, 0, 0
 
-    def refused(self, *arguments, statuses=(1, 2, 3), says=()):
+    def refused(self, *arguments, statuses=(1, 2, 3, 4), says=()):
         """The command ends soon, with such a status and one of these words on standard error."""
         self.done += 1
         what = " ".join(map(str, arguments))

@@ -88,6 +88,9 @@ class Checks:
             print(f"failed: export {arguments} --to {form} ended with {done.returncode}: {done.stderr!r}")
             return
         for path in sorted(target.iterdir()) if target.is_dir() else [target]:
+            if path.name.startswith("manifest-"):
+                self.check(f"export --to {form}: {path.name}", read_json, path.read_bytes())
+                continue
             self.check(f"export --to {form}: {path.name}", reads, path if reads is read_sqlite else path.read_bytes())
         shutil.rmtree(target, ignore_errors=True)
 

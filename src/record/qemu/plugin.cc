@@ -681,14 +681,14 @@ void in_forked_child() {
     // Its signals would otherwise be logged among those of its parent.
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     DIR* const files = opendir("/proc/self/fd");
-    if (files == nullptr || nowhere < 0) return;
-    while (const dirent* const entry = readdir(files)) {
+    while (const dirent* const entry = files != nullptr && nowhere >= 0 ? readdir(files) : nullptr) {
         const int file = std::atoi(entry->d_name);
         std::array<char, 4096> path{};
         if (file <= 2 || readlinkat(dirfd(files), entry->d_name, path.data(), path.size() - 1) < 0) continue;
         if (std::string_view(path.data()).starts_with(*signal_folder + "/")) dup2(nowhere, file);
     }
-    closedir(files);
+    if (files != nullptr) closedir(files);
+    if (nowhere >= 0) close(nowhere);
 }
 void before_fork() { lock.lock(); }
 void in_parent() { lock.unlock(); }

@@ -135,6 +135,7 @@ export function narrowUntil(place: Layout, depth: number, i: number, narrow: num
 
 /// The calls from `root` downwards.
 export function subtree(tree: Tree, root: number): Tree {
+    if (root >= tree.parent.length) return tree;
     const rows: number[] = [];
     const at = new Int32Array(tree.parent.length).fill(-1);
     for (let i = root; i < at.length; ++i) {
