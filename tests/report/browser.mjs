@@ -285,6 +285,8 @@ async function interact(name) {
         is("the timeline is drawn", (await colorsOf(page, ".timeline canvas")) > 3);
         const seen = () => page.$eval("#timeline-seen", (s) => [Number(s.dataset.from), Number(s.dataset.to)]);
         const settle = () => page.waitForTimeout(260);
+        // The view moves smoothly, and its address follows when it has arrived.
+        const arrived = () => page.waitForTimeout(700);
         const all = await seen();
         await page.focus(".timeline");
         await page.keyboard.press("+");
@@ -322,9 +324,10 @@ async function interact(name) {
             is("the first gap is told", /^Gap 1 of \d+: ./.test(await page.textContent("main > p[role=status]")), await page.textContent("main > p[role=status]"));
             await page.focus(".timeline");
             await page.keyboard.press("g");
+            await arrived();
         } else is("gaps of the real capture", name !== "corpus");
         await page.evaluate((hash) => (location.hash = hash), link.slice(link.indexOf("#")));
-        await settle();
+        await arrived();
         const again = await seen();
         is("a link leads to a place in time", Math.abs(again[0] - kept[0]) <= 2 && Math.abs(again[1] - kept[1]) <= 2, `${again} for ${kept} by ${link}`);
         await page.focus(".timeline");
