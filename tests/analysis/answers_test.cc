@@ -148,8 +148,7 @@ TEST_F(SampleAnswers, FunctionsThroughTheMapping) {
     ASSERT_TRUE(code.address);
     EXPECT_EQ(code.address->value, 0x401004U);
     EXPECT_EQ(program.function_text(program.find(profile.places()[1].mapping, fill).function), "fill");
-    EXPECT_EQ(program.function_text(program.find(profile.places()[0].mapping, sum + 0x400).function),
-              "fill+0x80?");
+    EXPECT_EQ(program.function_text(program.find(profile.places()[0].mapping, sum + 0x400).function), "fill+0x80?");
 }
 
 TEST_F(SampleAnswers, AMissingFileIsNamed) {

@@ -1,5 +1,5 @@
-/// What a program full of mutants is compiled with, before anything else: each mutant asks `wm_mutant(its number)` whether
-/// it is the one that the environment variable WAYMARK_MUTANT names. Without the variable there are none.
+/// What a program full of mutants is compiled with, before anything else: each mutant asks `wm_mutant(its number)`
+/// whether it is the one that the environment variable WAYMARK_MUTANT names. Without the variable there are none.
 #pragma once
 
 #include <cstdlib>

@@ -45,8 +45,8 @@ public:
     void add_name(std::uint32_t address, std::string name);
 
     struct Function {
-        std::uint32_t address{};     ///< where it begins; the address asked for where nothing is known of it
-        std::string name;            ///< empty: not known; with `?` at its end: of what comes before it (image/symbols.h)
+        std::uint32_t address{};  ///< where it begins; the address asked for where nothing is known of it
+        std::string name;         ///< empty: not known; with `?` at its end: of what comes before it (image/symbols.h)
         std::string linkage_name{};  ///< as in the symbol table; empty: not from one
         auto operator<=>(const Function&) const = default;
     };
