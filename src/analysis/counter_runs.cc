@@ -90,7 +90,7 @@ private:
             out[m] = sum(costs, m, m);
             if (!common_ || out[m] == 0 || runs_with(m) == columns_.size()) continue;
             std::uint64_t part = sum(costs, *common_, m), whole = sum(costs, *common_, *common_);
-            if (part == 0) {  // it cost none of what is common: as all does
+            if (part == 0) {  // it cost nothing of the common counter: scale as all do
                 part = sum(all_, *common_, m);
                 whole = sum(all_, *common_, *common_);
             }

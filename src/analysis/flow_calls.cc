@@ -469,7 +469,7 @@ bool FlowCalls::take_back(const Arrival& place, FlowCounts& counts) {
     }
     frames.resize(index);
 
-    // They stand in the place of what switched to them.
+    // They take the place of the frame that switched to them.
     Frame& lowest = frames.front().frame;
     lowest.waits_for = nothing;
     lowest.at = {};

@@ -48,7 +48,7 @@ FunctionId FlowCode::number(CodeFunction function) {
 std::uint64_t FlowCode::whole_function(const image::Symbol& symbol) const {
     if (!symbol.linkage_name.ends_with(cold_suffix)) return symbol.address.value;
     std::call_once(cold_parts_known_, [&] {
-        // Several functions of one name are told apart by nothing.
+        // Several functions of one name cannot be distinguished.
         std::unordered_map<std::string_view, std::pair<std::uint64_t, std::size_t>> by_name;
         const std::vector<image::Symbol> all = symbols_.all();
         for (const image::Symbol& s : all)

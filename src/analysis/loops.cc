@@ -106,7 +106,7 @@ private:
 };
 
 /// Where control begins. Of code that none of `begins` leads to, as where trace began within a loop, that is the lowest
-/// address of what goes round there and nothing else leads to.
+/// address of the code that repeats there and is entered from nowhere else.
 std::vector<std::uint32_t> roots(const LoopCode& code) {
     std::vector<std::uint32_t> out = code.begins;
     std::sort(out.begin(), out.end());

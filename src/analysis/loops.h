@@ -52,7 +52,7 @@ struct CodeLoops {
     std::vector<std::uint32_t> innermost;  ///< by instruction: the innermost loop it is in, or `no_loop`
 
     [[nodiscard]] bool contains(std::uint32_t loop, std::uint32_t instruction) const;
-    /// By loop: of those within it and itself, the first number and the number behind the last. Set by `find_loops`.
+    /// By loop: of those within it and itself, the first number and one past the last. Set by `find_loops`.
     std::vector<std::uint32_t> first, last;
 };
 

@@ -118,7 +118,7 @@ private:
     }
 
     /// Where addresses belonged to one file first and to another later, there are names for each of these times: what
-    /// each tells is added up by file and function.
+    /// each reports is added up by file and function.
     void fill(Answers& out, const std::map<const pipeline::Names*, std::vector<analysis::FlowStream>>& streams,
               analysis::FlowAnswersOptions options) const {
         std::vector<const pipeline::Names*> order;

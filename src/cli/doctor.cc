@@ -336,7 +336,7 @@ std::string next_step(const std::string& capture, const doctor::Report& report) 
             "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command "
             "reads; or say how the macrocell was programmed (--protocol ptm --etmcr VALUE …)",
             capture);
-    if (has(Protocol::spe)) return fmt::format("waymark spe report {} tells what the samples mean", capture);
+    if (has(Protocol::spe)) return fmt::format("waymark spe report {} explains what the samples mean", capture);
     if (has(Protocol::dpu))
         return "put it into a folder with a dpu.ini that names it and gives the unit's registers (docs/spec/dpu.md, "
                "7.5)";
@@ -376,7 +376,7 @@ Status run_bare_info(const InputOptions& input, const std::string& format) {
         return unreadable;
     }
     if (report.recognised) return decoded;
-    say("error", fmt::format("{} holds nothing that Waymark knows, as far as its bytes tell. To read it as the bare "
+    say("error", fmt::format("{} holds nothing that Waymark recognises. To read it as the bare "
                              "trace of a macrocell all the same, say what it holds (--protocol ptm)",
                              input.capture == "-" ? "standard input" : input.capture));
     return nothing;

@@ -189,7 +189,7 @@ public:
 private:
     /// All was traced and is there, so that both sides are the same; else the trace may hold less.
     [[nodiscard]] bool whole() const { return truth_.traced && !lost_ && !overwritten_ && !damaged_; }
-    /// Of what is not by tasks a filter leaves out a part.
+    /// A filter leaves out part of what is not counted by task.
     [[nodiscard]] bool all_flow() const { return whole() && !filter_.on && tasks_compared_; }
     [[nodiscard]] bool matches(const Context& c) const {
         return filter_.matches(dpu::Context{c.supervisor, c.id}) == true;

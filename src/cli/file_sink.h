@@ -22,7 +22,7 @@ public:
     static Result<std::unique_ptr<PlacedFile>> open(const std::string& path, const std::vector<std::string>& inputs);
     PlacedFile(const PlacedFile&) = delete;
     PlacedFile& operator=(const PlacedFile&) = delete;
-    /// Without `commit` nothing is left behind, and what was at the place stays.
+    /// Without `commit` nothing is left, and what was at the place stays.
     ~PlacedFile();
 
     [[nodiscard]] std::FILE* file() const { return file_; }
@@ -39,7 +39,7 @@ private:
     std::filesystem::path place_;      // empty: it is there already
 };
 
-/// Errors stick and are told by `commit`. What is not committed leaves nothing behind.
+/// The first error sticks, and `commit` returns it. Without `commit` no file is left.
 class FileSink final : public ByteSink {
 public:
     /// As `PlacedFile::open`.

@@ -388,7 +388,7 @@ private:
         report_trouble(report, all);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
         const bool ranges = any([](const Decoded& d) { return d.totals.ranges != 0; });
-        // Without an image the packets still tell of addresses, exceptions, contexts and outcomes.
+        // Without an image the packets still carry addresses, exceptions, contexts and outcomes.
         const bool blind = !ranges && options_.format != "calls" &&
                            any([](const Decoded& d) { return d.totals.no_memory != 0 || d.totals.reached != 0; });
         if (blind)

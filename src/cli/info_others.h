@@ -14,7 +14,7 @@ namespace waymark::cli {
 /// A perf.data file of the Statistical Profiling Extension.
 [[nodiscard]] Status run_profile_info(const InputOptions& input, const std::string& format);
 
-/// `json`, or `tsv`: a line for each leaf, with where it stands.
+/// `json`, or `tsv`: a line for each leaf, with its path.
 void print_info_for_programs(Output& out, const nlohmann::ordered_json& info, const std::string& format);
 
 }  // namespace waymark::cli

@@ -31,7 +31,7 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         const bool not_known = trust != answers.trust.end() && !trust->not_known.empty();
         say("error",
             fmt::format("{}: {}", answers.capture,
-                        answers.unit == "SPE"   ? std::string("samples do not tell loops; waymark branches shows which "
+                        answers.unit == "SPE"   ? std::string("samples do not show loops; waymark branches shows which "
                                                                 "branches go back")
                         : answers.unit == "DPU" ? not_known ? trust->not_known : std::string(no_hardware_loop)
                                                 : std::string("no code of a known image was repeated")));

@@ -41,7 +41,7 @@ struct InputOptions {
 /// The number from 0 to `most` that an option (`--midr`) was given, decimal or hexadecimal. `usage`: it is none.
 [[nodiscard]] Result<std::uint64_t> read_number(const std::string& text, std::string_view option, std::uint64_t most);
 
-/// The capture is a file, or standard input, of which nothing is said: neither a folder nor with options that tell what
+/// The capture is a file, or standard input, without a description: neither a folder nor with options that say what
 /// it holds.
 [[nodiscard]] bool is_bare(const InputOptions& options);
 

@@ -156,7 +156,7 @@ void say(std::string_view kind, std::string_view text) {
     line += '\n';
     if (said.count(line) != 0) return;
     clear_progress();
-    // Where standard error cannot be written either there is nobody to tell.
+    // Where standard error cannot be written either, nothing can be reported.
     std::fwrite(line.data(), 1, line.size(), stderr);
     // A run says a few dozen different things.
     constexpr std::size_t most_remembered = 1000;

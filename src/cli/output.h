@@ -33,7 +33,7 @@ enum Status : int {
 /// characters (C0 but for tab and line break, DEL, C1) and bytes that are no part of a UTF-8 character become U+FFFD.
 /// `colours`: this program's own colours stay. All text output and all of standard error goes through it.
 [[nodiscard]] std::string printable(std::string_view text, bool colours = false);
-/// Nothing in it would be replaced, as far as one look at each byte tells: only ASCII.
+/// Whether the text is printable ASCII, so that `printable` would replace nothing. May be false for printable UTF-8.
 [[nodiscard]] inline bool is_printable(std::string_view text) {
     bool other = false;
     for (const char c : text) {
@@ -45,8 +45,8 @@ enum Status : int {
 
 class PlacedFile;
 
-/// Buffered text output. Errors stick and are told once, by `close`. A regular file is there whole after that, or not
-/// at all, and what was there before stays until then.
+/// Buffered text output. The first error sticks, and `close` reports it once. A regular file is there whole after that,
+/// or not at all, and what was there before stays until then.
 class Output {
 public:
     /// `-` and the empty path are standard output. `usage`: the path is that of one of the inputs, or of a file in a

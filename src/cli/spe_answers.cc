@@ -128,13 +128,13 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
         return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
     if (capture::is_dpu_folder(options.capture))
         return Error{Errc::usage, fmt::format("{0} is a capture of a Debug and Profiling Unit and holds no samples: "
-                                              "waymark dpu report {0} tells what it does",
+                                              "waymark dpu report {0} shows what it does",
                                               options.capture)};
     if (std::filesystem::exists(std::filesystem::path(options.capture) / "snapshot.ini", ignored) ||
         std::filesystem::path(options.capture).filename() == "snapshot.ini")
         return Error{Errc::usage,
                      fmt::format("{0} is a snapshot of trace macrocells and holds no samples: waymark report {0}, "
-                                 "profile and flow tell what it does; waymark spe takes perf.data files",
+                                 "profile and flow show what it does; waymark spe takes perf.data files",
                                  options.capture)};
     ProgressLine line;
     ShowProgress progress(line);

@@ -97,13 +97,13 @@ private:
         line.erase(line.find_last_not_of(' ') + 1);
         out_.print("{}\n", line);
     }
-    /// Where it stands in the file.
+    /// Its offset in the file.
     [[nodiscard]] std::uint64_t place(Offset at) const {
         for (std::size_t i = places_.size(); i-- > 0;)
             if (places_[i].stream <= at.value) return places_[i].file + (at.value - places_[i].stream);
         return at.value;
     }
-    /// At most 16 bytes of what stood there.
+    /// At most 16 of the bytes there.
     [[nodiscard]] std::string bytes_text(spe::Extent at) const {
         if (at.first.value < recent_first_) return "…";
         constexpr std::uint64_t most = 16;

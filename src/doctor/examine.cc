@@ -409,7 +409,7 @@ private:
                                      t.damaged_frames),
                          "frames with IDs of sources",
                          "bytes were damaged or lost on the way, or the file was patched",
-                         "get the buffer anew; trace goes on at the next synchronisation behind each damage"});
+                         "get the buffer anew; trace continues at the next synchronisation after each damage"});
         if (const auto n = lost(GapReason::incomplete_packet); n != 0) {
             // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
             const bool cut = out.format == Buffer::Format::coresight && out.skipped == 0;
@@ -456,7 +456,7 @@ private:
                                      bytes_text(taken.stray_bytes)),
                          "padding of zeros (trace ID 0x00), triggers (0x7d) that name a source",
                          "IDs were damaged: these bytes are missing from the source that sent them",
-                         "get the buffer anew; trace goes on at the next synchronisation behind each damage"});
+                         "get the buffer anew; trace continues at the next synchronisation after each damage"});
         if (t.unassociated != 0 && out.pieces == 1)
             add_finding({Severity::note,
                          "no-id-yet",

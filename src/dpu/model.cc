@@ -481,7 +481,7 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
     if (phase_ == Phase::run && next.tmpdis) {
         phase_ = Phase::flush;
         flushed_ = false;
-        // The unit knows no entry of what happens from here on: the place is marked.
+        // Nothing from here on has an entry, so the place gets a mark.
         hold_due_ = next.nexus_mode() != NexusMode::only;
     } else if (phase_ == Phase::held && !next.tmpdis) {
         resume();

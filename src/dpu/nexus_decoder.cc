@@ -30,7 +30,7 @@ public:
     void operator()(const Message& message, const nexus::Extent& at) {
         const dpu::Extent place{at.first, at.bytes};
         const auto told = reader_.read(message);
-        // A message that only says where the flow is belongs to the pair behind it.
+        // A message that carries only the place of flow belongs to the pair after it.
         if (!told) return;
         if (told->kind != Told::Kind::owner && told->kind != Told::Kind::branch && told->kind != Told::Kind::repeat)
             settle();
@@ -116,7 +116,7 @@ private:
                 next.values[i] = ((values_ ? (*values_)[i] : 0) - told.data[i]) & counter_mask;
         values_ = next.values;
         pending_ = next;
-        // Other modes read counters at samples alone; there a pair behind one is its own.
+        // Other modes read counters at samples alone; there a pair after a sample stands alone.
         if (!changes() || told.tag == Tag::sample_counters) settle();
     }
 

@@ -33,7 +33,7 @@ public:
         closing_ = true;
         send_end();
     }
-    /// Tracing is held, and goes on: nothing is known of what is between.
+    /// Tracing is held and continues later: nothing is known of the time between.
     void hold() {
         if (open()) tell([&] { mapper_->disabled(); });
     }

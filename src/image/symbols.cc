@@ -220,7 +220,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         entry.limit = limit;
         entry.global = symbol.binding != STB_LOCAL;
         if (demangled_left != 0) entry.demangled = demangle(symbol.name);
-        // One that was tried in vain may have become as long as any.
+        // A name that failed to demangle may have grown to any length.
         const bool in_vain = entry.demangled == symbol.name && symbol.name.rfind("_Z", 0) == 0;
         if (entry.demangled == symbol.name) entry.demangled.clear();
         demangled_left -= std::min<std::uint64_t>(demangled_left, in_vain ? longest_demangled : entry.demangled.size());

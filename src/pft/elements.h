@@ -84,7 +84,7 @@ public:
         if (!any_unplaced()) unplaced_first_ = at;
         for (unsigned i = from; i < atoms.count; ++i) ++(atoms.e(i) ? unplaced_.taken : unplaced_.not_taken);
     }
-    /// Where the packets began whose atoms are not yet told.
+    /// Offset of the first packet whose atoms are not yet delivered.
     [[nodiscard]] std::optional<Offset> unplaced_first() const {
         return any_unplaced() ? std::optional(unplaced_first_) : std::nullopt;
     }

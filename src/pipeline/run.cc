@@ -154,7 +154,7 @@ private:
     std::vector<Break> breaks_;
     std::size_t passed_ = 0;  // of waiting_
     std::uint64_t fed_ = 0;
-    Offset last_{};  // behind the last byte, in the buffer
+    Offset last_{};  // one past the last byte, in the buffer
 };
 
 /// A buffer of frames: bytes to streams by trace ID.
@@ -244,7 +244,7 @@ public:
         const std::size_t padding = held_.size() - trace;
         pass(trace);
         if (padding == 0 || !stream_.amid_packet()) return padding;
-        // The last packet needs the byte 0x01, so it is no end mark; zeros behind the packet are padding all the same.
+        // The last packet needs the byte 0x01, so it is no end mark; zeros after the packet are padding all the same.
         pass(padding);
         return 0;
     }

@@ -301,7 +301,7 @@ private:
         else
             problem(session_.capture.path.parent_path() / described->file,
                     fmt::format("source '{}' ({}) has no trace ID (register {}), so its bytes in buffer '{}' "
-                                "cannot be told from others. Add '{}=ID' to its [regs].",
+                                "cannot be distinguished from others. Add '{}=ID' to its [regs].",
                                 source.name, source.type, id_register(source), buffer.name, id_register(source)));
     }
 

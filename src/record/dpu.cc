@@ -88,7 +88,7 @@ bool write_all(int file, Bytes bytes) {
     return true;
 }
 
-/// Where a mapped file stands, against the addresses in it; none if it is no ELF file.
+/// How far a mapped file lies from the addresses in it; none if it is no ELF file.
 std::optional<std::uint32_t> load_bias(const std::string& path, const MapPart& map) {
     const MappedFile file = read_mapped_file(path);
     const MappedPiece piece = executable_pieces(file, map).front();

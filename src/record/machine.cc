@@ -290,7 +290,7 @@ Accessed Machine::access(std::uint32_t cpu, Address address, std::uint32_t bytes
     }
     to.cycles += to.translation;
     // What waits in the window: a store's own latency ends with its address, but a line that another CPU has must come
-    // from there before what is behind the window goes on.
+    // from there before what follows the window continues.
     const std::uint32_t from_peers = to.from_peers ? to.cycles : 0;
     if (kind == Kind::store) {
         // It is complete when its address is known; what the caches make of it comes later.

@@ -521,7 +521,7 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     if (c) return *c;
     ++sums_.cpus;
     c = std::make_unique<Cpu>(number, options_);
-    // A Neoverse N1 is v1.0 and has no SVE; what else is modelled has it, and v1.1 is the first to tell of it.
+    // A Neoverse N1 is v1.0 and has no SVE; what else is modelled has it, and v1.1 is the first that reports it.
     constexpr std::uint64_t part = 0xff00fff0, neoverse_n1 = 0x4100d0c0;
     const spe::Version least = (options_.machine.midr & part) == neoverse_n1 ? spe::Version::v1_0 : spe::Version::v1_1;
     const spe::Version version = std::max(options_.spe.version(), least);
@@ -530,7 +530,7 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     if (version > spe::Version::v1_0) config.state.arch.own_events = 0;
     config.state.arch.sve = version > spe::Version::v1_0;
     if (version >= spe::Version::v1_4) {
-        // Events above 15 are told, which makes records longer.
+        // Events above 15 are recorded, which makes records longer.
         config.choices.event_bytes = 4;
         config.state.regs.pmsidr_el1.max_size = 7;
         config.state.arch.eft = config.state.regs.pmsidr_el1.eft = options_.spe.extended_types();

@@ -289,7 +289,7 @@ TEST(Loops, ThousandsOfOneFunctionAreExact) {
     fill_flow_answers(a, {{.sink = &sink, .source = "source"}}, {.instructions = true});
     ASSERT_EQ(a.loops.size(), loops);
     for (std::uint32_t k = 0; k < loops; ++k) {
-        // The block behind all loops is part of it.
+        // The block after all loops is part of it.
         const Loop& loop = a.loops[k];
         ASSERT_EQ(loop.head, at(begin(k) + 1));
         ASSERT_EQ(loop.tail, at(begin(k) + 5));

@@ -68,7 +68,7 @@ Result deformat(DstreamLayout layout, Bytes bytes, std::size_t piece, Offset fir
     return out;
 }
 
-/// In blocks or not, a capture gives the same; every byte is found where it stands in the file.
+/// In blocks or not, a capture gives the same; every byte is found at its offset in the file.
 void expect_same(const Buffer& frames, Framing framing, Random& random) {
     const Result plain = deformat({framing, false}, frames, frames.size());
     for (const Footers kind : {Footers::zeros, Footers::counter, Footers::random}) {

@@ -123,7 +123,7 @@ def build(folder, number, kind, draw):
     main = int(re.search(rb"^([0-9a-f]{8})$", done.stdout, re.MULTILINE)[1], 16) & ~1
     symbol = int(re.search(rb"^([0-9a-f]{8}) T main$", run(NAMES, path).stdout, re.MULTILINE)[1], 16) & ~1
     trace = max(out.glob("*.bin"), key=lambda p: (p.name.startswith("trace"), p.stat().st_size))
-    # The same as a raw dump of memory, without what stands before the code.
+    # The same as a raw dump of memory, without what lies before the code.
     raw = folder / f"{name}.raw"
     done = run(COPY, "-O", "binary", "-j", ".text", path, raw)
     assert done.returncode == 0, done.stderr.decode()

@@ -1,4 +1,4 @@
-// What stands at the edge of a rule: words that are almost an entry, a unit at the lowest address, fields that are set
+// The edges of rules: words that are almost an entry, a unit at the lowest address, fields that are set
 // but must not count.
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(Edges, SamplesWithoutTheirDummy) {
             Words wrong = whole;
             wrong[7] = 14;
             wrong[at] = dummy;
-            // Entries behind it, so that there is enough for the quick way.
+            // Entries after it, so that there is enough for the quick way.
             for (unsigned i = 0; i < 4; ++i) wrong.insert(wrong.end(), whole.begin(), whole.end());
             expect_the_same(wrong, format);
         }
@@ -42,7 +42,8 @@ TEST(Edges, SamplesWithoutTheirDummy) {
     }
 }
 
-// Flags are told from data by the page of the unit, wherever that is: also among the numbers that user data can be.
+// Flags are distinguished from data by the page of the unit, wherever that is: also among the numbers that user data
+// can be.
 TEST(Edges, UnitsAtAnyAddress) {
     for (const std::uint32_t base : {0U, 0x1000U, 0x1f000U, 0x20000U, 0xfffff000U})
         for (const TraceMode mode : {TraceMode::task, TraceMode::flow, TraceMode::sw_sample, TraceMode::eonce_comp}) {

@@ -113,7 +113,7 @@ TEST(DpuModelEdges, TheTraceEventAsDebugRequest) {
     EXPECT_FALSE(d.step().debug_request) << "a pulse";
 }
 
-// 7.2: c words behind a raw pair, the event counter first, each shifted by one.
+// 7.2: c words after a raw pair, the event counter first, each shifted by one.
 // Requirements: R23
 TEST(DpuModelEdges, CounterAndExtensionOfTheEonce) {
     ModelConfig config;

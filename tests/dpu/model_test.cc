@@ -541,7 +541,7 @@ TEST(DpuModel, AHoldIsAlwaysMarked) {
     }
 }
 
-// What was lost before tracing goes on to be held is told first; then the mark.
+// What was lost before tracing is held is reported first; then comes the mark.
 // Requirements: R61 R93
 TEST(DpuModel, AGapEntryIsBeforeTheMarkOfAHold) {
     ModelConfig config = Driver::traced(TraceMode::flow);

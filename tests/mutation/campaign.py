@@ -46,7 +46,7 @@ def sources_of(folder):
 
 
 def read_folder(folder):
-    """The sources of a folder, and all mutants that can be told apart in them."""
+    """The sources of a folder, and all distinct mutants in them."""
     texts = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sources_of(folder)}
     others = [p.read_text(encoding="utf-8") for p in sorted((ROOT / "include/waymark").glob("*/*.h"))
               if p.parent.name != folder]

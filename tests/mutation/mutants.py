@@ -1,4 +1,4 @@
-"""Finds the mutants of C++ sources and writes sources that hold them all, each behind `wm_mutant(number)`.
+"""Finds the mutants of C++ sources and writes sources that hold them all, each guarded by `wm_mutant(number)`.
 
 There is no parser of C++ here: a tokenizer, matching brackets, and what clang-format guarantees of this tree (a binary
 operator has blanks on both sides, a template's bracket has none before it). A mutant that does not compile is found by
@@ -144,7 +144,7 @@ class Source:
         return False
 
     def statement_end(self, i):
-        """The `;` that ends what token i is part of, or the brace behind a head."""
+        """The `;` that ends what token i is part of, or the brace after a head."""
         while i < len(self.tokens) and not self.is_(i, ";"):
             if self.is_(i, "(", "[", "{"):
                 i = self.match.get(i, i)
@@ -525,7 +525,7 @@ class Source:
         elif t.kind != "name" and t.text not in ("++", "--", "*") and not (t.text == "(" and not self.is_(i - 1, "}")):
             return
         else:
-            # A declaration: a name, at the same depth, directly behind a name, `>`, `&` or `*`.
+            # A declaration: a name, at the same depth, directly after a name, `>`, `&` or `*`.
             k = i + 1
             while k < last and not self.is_(k, "="):
                 if self.is_(k, "(", "[", "{"):
@@ -570,7 +570,7 @@ class Source:
                     made.append(part.replace("%s", f"wm_mutant({edit.number})"))
                 else:
                     made.append(self.render(part[0], part[1], rest))
-            # What is told of line n must be told of line n.
+            # Line numbers stay: a message about line n is about line n of the original.
             text = "".join(made)
             extra = text.count("\n") - lines
             if extra > 0:

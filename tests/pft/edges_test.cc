@@ -1,4 +1,4 @@
-// What stands at the edge of a rule, written by hand from docs/spec/pft.md: registers as they are after a reset,
+// The edges of rules, written by hand from docs/spec/pft.md: registers as they are after a reset,
 // patterns that a packet does not have, programs of more blocks than a decoder first has room for.
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ private:
     std::vector<std::uint8_t> bytes_ = test::hex("10 ff 2f e1");
 };
 
-// A decoder that begins where execution is known is told apart from that what the next address is compressed against.
+// A decoder that begins at a known place gets the base of address compression separately.
 TEST(Standings, AddressesAreCompressedAgainstTheLast) {
     const OneReturn code;
     for (const std::uint64_t last : {0x1000U, 0x4000U, 0x12345678U}) {
@@ -114,7 +114,7 @@ TEST(Standings, AddressesAreCompressedAgainstTheLast) {
     }
 }
 
-/// 3,000 branches, each to the instruction behind it, from 0x1000 on: in ARM state, then the same in Thumb state.
+/// 3,000 branches, each to the instruction after it, from 0x1000 on: in ARM state, then the same in Thumb state.
 class Branches final : public isa::CodeReader {
 public:
     static constexpr std::size_t count = 3000;

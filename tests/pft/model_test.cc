@@ -1039,7 +1039,7 @@ ModelConfig watching(unsigned resource, auto&& change) {
 }
 
 TEST(Model, AReloadedCounterIsNotAtZero) {
-    // Counter 2 runs while external input 1 is up, and input 2 reloads it while it stands.
+    // Counter 2 runs while external input 1 is up, and input 2 reloads it while it is stopped.
     Unit u(watching(0x41, [](Registers& r) {
         r.cntvr[1].value = 3;
         r.cntrldvr[1].value = 50;

@@ -33,7 +33,7 @@ HeadRecovery recover(const std::string& stream, const RecoverLimits& limits = {}
     return recover_head({}, code, extents, test::hex(stream), limits);
 }
 
-// A packet has up to seven bytes, so what the first seven are is not known; behind them all is.
+// A packet has up to seven bytes, so the first seven are not known; all after them are.
 TEST(RecoverByHand, TheOnlyWay) {
     const HeadRecovery head = recover(std::string(around) + around + sync);
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
@@ -71,13 +71,13 @@ TEST(RecoverByHand, AnISyncInTheHead) {
     EXPECT_EQ(one.stretches[0].standing.current, (Place{{0x8004}, Isa::a32}));
     EXPECT_EQ(one.stretches[0].end.value, 39U);
     EXPECT_EQ(one.packets, 11U + 1U + 9U);
-    // At another place, where tracing began again: what is behind it goes on from there.
+    // At another place, where tracing began again: what follows it continues from there.
     const HeadRecovery two = recover(std::string(around) + around + "08 08 80 00 00 61 84 " + around + sync);
     ASSERT_EQ(two.outcome, HeadOutcome::recovered);
     EXPECT_EQ(two.bytes(), 33U);
     EXPECT_EQ(two.stretches.back().end.value, 40U);
     EXPECT_TRUE(two.confirmed);
-    // Right behind it, the I-sync itself is the first that is known.
+    // Right after it, the I-sync itself is the first that is known.
     const HeadRecovery last = recover("86 86 86 86 86 86 86 86 08 08 80 00 00 61 84 " + std::string(around) + sync);
     ASSERT_EQ(last.outcome, HeadOutcome::recovered);
     ASSERT_EQ(last.stretches.size(), 1U);
@@ -129,7 +129,7 @@ TEST(RecoverByHand, WhyThereIsNothing) {
     EXPECT_EQ(recover_head({}, code, {}, test::hex(way + sync)).outcome, HeadOutcome::no_code);
 }
 
-// Packets without outcomes say nothing of where execution is: what is known begins behind the first outcome.
+// Packets without outcomes say nothing of where execution is: what is known begins after the first outcome.
 TEST(RecoverByHand, PacketsWithoutOutcomes) {
     const HeadRecovery head = recover("0c 0c 0c 0c 0c 0c 0c 0c 0c " + std::string(around) + around + sync);
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
@@ -151,7 +151,7 @@ TEST(RecoverByHand, TheLongestPacket) {
         recover_head(config, code, extents, test::hex(way + "00 00 00 00 00 80 08 00 80 00 00 01 11 22 33 44"));
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
     EXPECT_EQ(head.first.value, 15U);
-    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8000}, Isa::a32}));  // six behind the first round
+    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8000}, Isa::a32}));  // six after the first round
     EXPECT_EQ(head.packets, 21U);
 }
 
@@ -171,7 +171,7 @@ private:
 };
 
 // With a return stack, returns are atoms. f is called from two places, and calls g from one: what is below g's return
-// address on the stack tells the calls of f apart.
+// address on the stack distinguishes the calls of f.
 TEST(RecoverByHand, ReturnsWithinReturns) {
     Config config;
     config.return_stack = true;
@@ -238,7 +238,7 @@ TEST(RecoverByHand, ChanceIsMeasured) {
 TEST(RecoverByHand, WhatIsUnseenBehind) {
     const std::string way = std::string(around) + around + sync;
     EXPECT_DOUBLE_EQ(recover(way + "84 84 84 84").unseen, 8.0 / (16 + 16));
-    // An I-sync elsewhere; the atoms behind it, four bytes up to the end, tell of code that is not known.
+    // An I-sync elsewhere; the atoms after it, four bytes up to the end, are of code that is not known.
     EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84").unseen, (4.0 + 8) / (22 + 16));
     // The same, and then known code again.
     EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84 08 00 80 00 00 41 84 86").unseen,

@@ -97,7 +97,7 @@ class Exceptions(unittest.TestCase):
         # Of a reset nothing says where it was taken.
         self.assertEqual([(n, b and hex(b)) for n, b in flow if n != RESET],
                          [(n, b and hex(b)) for n, b, _ in expected if n != RESET])
-        # The truth: a range ends behind the instruction that the waypoint update names; where there is none, none does.
+        # The truth: a range ends after the instruction that the waypoint update names; where there is none, none does.
         ends = {end for _, ranges in truth_file.sources(self.out) for _, end, _, _ in ranges}
         for number, back, update in expected:
             if update is not None:
@@ -119,7 +119,7 @@ class Exceptions(unittest.TestCase):
         for core, board in BOARDS.items():
             expected = self.build("bare.S", board, f"-Wl,-Ttext={board['RAM'] + 0x10000:#x}",
                                            f"-Wl,--section-start=.last={board['RAM'] + 0xffff8:#x}")
-            # Without watching, nothing tells where a trap to Hyp mode stopped a block.
+            # Without watching, nothing shows where a trap to Hyp mode stopped a block.
             for options in ((), ("--blocks",)) if "VIRTUALIZATION" not in board else ((),):
                 with self.subTest(core=core, options=options):
                     self.record("--system", "--core", core, *options)

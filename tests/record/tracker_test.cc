@@ -151,7 +151,7 @@ TEST(Tracker, Breakpoint) {
     EXPECT_EQ(c.truth.instructions, 2U);
 }
 
-// What was interrupted is known: it tells where an indirect branch went, and how a conditional one came out.
+// What was interrupted is known: it shows where an indirect branch went, and the outcome of a conditional one.
 TEST(Tracker, SignalRightBehindBranch) {
     Case c;
     c.run(arm(0x8000, {bx_lr}));

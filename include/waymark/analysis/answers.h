@@ -142,7 +142,7 @@ struct Loop {
     Index function = none, source = none;
     std::uint32_t line{};
     /// Times control came into it from elsewhere; where trace began within it, that is one. Times its head ran. Of a
-    /// DPU's hardware loops: runs the trace tells, which interrupts cut; times the body ran.
+    /// Hardware loops of a DPU: runs in the trace (an interrupt splits one), and times the body ran.
     std::uint64_t entries{}, iterations{};
     Costs costs{};                         ///< of all its instructions, loops in it included, by metric
     std::uint32_t depth{};                 ///< 1: in no other loop; 0: not known, as of hardware loops

@@ -38,7 +38,7 @@ class DpuCode {
 public:
     /// Where separate debug files of programs that are added from now on may be.
     void look_in(image::FileSearch files) { files_ = std::move(files); }
-    /// A program or library, called `name` (empty: as the file) where only a place in it can be told; what is wrong
+    /// A program or library, called `name` (empty: as the file) where only a place in it is known; what is wrong
     /// with it, or empty.
     [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias, const std::string& name = {});
     /// A name that no program has.

@@ -154,7 +154,7 @@ private:
         std::uint64_t again = nothing;  ///< of the base
         std::vector<Frame> above;       ///< frames above the base
         std::vector<Aside> aside;       ///< what was left within it
-        bool aside_given_up = false;    ///< of what was left within it
+        bool aside_given_up = false;    ///< the frames left within it were dropped
     };
     struct Stack {
         std::size_t index{};  ///< in the order of first sight

@@ -83,7 +83,7 @@ private:
     std::vector<Piece> pieces_;
     std::vector<Note> notes_;
     std::optional<std::size_t> gap_;       // the note of one that lasts
-    std::optional<std::size_t> overflow_;  // the note of one behind which no timestamp came yet
+    std::optional<std::size_t> overflow_;  // the mark of an overflow that no timestamp has followed yet
     std::optional<std::uint64_t> last_ticks_;
     std::vector<Anchor> anchors_;
     std::size_t every_ = 1, skipped_ = 0;  // of the anchors, so many are one

@@ -67,7 +67,7 @@ public:
         std::uint64_t offset{};   ///< from its begin
     };
     /// The variable an address lies in: of the files that are mapped in the process of `mapping`, by where their code
-    /// lies, since files of samples often do not tell where data does. Nothing for stack and heap.
+    /// lies, since perf.data files often do not record where data is mapped. Nothing for stack and heap.
     [[nodiscard]] std::optional<Variable> variable(std::uint32_t mapping, std::uint64_t address);
 
     /// By Code::function; grows while places are asked for.

@@ -11,8 +11,8 @@
 
 namespace waymark {
 
-/// The error for a named pipe, a device or a socket. Nothing for a file and a folder, and for what does not exist,
-/// which opening it tells.
+/// The error for a named pipe, a device or a socket. Nothing for a file and a folder, and for what does not exist:
+/// opening it reports that.
 [[nodiscard]] inline std::optional<Error> no_regular_file(const std::filesystem::path& path) {
     namespace fs = std::filesystem;
     std::error_code none;

@@ -28,14 +28,14 @@ struct DstreamLayout {
 };
 /// Which layout explains the first bytes of a file best: whether blocks end in footers, and whether there are syncs. Of
 /// two that explain them equally it is the one with syncs and without footers. Frames without syncs and without footers
-/// are not considered: they are no DSTREAM's. Below two blocks footers cannot be told from trace.
+/// are not considered: they are no DSTREAM's. In less than two blocks, footers cannot be distinguished from trace.
 [[nodiscard]] DstreamLayout dstream_layout(Bytes head);
 
 /// A deformatter that passes over the footers, if there are any. Offsets, gaps and totals are those of the file; a gap
 /// includes the footers that lie in it, while `Totals::lost` does not.
 class DstreamDeformatter {
 public:
-    /// `first`: where in the file the first byte fed stands, so that the blocks are found. Offsets count from that
+    /// `first`: offset in the file of the first byte fed, which locates the blocks. Offsets count from that
     /// byte.
     explicit DstreamDeformatter(DstreamLayout layout, Offset first = {})
         : footers_(layout.footers),
@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    /// Where a byte stands that is the `at`th of those that are no footers.
+    /// Offset in the file of byte number `at` of the trace, footers not counted.
     [[nodiscard]] Offset place(Offset at) const {
         const std::uint64_t before = std::min(phase_, dstream_frame_bytes);
         const std::uint64_t q = before + at.value;

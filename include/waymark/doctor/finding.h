@@ -29,8 +29,8 @@ struct Finding {
     friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// A sentence without what tells it from others of its kind: numbers, names in single quotes, and the place before the
-/// first `: `.
+/// A sentence without what distinguishes it from others of its kind: numbers, names in single quotes, and the place
+/// before the first `: `.
 [[nodiscard]] inline std::string without_particulars(std::string_view sentence) {
     std::string out;
     bool quoted = false, number = false;

@@ -358,7 +358,7 @@ public:
     /// Messages were lost: E14, or an overflow of the queue to the port. Nothing sent before counts any more: the next
     /// counters are absolute values, since differences that were lost would be missing for ever.
     void lost(std::uint32_t classes);
-    /// The same without a loss: whoever reads knows nothing of what was between.
+    /// The same without a loss: the reader knows nothing of the time between.
     void forget();
     /// Start addresses of loops, for entries that do not tell them; those seen in compressed flow are added to them.
     [[nodiscard]] LoopStarts& loop_starts() { return loops_; }

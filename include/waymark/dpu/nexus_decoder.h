@@ -16,7 +16,7 @@ namespace waymark::dpu::nexus {
 /// messages do not say: entries that one Error stands for (one is counted), and whether a loop is short.
 class Decoder {
 public:
-    /// `shows_did`: contexts have data IDs (DP_TC.TIDS); messages tell both. The sink is borrowed.
+    /// `shows_did`: contexts have data IDs (DP_TC.TIDS); messages carry both. The sink is borrowed.
     Decoder(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const Start& start);
     ~Decoder();
     void feed(Bytes bytes);

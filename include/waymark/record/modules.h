@@ -19,11 +19,11 @@ class Modules {
 public:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    /// Where code was mapped from; `name` empty: from no file. What is told again changes nothing. The time is that of
+    /// Where code was mapped from; `name` empty: from no file. A repeated report changes nothing. The time is that of
     /// the recording's clock, as everywhere here.
     void mapped(const MapPart& part, std::string_view name, std::uint64_t time);
     void unmapped(const UnmapPart& part, std::uint64_t time);
-    /// The module an address lies in by what was told last; `none`: no one knows.
+    /// The module that contains an address, by the latest report; `none`: not known.
     [[nodiscard]] std::uint32_t at(Address address) const;
 
     /// Code of another module ran at addresses of this one, in this epoch: it needs a new one.

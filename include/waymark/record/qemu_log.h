@@ -150,7 +150,7 @@ private:
     std::uint32_t queued_ = 0;
 };
 
-/// Where a 32-bit Arm program's signal frame has the interrupted pc; the CPSR is behind it.
+/// Offset of the interrupted pc in a 32-bit Arm program's signal frame; the CPSR follows it.
 struct SignalFrame {
     static constexpr std::uint32_t info_bytes = 128;  ///< siginfo_t
     static constexpr std::uint32_t pc = 92;           ///< in a ucontext: flags, link, stack, 3 words, r0 to r14

@@ -96,7 +96,7 @@ struct MapPart {
     std::uint32_t name_bytes{};
 };
 
-/// The program unmapped this: whatever was told of it holds no longer.
+/// The program unmapped this: earlier reports of it no longer hold.
 struct UnmapPart {
     PartKind kind = PartKind::unmap;
     std::uint32_t words{};

@@ -54,7 +54,7 @@ public:
         [[nodiscard]] Address end() const { return address + instruction.bytes; }
     };
     [[nodiscard]] std::optional<Open> open_branch() const;
-    /// The unit at hand is not told of that branch; another one, attached next, is, by `take_over`.
+    /// The current unit does not get that branch; the unit attached next gets it by `take_over`.
     void hand_over();
     void take_over(const Open& branch);
 
@@ -74,7 +74,7 @@ public:
     /// The instruction that completed last made a system call.
     void system_call();
     /// An exception was taken after what ran last. `number`: docs/spec/pft.md, 2.5. `back`: the instruction that would
-    /// have come instead, where that is known; it tells how the last waypoint came out. `handler`: what runs next;
+    /// have come instead, where that is known; it shows the outcome of the last waypoint. `handler`: what runs next;
     /// nothing: a kernel that is not recorded.
     void exception(std::uint32_t number, std::optional<Place> back, std::optional<Place> handler);
     /// Where a system's processors begin after reset.

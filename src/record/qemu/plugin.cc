@@ -4,7 +4,7 @@
 // Debian's QEMU 7.2 has version 1 of the plugin API and ships no header for it; what is used is declared here.
 //
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
-// for each stretch of addresses where that log tells how execution came there (record/qemu_log.h); for a Linux program:
+// for each stretch of addresses where that log shows how execution came there (record/qemu_log.h); for a Linux program:
 // signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
 // of AArch64 programs: memory=on; for 32-bit programs that stand in for a DSP core: memory=sized.
 //
@@ -341,7 +341,7 @@ void enter_handler(Vcpu& v, const Block* block) {
         enter(v, block);
         return;
     }
-    // How far the block before it came, the interrupted place tells.
+    // The interrupted place shows how far the block before it came.
     put(v, words::signal | (signal->number & (words::raised - 1)) | (signal->raised ? words::raised : 0));
     put(v, words::half | (interrupted.pc & 0xffff));
     put(v, words::half | interrupted.pc >> 16);

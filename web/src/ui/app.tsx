@@ -108,7 +108,7 @@ export function App({ report }: { report: Report }) {
             if (step) history.pushState(null, "", hashOf(to));
             else history.replaceState(null, "", hashOf(to));
         } catch {
-            // A browser may allow only so many in a time: then the address lags behind.
+            // A browser may limit how often this is done: the address is then updated later.
         }
     };
     // Metric and context stay from view to view, and the entry that is left says what they were in it.
