@@ -167,16 +167,15 @@ private:
             bytes = 0;
         };
         for (; left != 0; --left) {
-            const isa::Fetched fetched = isa::fetch(code_, {}, at_.address, at_.isa);
-            if (at_.isa == Isa::jazelle || fetched.bytes == 0) {  // nothing can run here
+            const auto found = isa::decode_at(code_, {}, at_.address, at_.isa, decode_);
+            if (!found) {  // nothing can run here
                 tell();
                 at_ = somewhere();
                 if (at_.isa == Isa::jazelle) at_.isa = Isa::t32;
                 some_ = false;
                 return model_.discontinuity(arrival());
             }
-            const isa::Instruction i = isa::decode_instr(at_.address, at_.isa, fetched.opcode,
-                                                         at_.isa != Isa::a32 && fetched.bytes == 4, decode_);
+            const isa::Instruction& i = *found;
             const Place behind{{(at_.address.value + i.bytes) & 0xffffffffU}, at_.isa};
             if (i.undefined) {
                 tell();

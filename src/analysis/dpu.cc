@@ -94,9 +94,7 @@ std::optional<isa::Instruction> DpuCode::instruction(std::uint32_t address) cons
     const auto contents = symbols_.contents({address});
     if (contents != image::Contents::a32 && contents != image::Contents::t32) return std::nullopt;
     const isa::Isa isa = contents == image::Contents::a32 ? isa::Isa::a32 : isa::Isa::t32;
-    const isa::Fetched fetched = isa::fetch(memory_, {}, {address}, isa);
-    if (fetched.bytes == 0) return std::nullopt;
-    return isa::decode_instr({address}, isa, fetched.opcode, isa == isa::Isa::t32 && fetched.bytes == 4, {});
+    return isa::decode_at(memory_, {}, {address}, isa, {});
 }
 
 DpuCode::Change DpuCode::change(std::uint32_t source) const {

@@ -582,12 +582,10 @@ private:
     }
     Code* code_at(const FlowStream& s, const isa::Space& space, std::uint64_t address, isa::Isa isa) {
         if (const auto found = code_.find({address, isa}); found != code_.end()) return &found->second;
-        if (isa != isa::Isa::a32 && isa != isa::Isa::t32 && isa != isa::Isa::tee) return nullptr;
-        const isa::Fetched fetched = isa::fetch(s.sink->code().memory(), space, {address}, isa);
-        if (fetched.bytes == 0) return nullptr;
+        const auto found = isa::decode_at(s.sink->code().memory(), space, {address}, isa, s.decode);
+        if (!found) return nullptr;
         Code code;
-        code.what = isa::decode_instr({address}, isa, fetched.opcode, fetched.bytes == 4, s.decode);
-        if (code.what.bytes == 0) return nullptr;
+        code.what = *found;
         code.function = function_at(address);
         return &(code_[{address, isa}] = std::move(code));
     }

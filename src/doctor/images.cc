@@ -140,15 +140,14 @@ std::vector<std::uint32_t> entries_of(const image::MemoryMap& map, bool thumb) {
         bytes_left -= bytes;
         for (std::uint64_t at = (extent.first.value + size - 1) & ~(size - 1);
              at + size <= extent.first.value + bytes && out.size() < 4 * most; at += size) {
-            const isa::Fetched fetched = isa::fetch(map, space, {at}, isa);
-            if (fetched.bytes == 0) continue;
-            const isa::Instruction i = isa::decode_instr({at}, isa, fetched.opcode, fetched.bytes == 4, {});
-            if (i.waypoint == isa::Waypoint::direct && i.target_isa == isa && i.target >= extent.first &&
-                i.target - extent.first < extent.bytes)
-                out.push_back(static_cast<std::uint32_t>(i.target.value));
+            const auto i = isa::decode_at(map, space, {at}, isa, {});
+            if (!i) continue;
+            if (i->waypoint == isa::Waypoint::direct && i->target_isa == isa && i->target >= extent.first &&
+                i->target - extent.first < extent.bytes)
+                out.push_back(static_cast<std::uint32_t>(i->target.value));
             // After a call it comes back; after a return the next function begins.
-            if (i.link || (i.function_return && !i.conditional))
-                out.push_back(static_cast<std::uint32_t>(at + i.bytes));
+            if (i->link || (i->function_return && !i->conditional))
+                out.push_back(static_cast<std::uint32_t>(at + i->bytes));
         }
     }
     std::sort(out.begin(), out.end());

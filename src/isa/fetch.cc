@@ -38,4 +38,11 @@ Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa i
     return {halfword(0) << 16 | halfword(2), 4, found.section};
 }
 
+std::optional<Instruction> decode_at(const CodeReader& code, const Space& space, Address address, Isa isa,
+                                     const DecodeOptions& options) {
+    const Fetched fetched = fetch(code, space, address, isa);
+    if (fetched.bytes == 0) return {};
+    return decode_instr(address, isa, fetched.opcode, fetched.bytes == 4, options);
+}
+
 }  // namespace waymark::isa

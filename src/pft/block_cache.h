@@ -12,14 +12,11 @@
 #include "elements.h"
 #include "waymark/core/spinning_mutex.h"
 #include "waymark/flow/blocks.h"
-#include "waymark/isa/decode_instr.h"
+#include "waymark/follow/walk.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/state.h"
 
 namespace waymark::pft {
-
-using isa::Instruction;
-using isa::Waypoint;
 
 /// Where execution stands: block id * 2, an index into BlockCache::links(). Below 0: no block.
 using Position = std::int32_t;
@@ -30,13 +27,10 @@ constexpr Position indirect = -4;
 /// Of nodes that no execution passes: less than any other, by their index.
 constexpr Position first_dead = -16;
 
-/// Why a walk cannot reach a waypoint.
-enum class Dead : std::uint8_t { no, no_memory, undefined, runaway };
-
 /// A block as the irregular paths need it.
 struct Node {
     std::uint32_t edge{};  ///< block id * 2
-    Dead dead{};
+    follow::WalkEnd end_of_walk{};
     flow::End end{};
     bool link{};
     Isa isa{}, target_isa{};
@@ -44,6 +38,9 @@ struct Node {
         target{};                  ///< addresses: first instruction, behind the last one, of a direct target
     std::uint32_t instructions{};  ///< 0: a dead node that fails at its first instruction
     std::uint32_t last{};          ///< address of the last instruction
+
+    /// Execution can go on behind it: it ends with a waypoint instruction.
+    [[nodiscard]] bool passable() const { return end_of_walk == follow::WalkEnd::waypoint; }
 };
 
 /// What decoders of one stream have learned of one memory space, each for the others.
@@ -145,7 +142,7 @@ public:
             found = known(address, place.isa);
         }
         if (found == nowhere) {
-            const Node node = build(place.address, place.isa, out.table());
+            const Node node = build(place, out.table());
             found = add(node, out);
             if (log_ && found >= 0) learned_.nodes.push_back(node);
         }
@@ -203,7 +200,7 @@ private:
         Position at = first_dead - static_cast<Position>(index);
         nodes_.push_back(node);
         out.reserve(node.edge | 1U);
-        if (node.dead == Dead::no) {
+        if (node.passable()) {
             at = static_cast<Position>(node.edge);
             const std::size_t id = node.edge / 2;
             if (id >= index_.size()) {
@@ -221,46 +218,24 @@ private:
         return at;
     }
 
-    Node build(Address start, Isa isa, flow::BlockTable& table) const {
+    Node build(const Place& start, flow::BlockTable& table) const {
+        const follow::Walk w = follow::walk(code_, space_, start, walk_rules(config_));
         Node node;
-        node.start = node.after = static_cast<std::uint32_t>(start.value);
-        node.isa = isa;
-        flow::Block block{.start = start.value, .isa = isa};
-        Instruction instruction;
-        for (;;) {
-            if (node.after - node.start >= config_.max_walk_bytes) {
-                node.dead = Dead::runaway;
-                break;
-            }
-            const isa::Fetched fetched = isa::fetch(code_, space_, {node.after}, isa);
-            if (fetched.bytes == 0) {
-                node.dead = Dead::no_memory;
-                break;
-            }
-            instruction = isa::decode_instr({node.after}, isa, fetched.opcode, fetched.bytes == 4,
-                                            {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            if (instruction.undefined) {
-                node.dead = Dead::undefined;
-                break;
-            }
-            if (block.instructions == 0) block.section = fetched.section;
-            ++block.instructions;
-            block.bytes += instruction.bytes;
-            block.last_bytes = instruction.bytes;
-            node.last = node.after;
-            node.after += instruction.bytes;
-            if (instruction.waypoint != Waypoint::none) {
-                block.end = node.end = block_end(instruction.waypoint);
-                block.flags = block_flags(instruction);
-                block.target = instruction.target.value;
-                node.target = static_cast<std::uint32_t>(instruction.target.value);
-                node.target_isa = instruction.target_isa;
-                node.link = instruction.link;
-                break;
-            }
+        node.end_of_walk = w.end;
+        node.isa = start.isa;
+        node.start = static_cast<std::uint32_t>(start.address.value);
+        node.after = static_cast<std::uint32_t>(w.after.value);
+        node.last = static_cast<std::uint32_t>(w.last.value);
+        node.instructions = w.instructions;
+        if (w.instructions == 0) return node;
+        const flow::Block block = w.block();
+        node.edge = table.intern(block) * 2;
+        if (node.passable()) {
+            node.end = block.end;
+            node.link = w.instruction.link;
+            node.target = static_cast<std::uint32_t>(w.instruction.target.value);
+            node.target_isa = w.instruction.target_isa;
         }
-        node.instructions = block.instructions;
-        if (block.instructions != 0) node.edge = table.intern(block) * 2;
         return node;
     }
 

@@ -130,7 +130,7 @@ public:
         const std::uint32_t count = elements_.cycles(p.outcome.cycles);
         for (unsigned i = 0; i < p.outcome.atoms.count; ++i) {
             const Node& node = here();
-            if (node.dead != Dead::no) [[unlikely]] {
+            if (!node.passable()) [[unlikely]] {
                 give_up(node, at.first);
                 return unplaced(p, i, at.first);
             }
@@ -165,7 +165,7 @@ public:
         if (p.exception() != 0) return exception(p, target, at.first);
         if (have_address_) {
             const Node& node = here();
-            if (node.dead == Dead::no) {
+            if (node.passable()) {
                 out_.range(node.edge | 1U, at.first, elements_.cycles(p.cycles));
                 if (node.end != flow::End::indirect &&
                     (node.target != target.address.value || node.target_isa != target.isa))
@@ -446,54 +446,29 @@ private:
 
     /// A walk that ends at an address, not at a waypoint: not worth a node.
     void walk_to_update(Place from, Address update, Offset at) {
-        flow::Block block{.start = from.address.value, .isa = from.isa};
-        Address address = from.address, last = address;
-        Dead dead = Dead::no;
-        do {
-            if (static_cast<std::uint32_t>(address.value - from.address.value) >= config_.max_walk_bytes) {
-                dead = Dead::runaway;
-                break;
-            }
-            const isa::Fetched fetched = isa::fetch(code_, state_.space(), address, from.isa);
-            if (fetched.bytes == 0) {
-                dead = Dead::no_memory;
-                break;
-            }
-            const Instruction instruction = isa::decode_instr(address, from.isa, fetched.opcode, fetched.bytes == 4,
-                                                              {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            // At the update's address stands the instruction that has raised its exception.
-            if (instruction.undefined && address != update) {
-                dead = Dead::undefined;
-                break;
-            }
-            last = address;
-            if (instruction.waypoint != Waypoint::none) break;
-            if (block.instructions == 0) block.section = fetched.section;
-            ++block.instructions;
-            block.bytes += instruction.bytes;
-            block.last_bytes = instruction.bytes;
-            address = advance(address, instruction.bytes);
-        } while (address <= update && address >= from.address);
-        if (block.instructions != 0) out_.range(out_.table().intern(block) * 2, at);
-        if (dead != Dead::no) {
-            report_dead(dead, address, at);
+        const follow::Walk w =
+            follow::walk_to(code_, state_.space(), from, update, follow::Stop::after, walk_rules(config_));
+        if (w.instructions != 0) out_.range(out_.table().intern(w.block()) * 2, at);
+        if (w.end != follow::WalkEnd::arrived && w.end != follow::WalkEnd::passed) {
+            report_dead(w.end, w.after, at);
             return elements_.event(at, flow::Reached{update});
         }
-        if (last != update) elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, last, update});
-        stand_at({address, from.isa});
+        if (w.last != update)
+            elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, w.last, update});
+        stand_at({w.after, from.isa});
     }
 
     /// A dead node: the instructions before the failure, the failure, and flow is unknown.
     void give_up(const Node& node, Offset at) {
-        const Dead dead = node.dead;
+        const follow::WalkEnd end = node.end_of_walk;
         const Address after{node.after};
         if (node.instructions != 0) out_.range(node.edge, at);
-        report_dead(dead, after, at);
+        report_dead(end, after, at);
     }
-    void report_dead(Dead dead, Address at_address, Offset at) {
-        if (dead == Dead::no_memory)
+    void report_dead(follow::WalkEnd end, Address at_address, Offset at) {
+        if (end == follow::WalkEnd::no_memory)
             elements_.event(at, flow::NoMemory{at_address});
-        else if (dead == Dead::undefined)
+        else if (end == follow::WalkEnd::undefined)
             elements_.event(at, flow::Inconsistency{flow::Conflict::undefined_reached, at_address, {}});
         else
             elements_.event(at, flow::Inconsistency{flow::Conflict::runaway_walk, at_address, {}});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waymark/flow/blocks.h"
+#include "waymark/follow/walk.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
@@ -32,6 +33,10 @@ struct CoreState {
 /// AArch32 addresses wrap.
 [[nodiscard]] WM_INLINE Address advance(Address address, std::uint64_t bytes) {
     return {(address.value + bytes) & 0xffffffffU};
+}
+
+[[nodiscard]] inline follow::WalkRules walk_rules(const Config& config) {
+    return {{.dmb_dsb_waypoints = config.barrier_waypoints}, config.max_walk_bytes};
 }
 
 /// The state a branch packet leads to (section 2.5), completed with `last`.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "elements.h"
+#include "waymark/follow/walk.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/packet.h"
 #include "waymark/pft/parser.h"
@@ -19,6 +20,8 @@ namespace waymark::pft {
 
 namespace {
 
+using follow::Walk;
+using follow::WalkEnd;
 using isa::Instruction;
 using isa::Waypoint;
 
@@ -28,14 +31,6 @@ constexpr std::uint32_t none = 0xffffffff;
 struct HeadPacket {
     Packet packet;
     Extent at;
-};
-
-/// The code between a place and the next waypoint instruction.
-struct Walk {
-    enum class End : std::uint8_t { waypoint, no_memory, impossible };
-    End end{};
-    Address at{};  ///< of the waypoint instruction
-    Instruction instruction{};
 };
 
 /// What is on the return stack, where no entry is.
@@ -134,15 +129,16 @@ public:
     const Walk& walk(Place place) {
         const std::uint64_t key = place.address.value << 3 | static_cast<unsigned>(place.isa);
         const auto [found, is_new] = walks_.try_emplace(key);
-        if (is_new) found->second = walk_from(place.address, place.isa);
+        if (is_new) {
+            found->second = follow::walk(code_, space_, place, {options_, longest_walk_bytes});
+            steps += found->second.instructions + (found->second.end == WalkEnd::waypoint ? 0 : 1);
+        }
         return found->second;
     }
     /// One instruction; nothing where no code is known.
     std::optional<Instruction> at(Place place) {
         ++steps;
-        const isa::Fetched fetched = isa::fetch(code_, space_, place.address, place.isa);
-        if (fetched.bytes == 0) return {};
-        return isa::decode_instr(place.address, place.isa, fetched.opcode, fetched.bytes == 4, options_);
+        return isa::decode_at(code_, space_, place.address, place.isa, options_);
     }
 
     std::uint64_t steps = 0;  ///< of the limits
@@ -169,16 +165,8 @@ private:
                 }
             }
     }
-    Walk walk_from(Address here, Isa isa) {
-        constexpr std::uint64_t longest = 64 * 1024;
-        for (const Address first = here;;) {
-            const auto i = at({here, isa});
-            if (!i) return {Walk::End::no_memory, here, {}};
-            if (i->undefined || here.value - first.value > longest) return {Walk::End::impossible, here, {}};
-            if (i->waypoint != Waypoint::none) return {Walk::End::waypoint, here, *i};
-            here = advance(here, i->bytes);
-        }
-    }
+
+    static constexpr std::uint32_t longest_walk_bytes = 64 * 1024 + 1;
 
     const isa::CodeReader& code_;
     const std::span<const CodeExtent> extents_;
@@ -502,18 +490,18 @@ private:
         if (path.lost) return keep(path);
         const Walk& w = program_.walk(path.place());
         Path to = path;
-        if (w.end == Walk::End::no_memory) return leave(to, keep);
-        if (w.end == Walk::End::impossible) return;
+        if (w.end == WalkEnd::no_memory) return leave(to, keep);
+        if (w.end != WalkEnd::waypoint) return;
         const Instruction& i = w.instruction;
-        to.check(w.at, e ? 1 : 0);
+        to.check(w.last, e ? 1 : 0);
         to.fresh = false;
         if (!e) {
             // In ARM state an instruction says itself whether it can fail.
             if (path.isa == Isa::a32 && !i.conditional) return;
-            to.current = static_cast<std::uint32_t>(advance(w.at, i.bytes).value);
+            to.current = static_cast<std::uint32_t>(w.after.value);
             return keep(to);
         }
-        const Place back{advance(w.at, i.bytes), path.isa};
+        const Place back{w.after, path.isa};
         if (i.waypoint == Waypoint::indirect) {
             if (config_.return_stack) take_return(to, i.link ? std::optional(back) : std::nullopt, keep);
             return;
@@ -652,13 +640,12 @@ private:
         std::optional<Place> only;  // where a direct branch goes
         if (p.exception() == 0 && !path.lost) {
             const Walk& w = program_.walk(path.place());
-            if (w.end == Walk::End::impossible) return;
-            if (w.end == Walk::End::waypoint) {
-                to.check(w.at, 2);
+            if (w.end != WalkEnd::waypoint && w.end != WalkEnd::no_memory) return;
+            if (w.end == WalkEnd::waypoint) {
+                to.check(w.last, 2);
                 if (w.instruction.waypoint != Waypoint::indirect)
                     only = Place{w.instruction.target, w.instruction.target_isa};
-                if (config_.return_stack && w.instruction.link)
-                    to.stack = push({advance(w.at, w.instruction.bytes), path.isa}, to.stack);
+                if (config_.return_stack && w.instruction.link) to.stack = push({w.after, path.isa}, to.stack);
             } else {
                 if (!to.last_known && p.target.bytes != 5) return;  // out of sight from the beginning
                 lose(to);                                           // until the address

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "waymark/isa/isa.h"
 
@@ -50,5 +51,10 @@ struct Fetched {
 
 /// Fetches the instruction at `address`; its two halves may lie in different sections. Instructions are little-endian.
 [[nodiscard]] Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa);
+
+/// Fetches and classifies the instruction at `address`; nothing where its memory is not known, or where the instruction
+/// set is none that decode_instr() knows.
+[[nodiscard]] std::optional<Instruction> decode_at(const CodeReader& code, const Space& space, Address address, Isa isa,
+                                                   const DecodeOptions& options);
 
 }  // namespace waymark::isa

@@ -11,17 +11,13 @@
 #include <cstdint>
 #include <optional>
 
+#include "waymark/follow/place.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/packet.h"
 
 namespace waymark::pft {
 
-/// An address and its instruction set.
-struct Place {
-    Address address{};
-    Isa isa = Isa::a32;
-    friend bool operator==(const Place&, const Place&) = default;
-};
+using follow::Place;
 
 /// Completes a partial address from `last`, the last traced place. Bits the packet does not carry, and the instruction
 /// set of a packet under five bytes, come from `last`. Cannot fail: impossible patterns were refused by the parser.

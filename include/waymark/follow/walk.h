@@ -1,0 +1,91 @@
+/// The walk: from a place on, instructions are fetched and decoded up to the one that the trace has to say something
+/// about. Every decoder of program flow walks by these functions.
+#pragma once
+
+#include <cstdint>
+
+#include "waymark/flow/flow.h"
+#include "waymark/follow/place.h"
+#include "waymark/isa/decode_instr.h"
+
+namespace waymark::follow {
+
+/// What bounds a walk.
+struct WalkRules {
+    isa::DecodeOptions decode{};
+    /// Without a waypoint instruction in so many bytes, the image is taken to be wrong. Less than 2^32.
+    std::uint32_t most_bytes = 512 * 1024;
+};
+
+enum class WalkEnd : std::uint8_t {
+    waypoint,   ///< walk only: behind a waypoint instruction
+    arrived,    ///< walk_to only: where it was to go
+    passed,     ///< walk_to only: beyond that, or at a waypoint instruction in front of it
+    no_memory,  ///< no code is known at `after`
+    undefined,  ///< at a permanently undefined instruction, at `after`: execution never passes it
+    runaway     ///< after WalkRules::most_bytes
+};
+
+[[nodiscard]] inline flow::End block_end(isa::Waypoint waypoint) {
+    switch (waypoint) {
+        case isa::Waypoint::direct: return flow::End::direct;
+        case isa::Waypoint::indirect: return flow::End::indirect;
+        case isa::Waypoint::barrier: return flow::End::barrier;
+        case isa::Waypoint::none: break;
+    }
+    return flow::End::not_a_waypoint;
+}
+/// The flags of flow::Block for a block's last instruction.
+[[nodiscard]] inline std::uint8_t block_flags(const isa::Instruction& i) {
+    using flow::Block;
+    return static_cast<std::uint8_t>((i.link ? Block::link : 0) | (i.conditional ? Block::conditional : 0) |
+                                     (i.function_return ? Block::function_return : 0) |
+                                     (i.exception_return ? Block::exception_return : 0) |
+                                     (i.undefined ? Block::undefined : 0));
+}
+
+/// Instructions that follow one another in memory: those in [start, after).
+struct Walk {
+    Place start{};
+    Address after{};                 ///< of the first instruction that is not taken in
+    Address last{};                  ///< of the last instruction looked at
+    std::uint32_t bytes{};           ///< taken in
+    std::uint32_t instructions{};    ///< taken in
+    std::uint32_t section{};         ///< of the first instruction
+    isa::Instruction instruction{};  ///< the last one looked at
+    std::uint8_t last_bytes{};       ///< size of the last instruction that was taken in
+    WalkEnd end{};
+
+    /// The row of the block table for what was taken in. Precondition: instructions != 0.
+    [[nodiscard]] flow::Block block() const {
+        flow::Block block{.start = start.address.value,
+                          .bytes = bytes,
+                          .instructions = instructions,
+                          .section = section,
+                          .isa = start.isa,
+                          .last_bytes = last_bytes};
+        if (end == WalkEnd::waypoint) {
+            block.target = instruction.target.value;
+            block.end = block_end(instruction.waypoint);
+            block.flags = block_flags(instruction);
+        }
+        return block;
+    }
+};
+
+/// Up to and including the next waypoint instruction.
+[[nodiscard]] Walk walk(const isa::CodeReader& code, const isa::Space& space, const Place& from,
+                        const WalkRules& rules);
+
+/// Where `walk_to` stops.
+enum class Stop : std::uint8_t {
+    before,  ///< in front of the instruction at the address
+    after    ///< behind it: the instruction has executed; it may be one that is undefined and has raised its exception
+};
+
+/// Up to the instruction at `to`; a waypoint instruction is never taken in, because it has an outcome of its own.
+/// Precondition: to >= from.address.
+[[nodiscard]] Walk walk_to(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to,
+                           Stop stop, const WalkRules& rules);
+
+}  // namespace waymark::follow

@@ -1,0 +1,76 @@
+#include "waymark/follow/walk.h"
+
+namespace waymark::follow {
+
+using isa::Waypoint;
+
+namespace {
+
+/// Both walks. `limited`: up to the instruction at `to`, and no waypoint instruction is taken in.
+template <bool limited>
+Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to, Stop stop,
+             const WalkRules& rules) {
+    Walk w;
+    w.start = from;
+    w.last = from.address;
+    const auto ended = [&](WalkEnd end, Address after) {
+        w.after = after;
+        w.end = end;
+    };
+    const auto stopped = [&](Address after) {
+        ended((stop == Stop::before ? after : w.last) == to ? WalkEnd::arrived : WalkEnd::passed, after);
+    };
+    for (Address at = from.address;;) {
+        if constexpr (limited)
+            // The latter: addresses have wrapped.
+            if (!(stop == Stop::before ? at < to : at <= to) || at < from.address) {
+                stopped(at);
+                break;
+            }
+        if (w.bytes >= rules.most_bytes) {
+            ended(WalkEnd::runaway, at);
+            break;
+        }
+        const isa::Fetched fetched = isa::fetch(code, space, at, from.isa);
+        if (fetched.bytes == 0) {
+            ended(WalkEnd::no_memory, at);
+            break;
+        }
+        w.instruction = isa::decode_instr(at, from.isa, fetched.opcode, fetched.bytes == 4, rules.decode);
+        const isa::Instruction& instruction = w.instruction;
+        // With Stop::after, the instruction at `to` is known to have raised its exception.
+        if (instruction.undefined && !(limited && stop == Stop::after && at == to)) {
+            ended(WalkEnd::undefined, at);
+            break;
+        }
+        if (w.instructions == 0) w.section = fetched.section;
+        w.last = at;
+        const bool waypoint = instruction.waypoint != Waypoint::none;
+        if (limited && waypoint) {
+            stopped(at);
+            break;
+        }
+        ++w.instructions;
+        w.bytes += instruction.bytes;
+        w.last_bytes = instruction.bytes;
+        at = advance(at, instruction.bytes, from.isa);
+        if (waypoint) {
+            ended(WalkEnd::waypoint, at);
+            break;
+        }
+    }
+    return w;
+}
+
+}  // namespace
+
+Walk walk(const isa::CodeReader& code, const isa::Space& space, const Place& from, const WalkRules& rules) {
+    return walk_on<false>(code, space, from, {}, {}, rules);
+}
+
+Walk walk_to(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to, Stop stop,
+             const WalkRules& rules) {
+    return walk_on<true>(code, space, from, to, stop, rules);
+}
+
+}  // namespace waymark::follow
