@@ -1,16 +1,14 @@
-/// What both decoders do with everything that is not program flow: synchronisation, timestamps, contexts, gaps. How
-/// instructions are walked is each decoder's own.
+/// What both decoders do with everything that is not program flow: synchronisation, timestamps, cycle counts, gaps.
+/// Program flow itself is followed by the layer `follow`.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "waymark/flow/blocks.h"
-#include "waymark/follow/walk.h"
-#include "waymark/isa/decode_instr.h"
+#include "waymark/follow/block_cache.h"
+#include "waymark/follow/elements.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
 
@@ -24,19 +22,14 @@ struct CoreState {
     bool ns{}, hyp{};
     std::optional<std::uint32_t> context_id, vmid;  ///< absent: undefined
 
-    [[nodiscard]] isa::Space space() const { return {ns, hyp, context_id, vmid}; }
     [[nodiscard]] flow::Context context() const { return {ns, hyp, context_id, vmid}; }
     [[nodiscard]] Place place() const { return {address, isa}; }
     friend bool operator==(const CoreState&, const CoreState&) = default;
 };
 
-/// AArch32 addresses wrap.
-[[nodiscard]] WM_INLINE Address advance(Address address, std::uint64_t bytes) {
-    return {(address.value + bytes) & 0xffffffffU};
-}
-
-[[nodiscard]] inline follow::WalkRules walk_rules(const Config& config) {
-    return {{.dmb_dsb_waypoints = config.barrier_waypoints}, config.max_walk_bytes};
+[[nodiscard]] inline follow::Rules rules(const Config& config) {
+    return {.walk = {{.dmb_dsb_waypoints = config.barrier_waypoints}, config.max_walk_bytes},
+            .return_stack = config.return_stack};
 }
 
 /// The state a branch packet leads to (section 2.5), completed with `last`.
@@ -57,7 +50,7 @@ struct CoreState {
 }
 
 /// The state an I-sync names (section 2.6). The VMID is not in it: what was known stays known.
-[[nodiscard]] inline CoreState isync_state(const ISync& p, const CoreState& last, const Config& config) {
+[[nodiscard]] inline CoreState isync_state(const ISync& p, std::optional<std::uint32_t> vmid, const Config& config) {
     CoreState to;
     to.address = p.address();
     to.isa = p.isa();
@@ -65,33 +58,30 @@ struct CoreState {
     to.ns = p.ns;
     to.hyp = p.hyp;
     if (config.context_id_bytes != 0) to.context_id = p.context_id;
-    to.vmid = last.vmid;
+    to.vmid = vmid;
     return to;
 }
 
 /// Puts events into the output, each in its place. `Out` is flow::BatchWriter or flow::CountWriter.
 template <class Out>
-class Elements {
+class Elements : public follow::Elements<Out> {
+    using Base = follow::Elements<Out>;
+
 public:
-    Elements(const Config& config, Out& out) : config_(config), out_(out) {}
+    using Base::event;
+
+    Elements(const Config& config, Out& out) : Base(out), config_(config) {}
 
     /// A packet's cycle count as elements carry it. The largest of all means "none" there, and so is told as one less.
     [[nodiscard]] std::uint32_t cycles(std::uint32_t count) const {
         return config_.cycle_accurate ? std::min(count, flow::no_cycles - 1) : flow::no_cycles;
     }
-    void event(Offset at, flow::What what) {
-        tell_unplaced();
-        out_.event(at, std::move(what));
-    }
 
-    /// Atoms from number `from` on that cannot be placed (section 4.4). Those of packets in a row become one event.
+    /// Atoms from number `from` on that cannot be placed (section 4.4).
     void unplaced(Offset at, const pft::Atoms& atoms, unsigned from) {
-        if (!any_unplaced()) unplaced_first_ = at;
-        for (unsigned i = from; i < atoms.count; ++i) ++(atoms.e(i) ? unplaced_.taken : unplaced_.not_taken);
-    }
-    /// Offset of the first packet whose atoms are not yet delivered.
-    [[nodiscard]] std::optional<Offset> unplaced_first() const {
-        return any_unplaced() ? std::optional(unplaced_first_) : std::nullopt;
+        flow::Atoms count;
+        for (unsigned i = from; i < atoms.count; ++i) ++(atoms.e(i) ? count.taken : count.not_taken);
+        Base::unplaced(at, count);
     }
 
     /// A cycle count whose range cannot be told.
@@ -105,15 +95,6 @@ public:
         const bool counted = p.reason != ISyncReason::periodic;
         event(at,
               flow::TraceOn{reasons[static_cast<unsigned>(p.reason)], counted ? cycles(p.cycles) : flow::no_cycles});
-    }
-
-    /// Reports the context if it is news.
-    void context(Offset at, const CoreState& state) {
-        tell_unplaced();
-        const flow::Context now = state.context();
-        if (told_ == now) return;
-        told_ = now;
-        event(at, now);
     }
 
     void timestamp(Offset at, const Timestamp& p) {
@@ -138,32 +119,27 @@ public:
     }
     /// What was told before does not hold for what comes.
     void forget() {
-        tell_unplaced();
-        told_.reset();
+        Base::forget();
         timestamps_.forget();
         begun_inside_ = false;
     }
 
     /// What elements are told against.
     struct State {
+        typename Base::State base;
         TimestampState timestamps;
-        std::optional<flow::Context> told;
-        flow::Atoms unplaced{};
-        Offset unplaced_first{};
     };
-    [[nodiscard]] State state() const { return {timestamps_, told_, unplaced_, unplaced_first_}; }
+    [[nodiscard]] State state() const { return {Base::state(), timestamps_}; }
     void resume(const State& state) {
+        Base::resume(state.base);
         timestamps_ = state.timestamps;
-        told_ = state.told;
-        unplaced_ = state.unplaced;
-        unplaced_first_ = state.unplaced_first;
         begun_inside_ = false;
         early_.clear();
     }
     /// Begins somewhere inside a stream, where this was the last context told, and the last timestamp is not known:
     /// `early` keeps the values that were told without it.
     void begin_inside(const flow::Context& told) {
-        resume({{}, told, {}, {}});
+        resume({{.context = told}, {}});
         begun_inside_ = true;
     }
     /// The last timestamp still depends on what came before.
@@ -171,69 +147,10 @@ public:
     [[nodiscard]] const std::vector<TimestampValue>& early() const { return early_; }
 
 private:
-    [[nodiscard]] bool any_unplaced() const { return (unplaced_.taken | unplaced_.not_taken) != 0; }
-    void tell_unplaced() {
-        if (!any_unplaced()) [[likely]]
-            return;
-        out_.event(unplaced_first_, std::exchange(unplaced_, {}));
-    }
-
     const Config& config_;
-    Out& out_;
     TimestampState timestamps_;
-    std::optional<flow::Context> told_;
-    flow::Atoms unplaced_;
-    Offset unplaced_first_{};
     bool begun_inside_ = false;
     std::vector<TimestampValue> early_;
 };
-
-/// The section 4.5 stack: deeper than any macrocell's, the oldest entry is discarded.
-class ReturnStack {
-public:
-    static constexpr std::size_t depth = 16;
-    struct Entry {
-        Address address;
-        Isa isa{};
-        bool ns{};
-    };
-
-    void push(const Entry& entry) {
-        top_ = (top_ + 1) % depth;
-        entries_[top_] = entry;
-        if (size_ < depth) ++size_;
-    }
-    /// Precondition: not empty.
-    Entry pop() {
-        const Entry entry = entries_[top_];
-        top_ = (top_ + depth - 1) % depth;
-        --size_;
-        return entry;
-    }
-    [[nodiscard]] bool empty() const { return size_ == 0; }
-    void clear() { size_ = 0; }
-
-private:
-    std::array<Entry, depth> entries_{};
-    std::size_t top_ = 0, size_ = 0;
-};
-
-/// The flags of flow::Block for a block's last instruction.
-[[nodiscard]] inline std::uint8_t block_flags(const isa::Instruction& i) {
-    using flow::Block;
-    return static_cast<std::uint8_t>((i.link ? Block::link : 0) | (i.conditional ? Block::conditional : 0) |
-                                     (i.function_return ? Block::function_return : 0) |
-                                     (i.exception_return ? Block::exception_return : 0) |
-                                     (i.undefined ? Block::undefined : 0));
-}
-[[nodiscard]] inline flow::End block_end(isa::Waypoint waypoint) {
-    switch (waypoint) {
-        case isa::Waypoint::direct: return flow::End::direct;
-        case isa::Waypoint::indirect: return flow::End::indirect;
-        case isa::Waypoint::barrier: return flow::End::barrier;
-        case isa::Waypoint::none: break;
-    }
-    return flow::End::not_a_waypoint;
-}
 
 }  // namespace waymark::pft

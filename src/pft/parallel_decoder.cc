@@ -60,7 +60,8 @@ template <class Out>
 struct Worker;
 template <>
 struct Worker<flow::BatchWriter> {
-    Worker(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, std::shared_ptr<BlockLogs> logs)
+    Worker(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
+           std::shared_ptr<follow::BlockLogs> logs)
         : out(table), machine(config, code, out, std::move(logs)) {}
     [[nodiscard]] flow::BatchWriter& batches() { return out; }
     static void take_back(bool) {}
@@ -70,7 +71,8 @@ struct Worker<flow::BatchWriter> {
 };
 template <>
 struct Worker<flow::CountWriter> {
-    Worker(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, std::shared_ptr<BlockLogs> logs)
+    Worker(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
+           std::shared_ptr<follow::BlockLogs> logs)
         : out(table), machine(config, code, out, std::move(logs)) {}
     [[nodiscard]] flow::BatchWriter& batches() { return out.events(); }
     void take_back(bool on) { out.take_back(on); }
@@ -107,7 +109,7 @@ public:
           split_(options.ranges == Ranges::counted ? flow::Split::none : sink.split()),
           piece_bytes_(std::max<std::size_t>(1, options.piece_bytes)) {
         const unsigned workers = std::max(1U, options.workers);
-        const auto logs = workers > 1 ? std::make_shared<BlockLogs>() : nullptr;
+        const auto logs = workers > 1 ? std::make_shared<follow::BlockLogs>() : nullptr;
         for (unsigned i = 0; i < workers; ++i)
             workers_.push_back(std::make_unique<Worker<Out>>(config_, code, table, logs));
         slots_.resize(2 * workers + 2);

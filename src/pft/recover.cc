@@ -161,7 +161,7 @@ private:
                     const auto i = at({{at_}, isa});
                     if (!i || i->waypoint == Waypoint::none || i->undefined) continue;
                     waypoints_.push_back({{at_}, isa});
-                    if (i->link) behind_calls_.push_back({advance({at_}, i->bytes), isa});
+                    if (i->link) behind_calls_.push_back({follow::advance({at_}, i->bytes, isa), isa});
                 }
             }
     }
@@ -715,14 +715,14 @@ private:
             if (named(at)) {
                 Path there = to;
                 there.check(at, 3);
-                const Address behind = i->waypoint != Waypoint::none ? at : advance(at, i->bytes);
+                const Address behind = i->waypoint != Waypoint::none ? at : follow::advance(at, i->bytes, to.isa);
                 if (config_.update_is_compression_base || !to.last_known) arrive_at(there, {at, to.isa});
                 there.current = static_cast<std::uint32_t>(behind.value);
                 keep(there);
                 if (place) return;
             }
             if (i->waypoint != Waypoint::none || i->undefined) return;
-            at = advance(at, i->bytes);
+            at = follow::advance(at, i->bytes, to.isa);
             walked += i->bytes;
         }
     }

@@ -80,7 +80,7 @@ struct Explainer::State {
         return out;
     }
     std::string explain(const ISync& p) {
-        last = isync_state(p, last, config);
+        last = isync_state(p, last.vmid, config);
         synced = true;
         return fmt::format("{}: {:#010x} {}{}{}", name(p.reason), last.address.value, name(last.isa),
                            last.ns ? ", Non-secure" : ", Secure", last.hyp ? ", Hyp" : "");

@@ -1,0 +1,310 @@
+/// The code between two waypoints, decoded once and kept.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/spinning_mutex.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/follow/walk.h"
+
+namespace waymark::follow {
+
+/// What decides how a unit's trace is followed.
+struct Rules {
+    WalkRules walk{};
+    bool return_stack = false;  ///< the unit leaves out addresses that its return stack holds
+    /// When the return stack is asked where a taken indirect branch went.
+    enum class Indirect : std::uint8_t {
+        pops,  ///< at once: an outcome without an address says that it held the target, and the security state (PFT)
+        waits  ///< when the next outcome comes, unless an address came before it (ETMv4, ETE)
+    } indirect = Indirect::pops;
+};
+
+/// Where execution stands: block id * 2, an index into BlockCache::links(). Below 0: no block.
+using Position = std::int32_t;
+/// No block known, or more to do than to follow a link.
+inline constexpr Position nowhere = -2;
+/// Behind a taken branch whose target only the trace knows.
+inline constexpr Position indirect = -4;
+/// Of nodes that no execution passes: less than any other, by their index.
+inline constexpr Position first_dead = -16;
+
+/// A block as the irregular paths need it.
+struct Node {
+    Place start{};
+    Address after{}, last{};       ///< behind the last instruction; of the last instruction
+    Place target{};                ///< where a direct branch or barrier goes
+    std::uint32_t edge{};          ///< block id * 2
+    std::uint32_t instructions{};  ///< 0: a node that fails at its first instruction
+    flow::End end{};
+    WalkEnd walk_end{};
+    bool link{};
+
+    /// Execution can go on behind it: it ends with a waypoint instruction.
+    [[nodiscard]] bool passable() const { return walk_end == WalkEnd::waypoint; }
+};
+
+/// What decoders of one stream have learned of one memory space, each for the others.
+class BlockLog {
+public:
+    struct Link {
+        std::uint32_t edge{};
+        Position to{};
+    };
+    struct Part {
+        std::vector<Node> nodes;
+        std::vector<Link> links;
+
+        [[nodiscard]] std::size_t size() const { return nodes.size() + links.size(); }
+        void clear() {
+            nodes.clear();
+            links.clear();
+        }
+    };
+    /// How much of the log a decoder has.
+    struct Read {
+        std::size_t nodes{}, links{};
+    };
+
+    /// Puts in what one has learned and takes out what others have put in since. Nodes that a link connects come
+    /// before it or with it.
+    void exchange(Part& mine, Part& theirs, Read& read) {
+        const std::scoped_lock lock(mutex_);
+        theirs.nodes.assign(all_.nodes.begin() + static_cast<std::ptrdiff_t>(read.nodes), all_.nodes.end());
+        theirs.links.assign(all_.links.begin() + static_cast<std::ptrdiff_t>(read.links), all_.links.end());
+        all_.nodes.insert(all_.nodes.end(), mine.nodes.begin(), mine.nodes.end());
+        all_.links.insert(all_.links.end(), mine.links.begin(), mine.links.end());
+        mine.clear();
+        read = {all_.nodes.size(), all_.links.size()};
+    }
+
+private:
+    SpinningMutex mutex_;
+    Part all_;
+};
+
+/// The logs of one stream's memory spaces.
+class BlockLogs {
+public:
+    [[nodiscard]] std::shared_ptr<BlockLog> of(const isa::Space& space) {
+        const std::scoped_lock lock(mutex_);
+        for (const auto& [of, log] : logs_)
+            if (of == space) return log;
+        return logs_.emplace_back(space, std::make_shared<BlockLog>()).second;
+    }
+    /// For those who forget what they knew: else they would learn it all again at once.
+    void clear() {
+        const std::scoped_lock lock(mutex_);
+        logs_.clear();
+    }
+
+private:
+    SpinningMutex mutex_;
+    std::vector<std::pair<isa::Space, std::shared_ptr<BlockLog>>> logs_;
+};
+
+/// Where blocks start, in 4 GB of addresses: a start takes 8 bytes whatever the size of an address.
+class Starts {
+public:
+    explicit Starts(unsigned log2_size = 4)
+        : starts_(std::size_t{1} << log2_size), mask_((1U << log2_size) - 1), shift_(32 - log2_size) {}
+
+    /// A start by the low half of its address; instruction sets differ in bits that are 0 in the address. Only of
+    /// places that `regular`.
+    [[nodiscard]] WM_INLINE static std::uint32_t key(std::uint32_t low, Isa isa) {
+        return low | (isa == Isa::t32 ? 1U : isa == Isa::a64 ? 2U : 0U);
+    }
+    /// A32, T32 and A64 at an address that such an instruction can have.
+    [[nodiscard]] WM_INLINE static bool regular(const Place& place) {
+        constexpr unsigned known = 1U << static_cast<unsigned>(Isa::a32) | 1U << static_cast<unsigned>(Isa::t32) |
+                                   1U << static_cast<unsigned>(Isa::a64);
+        return (known >> static_cast<unsigned>(place.isa) & 1) != 0 &&
+               (place.address.value & (place.isa == Isa::t32 ? 1 : 3)) == 0;
+    }
+
+    /// The position of the block that starts there, if it was met: else `nowhere`.
+    [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const {
+        for (std::uint32_t i = slot(key);; i = (i + 1) & mask_)
+            if (starts_[i].key == key || starts_[i].at == nowhere) return starts_[i].at;
+    }
+    /// Precondition: not yet in.
+    void insert(std::uint32_t key, Position at) {
+        if (2 * ++met_ > starts_.size()) {
+            const std::vector<Start> old = std::exchange(starts_, std::vector<Start>(2 * starts_.size()));
+            mask_ = static_cast<std::uint32_t>(starts_.size() - 1);
+            --shift_;
+            for (const Start& start : old)
+                if (start.at != nowhere) put(start);
+        }
+        put({key, at});
+    }
+
+private:
+    struct Start {
+        std::uint32_t key{};
+        Position at = nowhere;
+    };
+
+    [[nodiscard]] WM_INLINE std::uint32_t slot(std::uint32_t key) const {
+        return static_cast<std::uint32_t>(key * 0x9e3779b1U) >> shift_;
+    }
+    void put(const Start& start) {
+        std::uint32_t i = slot(start.key);
+        while (starts_[i].at != nowhere) i = (i + 1) & mask_;
+        starts_[i] = start;
+    }
+
+    std::vector<Start> starts_;  // open addressing, at most half full
+    std::uint32_t mask_, shift_;
+    std::size_t met_ = 0;
+};
+
+/// The blocks met in one memory space, found by where they start, and chained by outcome: the hot path follows links
+/// and looks nothing up. A block's links are 8 bytes, so that those of some 100 000 blocks fit a second-level cache.
+class BlockCache {
+public:
+    /// `log`: if there are others to learn from.
+    BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
+               std::shared_ptr<BlockLog> log = {})
+        : rules_(rules), code_(code), space_(space), log_(std::move(log)) {}
+
+    [[nodiscard]] const isa::Space& space() const { return space_; }
+    /// By position + taken: where execution goes on. `nowhere` and `indirect` are rows too, which lead to themselves.
+    [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
+    [[nodiscard]] const Node& node(Position at) const { return nodes_[index_[static_cast<std::size_t>(at) / 2]]; }
+    void link(Position at, bool e, Position to) {
+        const std::uint32_t edge = static_cast<std::uint32_t>(at) | (e ? 1U : 0U);
+        links_[hubs + edge] = to;
+        if (log_) learned_.links.push_back({edge, to});
+    }
+    [[nodiscard]] std::size_t rows() const { return index_.size() + nodes_.size() + other_starts_; }
+
+    /// The starts below 4 GB, where all AArch32 code is: for inner loops.
+    [[nodiscard]] WM_INLINE const Starts& low_starts() const { return low_; }
+    /// The block that starts there, if it was met: else below 0.
+    [[nodiscard]] WM_INLINE Position peek(const Place& place) const {
+        if (place.address.value >> 32 == 0 && Starts::regular(place)) [[likely]]
+            return low_.find(low_key(place));
+        return peek_elsewhere(place);
+    }
+
+    /// The node that starts here, made at first sight. `at` is set to its position, or to `nowhere` if it is dead.
+    template <class Out>
+    const Node& find(const Place& place, Out& out, Position& at) {
+        Position found = peek(place);
+        if (found == nowhere && learned_.size() >= much_learned) {
+            exchange(out);
+            found = peek(place);
+        }
+        if (found == nowhere) {
+            const Node node = build(place, out.table());
+            found = add(node, out);
+            if (log_ && found >= 0) learned_.nodes.push_back(node);
+        }
+        at = found >= 0 ? found : nowhere;
+        return found >= 0 ? node(found) : nodes_[static_cast<std::size_t>(first_dead - found)];
+    }
+
+    /// Tells others what was learned here, and learns what they have.
+    template <class Out>
+    void exchange(Out& out) {
+        if (!log_) return;
+        log_->exchange(learned_, theirs_, read_);
+        for (const Node& node : theirs_.nodes)
+            if (peek(node.start) == nowhere) add(node, out);
+        for (const BlockLog::Link& link : theirs_.links) links_[hubs + link.edge] = link.to;
+    }
+
+private:
+    static constexpr std::size_t hubs = 4;
+    static constexpr std::size_t much_learned = 64;  // the others need not wait for more
+
+    struct PlaceHash {
+        std::size_t operator()(const Place& place) const {
+            const std::uint64_t h = (place.address.value ^ static_cast<unsigned>(place.isa)) * 0x9e3779b97f4a7c15U;
+            return static_cast<std::size_t>(h ^ h >> 32);
+        }
+    };
+    [[nodiscard]] WM_INLINE static std::uint32_t low_key(const Place& place) {
+        return Starts::key(static_cast<std::uint32_t>(place.address.value), place.isa);
+    }
+    [[nodiscard]] static std::uint32_t high_half(const Place& place) {
+        return static_cast<std::uint32_t>(place.address.value >> 32);
+    }
+    [[nodiscard]] Position peek_elsewhere(const Place& place) const {
+        if (!Starts::regular(place)) {
+            const auto found = irregular_.find(place);
+            return found == irregular_.end() ? nowhere : found->second;
+        }
+        const auto found = high_.find(high_half(place));
+        return found == high_.end() ? nowhere : found->second.find(low_key(place));
+    }
+    void insert(const Place& place, Position at) {
+        if (!Starts::regular(place)) {
+            irregular_.emplace(place, at);
+            ++other_starts_;
+        } else if (high_half(place) != 0) {
+            high_[high_half(place)].insert(low_key(place), at);
+            ++other_starts_;
+        } else {
+            low_.insert(low_key(place), at);
+        }
+    }
+
+    template <class Out>
+    Position add(const Node& node, Out& out) {
+        const auto index = static_cast<std::uint32_t>(nodes_.size());
+        Position at = first_dead - static_cast<Position>(index);
+        nodes_.push_back(node);
+        out.reserve(node.edge | 1U);
+        if (node.passable()) {
+            at = static_cast<Position>(node.edge);
+            const std::size_t id = node.edge / 2;
+            if (id >= index_.size()) {
+                index_.resize(std::max<std::size_t>({1024, id + 1, 2 * index_.size()}));
+                links_.resize(hubs + 2 * index_.size(), nowhere);
+            }
+            index_[id] = index;
+            if (node.end == flow::End::indirect && !(node.link && rules_.return_stack))
+                links_[hubs + node.edge + 1] = indirect;
+        }
+        insert(node.start, at);
+        return at;
+    }
+
+    Node build(const Place& start, flow::BlockTable& table) const {
+        const Walk w = walk(code_, space_, start, rules_.walk);
+        Node node{.start = start, .after = w.after, .last = w.last, .instructions = w.instructions, .walk_end = w.end};
+        if (w.instructions == 0) return node;
+        const flow::Block block = w.block();
+        node.edge = table.intern(block) * 2;
+        if (node.passable()) {
+            node.end = block.end;
+            node.link = w.instruction.link;
+            node.target = {w.instruction.target, w.instruction.target_isa};
+        }
+        return node;
+    }
+
+    const Rules rules_;
+    const isa::CodeReader& code_;
+    const isa::Space space_;
+    std::vector<Position> links_{indirect, indirect, nowhere, nowhere};
+    Starts low_{10};
+    std::unordered_map<std::uint32_t, Starts> high_;            // by the high half of addresses
+    std::unordered_map<Place, Position, PlaceHash> irregular_;  // ThumbEE, and addresses between instructions
+    std::size_t other_starts_ = 0;                              // beyond low_
+    std::vector<std::uint32_t> index_;                          // by block id: index in nodes_
+    std::vector<Node> nodes_;
+    const std::shared_ptr<BlockLog> log_;
+    BlockLog::Part learned_, theirs_;  // since the last exchange; by it
+    BlockLog::Read read_;
+};
+
+}  // namespace waymark::follow

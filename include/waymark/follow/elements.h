@@ -1,0 +1,70 @@
+/// Puts events into a decoder's output, each in its place: what is alike in every protocol.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "waymark/flow/blocks.h"
+
+namespace waymark::follow {
+
+/// `Out` is flow::BatchWriter or flow::CountWriter, borrowed.
+template <class Out>
+class Elements {
+public:
+    explicit Elements(Out& out) : out_(out) {}
+
+    [[nodiscard]] Out& out() { return out_; }
+
+    void event(Offset at, flow::What what) {
+        report_unplaced();
+        out_.event(at, std::move(what));
+    }
+
+    /// Outcomes that cannot be placed. Those of packets in a row become one event.
+    void unplaced(Offset at, const flow::Atoms& atoms) {
+        if (!any_unplaced()) state_.unplaced_first = at;
+        state_.unplaced.taken += atoms.taken;
+        state_.unplaced.not_taken += atoms.not_taken;
+    }
+    /// Offset of the first packet whose outcomes are not yet delivered.
+    [[nodiscard]] std::optional<Offset> unplaced_first() const {
+        return any_unplaced() ? std::optional(state_.unplaced_first) : std::nullopt;
+    }
+
+    /// Reports the context if it is news.
+    void context(Offset at, const flow::Context& now) {
+        report_unplaced();
+        if (state_.context == now) return;
+        state_.context = now;
+        event(at, now);
+    }
+
+    /// The context that was reported does not hold for what comes.
+    void forget() {
+        report_unplaced();
+        state_.context.reset();
+    }
+
+    /// What was reported so far, as far as it decides what will be.
+    struct State {
+        std::optional<flow::Context> context;
+        flow::Atoms unplaced{};
+        Offset unplaced_first{};
+    };
+    [[nodiscard]] const State& state() const { return state_; }
+    void resume(const State& state) { state_ = state; }
+
+private:
+    [[nodiscard]] bool any_unplaced() const { return (state_.unplaced.taken | state_.unplaced.not_taken) != 0; }
+    void report_unplaced() {
+        if (!any_unplaced()) [[likely]]
+            return;
+        out_.event(state_.unplaced_first, std::exchange(state_.unplaced, {}));
+    }
+
+    Out& out_;
+    State state_;
+};
+
+}  // namespace waymark::follow

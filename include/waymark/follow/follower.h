@@ -1,0 +1,297 @@
+/// Follows execution through a program by what a trace says of it: outcomes of waypoint instructions, addresses,
+/// exceptions, contexts. A protocol's decoder turns packets into these calls; ranges and events go to its output.
+///
+/// Follower is the fast one, with a cache of blocks; ReferenceFollower (reference_follower.h) has the same calls, walks
+/// the program anew each time, and gives the same elements.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "waymark/follow/block_cache.h"
+#include "waymark/follow/elements.h"
+#include "waymark/follow/return_stack.h"
+
+namespace waymark::follow {
+
+[[nodiscard]] inline isa::Space space_of(const flow::Context& c) { return {c.ns, c.hyp, c.context_id, c.vmid}; }
+
+/// Why flow is unknown behind a walk that did not reach a waypoint. Precondition: it did not.
+[[nodiscard]] flow::What why_lost(WalkEnd end, Address after);
+
+/// What is known of execution.
+struct FollowerState {
+    flow::Context context{};
+    Place place{};         ///< where execution has come to, if `known`
+    bool known = false;    ///< the place is known
+    bool pop_due = false;  ///< Rules::Indirect::waits: a taken indirect branch whose target no packet has named yet
+    bool may_push = true;  ///< see Follower::forbid_pushes
+    ReturnStack stack{};
+};
+
+template <class Out>
+class Follower {
+public:
+    using State = FollowerState;
+
+    /// `code` and `elements` are borrowed and must outlive it. `logs`: of several followers of the same stream.
+    Follower(const Rules& rules, const isa::CodeReader& code, Elements<Out>& elements,
+             std::shared_ptr<BlockLogs> logs = {})
+        : rules_(rules), code_(code), elements_(elements), out_(elements.out()), logs_(std::move(logs)) {}
+
+    // ---- what is known
+
+    /// Where execution has come to is known.
+    [[nodiscard]] WM_INLINE bool known() const { return state_.known; }
+    /// Where execution has come to is known, or follows from the return stack: to be asked before an outcome or an
+    /// exception under Rules::Indirect::waits.
+    [[nodiscard]] bool ready(Offset at) {
+        if (state_.pop_due) [[unlikely]]
+            pop(at);
+        return state_.known;
+    }
+    /// Where execution has come to. Precondition: known().
+    [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start; }
+    [[nodiscard]] const flow::Context& context() const { return state_.context; }
+
+    // ---- what the trace says
+
+    /// The next waypoint instruction has executed (`e`: taken, or a barrier that executed) or not. False: it cannot be
+    /// placed, and flow is unknown. Precondition: known().
+    WM_INLINE bool atom(bool e, Offset at, std::uint32_t cycles = flow::no_cycles) {
+        const Node& node = here();
+        if (!node.passable()) [[unlikely]] {
+            give_up(node, at);
+            return false;
+        }
+        out_.range(node.edge | (e ? 1U : 0U), at, cycles);
+        if (e && (node.end == flow::End::indirect || (node.link && rules_.return_stack)))
+            take_with_return_stack(node, at);
+        else
+            follow(node, e);
+        return true;
+    }
+
+    /// The next waypoint instruction was taken, to the place that is named; `go` or a context comes next. False: it
+    /// cannot be placed. Precondition: known().
+    bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles) {
+        const Node& node = here();
+        if (!node.passable()) {
+            give_up(node, at);
+            return false;
+        }
+        out_.range(node.edge | 1U, at, cycles);
+        if (node.end != flow::End::indirect && node.target != to)
+            elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, node.target.address, to.address});
+        if (node.link && state_.may_push) push({{node.after, node.start.isa}, state_.context.ns});
+        return true;
+    }
+
+    /// Execution goes on there, in this context.
+    void go(const Place& to, const flow::Context& context, Offset at) {
+        const bool moved = cache_ == nullptr || context != state_.context;
+        state_.context = context;
+        state_.known = state_.may_push = true;
+        state_.pop_due = false;
+        stand_at(to);
+        if (moved) enter_space();
+        elements_.context(at, context);
+        if (to.isa == Isa::jazelle) lose();  // no unit traces bytecodes
+    }
+    /// The same place, in this context.
+    void set_context(const flow::Context& context, Offset at) {
+        if (context != state_.context) {
+            if (state_.known) stand_at(place());
+            state_.context = context;
+            enter_space();
+        }
+        elements_.context(at, context);
+    }
+
+    /// An exception interrupted execution: adds where it would have gone on. The handler's place comes by `go`.
+    void exception(flow::Exception e, Offset at) {
+        if (state_.known) e.preferred_return = place().address;
+        elements_.event(at, e);
+    }
+
+    /// Execution has come to `to`, or, with Stop::after, has passed the instruction there, and there was no waypoint
+    /// instruction before it. Without a known place only that is reported.
+    void walk_to(Address to, Stop stop, Offset at) {
+        if (!state_.known) return elements_.event(at, flow::Reached{to});
+        const Place from = place();
+        if (to < from.address)
+            return elements_.event(at, flow::Inconsistency{flow::Conflict::update_behind, from.address, to});
+        // It ends at an address, not at a waypoint: not worth a node.
+        const Walk w = follow::walk_to(code_, space_of(state_.context), from, to, stop, rules_.walk);
+        if (w.instructions != 0) out_.range(out_.table().intern(w.block()) * 2, at);
+        if (w.end == WalkEnd::arrived || w.end == WalkEnd::passed) {
+            if (w.end == WalkEnd::passed)
+                elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, w.last, to});
+            return stand_at({w.after, from.isa});
+        }
+        elements_.event(at, why_lost(w.end, w.after));
+        lose();
+        elements_.event(at, flow::Reached{to});
+    }
+
+    /// A synchronisation point says that execution stands there, in this context: what does not agree is reported. What
+    /// it says is right; `go` comes next. Where nothing was known, there is nothing to compare.
+    void confirm(const Place& to, const flow::Context& context, Offset at) {
+        if (!state_.known) return;
+        const Place reached = place();
+        if (to != reached || (state_.context.context_id && context.context_id != state_.context.context_id))
+            elements_.event(at, flow::Inconsistency{flow::Conflict::sync_disagrees, reached.address, to.address});
+    }
+
+    /// The unit's return stack is empty from here on.
+    void clear_return_stack() { state_.stack.clear(); }
+    /// Nothing is pushed until execution's place is given by `go` (ETMv4: Trace Info).
+    void forbid_pushes() { state_.may_push = false; }
+    /// Puts an entry on the return stack that is known from elsewhere.
+    void push(const ReturnStack::Entry& entry) {
+        if (rules_.return_stack) state_.stack.push(entry);
+    }
+
+    /// Where execution stands is unknown; and so is the return stack, since a branch with link may go unseen.
+    void lose() {
+        state_.known = state_.pop_due = false;
+        at_ = nowhere;
+        state_.stack.clear();
+    }
+    /// As before the first byte: nothing is known of the core. Blocks stay.
+    void forget() {
+        lose();
+        state_ = {};
+        cache_ = nullptr;
+    }
+
+    // ---- another follower can go on from here
+
+    [[nodiscard]] State snapshot() const {
+        State state = state_;
+        if (state.known) state.place = place();
+        return state;
+    }
+    void resume(const State& state) {
+        state_ = state;
+        at_ = nowhere;
+        cache_ = nullptr;
+        if (state.known || state.pop_due) enter_space();
+    }
+
+    // ---- for inner loops that read packets themselves
+
+    /// A position behind which links can be followed; below 0: there is none, and the calls above do what is to do.
+    [[nodiscard]] WM_INLINE Position position() const { return at_; }
+    /// Precondition: position() >= 0.
+    [[nodiscard]] WM_INLINE const BlockCache& cache() const { return *cache_; }
+    /// Links were followed to a block.
+    WM_INLINE void set_position(Position at) { at_ = at; }
+    /// Links were followed, and then a packet named this place, in the same context.
+    void stand_at(const Place& place) {
+        at_ = nowhere;
+        state_.place = place;
+    }
+
+private:
+    [[nodiscard]] const Node& here() { return at_ >= 0 ? cache_->node(at_) : cache_->find(state_.place, out_, at_); }
+
+    /// Goes on behind a node by its own outcome. The first time, remembers where that leads.
+    void follow(const Node& from, bool e) {
+        const Position known = cache_->links()[at_ + (e ? 1 : 0)];
+        if (known >= 0) {
+            at_ = known;
+            return;
+        }
+        state_.place = e ? from.target : Place{from.after, from.start.isa};
+        const bool chains = !(e && from.link && rules_.return_stack);
+        const Position before = at_;
+        cache_->find(state_.place, out_, at_);
+        if (at_ >= 0 && chains) cache_->link(before, e, at_);
+    }
+
+    /// A taken waypoint instruction whose next address, or whose own, concerns the return stack.
+    void take_with_return_stack(const Node& node, Offset at) {
+        // To follow a link may move the nodes.
+        const ReturnStack::Entry back{{node.after, node.start.isa}, state_.context.ns};
+        const bool pushes = node.link && state_.may_push;
+        if (node.end != flow::End::indirect) {
+            follow(node, true);
+        } else {
+            stand_at({node.last, node.start.isa});
+            if (rules_.indirect == Rules::Indirect::waits) {
+                state_.known = false;
+                state_.pop_due = true;
+            } else if (!pop(at)) {
+                return;
+            }
+        }
+        // Where a target is awaited, it is compared with what is pushed here too.
+        if (pushes) push(back);
+    }
+    /// Execution went where the return stack says; from the indirect branch in `place`. False: it says nothing.
+    bool pop(Offset at) {
+        state_.pop_due = false;
+        if (!rules_.return_stack || state_.stack.empty()) {
+            elements_.event(at, flow::Inconsistency{flow::Conflict::no_return_address, state_.place.address, {}});
+            lose();
+            return false;
+        }
+        const ReturnStack::Entry entry = state_.stack.pop();
+        state_.known = true;
+        stand_at(entry.place);
+        if (entry.ns != state_.context.ns && rules_.indirect == Rules::Indirect::pops) {
+            state_.context.ns = entry.ns;
+            enter_space();
+        }
+        elements_.context(at, state_.context);
+        return true;
+    }
+
+    /// A node that cannot be passed: the instructions before the failure, the failure, and flow is unknown.
+    void give_up(const Node& at_node, Offset at) {
+        const Node node = at_node;
+        if (node.instructions != 0) out_.range(node.edge, at);
+        elements_.event(at, why_lost(node.walk_end, node.after));
+        lose();
+    }
+
+    void enter_space() {
+        find_cache();
+        cache_->exchange(out_);
+    }
+    void find_cache() {
+        const isa::Space space = code_.view(space_of(state_.context));
+        for (const auto& cache : caches_)
+            if (cache->space() == space) {
+                cache_ = cache.get();
+                return;
+            }
+        // A stream of nothing but new contexts must not fill the memory.
+        std::size_t rows = 0;
+        for (const auto& cache : caches_) rows += cache->rows();
+        if (caches_.size() == most_caches || rows > most_rows) {
+            caches_.clear();
+            if (logs_) logs_->clear();
+        }
+        caches_.push_back(std::make_unique<BlockCache>(rules_, code_, space, logs_ ? logs_->of(space) : nullptr));
+        cache_ = caches_.back().get();
+    }
+
+    static constexpr std::size_t most_caches = 64, most_rows = std::size_t{1} << 21;
+
+    const Rules rules_;
+    const isa::CodeReader& code_;
+    Elements<Out>& elements_;
+    Out& out_;
+    const std::shared_ptr<BlockLogs> logs_;
+    std::vector<std::unique_ptr<BlockCache>> caches_;
+
+    State state_;
+    BlockCache* cache_ = nullptr;  // of the context's memory space
+    Position at_ = nowhere;        // where execution has come to, or, if below 0, state_.place
+};
+
+}  // namespace waymark::follow

@@ -1,0 +1,44 @@
+/// The return stack of a trace unit, as decoders keep it: a taken branch with link pushes where it returns to, and a
+/// return that goes there needs no address in the trace.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "waymark/follow/place.h"
+
+namespace waymark::follow {
+
+/// As deep as any unit's; the oldest entry is discarded. A unit with fewer entries sends an address where its own stack
+/// is empty, so the depth need not be known.
+class ReturnStack {
+public:
+    static constexpr std::size_t depth = 16;
+    struct Entry {
+        Place place;
+        bool ns{};  ///< the security state that execution returns to
+        friend bool operator==(const Entry&, const Entry&) = default;
+    };
+
+    void push(const Entry& entry) {
+        top_ = (top_ + 1) % depth;
+        entries_[top_] = entry;
+        if (size_ < depth) ++size_;
+    }
+    /// Precondition: not empty.
+    Entry pop() {
+        const Entry entry = entries_[top_];
+        top_ = (top_ + depth - 1) % depth;
+        --size_;
+        return entry;
+    }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    void clear() { size_ = 0; }
+
+private:
+    std::array<Entry, depth> entries_{};
+    std::size_t top_ = 0, size_ = 0;
+};
+
+}  // namespace waymark::follow

@@ -1,0 +1,390 @@
+// The fast follower and the reference follower are given the same calls, on random programs: they must give the same
+// elements. What the calls mean is tested on code that was written for it.
+#include "waymark/follow/follower.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <tuple>
+
+#include "support/elements.h"
+#include "support/random.h"
+#include "support/sanitized.h"
+#include "support/synthetic.h"
+#include "waymark/follow/reference_follower.h"
+
+namespace waymark::follow {
+
+std::ostream& operator<<(std::ostream& out, const Place& p) {
+    return out << isa::name(p.isa) << " 0x" << std::hex << p.address.value << std::dec;
+}
+
+namespace {
+
+using flow::Context;
+using synthetic::Kind;
+using Indirect = Rules::Indirect;
+
+// ---- a follower and where it writes
+
+template <class Writer>
+struct Output;
+template <>
+struct Output<flow::BatchWriter> {
+    synthetic::ElementSink sink;
+    flow::BlockTable table;
+    flow::BatchWriter out{table, sink};
+};
+template <>
+struct Output<flow::CountWriter> {
+    synthetic::ElementSink sink;
+    flow::BlockTable table;
+    flow::CountWriter out{table, sink};
+};
+
+template <class Writer, class F>
+struct Side : Output<Writer> {
+    Side(const Rules& rules, const isa::CodeReader& code) : follower(rules, code, elements) {}
+    Elements<Writer> elements{this->out};
+    F follower;
+    std::vector<synthetic::Element> finish() {
+        elements.forget();
+        this->out.flush();
+        return this->sink.take();
+    }
+};
+using Fast = Side<flow::BatchWriter, Follower<flow::BatchWriter>>;
+using Counting = Side<flow::CountWriter, Follower<flow::CountWriter>>;
+using Reference = Side<flow::BatchWriter, ReferenceFollower>;
+
+// ---- random calls
+
+/// How often each edge ran, whatever its number.
+using Edges = std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Isa, flow::End, bool>, std::uint64_t>;
+void add(Edges& edges, const flow::Block& b, bool taken, std::uint64_t times) {
+    if (times != 0) edges[{b.start, b.bytes, b.section, b.isa, b.end, taken}] += times;
+}
+
+struct Script {
+    std::uint64_t seed;
+    bool return_stack;
+    Indirect indirect;
+};
+
+class BothWays {
+public:
+    explicit BothWays(const Script& script)
+        : random_(script.seed),
+          program_(made(script.seed)),
+          rules_{.walk = {.most_bytes = 4096}, .return_stack = script.return_stack, .indirect = script.indirect},
+          reference_(rules_, program_.memory),
+          fast_(std::make_unique<Follower<flow::BatchWriter>>(rules_, program_.memory, fast_out_.elements)),
+          counting_(rules_, program_.memory) {}
+
+    void run(unsigned calls) {
+        for (unsigned i = 0; i < calls; ++i) {
+            at_ = at_ + 1;
+            call();
+            const bool known = reference_.follower.known();
+            ASSERT_EQ(fast_->known(), known) << "after call " << i;
+            ASSERT_EQ(counting_.follower.known(), known) << "after call " << i;
+            ASSERT_EQ(fast_->context(), reference_.follower.context()) << "after call " << i;
+            if (known) {
+                ASSERT_EQ(fast_->place(), reference_.follower.place()) << "after call " << i;
+            }
+        }
+    }
+
+    /// What was delivered, by kind; compared on the way.
+    std::set<Kind> finish() {
+        const auto expected = reference_.finish();
+        fast_out_.elements.forget();
+        fast_out_.out.flush();
+        const auto found = fast_out_.sink.take();
+        EXPECT_EQ(synthetic::difference(found, expected, "fast", "reference"), "");
+
+        Edges ran, counted;
+        std::set<Kind> kinds;
+        std::vector<synthetic::Element> events;
+        for (const synthetic::Element& e : expected) {
+            kinds.insert(e.kind);
+            if (e.kind == Kind::range)
+                add(ran, e.block, e.taken, 1);
+            else
+                events.push_back(e);
+        }
+        EXPECT_EQ(synthetic::difference(counting_.finish(), events, "counting", "reference"), "");
+        const auto counts = counting_.out.counts();
+        const auto blocks = counting_.table.blocks();
+        for (std::size_t edge = 0; edge < std::min(counts.size(), 2 * blocks.size()); ++edge)
+            add(counted, blocks[edge / 2], edge % 2 != 0, counts[edge]);
+        EXPECT_EQ(counted, ran);
+        return kinds;
+    }
+
+private:
+    static synthetic::Program made(std::uint64_t seed) {
+        synthetic::Program program =
+            synthetic::make_program({.seed = seed, .blocks = 60, .tee = seed % 2 == 0, .large_block_chance = 200});
+        program.memory.one_view = seed % 3 == 0;
+        const auto& b = program.blocks[seed % program.blocks.size()].block;
+        program.memory.holes.emplace_back(b.start, b.start + 64);
+        return program;
+    }
+
+    template <class F>
+    void all(F&& f) {
+        f(reference_.follower);
+        f(*fast_);
+        f(counting_.follower);
+    }
+    /// Calls that give the same answer.
+    template <class F>
+    bool asked(F&& f) {
+        const bool expected = f(reference_.follower);
+        EXPECT_EQ(f(*fast_), expected);
+        EXPECT_EQ(f(counting_.follower), expected);
+        return expected;
+    }
+
+    Place somewhere() {
+        const flow::Block& b = program_.blocks[random_.below(static_cast<std::uint32_t>(program_.blocks.size()))].block;
+        switch (random_.below(40)) {
+            case 0: return {{b.start + 2}, b.isa};  // perhaps amid an instruction
+            case 1: return {{b.start + b.bytes}, b.isa};
+            case 2: return {{0x13370000}, b.isa};  // nothing is there
+            case 3: return {{b.start}, Isa::jazelle};
+            case 4: return {{b.start}, b.isa == Isa::a32 ? Isa::t32 : Isa::a32};
+            default: return {{b.start}, b.isa};
+        }
+    }
+    Context some_context() {
+        Context c{random_.half(), false, {}, {}};
+        if (random_.half()) c.context_id = random_.below(3);
+        return c;
+    }
+    void go(const Place& to, const Context& context) {
+        all([&](auto& f) { f.go(to, context, at_); });
+    }
+
+    void call() {
+        const Context now = reference_.follower.context();
+        const std::uint32_t cycles = random_.half() ? random_.below(9) : flow::no_cycles;
+        const std::uint32_t what = random_.below(1000);
+        if (what < 700) {
+            // Mostly as execution goes: a loop would not be left by chance alone.
+            const bool e = random_.below(4) != 0;
+            if (asked([&](auto& f) { return f.ready(at_); }))
+                asked([&](auto& f) { return f.atom(e, at_, cycles); });
+            else if (random_.below(3) != 0)
+                go(somewhere(), now);
+        } else if (what < 850) {
+            const Place to = somewhere();
+            if (asked([&](auto& f) { return f.ready(at_); })) asked([&](auto& f) { return f.branch(to, at_, cycles); });
+            go(to, random_.below(8) == 0 ? some_context() : now);
+        } else if (what < 890) {
+            const Context context = some_context();
+            all([&](auto& f) { f.set_context(context, at_); });
+        } else if (what < 930) {
+            asked([&](auto& f) { return f.ready(at_); });
+            const flow::Exception e{random_.below(16), {}, Address{0x18}, cycles};
+            all([&](auto& f) { f.exception(e, at_); });
+            go(somewhere(), now);
+        } else if (what < 960) {
+            Address to = somewhere().address;
+            if (reference_.follower.known() && random_.below(8) != 0)
+                to = {(reference_.follower.place().address.value + 2 * random_.below(16)) & 0xffffffff};
+            const Stop stop = random_.half() ? Stop::before : Stop::after;
+            all([&](auto& f) { f.walk_to(to, stop, at_); });
+        } else if (what < 970) {
+            const Place to = random_.half() && reference_.follower.known() ? reference_.follower.place() : somewhere();
+            const Context context = random_.half() ? now : some_context();
+            all([&](auto& f) { f.confirm(to, context, at_); });
+            go(to, context);
+        } else if (what < 975) {
+            all([&](auto& f) { f.lose(); });
+        } else if (what < 978) {
+            all([&](auto& f) { f.forget(); });
+        } else if (what < 981) {
+            all([&](auto& f) { f.clear_return_stack(); });
+        } else if (what < 984) {
+            all([&](auto& f) { f.forbid_pushes(); });
+        } else if (what < 990) {
+            const ReturnStack::Entry entry{somewhere(), random_.half()};
+            all([&](auto& f) { f.push(entry); });
+        } else if (what < 995) {
+            const flow::Atoms atoms{random_.below(3), random_.below(3)};
+            reference_.elements.unplaced(at_, atoms);
+            fast_out_.elements.unplaced(at_, atoms);
+            counting_.elements.unplaced(at_, atoms);
+        } else {
+            // Another follower goes on: nobody can notice.
+            auto next = std::make_unique<Follower<flow::BatchWriter>>(rules_, program_.memory, fast_out_.elements);
+            next->resume(fast_->snapshot());
+            fast_ = std::move(next);
+        }
+    }
+
+    struct FastOutput : Output<flow::BatchWriter> {
+        Elements<flow::BatchWriter> elements{out};
+    };
+
+    synthetic::Random random_;
+    const synthetic::Program program_;
+    const Rules rules_;
+    Reference reference_;
+    FastOutput fast_out_;
+    std::unique_ptr<Follower<flow::BatchWriter>> fast_;
+    Counting counting_;
+    Offset at_{};
+};
+
+TEST(Followers, AgreeOnRandomProgramsAndCalls) {
+    std::set<Kind> kinds;
+    const std::uint64_t seeds = sized(40, 8);
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+        for (const bool return_stack : {false, true})
+            for (const Indirect indirect : {Indirect::pops, Indirect::waits}) {
+                SCOPED_TRACE("seed " + std::to_string(seed) + (return_stack ? ", return stack" : "") +
+                             (indirect == Indirect::waits ? ", waits" : ""));
+                BothWays sides({seed, return_stack, indirect});
+                sides.run(2000);
+                if (HasFatalFailure()) return;
+                kinds.merge(sides.finish());
+                if (HasFailure()) return;
+            }
+    // So the calls did come to all that can happen.
+    EXPECT_EQ(kinds, (std::set<Kind>{Kind::range, Kind::context, Kind::exception, Kind::no_memory, Kind::inconsistency,
+                                     Kind::atoms, Kind::reached}));
+}
+
+// ---- what the calls mean
+
+//  8000  bl 8010      8010  bx lr
+//  8004  mov r0, r0   8014  blx r3
+//  8008  b 8008       8018  udf
+constexpr std::uint8_t code[] = {0x02, 0x00, 0x00, 0xeb, 0x00, 0x00, 0xa0, 0xe1, 0xfe, 0xff, 0xff, 0xea, 0x00, 0x00,
+                                 0xa0, 0xe1, 0x1e, 0xff, 0x2f, 0xe1, 0x33, 0xff, 0x2f, 0xe1, 0xf0, 0x00, 0xf0, 0xe7};
+synthetic::Memory memory() {
+    synthetic::Memory m;
+    m.sections.push_back({0x8000, {std::begin(code), std::end(code)}});
+    return m;
+}
+Place a32(std::uint64_t address) { return {{address}, Isa::a32}; }
+
+template <class S>
+class Calls : public testing::Test {
+public:
+    S& side(const Rules& rules) {
+        side_ = std::make_unique<S>(rules, memory_);
+        return *side_;
+    }
+    std::vector<Kind> kinds() {
+        std::vector<Kind> out;
+        for (const auto& e : side_->finish()) out.push_back(e.kind);
+        return out;
+    }
+
+private:
+    const synthetic::Memory memory_ = memory();
+    std::unique_ptr<S> side_;
+};
+using Sides = testing::Types<Fast, Reference>;
+TYPED_TEST_SUITE(Calls, Sides);
+
+TYPED_TEST(Calls, AnOutcomeWithoutAnAddressPopsAtOnce) {
+    auto& f = this->side({.return_stack = true}).follower;
+    f.go(a32(0x8000), {}, {1});
+    EXPECT_TRUE(f.atom(true, {2}));
+    EXPECT_EQ(f.place(), a32(0x8010));
+    EXPECT_TRUE(f.atom(true, {3}));
+    ASSERT_TRUE(f.known());
+    EXPECT_EQ(f.place(), a32(0x8004));
+}
+
+TYPED_TEST(Calls, AReturnWaitsForAnAddress) {
+    auto& f = this->side({.return_stack = true, .indirect = Indirect::waits}).follower;
+    f.go(a32(0x8000), {}, {1});
+    EXPECT_TRUE(f.atom(true, {2}));
+    EXPECT_TRUE(f.atom(true, {3}));
+    EXPECT_FALSE(f.known());
+    // The address comes: the entry stays for the next return.
+    f.go(a32(0x8010), {}, {4});
+    EXPECT_TRUE(f.atom(true, {5}));
+    EXPECT_FALSE(f.known());
+    // None comes before the next outcome.
+    ASSERT_TRUE(f.ready({6}));
+    EXPECT_EQ(f.place(), a32(0x8004));
+    EXPECT_TRUE(f.atom(true, {6}));
+    EXPECT_EQ(this->kinds(), (std::vector{Kind::context, Kind::range, Kind::range, Kind::range, Kind::range}));
+}
+
+TYPED_TEST(Calls, AnIndirectCallIsPushedBeforeItIsCompared) {
+    auto& f = this->side({.return_stack = true, .indirect = Indirect::waits}).follower;
+    f.go(a32(0x8014), {}, {1});
+    EXPECT_TRUE(f.atom(true, {2}));
+    ASSERT_TRUE(f.ready({3}));
+    EXPECT_EQ(f.place(), a32(0x8018));
+}
+
+TYPED_TEST(Calls, NothingIsPushedUntilThePlaceIsGiven) {
+    auto& f = this->side({.return_stack = true, .indirect = Indirect::waits}).follower;
+    f.go(a32(0x8000), {}, {1});
+    f.forbid_pushes();
+    EXPECT_TRUE(f.atom(true, {2}));
+    EXPECT_TRUE(f.atom(true, {3}));
+    EXPECT_FALSE(f.ready({4}));
+    EXPECT_EQ(this->kinds(), (std::vector{Kind::context, Kind::range, Kind::range, Kind::inconsistency}));
+}
+
+TYPED_TEST(Calls, WithoutAReturnStackAReturnNeedsAnAddress) {
+    auto& side = this->side({});
+    side.follower.go(a32(0x8010), {}, {1});
+    EXPECT_TRUE(side.follower.atom(true, {2}));
+    EXPECT_FALSE(side.follower.known());
+    const auto elements = side.finish();
+    ASSERT_EQ(elements.size(), 3U);
+    EXPECT_EQ(elements.back(),
+              synthetic::event_element(2, flow::Inconsistency{flow::Conflict::no_return_address, Address{0x8010}, {}}));
+}
+
+TYPED_TEST(Calls, ABranchThatTheCodeContradictsIsReported) {
+    auto& side = this->side({});
+    side.follower.go(a32(0x8000), {}, {1});
+    EXPECT_TRUE(side.follower.branch(a32(0x8014), {2}));
+    EXPECT_EQ(side.finish().back(), synthetic::event_element(2, flow::Inconsistency{flow::Conflict::branch_disagrees,
+                                                                                    Address{0x8010}, Address{0x8014}}));
+}
+
+TYPED_TEST(Calls, AnExceptionSaysWhereExecutionWouldHaveGoneOn) {
+    auto& side = this->side({});
+    side.follower.exception({5, {}, Address{0x18}}, {1});
+    side.follower.go(a32(0x8000), {}, {2});
+    side.follower.walk_to({0x8000}, Stop::before, {3});
+    side.follower.exception({6, {}, {}}, {3});
+    const auto elements = side.finish();
+    ASSERT_EQ(elements.size(), 3U);
+    EXPECT_EQ(elements[0], synthetic::event_element(1, flow::Exception{5, {}, Address{0x18}}));
+    EXPECT_EQ(elements[2], synthetic::event_element(3, flow::Exception{6, Address{0x8000}, {}}));
+}
+
+TYPED_TEST(Calls, ASyncThatDisagreesIsReported) {
+    auto& side = this->side({});
+    Context context{true, false, 7, {}};
+    side.follower.confirm(a32(0x8004), context, {1});  // nothing is known yet
+    side.follower.go(a32(0x8004), context, {1});
+    side.follower.confirm(a32(0x8004), context, {2});
+    side.follower.confirm(a32(0x8008), context, {3});
+    context.context_id = 8;
+    side.follower.confirm(a32(0x8004), context, {4});
+    std::vector<std::uint64_t> offsets;
+    for (const auto& e : side.finish())
+        if (e.kind == Kind::inconsistency) offsets.push_back(e.offset);
+    EXPECT_EQ(offsets, (std::vector<std::uint64_t>{3, 4}));
+}
+
+}  // namespace
+}  // namespace waymark::follow
