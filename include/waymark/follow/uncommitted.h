@@ -1,0 +1,170 @@
+/// Elements of a unit that traces speculatively executed instructions (ETMv4, ETE): they wait here, in order, until the
+/// trace says that they were committed, and are forgotten if it says that they were cancelled. Nothing uncommitted is
+/// ever delivered. A unit that never speculates needs no such queue: its decoder delivers at once.
+///
+/// The P0 elements are those that commits and cancels count: outcomes, exceptions and the like. What a protocol's other
+/// elements do when P0 elements are cancelled is said by their kind.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/types.h"
+
+namespace waymark::follow {
+
+/// Outcomes of waypoint instructions: bit i of `e` is that of the i-th, counted from the oldest.
+struct Outcomes {
+    std::uint32_t e{};
+    std::uint8_t count{};  ///< 1 to 32
+    friend bool operator==(const Outcomes&, const Outcomes&) = default;
+};
+
+/// `T`: an element of the protocol that is not an outcome.
+template <class T>
+class Uncommitted {
+public:
+    enum class Kind : std::uint8_t {
+        p0,       ///< is counted by commits and cancels
+        address,  ///< goes with what is cancelled, and with the outcome that was mispredicted
+        dropped,  ///< goes with what is cancelled: contexts, trace on
+        kept      ///< stays when what is around it is cancelled: events, timestamps, cycle counts
+    };
+
+    /// Outcomes of the packet at `at`; each is a P0 element.
+    void add(Offset at, const Outcomes& outcomes) {
+        entries_.push_back({at, Is::outcomes, outcomes.count, outcomes.e, {}});
+        depth_ += outcomes.count;
+    }
+    void add(Offset at, Kind kind, T element) {
+        const std::size_t weight = kind == Kind::p0 ? 1 : 0;
+        entries_.push_back({at, static_cast<Is>(kind), weight, {}, std::move(element)});
+        depth_ += weight;
+    }
+    /// P0 elements from before the synchronisation point: they are counted, and nothing is known of them.
+    void add_unseen(Offset at, std::size_t count) {
+        if (count != 0) entries_.push_back({at, Is::unseen, count, {}, {}});
+        depth_ += count;
+    }
+
+    /// P0 elements that wait.
+    [[nodiscard]] std::size_t depth() const { return depth_; }
+    /// Nothing waits: the next element may be delivered without being added.
+    [[nodiscard]] bool empty() const { return entries_.empty(); }
+    /// Where the oldest packet stood that waits. Precondition: not empty.
+    [[nodiscard]] Offset first() const { return entries_.front().at; }
+
+    /// The `count` oldest P0 elements were committed: delivers them and the other elements in front of them, by
+    /// `deliver(at, outcomes)` and `deliver(at, element)`. False, and nothing is done: there are not so many.
+    template <class Deliver>
+    [[nodiscard]] bool commit(std::size_t count, Deliver&& deliver) {
+        if (count > depth_) return false;
+        while (count != 0) {
+            Entry& entry = entries_.front();
+            if (entry.weight <= count) {
+                count -= entry.weight;
+                depth_ -= entry.weight;
+                deliver_front(deliver);
+                continue;
+            }
+            entry.weight -= count;
+            depth_ -= count;
+            if (entry.is == Is::outcomes) {
+                const Outcomes now{entry.e & low_bits(count), static_cast<std::uint8_t>(count)};
+                entry.e >>= count;
+                deliver(entry.at, now);
+            }
+            break;
+        }
+        return true;
+    }
+    /// Delivers the elements in front of the oldest P0 element: nothing can cancel them any more.
+    template <class Deliver>
+    void release(Deliver&& deliver) {
+        while (!entries_.empty() && entries_.front().weight == 0) deliver_front(deliver);
+    }
+
+    /// The `count` newest P0 elements were cancelled, and with them what came after the oldest of them, but for
+    /// Kind::kept. False, and nothing is done: there are not so many.
+    [[nodiscard]] bool cancel(std::size_t count) {
+        if (count > depth_) return false;
+        depth_ -= count;
+        std::vector<Entry> stay;  // newest first
+        while (count != 0) {
+            Entry& entry = entries_.back();
+            if (entry.weight > count) {
+                entry.weight -= count;
+                entry.e &= low_bits(entry.weight);
+                break;
+            }
+            count -= entry.weight;
+            if (entry.is == Is::kept) stay.push_back(std::move(entry));
+            entries_.pop_back();
+        }
+        for (auto entry = stay.rbegin(); entry != stay.rend(); ++entry) entries_.push_back(std::move(*entry));
+        return true;
+    }
+
+    /// The newest outcome was the other one; addresses after it were those of the wrong path and are forgotten. False:
+    /// there is no outcome, and none from before the synchronisation point that it could be.
+    [[nodiscard]] bool mispredict() {
+        std::size_t i = entries_.size();
+        while (i != 0 && entries_[i - 1].is != Is::outcomes && entries_[i - 1].is != Is::unseen) --i;
+        if (i == 0) return false;
+        if (Entry& atom = entries_[i - 1]; atom.is == Is::outcomes) atom.e ^= 1U << (atom.weight - 1);
+        const auto after = entries_.begin() + static_cast<std::ptrdiff_t>(i);
+        entries_.erase(std::remove_if(after, entries_.end(), [](const Entry& e) { return e.is == Is::address; }),
+                       entries_.end());
+        return true;
+    }
+
+    /// Nothing of what waits will be committed: delivers what is kept, and forgets the rest. Gives back how many P0
+    /// elements that were.
+    template <class Deliver>
+    std::size_t discard(Deliver&& deliver) {
+        for (Entry& entry : entries_)
+            if (entry.is == Is::kept) deliver(entry.at, std::move(entry.element));
+        entries_.clear();
+        return std::exchange(depth_, 0);
+    }
+    /// The trace ends: delivers what is in front of the oldest P0 element, and forgets the rest. Gives back how many P0
+    /// elements that were: whether they were committed is unknown.
+    template <class Deliver>
+    std::size_t finish(Deliver&& deliver) {
+        release(deliver);
+        entries_.clear();
+        return std::exchange(depth_, 0);
+    }
+
+private:
+    enum class Is : std::uint8_t { p0, address, dropped, kept, outcomes, unseen };
+    struct Entry {
+        Offset at;
+        Is is{};
+        std::size_t weight{};  ///< P0 elements
+        std::uint32_t e{};     ///< outcomes: as Outcomes::e
+        T element;
+    };
+
+    static constexpr std::uint32_t low_bits(std::size_t count) {
+        return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+    }
+    template <class Deliver>
+    void deliver_front(Deliver& deliver) {
+        Entry entry = std::move(entries_.front());
+        entries_.pop_front();
+        if (entry.is == Is::outcomes)
+            deliver(entry.at, Outcomes{entry.e, static_cast<std::uint8_t>(entry.weight)});
+        else if (entry.is != Is::unseen)
+            deliver(entry.at, std::move(entry.element));
+    }
+
+    std::deque<Entry> entries_;
+    std::size_t depth_ = 0;
+};
+
+}  // namespace waymark::follow
