@@ -9,6 +9,7 @@
 
 #include "elements.h"
 #include "waymark/follow/follower.h"
+#include "waymark/follow/parallel.h"
 #include "waymark/pft/parser.h"
 
 namespace waymark::pft {
@@ -88,9 +89,10 @@ public:
         elements_.resume(snapshot.elements);
         follower_.resume(snapshot.follower);
     }
-    /// Begins inside a stream, directly behind an I-sync that gave this state. What the I-sync does not give: of the
-    /// timestamps see Elements::begin_inside; the VMID is in `state`.
-    void begin_behind_isync(Offset at, const CoreState& state) {
+
+    // For follow::Parallel: a stream can be cut behind an I-sync, which gives all but the VMID and the last timestamp.
+
+    void begin_at(Offset at, const CoreState& state) {
         parser_.resume_at(at);
         MachineState::operator=({});
         synced_ = plain_context_ = true;
@@ -100,18 +102,23 @@ public:
         follower_.resume({.context = state.context(), .place = state.place(), .known = true});
         elements_.begin_inside(state.context());
     }
-    /// Whether all bytes up to `at` were read, the last of them an I-sync that gave this state: then what comes means
-    /// what it means behind `begin_behind_isync`.
-    [[nodiscard]] static bool is_behind_isync(const Snapshot& s, Offset at, const CoreState& state) {
+    [[nodiscard]] static bool continues(const Snapshot& s, Offset at, const CoreState& state) {
         const MachineState& m = s.machine;
         return m.synced_ && s.follower.known && m.isync_end_ == at && s.parser.at_packet(at) &&
                s.follower.place == state.place() && s.follower.context == state.context() &&
                m.last_alt_isa_ == state.alt_isa;
     }
-    /// The VMID, which an I-sync does not give.
-    [[nodiscard]] static std::optional<std::uint32_t> vmid(const Snapshot& s) { return s.follower.context.vmid; }
+    using Carried = std::optional<std::uint32_t>;  ///< the VMID
+    [[nodiscard]] static Carried carried(const Snapshot& s) { return s.follower.context.vmid; }
+    using Late = LateTimestamps;
+    [[nodiscard]] const Late& late() const { return elements_.late(); }
+    static void complete_late(const Config& config, const Snapshot& before, const Late& late, const follow::Batches& batches,
+                         Snapshot& end) {
+        const TimestampState last = complete_timestamps(config, before.elements.timestamps, late, batches);
+        if (late.to_the_end) end.elements.timestamps = last;
+    }
+
     [[nodiscard]] Offset offset() const { return parser_.offset(); }
-    [[nodiscard]] Elements<Out>& elements() { return elements_; }
 
     WM_INLINE void operator()(const Atom& p, Extent at) {
         ++packets_;
@@ -126,7 +133,7 @@ public:
                 return elements_.stray_cycles(at.first, p.outcome.cycles);
             }
         // What was taken from the return stack may have changed the security state.
-        if (config_.return_stack) plain_context_ = last_context_ == follower_.context();
+        if (config_.return_stack) plain_context_ = last_context_.ns == follower_.context().ns;
     }
 
     /// Atoms and plain branch packets of blocks that are known, as many as come one after another; gives back where

@@ -9,6 +9,7 @@
 
 #include "waymark/follow/block_cache.h"
 #include "waymark/follow/elements.h"
+#include "waymark/follow/parallel.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/state.h"
 
@@ -23,6 +24,8 @@ struct CoreState {
     std::optional<std::uint32_t> context_id, vmid;  ///< absent: undefined
 
     [[nodiscard]] flow::Context context() const { return {ns, hyp, context_id, vmid}; }
+    /// The VMID, which no I-sync gives, is that of what came before.
+    void carry(std::optional<std::uint32_t> last_vmid) { vmid = last_vmid; }
     [[nodiscard]] Place place() const { return {address, isa}; }
     friend bool operator==(const CoreState&, const CoreState&) = default;
 };
@@ -62,6 +65,12 @@ struct CoreState {
     return to;
 }
 
+/// Values of timestamps that were reported without the last timestamp before them.
+struct LateTimestamps {
+    std::vector<TimestampValue> sent;
+    bool to_the_end = false;  ///< no timestamp since was complete
+};
+
 /// Puts events into the output, each in its place. `Out` is flow::BatchWriter or flow::CountWriter.
 template <class Out>
 class Elements : public follow::Elements<Out> {
@@ -99,8 +108,8 @@ public:
 
     void timestamp(Offset at, const Timestamp& p) {
         timestamps_.update(p.value, config_);
-        if (timestamps_.known()) begun_inside_ = false;
-        if (begun_inside_) early_.push_back(p.value);
+        if (timestamps_.known()) late_.to_the_end = false;
+        if (late_.to_the_end) late_.sent.push_back(p.value);
         event(at,
               flow::Timestamp{timestamps_.value(config_), timestamps_.known(), p.frequency_changed, cycles(p.cycles)});
     }
@@ -121,7 +130,7 @@ public:
     void forget() {
         Base::forget();
         timestamps_.forget();
-        begun_inside_ = false;
+        late_.to_the_end = false;
     }
 
     /// What elements are told against.
@@ -133,24 +142,37 @@ public:
     void resume(const State& state) {
         Base::resume(state.base);
         timestamps_ = state.timestamps;
-        begun_inside_ = false;
-        early_.clear();
+        late_.to_the_end = false;
+        late_.sent.clear();
     }
-    /// Begins somewhere inside a stream, where this was the last context told, and the last timestamp is not known:
-    /// `early` keeps the values that were told without it.
+    /// Begins somewhere inside a stream, where this was the last context told, and the last timestamp is not known.
     void begin_inside(const flow::Context& told) {
         resume({{.context = told}, {}});
-        begun_inside_ = true;
+        late_.to_the_end = true;
     }
-    /// The last timestamp still depends on what came before.
-    [[nodiscard]] bool begun_inside() const { return begun_inside_; }
-    [[nodiscard]] const std::vector<TimestampValue>& early() const { return early_; }
+    [[nodiscard]] const LateTimestamps& late() const { return late_; }
 
 private:
     const Config& config_;
     TimestampState timestamps_;
-    bool begun_inside_ = false;
-    std::vector<TimestampValue> early_;
+    LateTimestamps late_;
 };
+
+/// Timestamps of a piece that were reported before the first complete one, completed in their elements; gives back the
+/// last of them. `now`: the last timestamp in front of the piece.
+[[nodiscard]] inline TimestampState complete_timestamps(const Config& config, TimestampState now,
+                                                        const LateTimestamps& late, const follow::Batches& batches) {
+    auto sent = late.sent.begin();
+    for (const auto& batch : batches)
+        for (flow::Event& event : batch->events) {
+            if (sent == late.sent.end()) return now;
+            auto* reported = std::get_if<flow::Timestamp>(&event.what);
+            if (reported == nullptr) continue;
+            now.update(*sent++, config);
+            reported->value = now.value(config);
+            reported->known = now.known();
+        }
+    return now;
+}
 
 }  // namespace waymark::pft

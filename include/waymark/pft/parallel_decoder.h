@@ -22,6 +22,7 @@
 #include "waymark/core/types.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/flow.h"
+#include "waymark/follow/parallel.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/config.h"
 
@@ -31,16 +32,8 @@ namespace waymark::pft {
 /// about 20 MB for two workers, whatever the size of a chunk.
 class ParallelDecoder {
 public:
-    /// What the sink gets of ranges.
-    enum class Ranges : std::uint8_t {
-        told,    ///< each, in batches
-        counted  ///< none: `counts` has how often each edge ran
-    };
-    struct Options {
-        unsigned workers = 1;  ///< threads that decode, the caller's among them
-        Ranges ranges = Ranges::told;
-        std::size_t piece_bytes = std::size_t{1} << 14;  ///< about so much is decoded in one go
-    };
+    using Ranges = follow::Ranges;
+    using Options = follow::ParallelOptions;
 
     /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
     /// called by one thread at a time, not always the same; if it splits, its forks by several.
@@ -68,10 +61,7 @@ public:
     [[nodiscard]] std::uint64_t repeated() const;
 
 private:
-    class Core;
-    template <class Out>
-    class CoreTo;
-    std::unique_ptr<Core> core_;
+    std::unique_ptr<follow::Parallel> core_;
 };
 
 }  // namespace waymark::pft

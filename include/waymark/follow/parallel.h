@@ -1,0 +1,438 @@
+/// Decodes one stream on several threads: pieces between places where it can be cut are decoded at once, each by a
+/// decoder of its own, and delivered in order. Where a stream can be cut, and what of a piece can only be completed
+/// when the one before it has ended, is the protocol's to say (ParallelProtocol).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "waymark/flow/blocks.h"
+#include "waymark/follow/block_cache.h"
+
+namespace waymark::follow {
+
+/// What the sink gets of ranges.
+enum class Ranges : std::uint8_t {
+    told,    ///< each, in batches
+    counted  ///< none: `counts` has how often each edge ran
+};
+struct ParallelOptions {
+    unsigned workers = 1;  ///< threads that decode, the caller's among them
+    Ranges ranges = Ranges::told;
+    std::size_t piece_bytes = std::size_t{1} << 14;  ///< about so much is decoded in one go
+};
+
+/// A stream that is decoded on several threads. The calls are those of any decoder.
+class Parallel {
+public:
+    virtual ~Parallel() = default;
+    virtual void feed(Bytes bytes) = 0;
+    virtual void reset() = 0;
+    virtual void finish() = 0;
+    virtual void flush() = 0;
+    [[nodiscard]] virtual std::uint64_t packets() const = 0;
+    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    [[nodiscard]] virtual bool amid_packet() const = 0;
+    /// Ranges::counted: by edge, how often it ran so far.
+    [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
+    /// Ranges::counted: the sum of the cycles that came with ranges.
+    [[nodiscard]] virtual std::uint64_t cycles() const = 0;
+    /// Pieces decoded again, because a place to cut was none or the state there was another.
+    [[nodiscard]] virtual std::uint64_t repeated() const = 0;
+};
+
+using Batches = std::vector<std::unique_ptr<flow::BatchWriter::Owned>>;
+
+/// What a protocol says of itself:
+///
+///     Config                            how its unit was programmed
+///     Cut { at; state }                 a place to cut: an index into the bytes, and the state (Cut::State) there
+///     find_cut(bytes, from, end, config)  the first place to cut whose synchronisation point begins in [from, end)
+///     Decoder<Out>(config, code, out, logs)  a decoder, which beside feed, reset, finish, packets, pending,
+///                                       amid_packet and offset has
+///         Snapshot, snapshot(), resume(snapshot)   all that decides what the bytes to come mean
+///         begin_at(offset, state)       begins at a cut, where nothing else is known
+///         continues(snapshot, offset, state)  a decoder that has read all in front of the cut would go on as one that
+///                                       begins there
+///         Carried, carried(snapshot)    what a cut does not give and hardly ever changes; `state.carry(carried)`
+///                                       assumes it
+///         Late, late()                  what of the elements delivered since begin_at is not complete
+///         complete_late(config, before, late, batches, end)  completes it in `batches` and in the snapshot `end`, from
+///         the
+///                                       snapshot at the end of the piece before
+///
+/// and the state of a cut has context(), which holds there.
+template <class P>
+concept ParallelProtocol = requires(const typename P::Config& config, Bytes bytes, std::size_t at,
+                                    const typename P::Cut::State& state) {
+    { P::find_cut(bytes, at, at, config) } -> std::same_as<std::optional<typename P::Cut>>;
+    { state.context() } -> std::convertible_to<flow::Context>;
+};
+
+/// A decoder and where it writes.
+template <class Protocol, class Out>
+struct ParallelWorker {
+    ParallelWorker(const typename Protocol::Config& config, const isa::CodeReader& code, flow::BlockTable& table,
+                   std::shared_ptr<BlockLogs> logs)
+        : out(table), decoder(config, code, out, std::move(logs)) {}
+    [[nodiscard]] flow::BatchWriter& batches() {
+        if constexpr (std::is_same_v<Out, flow::CountWriter>)
+            return out.events();
+        else
+            return out;
+    }
+    Out out;
+    typename Protocol::template Decoder<Out> decoder;
+    std::unique_ptr<flow::Sink> fork;  ///< Split::per_worker
+};
+
+template <class Protocol, class Out>
+class ParallelTo final : public Parallel {
+    using Config = typename Protocol::Config;
+    using Cut = typename Protocol::Cut;
+    using Decoder = typename Protocol::template Decoder<Out>;
+    using Snapshot = typename Decoder::Snapshot;
+    using Worker = ParallelWorker<Protocol, Out>;
+
+public:
+    ParallelTo(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+               const ParallelOptions& options)
+        : config_(config),
+          table_(table),
+          sink_(sink),
+          split_(options.ranges == Ranges::counted ? flow::Split::none : sink.split()),
+          piece_bytes_(std::max<std::size_t>(1, options.piece_bytes)) {
+        const unsigned workers = std::max(1U, options.workers);
+        const auto logs = workers > 1 ? std::make_shared<BlockLogs>() : nullptr;
+        for (unsigned i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(config_, code, table, logs));
+        slots_.resize(2 * workers + 2);
+        for (unsigned i = 1; i < workers; ++i) threads_.emplace_back([this, i] { stand_by(*workers_[i]); });
+    }
+    ~ParallelTo() override {
+        {
+            const std::scoped_lock lock(mutex_);
+            ending_ = true;
+        }
+        changed_.notify_all();
+        for (std::thread& thread : threads_) thread.join();
+    }
+
+    void feed(Bytes bytes) override {
+        if (threads_.empty() || bytes.size() < 2 * piece_bytes_) return feed_home(bytes);
+        deliver_home();
+        std::unique_lock lock(mutex_);
+        bytes_ = bytes;
+        first_ = home().decoder.offset();
+        committed_state_ = home().decoder.snapshot();
+        carried_ = Decoder::carried(committed_state_);
+        next_ = 0;
+        next_cut_.reset();
+        claimed_ = committed_ = joined_ = 0;
+        all_claimed_ = false;
+        fed_ = true;
+        ++active_;
+        lock.unlock();
+        changed_.notify_all();
+        work(*workers_.front());
+        lock.lock();
+        --active_;
+        fed_ = false;
+        // Nobody may still look at what belongs to this call.
+        changed_.wait(lock, [&] { return active_ == 0; });
+        home().decoder.resume(committed_state_);
+    }
+    void reset() override {
+        home().decoder.reset();
+        deliver_home();
+    }
+    void finish() override {
+        home().decoder.finish();
+        deliver_home();
+        for (const auto& worker : workers_)
+            if (worker->fork) sink_.join(*std::exchange(worker->fork, nullptr));
+    }
+    void flush() override { deliver_home(); }
+    [[nodiscard]] std::uint64_t packets() const override { return packets_; }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return workers_.front()->decoder.pending(); }
+    [[nodiscard]] bool amid_packet() const override { return workers_.front()->decoder.amid_packet(); }
+    [[nodiscard]] std::vector<std::uint64_t> counts() const override {
+        std::vector<std::uint64_t> sum;
+        if constexpr (std::is_same_v<Out, flow::CountWriter>)
+            for (const auto& worker : workers_) {
+                const auto counts = worker->out.counts();
+                if (sum.size() < counts.size()) sum.resize(counts.size());
+                for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+            }
+        return sum;
+    }
+    [[nodiscard]] std::uint64_t cycles() const override {
+        std::uint64_t sum = 0;
+        if constexpr (std::is_same_v<Out, flow::CountWriter>)
+            for (const auto& worker : workers_) sum += worker->out.cycles();
+        return sum;
+    }
+    [[nodiscard]] std::uint64_t repeated() const override { return repeated_; }
+
+private:
+    enum class Stage : std::uint8_t { decoding, decoded, committed, consuming, consumed };
+    /// A piece on its way.
+    struct Slot {
+        Stage stage{};
+        std::size_t from{}, to{};
+        typename Cut::State assumed;  ///< at its beginning; of the first piece all is known
+        bool assumes{};               ///< it is not the first piece
+        bool put_off{};               ///< nothing is known of its beginning until the piece before has ended
+        bool in_order{};              ///< the sink itself must take it: no fork knows what came before
+        Batches batches;
+        Snapshot end;
+        std::uint64_t packets{};
+        typename Decoder::Late late;  ///< what of it depends on the end of the piece before
+        std::unique_ptr<flow::Sink> fork;
+    };
+
+    static constexpr std::size_t most_pieces = 4, spare_batches = 64;
+    Worker& home() { return *workers_.front(); }
+    [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }
+    [[nodiscard]] bool all_joined() const { return all_claimed_ && joined_ == claimed_; }
+
+    void deliver(const Batches& batches, flow::Sink& sink) const {
+        for (const auto& batch : batches) sink.consume(batch->batch(table_.blocks()));
+    }
+    /// Without other threads' help.
+    void feed_home(Bytes bytes) {
+        const std::uint64_t before = home().decoder.packets();
+        while (!bytes.empty()) {
+            const Bytes now = bytes.first(std::min(bytes.size(), piece_bytes_));
+            home().decoder.feed(now);
+            deliver_home();
+            bytes = bytes.subspan(now.size());
+        }
+        packets_ += home().decoder.packets() - before;
+    }
+    /// What the caller's own decoder has written outside pieces.
+    void deliver_home() {
+        Batches batches = home().batches().take();
+        deliver(batches, sink_);
+        home().batches().recycle(std::move(batches));
+    }
+
+    /// For whichever worker decodes next. What it will hardly need is freed.
+    void give_back(Batches batches) {
+        for (auto& batch : batches)
+            if (spare_.size() < spare_batches * workers_.size()) spare_.push_back(std::move(batch));
+    }
+    Batches take_spare() {
+        Batches some;
+        while (!spare_.empty() && some.size() < spare_batches) {
+            some.push_back(std::move(spare_.back()));
+            spare_.pop_back();
+        }
+        return some;
+    }
+
+    void stand_by(Worker& worker) {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            changed_.wait(lock, [&] { return ending_ || (fed_ && !all_joined()); });
+            if (ending_) return;
+            ++active_;
+            lock.unlock();
+            work(worker);
+            lock.lock();
+            --active_;
+            changed_.notify_all();
+        }
+    }
+
+    /// Whatever can be done now, until all pieces of the chunk are delivered.
+    void work(Worker& worker) {
+        std::unique_lock lock(mutex_);
+        while (!all_joined()) {
+            if (!committing_ && committed_ < claimed_ && slot(committed_).stage == Stage::decoded) {
+                commit(worker, lock);
+            } else if (!joining_ && joined_ < committed_ && can_join(slot(joined_))) {
+                join(lock);
+            } else if (Slot* ready = find_ready()) {
+                consume(worker, *ready, lock);
+            } else if (!claiming_ && !all_claimed_ && claimed_ < joined_ + slots_.size()) {
+                decode(worker, lock);
+            } else {
+                changed_.wait(lock);
+                continue;
+            }
+            changed_.notify_all();
+        }
+    }
+
+    /// Takes the next piece and decodes it.
+    void decode(Worker& worker, std::unique_lock<std::mutex>& lock) {
+        claiming_ = true;
+        Slot& s = slot(claimed_);
+        s.from = next_;
+        s.assumes = next_cut_.has_value();
+        s.put_off = s.from != 0 && !s.assumes;
+        if (s.assumes) s.assumed = next_cut_->state;
+        lock.unlock();
+        // Where no place to cut is found, a piece ends all the same: memory is bounded.
+        const std::size_t most = std::min(bytes_.size(), s.from + most_pieces * piece_bytes_);
+        std::optional<Cut> end = Protocol::find_cut(bytes_, s.from + piece_bytes_, most, config_);
+        lock.lock();
+        s.stage = s.put_off ? Stage::decoded : Stage::decoding;
+        s.assumed.carry(carried_);
+        s.to = end ? end->at : most;
+        next_ = s.to;
+        next_cut_ = std::move(end);
+        all_claimed_ = next_ == bytes_.size();
+        ++claimed_;
+        claiming_ = false;
+        if (s.put_off) return;
+        worker.batches().recycle(take_spare());
+        lock.unlock();
+        changed_.notify_all();
+
+        if (s.assumes)
+            worker.decoder.begin_at(first_ + s.from, s.assumed);
+        else
+            worker.decoder.resume(committed_state_);
+        run(worker, s);
+        lock.lock();
+        give_back(worker.batches().take_spare());
+        s.stage = Stage::decoded;
+    }
+
+    /// The bytes of a piece, from the state its decoder is in.
+    void run(Worker& worker, Slot& s) const {
+        const std::uint64_t before = worker.decoder.packets();
+        worker.decoder.feed(bytes_.subspan(s.from, s.to - s.from));
+        s.packets = worker.decoder.packets() - before;
+        s.batches = worker.batches().take();
+        s.end = worker.decoder.snapshot();
+        s.late = worker.decoder.late();
+    }
+
+    /// The end of the piece before is known: so is the beginning of this one.
+    void commit(Worker& worker, std::unique_lock<std::mutex>& lock) {
+        committing_ = true;
+        Slot& s = slot(committed_);
+        lock.unlock();
+        s.in_order = !s.assumes;
+        if (s.put_off || (s.assumes && !Decoder::continues(committed_state_, first_ + s.from, s.assumed)))
+            again(worker, s);
+        else if (s.assumes)
+            Decoder::complete_late(config_, committed_state_, s.late, s.batches, s.end);
+        lock.lock();
+        committed_state_ = s.end;
+        carried_ = Decoder::carried(s.end);
+        packets_ += s.packets;
+        s.stage = Stage::committed;
+        ++committed_;
+        if (split_ == flow::Split::per_chunk && !s.in_order) {
+            s.fork = sink_.fork();
+            s.fork->begin_at(s.assumed.context());
+        }
+        committing_ = false;
+    }
+
+    /// The piece was put off, or did not begin as was assumed.
+    void again(Worker& worker, Slot& s) {
+        if constexpr (std::is_same_v<Out, flow::CountWriter>)
+            if (s.assumes) {
+                worker.out.take_back(true);
+                worker.decoder.begin_at(first_ + s.from, s.assumed);
+                worker.decoder.feed(bytes_.subspan(s.from, s.to - s.from));
+                worker.batches().recycle(worker.batches().take());
+                worker.out.take_back(false);
+            }
+        worker.batches().recycle(std::move(s.batches));
+        worker.decoder.resume(committed_state_);
+        run(worker, s);
+        s.in_order = true;
+        ++repeated_;
+    }
+
+    [[nodiscard]] bool can_join(const Slot& s) const {
+        return s.stage == Stage::consumed ||
+               (s.stage == Stage::committed && (split_ == flow::Split::none || s.in_order));
+    }
+
+    /// A piece that a fork can take, beside others.
+    [[nodiscard]] Slot* find_ready() {
+        if (split_ == flow::Split::none) return nullptr;
+        for (std::uint64_t piece = joined_; piece < committed_; ++piece)
+            if (Slot& s = slot(piece); s.stage == Stage::committed && !s.in_order) return &s;
+        return nullptr;
+    }
+    void consume(Worker& worker, Slot& s, std::unique_lock<std::mutex>& lock) {
+        s.stage = Stage::consuming;
+        if (split_ == flow::Split::per_worker && !worker.fork) worker.fork = sink_.fork();
+        flow::Sink& fork = split_ == flow::Split::per_worker ? *worker.fork : *s.fork;
+        lock.unlock();
+        deliver(s.batches, fork);
+        lock.lock();
+        s.stage = Stage::consumed;
+    }
+
+    /// The next piece in order goes to the sink.
+    void join(std::unique_lock<std::mutex>& lock) {
+        joining_ = true;
+        Slot& s = slot(joined_);
+        const bool consumed = s.stage == Stage::consumed;
+        lock.unlock();
+        if (!consumed)
+            deliver(s.batches, sink_);
+        else if (s.fork)
+            sink_.join(*std::exchange(s.fork, nullptr));
+        lock.lock();
+        give_back(std::exchange(s.batches, {}));
+        ++joined_;
+        joining_ = false;
+    }
+
+    const Config config_;
+    flow::BlockTable& table_;
+    flow::Sink& sink_;
+    const flow::Split split_;
+    const std::size_t piece_bytes_;
+    std::vector<std::unique_ptr<Worker>> workers_;  // the first is the caller's
+    std::vector<std::thread> threads_;
+
+    // Guards all below, but what belongs to a piece while one thread has it in hand.
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool ending_ = false, fed_ = false;
+    unsigned active_ = 0;          // threads that work
+    Bytes bytes_;                  // of the chunk
+    Offset first_{};               // its place in the stream
+    std::size_t next_ = 0;         // where the next piece begins
+    std::optional<Cut> next_cut_;  // if that is a place to cut
+    bool all_claimed_ = false;
+    bool claiming_ = false, committing_ = false, joining_ = false;
+    std::uint64_t claimed_ = 0, committed_ = 0, joined_ = 0;  // pieces so far
+    std::vector<Slot> slots_;
+    Batches spare_;
+    Snapshot committed_state_;
+    typename Decoder::Carried carried_{};
+    std::uint64_t packets_ = 0, repeated_ = 0;
+};
+
+/// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
+/// called by one thread at a time, not always the same; if it splits, its forks by several.
+template <ParallelProtocol Protocol>
+[[nodiscard]] std::unique_ptr<Parallel> make_parallel(const typename Protocol::Config& config,
+                                                      const isa::CodeReader& code, flow::BlockTable& table,
+                                                      flow::Sink& sink, const ParallelOptions& options) {
+    if (options.ranges == Ranges::counted)
+        return std::make_unique<ParallelTo<Protocol, flow::CountWriter>>(config, code, table, sink, options);
+    return std::make_unique<ParallelTo<Protocol, flow::BatchWriter>>(config, code, table, sink, options);
+}
+
+}  // namespace waymark::follow
