@@ -26,19 +26,6 @@ struct Disassembler::Handles {
     Handles& operator=(const Handles&) = delete;
 };
 
-namespace {
-
-/// A64 instructions are words, each in one piece of memory.
-isa::Fetched fetch_a64(const isa::CodeReader& code, const isa::Space& space, Address address) {
-    const isa::Code found = code.at(address, space);
-    if (found.bytes.size() < 4) return {};
-    std::uint32_t opcode = 0;
-    for (unsigned i = 0; i < 4; ++i) opcode |= std::uint32_t{found.bytes[i]} << (8 * i);
-    return {opcode, 4, found.section};
-}
-
-}  // namespace
-
 Disassembler::Disassembler() = default;
 Disassembler::~Disassembler() = default;
 
@@ -46,7 +33,7 @@ Disassembler::One Disassembler::one(const isa::CodeReader& code, const isa::Spac
                                     isa::Isa isa) {
     if (!handles_) handles_ = std::make_unique<Handles>();
     const bool a64 = isa == isa::Isa::a64, thumb = !a64 && isa != isa::Isa::a32;
-    const isa::Fetched fetched = a64 ? fetch_a64(code, space, {address}) : isa::fetch(code, space, {address}, isa);
+    const isa::Fetched fetched = isa::fetch(code, space, {address}, isa);
     if (fetched.bytes == 0) return {};
     std::array<std::uint8_t, 4> bytes{};
     const auto put = [&](std::size_t index, std::uint32_t halfword) {

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "a64_instr.h"
+
 namespace waymark::isa {
 namespace {
 
@@ -225,7 +227,8 @@ Destination destination(To to, std::uint32_t address, Isa isa, std::uint32_t op,
 }  // namespace
 
 Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32, const DecodeOptions& options) {
-    if (isa != Isa::a32 && isa != Isa::t32 && isa != Isa::tee) return {};
+    if (isa != Isa::a32 && isa != Isa::t32 && isa != Isa::tee)
+        return isa == Isa::a64 ? decode_a64_instr(address, opcode) : Instruction{};
 
     Instruction instruction;
     instruction.bytes = isa == Isa::a32 || thumb_32 ? 4 : 2;

@@ -6,9 +6,13 @@
 
 namespace waymark::isa {
 
-Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa) {
-    if (isa != Isa::a32 && isa != Isa::t32 && isa != Isa::tee) return {};
+namespace {
 
+/// Compiled for each width of addresses: this is where decoding begins.
+template <bool a64>
+Fetched fetch_as(const CodeReader& code, const Space& space, Address address, Isa isa) {
+    constexpr std::uint64_t addresses = a64 ? ~std::uint64_t{0} : 0xffff'ffffU;
+    const bool words = a64 || isa == Isa::a32;
     const Code found = code.at(address, space);
     std::array<std::uint8_t, 4> bytes{};
     std::size_t have = std::min(bytes.size(), found.bytes.size());
@@ -18,7 +22,7 @@ Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa i
     // end: a 16-bit instruction may be the last thing that is mapped.
     const auto complete = [&](std::size_t needed) {
         while (have < needed) {
-            const Address beyond{(address.value + have) & 0xffff'ffffU};
+            const Address beyond{(address.value + have) & addresses};
             const Bytes piece = code.at(beyond, space).bytes;
             if (piece.empty()) return false;
             const std::size_t taken = std::min(needed - have, piece.size());
@@ -31,11 +35,19 @@ Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa i
         return static_cast<std::uint32_t>(bytes[at]) | static_cast<std::uint32_t>(bytes[at + 1]) << 8;
     };
 
-    if (have == 0 || !complete(isa == Isa::a32 ? 4 : 2)) return {};
-    if (isa == Isa::a32) return {halfword(2) << 16 | halfword(0), 4, found.section};
+    if (have == 0 || !complete(words ? 4 : 2)) return {};
+    if (words) return {halfword(2) << 16 | halfword(0), 4, found.section};
     if (!is_thumb_32(halfword(0))) return {halfword(0), 2, found.section};
     if (!complete(4)) return {};
     return {halfword(0) << 16 | halfword(2), 4, found.section};
+}
+
+}  // namespace
+
+Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa) {
+    if (isa == Isa::a64) return fetch_as<true>(code, space, address, isa);
+    if (isa == Isa::jazelle) return {};
+    return fetch_as<false>(code, space, address, isa);
 }
 
 std::optional<Instruction> decode_at(const CodeReader& code, const Space& space, Address address, Isa isa,

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "support/elements.h"
 #include "support/random.h"
@@ -305,6 +306,30 @@ TYPED_TEST(Calls, AnOutcomeWithoutAnAddressPopsAtOnce) {
     EXPECT_EQ(f.place(), a32(0x8004));
 }
 
+// An inner loop follows links alone: there is none where more is to be done.
+TEST(Links, LeadOverNothingButPlainOutcomes) {
+    const synthetic::Memory m = memory();
+    for (const bool return_stack : {false, true}) {
+        Fast side({.return_stack = return_stack}, m);
+        auto& f = side.follower;
+        for (unsigned times = 0; times < 2; ++times) {
+            f.go(a32(0x8000), {}, {1});
+            EXPECT_TRUE(f.atom(true, {2}));
+            EXPECT_TRUE(f.atom(false, {3}));
+            EXPECT_TRUE(f.atom(false, {4}));
+        }
+        const BlockCache& cache = f.cache();
+        const auto link = [&](std::uint64_t from, bool e) {
+            return cache.links()[cache.peek(a32(from)) + (e ? 1 : 0)];
+        };
+        EXPECT_EQ(link(0x8010, false), cache.peek(a32(0x8014)));
+        EXPECT_EQ(link(0x8010, true), indirect);
+        // A taken call pushes; so does an indirect one, and pops before it.
+        EXPECT_EQ(link(0x8000, true), return_stack ? nowhere : cache.peek(a32(0x8010)));
+        EXPECT_EQ(link(0x8014, true), return_stack ? nowhere : indirect);
+    }
+}
+
 TYPED_TEST(Calls, AReturnWaitsForAnAddress) {
     auto& f = this->side({.return_stack = true, .indirect = Indirect::waits}).follower;
     f.go(a32(0x8000), {}, {1});
@@ -384,6 +409,88 @@ TYPED_TEST(Calls, ASyncThatDisagreesIsReported) {
     for (const auto& e : side.finish())
         if (e.kind == Kind::inconsistency) offsets.push_back(e.offset);
     EXPECT_EQ(offsets, (std::vector<std::uint64_t>{3, 4}));
+}
+
+//  ffff8000fffffff0  stp x29, x30, [sp, #-16]!   ffff800100000008  isb
+//  ffff8000fffffff4  bl ffff800100000008         ffff80010000000c  b.ne ffff800100000008
+//  ffff8000fffffff8  cbz x0, ffff800100000000    ffff800100000010  tbnz w3, #5, ffff8000fffffff0
+//  ffff8000fffffffc  blr x1                      ffff800100000014  retaa
+//  ffff800100000000  ldp x29, x30, [sp], #16
+//  ffff800100000004  ret
+TYPED_TEST(Calls, FollowA64OverABoundaryOf4GB) {
+    synthetic::Memory m;
+    auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{0xffff8000fffffff0, {}}).bytes;
+    for (const std::uint32_t word : {0xa9bf7bfdU, 0x94000005U, 0xb4000040U, 0xd63f0020U, 0xa8c17bfdU, 0xd65f03c0U,
+                                     0xd5033fdfU, 0x54ffffe1U, 0x372fff03U, 0xd65f0bffU})
+        for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(word >> 8 * i));
+    TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
+    auto& f = side.follower;
+    const auto a64 = [](std::uint64_t address) { return Place{{address}, Isa::a64}; };
+    std::uint64_t at = 0;
+    for (unsigned times = 0; times < 3; ++times) {  // the second time from the cache
+        f.go(a64(0xffff8000fffffff0), {}, {at});
+        const std::pair<bool, std::uint64_t> way[] = {
+            {true, 0xffff800100000008},   // bl
+            {true, 0xffff80010000000c},   // isb
+            {true, 0xffff800100000008},   // b.ne, taken
+            {true, 0xffff80010000000c},   // isb
+            {false, 0xffff800100000010},  // b.ne
+            {false, 0xffff800100000014},  // tbnz
+            {true, 0xffff8000fffffff8},   // retaa
+            {true, 0xffff800100000000},   // cbz, taken
+        };
+        for (const auto& [e, to] : way) {
+            ASSERT_TRUE(f.atom(e, {at}));
+            ASSERT_TRUE(f.ready({++at}));
+            ASSERT_EQ(f.place(), a64(to));
+        }
+        f.walk_to({0xffff800100000004}, Stop::before, {at});
+        ASSERT_EQ(f.place(), a64(0xffff800100000004));
+    }
+    std::uint64_t ranges = 0;
+    for (const auto& e : side.finish()) {
+        EXPECT_TRUE(e.kind == Kind::range || e.kind == Kind::context) << to_text(e);
+        ranges += e.kind == Kind::range ? 1 : 0;
+    }
+    EXPECT_EQ(ranges, 3U * 9);
+}
+
+/// At one address another program in each process.
+class Processes final : public isa::CodeReader {
+public:
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
+        // b 8000; nop, b 8000
+        static constexpr std::uint8_t first[] = {0xfe, 0xff, 0xff, 0xea};
+        static constexpr std::uint8_t second[] = {0x00, 0x00, 0xa0, 0xe1, 0xfd, 0xff, 0xff, 0xea};
+        const bool is_first = space.context_id == 1U;
+        const Bytes program = is_first ? Bytes(first) : Bytes(second);
+        if (address.value < 0x8000 || address.value - 0x8000 >= program.size()) return {};
+        return {program.subspan(address.value - 0x8000), is_first ? 1U : 2U};
+    }
+};
+
+TYPED_TEST(Calls, ProcessesAreNotMixed) {
+    const Processes processes;
+    TypeParam side({}, processes);
+    auto& f = side.follower;
+    std::vector<std::uint32_t> sections, instructions;
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        const Context context{true, false, static_cast<std::uint32_t>(1 + i % 2), {}};
+        // The process changes by a branch, and at a place.
+        if (i < 3)
+            f.go(a32(0x8000), context, {i});
+        else
+            f.set_context(context, {i});
+        EXPECT_TRUE(f.atom(true, {i}));
+        EXPECT_TRUE(f.atom(true, {i}));
+    }
+    for (const auto& e : side.finish())
+        if (e.kind == Kind::range) {
+            sections.push_back(e.block.section);
+            instructions.push_back(e.block.instructions);
+        }
+    EXPECT_EQ(sections, (std::vector<std::uint32_t>{1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2}));
+    EXPECT_EQ(instructions, sections);
 }
 
 }  // namespace

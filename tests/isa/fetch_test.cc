@@ -88,7 +88,7 @@ TEST(Fetch, SaysWhereNothingIsKnown) {
     EXPECT_EQ(fetch_from({}, 0x1000, Isa::t32), unknown);
     const std::vector<Piece> code{{0x1000, {1, 2, 3, 4}}};
     EXPECT_EQ(fetch_from(code, 0x1000, Isa::jazelle), unknown);
-    EXPECT_EQ(fetch_from(code, 0x1000, Isa::a64), unknown);
+    EXPECT_EQ(fetch_from(code, 0x1000, Isa::a64), (Fetched{0x04030201, 4, 0}));
 }
 
 TEST(Fetch, AsksForTheSpaceItWasGiven) {

@@ -34,10 +34,10 @@ struct Instruction {
 /// True when a halfword is the first of a 32-bit Thumb instruction.
 [[nodiscard]] constexpr bool is_thumb_32(std::uint32_t halfword) { return (halfword & 0xf800U) >= 0xe800U; }
 
-/// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32, the halfword for 16-bit Thumb,
-/// `first << 16 | second` for 32-bit Thumb (the caller finds out which by `is_thumb_32`; `thumb_32` says which it is).
-/// `isa` is a32, t32 or tee; of another instruction set nothing is a waypoint and `bytes` is 0. Targets wrap at 32
-/// bits.
+/// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32 and A64, the halfword for 16-bit
+/// Thumb, `first << 16 | second` for 32-bit Thumb (the caller finds out which by `is_thumb_32`; `thumb_32` says which).
+/// In Jazelle nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits, those of A64 at 64. Of A64, ISB is a
+/// waypoint, and the newest branches are not known (src/isa/README.md).
 [[nodiscard]] Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32,
                                        const DecodeOptions& options);
 
