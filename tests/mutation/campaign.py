@@ -4,8 +4,8 @@
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
     campaign.py --self-test
 
-Prints one line for each folder (isa, coresight, spe, pft, dpu; all by default). Exit status: 0 where every folder has at
-least the score wanted and no mutant that is listed as equivalent was killed, 1 where not, 2 where nothing could be built.
+Prints one line for each folder (isa, coresight, spe, pft, dpu, follow; all by default). Exit status: 0 where every folder
+has at least the score wanted and no mutant that is listed as equivalent was killed, 1 where not, 2 where nothing could be built.
 """
 import argparse
 import concurrent.futures
@@ -25,9 +25,9 @@ import mutants as finder
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FOLDERS = ("isa", "coresight", "spe", "pft", "dpu")
+FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow")
 # The programs whose tests are asked, one after another: what the first does not kill the next may.
-PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test")}
+PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test")}
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
 WANTED = 95.0  # per cent
 MEMORY = 4 << 30
@@ -422,7 +422,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
     parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu (all)")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu, follow (all)")
     options = parser.parse_args()
     if options.self_test:
         return self_test()
