@@ -14,12 +14,12 @@ bool ReferenceFollower::atom(bool e, Offset at, std::uint32_t cycles) {
     if (walked.end != WalkEnd::waypoint) return false;
     out_.range(out_.table().intern(walked.block()) * 2 + (e ? 1U : 0U), at, cycles);
     const isa::Instruction& instruction = walked.instruction;
-    const Place behind{walked.after, walked.start.isa};
+    const Place next{walked.after, walked.start.isa};
     if (!e) {
-        state_.place = behind;
+        state_.place = next;
         return true;
     }
-    const ReturnStack::Entry back{behind, state_.context.ns};
+    const ReturnStack::Entry back{next, state_.context.ns};
     const bool pushes = instruction.link && state_.may_push;
     if (instruction.waypoint != Waypoint::indirect) {
         state_.place = {instruction.target, instruction.target_isa};

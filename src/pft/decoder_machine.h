@@ -35,7 +35,7 @@ inline const std::array<AtomByte, 256> atom_bytes = [] {
     return all;
 }();
 
-/// What a decoder knows of its stream, beside where execution stands, which the follower knows.
+/// What a decoder knows of its stream. The place of execution is the follower's.
 struct MachineState {
     flow::Context last_context_;  // LastState, and in the next two
     Place last_;
@@ -90,7 +90,7 @@ public:
         follower_.resume(snapshot.follower);
     }
 
-    // For follow::Parallel: a stream can be cut behind an I-sync, which gives all but the VMID and the last timestamp.
+    // For follow::Parallel: a stream can be cut after an I-sync, which gives all but the VMID and the last timestamp.
 
     void begin_at(Offset at, const CoreState& state) {
         parser_.resume_at(at);
@@ -112,8 +112,8 @@ public:
     [[nodiscard]] static Carried carried(const Snapshot& s) { return s.follower.context.vmid; }
     using Late = LateTimestamps;
     [[nodiscard]] const Late& late() const { return elements_.late(); }
-    static void complete_late(const Config& config, const Snapshot& before, const Late& late, const follow::Batches& batches,
-                         Snapshot& end) {
+    static void complete_late(const Config& config, const Snapshot& before, const Late& late,
+                              const follow::Batches& batches, Snapshot& end) {
         const TimestampState last = complete_timestamps(config, before.elements.timestamps, late, batches);
         if (late.to_the_end) end.elements.timestamps = last;
     }
@@ -321,7 +321,7 @@ private:
                 ++packets;
                 now = starts.find(follow::Starts::key(static_cast<std::uint32_t>(target.address.value), target.isa));
                 if (now < 0) [[unlikely]] {
-                    follower_.stand_at(target);
+                    follower_.set_place(target);
                     packets_ += packets;
                     return at;
                 }

@@ -145,9 +145,9 @@ public:
         late_.to_the_end = false;
         late_.sent.clear();
     }
-    /// Begins somewhere inside a stream, where this was the last context told, and the last timestamp is not known.
-    void begin_inside(const flow::Context& told) {
-        resume({{.context = told}, {}});
+    /// Begins inside a stream, where this was the last context reported, and the last timestamp is not known.
+    void begin_inside(const flow::Context& context) {
+        resume({{.context = context}, {}});
         late_.to_the_end = true;
     }
     [[nodiscard]] const LateTimestamps& late() const { return late_; }

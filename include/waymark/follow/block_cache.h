@@ -26,7 +26,7 @@ struct Rules {
     } indirect = Indirect::pops;
 };
 
-/// Where execution stands: block id * 2, an index into BlockCache::links(). Below 0: no block.
+/// The block that execution has come to: block id * 2, an index into BlockCache::links(). Below 0: no block.
 using Position = std::int32_t;
 /// No block known, or more to do than to follow a link.
 inline constexpr Position nowhere = -2;
@@ -38,7 +38,7 @@ inline constexpr Position first_dead = -16;
 /// A block as the irregular paths need it.
 struct Node {
     Place start{};
-    Address after{}, last{};       ///< behind the last instruction; of the last instruction
+    Address after{}, last{};       ///< addresses: after the last instruction; of the last instruction
     Place target{};                ///< where a direct branch or barrier goes
     std::uint32_t edge{};          ///< block id * 2
     std::uint32_t instructions{};  ///< 0: a node that fails at its first instruction
@@ -46,7 +46,7 @@ struct Node {
     WalkEnd walk_end{};
     bool link{};
 
-    /// Execution can go on behind it: it ends with a waypoint instruction.
+    /// Execution can go on after it: it ends with a waypoint instruction.
     [[nodiscard]] bool passable() const { return walk_end == WalkEnd::waypoint; }
 };
 

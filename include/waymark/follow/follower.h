@@ -18,7 +18,7 @@ namespace waymark::follow {
 
 [[nodiscard]] inline isa::Space space_of(const flow::Context& c) { return {c.ns, c.hyp, c.context_id, c.vmid}; }
 
-/// Why flow is unknown behind a walk that did not reach a waypoint. Precondition: it did not.
+/// Why flow is unknown after a walk that reached no waypoint. Precondition: it reached none.
 [[nodiscard]] flow::What why_lost(WalkEnd end, Address after);
 
 /// What is known of execution.
@@ -95,7 +95,7 @@ public:
         state_.context = context;
         state_.known = state_.may_push = true;
         state_.pop_due = false;
-        stand_at(to);
+        set_place(to);
         if (moved) enter_space();
         elements_.context(at, context);
         if (to.isa == Isa::jazelle) lose();  // no unit traces bytecodes
@@ -103,7 +103,7 @@ public:
     /// The same place, in this context.
     void set_context(const flow::Context& context, Offset at) {
         if (context != state_.context) {
-            if (state_.known) stand_at(place());
+            if (state_.known) set_place(place());
             state_.context = context;
             enter_space();
         }
@@ -129,14 +129,14 @@ public:
         if (w.end == WalkEnd::arrived || w.end == WalkEnd::passed) {
             if (w.end == WalkEnd::passed)
                 elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, w.last, to});
-            return stand_at({w.after, from.isa});
+            return set_place({w.after, from.isa});
         }
         elements_.event(at, why_lost(w.end, w.after));
         lose();
         elements_.event(at, flow::Reached{to});
     }
 
-    /// A synchronisation point says that execution stands there, in this context: what does not agree is reported. What
+    /// A synchronisation point says that execution is there, in this context: what does not agree is reported. What
     /// it says is right; `go` comes next. Where nothing was known, there is nothing to compare.
     void confirm(const Place& to, const flow::Context& context, Offset at) {
         if (!state_.known) return;
@@ -154,7 +154,7 @@ public:
         if (rules_.return_stack) state_.stack.push(entry);
     }
 
-    /// Where execution stands is unknown; and so is the return stack, since a branch with link may go unseen.
+    /// The place of execution is unknown, and so is the return stack, since a branch with link may go unseen.
     void lose() {
         state_.known = state_.pop_due = false;
         at_ = nowhere;
@@ -183,14 +183,14 @@ public:
 
     // ---- for inner loops that read packets themselves
 
-    /// A position behind which links can be followed; below 0: there is none, and the calls above do what is to do.
+    /// The position from which links can be followed; below 0: there is none, and the calls above have to be used.
     [[nodiscard]] WM_INLINE Position position() const { return at_; }
     /// Precondition: position() >= 0.
     [[nodiscard]] WM_INLINE const BlockCache& cache() const { return *cache_; }
     /// Links were followed to a block.
     WM_INLINE void set_position(Position at) { at_ = at; }
     /// Links were followed, and then a packet named this place, in the same context.
-    void stand_at(const Place& place) {
+    void set_place(const Place& place) {
         at_ = nowhere;
         state_.place = place;
     }
@@ -198,7 +198,7 @@ public:
 private:
     [[nodiscard]] const Node& here() { return at_ >= 0 ? cache_->node(at_) : cache_->find(state_.place, out_, at_); }
 
-    /// Goes on behind a node by its own outcome. The first time, remembers where that leads.
+    /// Goes on after a node by its own outcome. The first time, remembers where that leads.
     void follow(const Node& from, bool e) {
         const Position known = cache_->links()[at_ + (e ? 1 : 0)];
         if (known >= 0) {
@@ -220,7 +220,7 @@ private:
         if (node.end != flow::End::indirect) {
             follow(node, true);
         } else {
-            stand_at({node.last, node.start.isa});
+            set_place({node.last, node.start.isa});
             if (rules_.indirect == Rules::Indirect::waits) {
                 state_.known = false;
                 state_.pop_due = true;
@@ -241,7 +241,7 @@ private:
         }
         const ReturnStack::Entry entry = state_.stack.pop();
         state_.known = true;
-        stand_at(entry.place);
+        set_place(entry.place);
         if (entry.ns != state_.context.ns && rules_.indirect == Rules::Indirect::pops) {
             state_.context.ns = entry.ns;
             enter_space();

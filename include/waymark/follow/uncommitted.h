@@ -55,7 +55,7 @@ public:
     [[nodiscard]] std::size_t depth() const { return depth_; }
     /// Nothing waits: the next element may be delivered without being added.
     [[nodiscard]] bool empty() const { return entries_.empty(); }
-    /// Where the oldest packet stood that waits. Precondition: not empty.
+    /// Offset of the oldest packet that waits. Precondition: not empty.
     [[nodiscard]] Offset first() const { return entries_.front().at; }
 
     /// The `count` oldest P0 elements were committed: delivers them and the other elements in front of them, by
@@ -122,7 +122,7 @@ public:
         return true;
     }
 
-    /// Nothing of what waits will be committed: delivers what is kept, and forgets the rest. Gives back how many P0
+    /// Nothing that waits will be committed: delivers what is kept, and forgets the rest. Gives back how many P0
     /// elements that were.
     template <class Deliver>
     std::size_t discard(Deliver&& deliver) {

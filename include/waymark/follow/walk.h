@@ -18,7 +18,7 @@ struct WalkRules {
 };
 
 enum class WalkEnd : std::uint8_t {
-    waypoint,   ///< walk only: behind a waypoint instruction
+    waypoint,   ///< walk only: after a waypoint instruction
     arrived,    ///< walk_to only: where it was to go
     passed,     ///< walk_to only: beyond that, or at a waypoint instruction in front of it
     no_memory,  ///< no code is known at `after`
@@ -80,7 +80,7 @@ struct Walk {
 /// Where `walk_to` stops.
 enum class Stop : std::uint8_t {
     before,  ///< in front of the instruction at the address
-    after    ///< behind it: the instruction has executed; it may be one that is undefined and has raised its exception
+    after    ///< after it: the instruction has executed; it may be one that is undefined and has raised its exception
 };
 
 /// Up to the instruction at `to`; a waypoint instruction is never taken in, because it has an outcome of its own.
