@@ -81,14 +81,14 @@ TEST(BlockCache, TellsPlacesApartByAllBitsAndInstructionSets) {
     for (const Place& place : places) {
         EXPECT_EQ(cache.peek(place), nowhere);
         Position at = 0;
-        EXPECT_EQ(cache.find(place, table, at).start, place);
+        EXPECT_EQ(cache.find(place, table, at).start(), place);
         EXPECT_EQ(at, nowhere) << "no execution passes it";
     }
     std::set<Position> positions;
     for (const Place& place : places) {
         positions.insert(cache.peek(place));
         Position at = 0;
-        EXPECT_EQ(cache.find(place, table, at).start, place);
+        EXPECT_EQ(cache.find(place, table, at).start(), place);
     }
     EXPECT_EQ(positions.size(), places.size());
 }

@@ -35,20 +35,29 @@ inline constexpr Position indirect = -4;
 /// Of nodes that no execution passes: less than any other, by their index.
 inline constexpr Position first_dead = -16;
 
-/// A block as the irregular paths need it.
+/// A block as the irregular paths need it. Small, because of large programs there are many, met at random.
 struct Node {
-    Place start{};
-    Address after{}, last{};       ///< addresses: after the last instruction; of the last instruction
-    Place target{};                ///< where a direct branch or barrier goes
+    Address start_address{}, target_address{};
+    std::uint32_t bytes{};         ///< of all instructions
     std::uint32_t edge{};          ///< block id * 2
     std::uint32_t instructions{};  ///< 0: a node that fails at its first instruction
+    std::uint8_t last_bytes{};     ///< of the last instruction
+    Isa isa{}, target_isa{};
     flow::End end{};
     WalkEnd walk_end{};
     bool link{};
 
+    [[nodiscard]] Place start() const { return {start_address, isa}; }
+    /// Where a direct branch or barrier goes.
+    [[nodiscard]] Place target() const { return {target_address, target_isa}; }
+    /// After the last instruction.
+    [[nodiscard]] Place after() const { return {advance(start_address, bytes, isa), isa}; }
+    /// The last instruction.
+    [[nodiscard]] Place last() const { return {advance(start_address, bytes - last_bytes, isa), isa}; }
     /// Execution can go on after it: it ends with a waypoint instruction.
     [[nodiscard]] bool passable() const { return walk_end == WalkEnd::waypoint; }
 };
+static_assert(sizeof(Node) == 40);
 
 /// What decoders of one stream have learned of one memory space, each for the others.
 class BlockLog {
@@ -118,14 +127,15 @@ public:
     /// A start by the low half of its address; instruction sets differ in bits that are 0 in the address. Only of
     /// places that `regular`.
     [[nodiscard]] WM_INLINE static std::uint32_t key(std::uint32_t low, Isa isa) {
-        return low | (isa == Isa::t32 ? 1U : isa == Isa::a64 ? 2U : 0U);
+        // Without a branch, which a mixed program would make hard to predict.
+        return low | static_cast<std::uint32_t>(isa == Isa::t32) | static_cast<std::uint32_t>(isa == Isa::a64) << 1;
     }
     /// A32, T32 and A64 at an address that such an instruction can have.
     [[nodiscard]] WM_INLINE static bool regular(const Place& place) {
         constexpr unsigned known = 1U << static_cast<unsigned>(Isa::a32) | 1U << static_cast<unsigned>(Isa::t32) |
                                    1U << static_cast<unsigned>(Isa::a64);
         return (known >> static_cast<unsigned>(place.isa) & 1) != 0 &&
-               (place.address.value & (place.isa == Isa::t32 ? 1 : 3)) == 0;
+               (place.address.value & (3U >> static_cast<unsigned>(place.isa == Isa::t32))) == 0;
     }
 
     /// The position of the block that starts there, if it was met: else `nowhere`.
@@ -217,7 +227,7 @@ public:
         if (!log_) return;
         log_->exchange(learned_, theirs_, read_);
         for (const Node& node : theirs_.nodes)
-            if (peek(node.start) == nowhere) add(node, out);
+            if (peek(node.start()) == nowhere) add(node, out);
         for (const BlockLog::Link& link : theirs_.links) links_[hubs + link.edge] = link.to;
     }
 
@@ -274,20 +284,26 @@ private:
             if (node.end == flow::End::indirect && !(node.link && rules_.return_stack))
                 links_[hubs + node.edge + 1] = indirect;
         }
-        insert(node.start, at);
+        insert(node.start(), at);
         return at;
     }
 
     Node build(const Place& start, flow::BlockTable& table) const {
         const Walk w = walk(code_, space_, start, rules_.walk);
-        Node node{.start = start, .after = w.after, .last = w.last, .instructions = w.instructions, .walk_end = w.end};
+        Node node{.start_address = start.address,
+                  .bytes = w.bytes,
+                  .instructions = w.instructions,
+                  .last_bytes = w.last_bytes,
+                  .isa = start.isa,
+                  .walk_end = w.end};
         if (w.instructions == 0) return node;
         const flow::Block block = w.block();
         node.edge = table.intern(block) * 2;
         if (node.passable()) {
             node.end = block.end;
             node.link = w.instruction.link;
-            node.target = {w.instruction.target, w.instruction.target_isa};
+            node.target_address = w.instruction.target;
+            node.target_isa = w.instruction.target_isa;
         }
         return node;
     }

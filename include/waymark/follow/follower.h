@@ -53,7 +53,7 @@ public:
         return state_.known;
     }
     /// Where execution has come to. Precondition: known().
-    [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start; }
+    [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start(); }
     [[nodiscard]] const flow::Context& context() const { return state_.context; }
 
     // ---- what the trace says
@@ -83,9 +83,9 @@ public:
             return false;
         }
         out_.range(node.edge | 1U, at, cycles);
-        if (node.end != flow::End::indirect && node.target != to)
-            elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, node.target.address, to.address});
-        if (node.link && state_.may_push) push({{node.after, node.start.isa}, state_.context.ns});
+        if (node.end != flow::End::indirect && node.target() != to)
+            elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, node.target_address, to.address});
+        if (node.link && state_.may_push) push({node.after(), state_.context.ns});
         return true;
     }
 
@@ -205,7 +205,7 @@ private:
             at_ = known;
             return;
         }
-        state_.place = e ? from.target : Place{from.after, from.start.isa};
+        state_.place = e ? from.target() : from.after();
         const bool chains = !(e && from.link && rules_.return_stack);
         const Position before = at_;
         cache_->find(state_.place, out_, at_);
@@ -215,12 +215,12 @@ private:
     /// A taken waypoint instruction whose next address, or whose own, concerns the return stack.
     void take_with_return_stack(const Node& node, Offset at) {
         // To follow a link may move the nodes.
-        const ReturnStack::Entry back{{node.after, node.start.isa}, state_.context.ns};
+        const ReturnStack::Entry back{node.after(), state_.context.ns};
         const bool pushes = node.link && state_.may_push;
         if (node.end != flow::End::indirect) {
             follow(node, true);
         } else {
-            set_place({node.last, node.start.isa});
+            set_place(node.last());
             if (rules_.indirect == Rules::Indirect::waits) {
                 state_.known = false;
                 state_.pop_due = true;
@@ -254,7 +254,7 @@ private:
     void give_up(const Node& at_node, Offset at) {
         const Node node = at_node;
         if (node.instructions != 0) out_.range(node.edge, at);
-        elements_.event(at, why_lost(node.walk_end, node.after));
+        elements_.event(at, why_lost(node.walk_end, node.after().address));
         lose();
     }
 
