@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Pairs of programs and captures, right and wrong, shifted and not: what doctor says of each.
+"""The verdict of doctor on pairs of programs and captures, right and wrong, shifted and not.
 
     pairs_test.py WAYMARK
 
 A few small programs are generated and compiled: static, position-independent and without a C library, in ARM and Thumb
-state, at several optimisation levels. Each runs once under qemu-arm. Then dumps of nothing but trace are judged with the
-program that ran and with others, at the address where it ran and at others. Where a program ran is known from itself:
-it prints the address of main. The environment variable WAYMARK_PAIRS says how many pairs to try; a few without it.
+state, at several optimisation levels. Each runs once under qemu-arm. Dumps that contain only trace are then judged with
+the program that ran and with others, at the address where it ran and at others. The program itself gives its address: it
+prints the address of main. The environment variable WAYMARK_PAIRS sets the number of pairs; without it, a few are tried.
 
-No wrong program, and no wrong address of the right one, may be said to agree; of the right ones 99 % must be found.
+No wrong program, and no wrong address of the right one, may be reported as agreeing; 99 % of the right ones must be found.
 """
 import collections
 import concurrent.futures
@@ -42,7 +42,7 @@ def run(*arguments, **more):
 
 
 def source(draw):
-    """A program that calls, branches and goes round, and prints where main is."""
+    """A program with calls, branches and loops that prints the address of main."""
     functions = []
     count = draw.randint(4, 9)
     for i in range(count):
@@ -106,7 +106,7 @@ void _start(void) {{ call(248, main(), 0, 0); __builtin_unreachable(); }}
 
 
 def build(folder, number, kind, draw):
-    """A program that ran once, and what was recorded of it."""
+    """A program that ran once, with its recording."""
     level, state = draw.choice(("-O0", "-O1", "-O2", "-Os", "-O3")), draw.choice(("-marm", "-mthumb"))
     name = f"{kind}{number}{level}{state}"
     path = folder / name

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang on a profile of samples of a C++ program: it must find the functions by their linkage names and weigh branches.
+"""clang reads a profile of samples of a C++ program: it must find the functions by their linkage names and weigh branches.
 
     autofdo_test.py WAYMARK SOURCE_DIR
 """

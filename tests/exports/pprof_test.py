@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pprof, as it comes with Go, on recordings of each unit: its table of functions must be that of `waymark profile`.
+"""pprof from the Go tools reads recordings of each unit: its table of functions must equal that of `waymark profile`.
 
     pprof_test.py WAYMARK SOURCE_DIR
 """

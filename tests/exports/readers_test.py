@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What is exported, read back and held against the answers it was made of, for recordings of each unit and real captures:
-a Perfetto trace by the rules of trace_processor, a profile by those of the Firefox Profiler, tables by Python's csv and
-json. And how large each format is.
+"""Exported files are read back and compared with the answers they were made from, for recordings of each unit and real
+captures: a Perfetto trace by the rules of trace_processor, a profile by those of the Firefox Profiler, tables by Python's csv
+and json. The size of each format is checked too.
 
     readers_test.py WAYMARK SOURCE_DIR
 
@@ -85,7 +85,7 @@ class Readers(unittest.TestCase):
             for file in (capture.folder / "jsonl").glob("*.jsonl"):
                 cls.tables[name][file.stem] = [json.loads(line) for line in file.read_text().splitlines()]
             cls.tables[name]["rows"] = [row for rows in cls.tables[name].values() for row in rows]
-            # What stands for a path where who called whom is not known.
+            # A name instead of a call path where callers are unknown.
             cls.tables[name]["paths"] = cls.tables[name]["calls"] or cls.tables[name]["instructions"]
 
     @of_each
@@ -183,7 +183,7 @@ class Readers(unittest.TestCase):
         for to, (each, rest) in BOUNDS.items():
             done = recorded.attempt(WAYMARK, "export", capture.capture, *capture.options, "--to", to, "-o",
                                     capture.folder / to)
-            # Not every capture tells what these are about.
+            # Not every capture contains the data for these.
             if done.returncode == 1 and to in ("lcov", "cobertura", "autofdo", "bolt"):
                 continue
             self.assertEqual(done.returncode, 0, done.stderr)

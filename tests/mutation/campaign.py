@@ -4,8 +4,8 @@
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
     campaign.py --self-test
 
-Prints one line for each folder (isa, coresight, spe, pft, dpu; all by default). Exit status: 0 where every folder has at
-least the score wanted and no mutant that is listed as equivalent was killed, 1 where not, 2 where nothing could be built.
+Prints one line for each folder (isa, coresight, spe, pft, dpu; all by default). Exit status: 0 if every folder reaches the
+required score and no mutant listed as equivalent was killed, 1 if not, 2 if the build failed.
 """
 import argparse
 import concurrent.futures
@@ -56,7 +56,7 @@ def read_folder(folder):
 
 
 def read_equivalents():
-    """What is excluded, by (file, operator, text of the line, change)."""
+    """The excluded mutants, by (file, operator, text of the line, change)."""
     path = HERE / "equivalents.toml"
     listed = {}
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []):
@@ -186,7 +186,7 @@ class Campaign:
                     break
                 drawn.append(m)
                 wanted -= told(m) not in self.equivalents
-            # Numbers of their own for each folder: what is drawn of one changes no source of another.
+            # Separate numbers for each folder: mutants drawn in one folder change no source of another.
             if len(drawn) > 2 * self.options.count:
                 fail(f"most mutants of {folder} are equivalent")
             for number, m in enumerate(drawn, 2 * self.options.count * place):
@@ -219,7 +219,7 @@ class Campaign:
                 guilty = []
                 for places in said:
                     guilty = [m for f in FOLDERS for m in self.drawn[f] if self.at(m, places)]
-                    # Of several on a line, what knows least of types is suspected first.
+                    # If a line has several, the mutant that depends least on types is suspected first.
                     suspects = [m for m in guilty if m.operator == "swapped_field"]
                     lines = {(m.file, m.line) for m in suspects}
                     guilty = suspects + [m for m in guilty if (m.file, m.line) not in lines]
@@ -311,7 +311,7 @@ class Campaign:
         return result
 
     def judge_and_log(self, m, programs):
-        """The same, and a line in the log: a campaign that is stopped has said what it found."""
+        """The same, and a line in the log, so that an interrupted campaign leaves its results."""
         result = self.judge(m, programs)
         with open(self.options.build / "results.log", "a", encoding="utf-8") as log:
             log.write(f"{result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}\n")

@@ -1,8 +1,8 @@
-"""Finds the mutants of C++ sources and writes sources that hold them all, each guarded by `wm_mutant(number)`.
+"""Finds the mutants of C++ sources and writes sources that contain all of them, each guarded by `wm_mutant(number)`.
 
-There is no parser of C++ here: a tokenizer, matching brackets, and what clang-format guarantees of this tree (a binary
-operator has blanks on both sides, a template's bracket has none before it). A mutant that does not compile is found by
-the compiler and dropped by the campaign.
+It does not parse C++: it uses a tokenizer, matching brackets, and properties that clang-format guarantees in this tree (a
+binary operator has blanks on both sides, a template's bracket has none before it). The compiler finds mutants that do not
+compile, and the campaign drops them.
 """
 import bisect
 import dataclasses
@@ -207,7 +207,7 @@ class Source:
                 elif t.text == "operator":
                     fix(i, i + 2)
                 elif t.text == "random" and self.is_(i + 1, "(") and (self.within(i, "class") or self.is_(i - 1, "::")):
-                    # Makes up packets for tests; tests are what is tested.
+                    # Generates packets for tests, so it is part of the tests.
                     body = self.match[i + 1] + 1
                     while self.is_(body, "const"):
                         body += 1

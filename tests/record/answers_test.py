@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `waymark profile`, `coverage` and `diff` say of recorded program flow, against what executed.
+"""Compares `waymark profile`, `coverage` and `diff` of recorded program flow with what executed.
 
     answers_test.py WAYMARK SOURCE_DIR [--few]
 
@@ -67,7 +67,7 @@ class Answers(unittest.TestCase):
             self.assertEqual(run(WAYMARK, command, capture, "--image", self.program, "--jobs", "3", "--limit", "0").stdout, one)
 
     def test_what_ran_is_never_said_not_to_have_run(self):
-        """Of a damaged trace too: what was lost is not observed."""
+        """In a damaged trace, lost code counts as not observed."""
         whole = self.record("sieve", "100")
         ran = self.executed(whole)
         chance = random.Random(5)

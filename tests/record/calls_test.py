@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who called whom, against a program that logs its own calls (-finstrument-functions): longjmp, exceptions of C++ through ten
-frames, tail calls, coroutines with stacks of their own and those of C++20, and a signal's handler that leaves by longjmp.
+"""Compares call trees with programs that log their own calls (-finstrument-functions): longjmp, C++ exceptions through ten
+frames, tail calls, coroutines with separate stacks and those of C++20, and a signal handler that leaves by longjmp.
 
     calls_test.py WAYMARK SOURCE_DIR [--few]
 """
@@ -85,7 +85,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(dict(found), dict(expected), level)
         self.assertEqual(dict(seen), dict(times), level)
 
-        # What one test did is below it, however it left what it called.
+        # The calls of each test are below it, however it left its callees.
         below_found = collections.Counter()
         for row in nodes.values():
             path, at = [], row

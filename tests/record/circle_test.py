@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The whole circle: run a program under qemu-arm, write the trace a macrocell would give, decode it, compare.
+"""Runs a program under qemu-arm, writes the trace that a macrocell would send, decodes it and compares.
 
     circle_test.py WAYMARK SOURCE_DIR
 
-Builds nothing: the program is examples/sort/sort.elf, beside three of a few instructions that are made here. What ran is
-known independently of the recorder too: examples/sort/capture/truth.txt comes from QEMU's own log.
+Compiles nothing: the programs are examples/sort/sort.elf and three of a few instructions that are generated here. An
+independent record of what ran exists too: examples/sort/capture/truth.txt comes from QEMU's own log.
 """
 import os
 import pathlib
@@ -26,7 +26,7 @@ SYSTEM = shutil.which("qemu-system-arm")
 
 
 def elf(*words, base=0x10000, entry=0, rights=5):
-    """A program of A32 instructions that begins with the word numbered `entry`; they stand at `base` + 0x60."""
+    """A program of A32 instructions at `base` + 0x60 whose entry point is the word with index `entry`."""
     code = struct.pack(f"<{len(words)}I", *words)
     head = 0x60
     header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, base + head + 4 * entry, 0x34, 0,
@@ -149,7 +149,7 @@ class Circle(unittest.TestCase):
                 self.assertIn("equal as far as it was kept", text)
                 self.assertRegex(text, r"equal: [1-9][\d,]* instructions")
                 self.assertNotIn("equal: 5,602", text)
-                # What was kept is the end of what would have been written.
+                # The kept trace is the end of the complete trace.
                 last = trace.read_bytes()
                 said = self.record("--truth", "--sync", "60", *options.split()).stderr
                 self.assertNotIn("wrapped", said)
@@ -267,7 +267,7 @@ class Circle(unittest.TestCase):
                 self.assertTrue(described.exists())
                 child.kill()
                 child.communicate(timeout=60)
-                # The lock is gone with whoever held it.
+                # The lock ends with the process that held it.
                 done = run(*again, "--unit", unit, "--", SORT)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("replaced the recording that was there", done.stderr)

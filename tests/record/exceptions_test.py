@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every class of exception that QEMU can cause, recorded and held against what the text says of its trace.
+"""Records every class of exception that QEMU can cause and compares the trace with the specification.
 
     exceptions_test.py WAYMARK SOURCE_DIR
 
-The programs are tests/record/exceptions/*.S; what is expected stands in their comments, written by hand from
+The programs are tests/record/exceptions/*.S. Their comments contain the expectations, written by hand from
 docs/spec/pft.md, 4.7: the number of each exception, its preferred return address, and the instruction its waypoint update
-names. It is compared with the packets, with the decoded flow, and with the recorder's own truth.
+names. They are compared with the packets, with the decoded flow, and with the recorder's own truth.
 """
 import pathlib
 import re

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Answers from program flow against what executed: examples recorded with every range, and real captures.
+"""Compares answers from program flow with what executed: examples recorded with every range, and real captures.
 
     flow_answers_test.py WAYMARK SOURCE_DIR
 
-Nothing of Waymark's is used to know what is right: the executed ranges are read from the recorder's own file, the
-instructions, branches and functions from objdump and nm. Real captures (WAYMARK_CORPUS) are held against sums over
-`waymark flow --format tsv`.
+The expectations are computed without Waymark's decoders: the executed ranges are read from the recorder's file, the
+instructions, branches and functions from objdump and nm. Answers from real captures (WAYMARK_CORPUS) are compared with sums
+over `waymark flow --format tsv`.
 """
 import bisect
 import collections

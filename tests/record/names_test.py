@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Position-independent programs and their libraries, recorded and named: which file was mapped where, and when.
+"""Names of recorded position-independent programs and their libraries: which file was mapped where, and when.
 
     names_test.py WAYMARK SOURCE_DIR
 
-The witnesses are the programs' own counts, the symbol tables as binutils prints them, and what `readelf` says of files.
+The references are the programs' own counts, the symbol tables as printed by binutils, and the output of `readelf`.
 """
 import collections
 import json

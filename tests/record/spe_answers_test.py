@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs with one known trouble each, recorded under the virtual Statistical Profiling unit: the answers must name it
-first, with its source line. And where the names come from: folders with another machine's files, build IDs.
+"""Records programs with one known performance problem each under the modelled Statistical Profiling unit: the answers must
+name it first, with its source line. Also tests the sources of names: folders with another machine's files, build IDs.
 
     spe_answers_test.py WAYMARK SOURCE_DIR [--few] [TEST…]
 
