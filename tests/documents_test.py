@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Checks the links between the documents of the repository, and the files that documents quote.
 
-    documents_test.py ROOT         check the tree at ROOT
-    documents_test.py --self-test  check that the check finds mistakes planted in a small tree
+    documents_test.py ROOT           check the tree at ROOT
+    documents_test.py ROOT WAYMARK   check the commands in the documents against the program's --help
+    documents_test.py --self-test    check that the check finds mistakes planted in a small tree
 
 Reported are:
   - links and images in Markdown files whose target does not exist in the tree, or lies outside it
   - links to a heading that the target does not have (anchors as GitHub forms them)
   - mentions of docs/NAME.md in sources, scripts and tests, where there is no such document
   - QUOTED files that their document does not contain word for word, as one fenced block
+  - with WAYMARK: commands of Waymark in indented or fenced blocks whose subcommand or options do not exist
 """
 import pathlib
 import re
+import shlex
+import subprocess
 import sys
 import tempfile
 import urllib.parse
@@ -114,6 +118,69 @@ def check_quotes(root, quoted):
     return wrong
 
 
+def commands(text):
+    """(line number, words) of each command of Waymark in the blocks of a Markdown text, without `$` and paths."""
+    found, fence, lines = [], None, text.splitlines()
+    for number, line in enumerate(lines, 1):
+        for more in lines[number:]:
+            if not line.endswith("\\"):
+                break
+            line = line[:-1] + more
+        match = FENCE.match(line)
+        if match:
+            fence = None if fence else match.group(1)
+        elif fence or line.startswith("    "):
+            for command in re.split(r"&&|\||;", line):
+                try:
+                    words = shlex.split(command.replace("…", ""), comments=True)
+                except ValueError:
+                    continue  # an unpaired quote: not a command
+                words = words[1:] if words[:1] == ["$"] else words
+                if len(words) > 1 and words[0].rpartition("/")[2] == "waymark":
+                    found.append((number, words[1:]))
+    return found
+
+
+def check_command(words, help_of):
+    """What is wrong with a command, or None. `help_of(subcommands)` is the text of --help, or None."""
+    subcommands, rest = [], list(words)
+    while rest and help_of([*subcommands, rest[0]]) is not None:
+        subcommands.append(rest.pop(0))
+    if not subcommands:
+        return None if words[0].startswith("--") and words[0] in help_of([]) else f"there is no command '{words[0]}'"
+    ours = rest[:rest.index("--")] if "--" in rest else rest
+    known = set(re.findall(r"(?<![\w-])-{1,2}[a-z][\w-]*", help_of(subcommands)))
+    for word in ours:
+        option = word.partition("=")[0]
+        if re.match(r"--?[a-z]", option) and option not in known:
+            return f"'waymark {' '.join(subcommands)}' has no option {option}"
+    return None
+
+
+def check_commands(root, program):
+    """(number of commands, what is wrong)"""
+    texts = {}
+
+    def help_of(subcommands):
+        key = tuple(subcommands)
+        if key not in texts:
+            plain = all(re.fullmatch(r"[a-z]+", word) for word in key)
+            done = subprocess.run([program, *key, "--help"], capture_output=True, text=True, timeout=60) if plain else None
+            # A word that is not a subcommand is taken as an argument: the help is then that of the command before it.
+            text = done.stdout if done is not None and done.returncode == 0 else None
+            texts[key] = None if key and text == help_of(list(key[:-1])) else text
+        return texts[key]
+
+    number, wrong = 0, []
+    for path in (path for path in files_of(root) if path.suffix == ".md"):
+        for line, words in commands(path.read_text(encoding="utf-8")):
+            number += 1
+            mistake = check_command(words, help_of)
+            if mistake:
+                wrong.append(f"{path.relative_to(root)}:{line}: {mistake}")
+    return number, wrong
+
+
 def check(root, quoted):
     """(number of documents, what is wrong)"""
     root = root.resolve()
@@ -163,13 +230,36 @@ def self_test():
         if len(wrong) != len(want) or not all(part in line for part, line in zip(want, wrong)):
             failures += 1
             print(f"{changes}: {wrong}")
-    print(f"{len(cases) - failures} of {len(cases)} cases as expected")
+    texts = {(): "--version", ("flow",): "--image FILE  -o,--output", ("spe",): "", ("spe", "report"): "--by NAME"}
+    examples = [
+        ("    waymark flow out --image x -o y\n    build/bin/waymark --version\n", []),
+        ("```\n$ waymark spe report x --by line | head --nothing\n```\nwaymark none\n", []),
+        ("    waymark flow -- program --its-own\n", []),
+        ("    waymark flows out\n", ["there is no command 'flows'"]),
+        ("    ls && waymark flow --imag x\n", ["'waymark flow' has no option --imag"]),
+        ("    waymark spe report --image=x\n", ["'waymark spe report' has no option --image"]),
+        ("    waymark --versions\n", ["there is no command '--versions'"]),
+        ("    waymark flow \\\n        --imag x\n", ["'waymark flow' has no option --imag"]),
+    ]
+    for text, want in examples:
+        found = [check_command(words, lambda key: texts.get(tuple(key))) for _, words in commands(text)]
+        if [mistake for mistake in found if mistake] != want:
+            failures += 1
+            print(f"{text!r}: {found}")
+    count = len(cases) + len(examples)
+    print(f"{count - failures} of {count} cases as expected")
     return 1 if failures else 0
 
 
 def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
+    if len(arguments) == 2 and not arguments[0].startswith("-"):
+        number, wrong = check_commands(pathlib.Path(arguments[0]).resolve(), arguments[1])
+        for line in wrong:
+            print(line)
+        print(f"{number} commands, {len(wrong)} mistakes")
+        return 1 if wrong or number == 0 else 0
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
