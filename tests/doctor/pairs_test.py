@@ -31,7 +31,7 @@ NAMES, COPY, DUMP = (shutil.which(f"arm-linux-gnueabihf-{tool}") for tool in ("n
 SEED = int(os.environ.get("WAYMARK_SEED") or 1)
 KINDS = ("static", "pie", "bare")
 PAGE = 4096
-DUMP_BYTES = 7168  # of a piece of a trace
+DUMP_BYTES = 7168  # of a part of a trace
 
 Program = collections.namedtuple("Program", "name kind path bias trace raw raw_address")
 Pair = collections.namedtuple("Pair", "program trace image given right")  # right: the true address; None: another program
@@ -123,7 +123,7 @@ def build(folder, number, kind, draw):
     main = int(re.search(rb"^([0-9a-f]{8})$", done.stdout, re.MULTILINE)[1], 16) & ~1
     symbol = int(re.search(rb"^([0-9a-f]{8}) T main$", run(NAMES, path).stdout, re.MULTILINE)[1], 16) & ~1
     trace = max(out.glob("*.bin"), key=lambda p: (p.name.startswith("trace"), p.stat().st_size))
-    # The same as a raw dump of memory, without what lies before the code.
+    # The same as a raw dump of memory, beginning with the code.
     raw = folder / f"{name}.raw"
     done = run(COPY, "-O", "binary", "-j", ".text", path, raw)
     assert done.returncode == 0, done.stderr.decode()

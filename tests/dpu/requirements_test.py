@@ -51,7 +51,7 @@ def read_citations(root):
             words = match.group(1).split()
             if not words or not all(re.fullmatch(r"R\d+", word) for word in words):
                 if path.suffix == ".h":
-                    continue  # words about the convention
+                    continue  # a description of the convention
                 wrong.append(f"{where}: 'Requirements:' wants numbers such as R57, separated by blanks")
                 continue
             test = next((below for below in lines[at + 1:] if not COMMENT.match(below)), "")

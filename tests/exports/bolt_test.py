@@ -79,7 +79,7 @@ class Bolt(unittest.TestCase):
             _, start, at, _, end, to, mispredicted, times = line.split()
             # Local names have a number after a slash.
             branch = (places[start.partition("/")[0]] + int(at, 16), places[end.partition("/")[0]] + int(to, 16))
-            # What ran on without a branch becomes edges of its own.
+            # Code that falls through becomes separate edges.
             if branch in written:
                 read[branch] += int(times)
                 read[(*branch, "mispredicted")] += int(mispredicted)

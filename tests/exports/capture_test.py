@@ -150,7 +150,7 @@ class Exports(unittest.TestCase):
         self.assertFalse(list(self.folder.glob("tables*")))
         self.limited(2000, *to, killed=True)
         self.assertFalse(tables.exists())
-        # What nobody could clean up does not look like the tables.
+        # Remains of a killed export do not look like tables.
         for left in self.folder.glob("tables.*.part"):
             shutil.rmtree(left)
 

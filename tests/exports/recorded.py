@@ -9,12 +9,12 @@ import sys
 
 SKIPPED = 77
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-WAYS = {  # unit: compiler and its package, its options, QEMU, program, how it is recorded, its arguments
+WAYS = {  # unit: compiler and its package, compiler options, QEMU, program, recording options, program arguments
     "ptm": ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", ["-static"], "qemu-arm",
             "examples/interpreter/interpreter.c", ["--cycle-accurate", "--start-at", "main"], ["fibonacci", "12"]),
     "dpu": ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", ["-static"], "qemu-arm",
             "examples/tasks/tasks.c", ["--unit", "dpu"], []),
-    # Not static, and with relocations: BOLT 16 takes these.
+    # Not static, and with relocations, as BOLT 16 requires.
     "spe": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", ["-Wl,--emit-relocs"], "qemu-aarch64",
             "examples/interpreter/interpreter.c", ["--unit", "spe", "-c", "256"], ["fibonacci", "18"]),
 }

@@ -26,12 +26,12 @@ import mutants as finder
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ("isa", "coresight", "spe", "pft", "dpu")
-# The programs whose tests are asked, one after another: what the first does not kill the next may.
+# The test programs to run, one after another: mutants that survive the first run in the next.
 PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test")}
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
 WANTED = 95.0  # per cent
 MEMORY = 4 << 30
-# A test takes a place in these groups by its time, in milliseconds; a group that kills leaves the later ones unrun.
+# Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
 GROUPS = (20, 200, 1000, float("inf"))
 
 
@@ -136,7 +136,7 @@ class Tree:
             self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", f'#include "{HERE}/listener.cc"\n')
 
     def configure(self, count):
-        # The sweeps of the tests are as short as they are with sanitizers, which take their time themselves.
+        # The sweeps of the tests are as short as with sanitizers.
         flags = (f"-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED -DWAYMARK_MUTANTS={count} "
                  f"-include {HERE}/switch.h")
         options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
@@ -171,7 +171,7 @@ class Campaign:
         self.tree = Tree(options.build)
         self.equivalents = read_equivalents()
         self.sources, self.all, self.drawn = {}, {}, {}
-        # What does not compile is remembered: it need not be found again.
+        # Remembers mutants that do not compile, so that they need not be found again.
         self.dropped_path = options.build / "dropped.json"
         self.dropped = set(json.loads(self.dropped_path.read_text())) if self.dropped_path.exists() else set()
 
@@ -267,7 +267,7 @@ class Campaign:
             for number in numbers:
                 reached.setdefault(int(number), set()).add(test)
         tests.pop("-")
-        # What happens before all tests happens to all of them.
+        # Mutants reached before the first test belong to all tests.
         return tests, {n: set(tests) if "-" in by else by for n, by in reached.items()}
 
     def run(self, program, number, names, milliseconds):
@@ -297,7 +297,7 @@ class Campaign:
         """Whether any test that reaches the mutant notices it, the quick ones asked first."""
         result = "not reached"
         for program, (tests, reached) in programs.items():
-            # What the child of a death test reaches is not recorded.
+            # Mutants reached in the child of a death test are not recorded.
             deaths = {t for t in tests if t.split(".")[0].endswith("DeathTest")}
             left = sorted(reached.get(m.number, set()) | deaths, key=tests.get)
             for most in GROUPS:
@@ -386,7 +386,7 @@ def self_test():
     for line in (1, 5, 6, 11):
         assert all(m.line != line for m in source.mutants), f"line {line} must be known while compiling"
     assert source.write([]) == SELF_TEST
-    # Other lines change neither a mutant's name nor its rank.
+    # Changes of other lines change neither a mutant's name nor its rank.
     moved = finder.Source("src/x/x.cc", "int more = 7;\n\n" + SELF_TEST, fields, enumerators)
     drawn = [m.key for m in finder.draw(source.mutants, 12, 1)]
     assert drawn == [m.key for m in finder.draw([m for m in moved.mutants if m.line > 2], 12, 1)]
@@ -408,7 +408,7 @@ def self_test():
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1))).returncode
         assert status() == 112, status()
         same = [f"{m.line}: {m.operator}: {m.change}" for m in body if status(m.number) == status()]
-        # Only what would leave the switch anyway makes no difference.
+        # Deleting a statement makes no difference only if the switch ends there anyway.
         assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted"], same
     print("1 passed, 0 failed")
     return 0

@@ -44,7 +44,7 @@ class Calls(unittest.TestCase):
         ours = {names[to] for _, to in logged}
         ours_and_bare = ours | {"main", "tail_first", "tail_second"}
         expected, times = collections.Counter(), collections.Counter()
-        # The tree has direct recursion in one node, and libc calls what a coroutine or a handler begins with.
+        # The tree has direct recursion in one node, and libc calls the first function of a coroutine or handler.
         folded, recursive, below, test = set(), set(), collections.Counter(), None
         for came_from, to in logged:
             times[names[to]] += 1
@@ -92,7 +92,7 @@ class Calls(unittest.TestCase):
             while at is not None:
                 path.append(functions.get(at["function"]))
                 at = nodes.get(at["parent"])
-            # None of these calls itself, through others either: what is left does not stay on the stack.
+            # None of these is recursive, even indirectly: functions that were left do not remain on the stack.
             on_stack = collections.Counter(f for f in path if f in ours_and_bare and f not in recursive)
             self.assertFalse([f for f, n in on_stack.items() if n > 1], (level, path))
             if path[0] in ours and row["calls"]:

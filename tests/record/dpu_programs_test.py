@@ -20,7 +20,7 @@ FEW = "--few" in sys.argv
 BUFFER = "DP_TSA 0x20000000\nDP_TEA 0x2000ffe0\nDP_TW 0x20000000\n"
 COUNT = "TENM=immediate CMODE=trace TCEN=1"
 COUNTERS = f"DP_TAC {COUNT} CEG=2\nDP_TBC {COUNT} CEG=7\n"
-# Everything is kept: all lines go to one address.
+# Nothing is overwritten: all lines go to one address.
 TASK = "TMODE=TASK VTBWM=single-address EN=1"
 FLOW = TASK.replace("TASK", "FLOW")
 
@@ -174,7 +174,7 @@ class Programs(unittest.TestCase):
                         self.assertLessEqual(cycles, truth.cycles(task), task)
                 self.verify(folder, "equal as far as the trace goes:")
 
-    # ---- counters that do not count all
+    # ---- counters that do not count everything
 
     def test_one_shot(self):
         """A counter that stops is no clock, and every view says that it is one-shot."""
@@ -310,7 +310,7 @@ class Programs(unittest.TestCase):
             self.assertAlmostEqual(rows[task]["cycles per set"], sums["CYCLES"] / sums["VLES"])
             self.assertEqual(rows[task]["load"], 1)
 
-    # ---- loops, and what verify says
+    # ---- loops, and the output of verify
 
     def test_loops_alike(self):
         """`dpu loops` and `loops` say the same, with the same status."""

@@ -74,7 +74,7 @@ class Functions:
         at = after = bisect.bisect_right(self.starts, address) - 1
         while at >= 0:
             start = self.starts[at]
-            # One without a size reaches to the next, and to the end of its section.
+            # A symbol without a size extends to the next one, at most to the end of its section.
             same = any(first <= start and address < end for first, end in self.sections if first <= start < end)
             if any(address < start + size if size else at == after and same for size in self.found[start]):
                 return start
@@ -160,12 +160,12 @@ class Dpu(unittest.TestCase):
                 continue
             for event, value in self.counted(row).items():
                 expected = want[address][event]
-                # What begins where nothing is known yet is the entry point's.
+                # Code before the first known function belongs to the entry point.
                 if value != expected:
                     self.assertEqual(value + unknown[0][event], expected, f"{event} of {row['function']}")
                 checked += 1
         self.assertGreater(checked, 100)
-        # Functions that only calls and returns enter and leave: the same by where their instructions lie.
+        # Functions entered and left only by calls and returns: the same result by instruction address.
         for name in own:
             row = next(r for r in rows.values() if r["function"] == name)
             for event, value in self.counted(row).items():

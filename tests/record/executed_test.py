@@ -165,7 +165,7 @@ class Executed(unittest.TestCase):
                    "-Wl,--section-start=.last_thumb=0x300ffc", "-o", program,
                    SOURCE / "tests/record/exceptions/linux.S")
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Of BKPT and Data Aborts; where nothing can be fetched, nothing is entered.
+        # For BKPT and Data Aborts. After a failed fetch no block is entered.
         stopped = len(re.findall(r"bkpt .*@ = 11", source)) + len(re.findall(r"@ = 12", source))
         self.assertEqual(self.in_two_runs(program, (), (), ("qemu-arm",)), stopped)
 

@@ -71,7 +71,7 @@ def main():
         work = pathlib.Path(temporary)
         reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or web.parent / "reports")
         reports.mkdir(parents=True, exist_ok=True)
-        # What another run left would be looked at too.
+        # Reports of an earlier run would be tested too.
         for old in [*reports.glob("*.htm*"), *reports.glob("pictures/*.png")]:
             old.unlink()
         probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=60)

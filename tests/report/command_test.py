@@ -69,11 +69,11 @@ with tempfile.TemporaryDirectory() as folder:
     bare = head(work / "bare.html")
     assert "--image" in bare["health"][0]["todo"] and bare["has"]["instructions"] == 0, bare["health"]
     assert bare["has"]["marks"] > 0 and bare["traceBytes"] > 0, bare["has"]
-    # With a program that has no symbols it says what gives names.
+    # For a program without symbols it says how to get names.
     run(work, 0, "open it", capture, "-o", "nameless.html")
     assert any("--symbols" in f["todo"] for f in head(work / "nameless.html")["health"])
 
-    bad = 3  # the worst a finding can be
+    bad = 3  # the highest severity of a finding
     # Cut captures of each unit: the report shows the readable part and says so at its head; the status is 3.
     for name, trace, keep, says in (("loop", "etb.bin", 42, "no whole frame"), ("dpu", "vtb.bin", 72, "lacks 56 bytes"),
                                     ("spe", "perf.data", 1150, "file's own structure")):
