@@ -3,9 +3,9 @@
 
     examples_test.py WAYMARK SOURCE_DIR [--few]
 
-Three references: `waymark verify` (what QEMU executed), OpenCSD's ranges and instructions of each source, and the output
-of the programs: how often they called a function, how many signals and interrupts occurred. With --few, for a waymark with
-sanitizers, each program is recorded in only some of the ways, and each way is used with some program.
+Three witnesses: `waymark verify` (what QEMU executed), OpenCSD's ranges and instructions of each source, and what the
+programs themselves print: how often they called a function, how many signals and interrupts came. With --few, for a
+waymark with sanitizers, each program is recorded in few of the ways, and each way with some program.
 """
 import collections
 import concurrent.futures

@@ -1,9 +1,9 @@
 // node browser.mjs WEB FOLDER CHROMIUM
 //
-// Opens every FOLDER/*.html in Chromium from disk, at three widths and in both themes, and uses it as people do: searches,
-// sorts, zooms, moves by keys, follows links, copies, changes the theme. A network request, a console message, or text
-// without contrast or accessible name is a failure. With WM_KEEP_REPORTS set, FOLDER/pictures contains pictures of reports
-// of recordings. Playwright and axe are those of WEB.
+// Opens every FOLDER/*.html in Chromium from disk, at three widths and in both themes, and does in it what people do:
+// search, sort, zoom, walk by keys, follow links, copy, change the theme. Nothing may be asked of a network, nothing be
+// said on the console, no text be without contrast or name. With WM_KEEP_REPORTS set, pictures of what recordings show are
+// in FOLDER/pictures. Playwright and axe are those of WEB.
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
@@ -102,7 +102,7 @@ async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures =
                 check(`${at}: its name is in sight`, current[0] >= 0 && current[1] <= width, current.join());
                 const empty = await page.$$eval("main section, main figure, main canvas", (all) => all.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 4).map((e) => e.className));
                 check(`${at}: nothing is empty`, empty.length === 0, empty.join());
-                // Axe takes most of the time. Contrast depends only on the theme, and crowding only on the width.
+                // Axe takes longer than all else: contrast is a theme's at any width, and what is cramped is so in any theme.
                 if (axeToo && (keepPictures || width === 1440 || (width === 390 && colorScheme === "light"))) await accessible(page, at);
                 if (pictures && keepPictures) await page.screenshot({ path: join(folder, "pictures", `${name}-${view}-${width}-${colorScheme}.png`), fullPage: true });
             }
@@ -285,7 +285,7 @@ async function interact(name) {
         is("the timeline is drawn", (await colorsOf(page, ".timeline canvas")) > 3);
         const seen = () => page.$eval("#timeline-seen", (s) => [Number(s.dataset.from), Number(s.dataset.to)]);
         const settle = () => page.waitForTimeout(260);
-        // The view moves smoothly; the address changes when the movement ends.
+        // The view moves smoothly, and its address follows when it has arrived.
         const arrived = () => page.waitForTimeout(700);
         const all = await seen();
         await page.focus(".timeline");
@@ -523,7 +523,7 @@ async function look(name) {
     console.log(`${name}: ${(bytes / 1e6).toFixed(2)} MB, ready in ${took} ms; looked at for ${Date.now() - began} ms`);
 }
 
-// One after another, because there is only one clipboard.
+// One after another: there is one clipboard.
 for (const name of names) await look(name);
 await browser.close();
 for (const failure of failures) console.log(`FAILED ${failure}`);
