@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang on a profile of samples of a C++ program: it must find the functions by their linkage names and weigh branches.
+"""clang reads a profile of samples of a C++ program: it must find the functions by their linkage names and weigh branches.
 
     autofdo_test.py WAYMARK SOURCE_DIR
 """
@@ -41,7 +41,7 @@ class AutoFdo(unittest.TestCase):
         self.assertIn("_ZN6shapes5TableclEi", names)
         self.assertTrue(all(re.fullmatch(r"\w+(\.\w+)*", name) for name in names), names)
         used = self.weights(profile)
-        # The same, by the names that people read.
+        # The same, by demangled names.
         demangled = self.folder / "demangled.txt"
         demangled.write_text(recorded.run("c++filt", input=text).stdout)
         self.assertLess(self.weights(demangled), used)

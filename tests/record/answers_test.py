@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `waymark profile`, `coverage` and `diff` say of recorded program flow, against what executed.
+"""Compares `waymark profile`, `coverage` and `diff` of recorded program flow with what executed.
 
     answers_test.py WAYMARK SOURCE_DIR [--few]
 
@@ -67,7 +67,7 @@ class Answers(unittest.TestCase):
             self.assertEqual(run(WAYMARK, command, capture, "--image", self.program, "--jobs", "3", "--limit", "0").stdout, one)
 
     def test_what_ran_is_never_said_not_to_have_run(self):
-        """Of a damaged trace too: what was lost is not observed."""
+        """In a damaged trace, lost code counts as not observed."""
         whole = self.record("sieve", "100")
         ran = self.executed(whole)
         chance = random.Random(5)
@@ -89,7 +89,7 @@ class Answers(unittest.TestCase):
                     self.assertEqual(wrong, [], f"{count} bytes at {at:#x}: {row}")
 
     def test_time(self):
-        # A timestamp counts cycles, one an instruction: at 100 MHz each takes 10 ns.
+        # A timestamp counts cycles, one per instruction: at 100 MHz each takes 10 ns.
         capture = self.record("sieve", "100", options=("--timestamps", "--sync", "500"))
         instructions = sum(int(row["instructions"]) for row in self.rows("profile", capture))
         clocks = (("100MHz", "ns", 10), (None, "ticks", 1), ("1GHz", "ns", 1))
@@ -113,7 +113,7 @@ class Answers(unittest.TestCase):
         for capture in (few, more):
             own = collections.Counter()
             for row in self.rows("profile", capture):
-                # Parts and copies that the compiler made count for the function.
+                # Parts and copies made by the compiler count for the function.
                 own[re.sub(r"\.(constprop|isra|part|cold|lto_priv|llvm)\b.*", "", row["function"])] += int(row["instructions"])
             both.append(own)
         self.assertEqual({row["function"]: int(row["change"]) for row in rows},

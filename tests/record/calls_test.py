@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who called whom, against a program that logs its own calls (-finstrument-functions): longjmp, exceptions of C++ through ten
-frames, tail calls, coroutines with stacks of their own and those of C++20, and a signal's handler that leaves by longjmp.
+"""Compares call trees with programs that log their own calls (-finstrument-functions): longjmp, C++ exceptions through ten
+frames, tail calls, coroutines with separate stacks and those of C++20, and a signal handler that leaves by longjmp.
 
     calls_test.py WAYMARK SOURCE_DIR [--few]
 """
@@ -44,7 +44,7 @@ class Calls(unittest.TestCase):
         ours = {names[to] for _, to in logged}
         ours_and_bare = ours | {"main", "tail_first", "tail_second"}
         expected, times = collections.Counter(), collections.Counter()
-        # The tree has direct recursion in one node, and libc calls what a coroutine or a handler begins with.
+        # The tree has direct recursion in one node, and libc calls the first function of a coroutine or handler.
         folded, recursive, below, test = set(), set(), collections.Counter(), None
         for came_from, to in logged:
             times[names[to]] += 1
@@ -85,14 +85,14 @@ class Calls(unittest.TestCase):
         self.assertEqual(dict(found), dict(expected), level)
         self.assertEqual(dict(seen), dict(times), level)
 
-        # What one test did is below it, however it left what it called.
+        # The calls of each test are below it, however it left its callees.
         below_found = collections.Counter()
         for row in nodes.values():
             path, at = [], row
             while at is not None:
                 path.append(functions.get(at["function"]))
                 at = nodes.get(at["parent"])
-            # None of these calls itself, through others either: what is left does not stay on the stack.
+            # None of these is recursive, even indirectly: functions that were left do not remain on the stack.
             on_stack = collections.Counter(f for f in path if f in ours_and_bare and f not in recursive)
             self.assertFalse([f for f, n in on_stack.items() if n > 1], (level, path))
             if path[0] in ours and row["calls"]:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Programs recorded with a DPU, and what `waymark dpu` says they cost, against what truly happened.
+"""Records programs with a DPU and compares the costs in `waymark dpu` with what really happened.
 
     dpu_test.py WAYMARK SOURCE_DIR [--few]
 
-Two witnesses: the truth that the recorder counts beside the unit, and what the programs print themselves. With --few,
-for a waymark with sanitizers, in fewer modes and with fewer sets of events.
+Two references: the truth that the recorder counts without the unit, and the output of the programs. With --few, for a
+waymark with sanitizers, fewer modes and fewer sets of events are used.
 """
 import bisect
 import collections
@@ -74,7 +74,7 @@ class Functions:
         at = after = bisect.bisect_right(self.starts, address) - 1
         while at >= 0:
             start = self.starts[at]
-            # One without a size reaches to the next, and to the end of its section.
+            # A symbol without a size extends to the next one, at most to the end of its section.
             same = any(first <= start and address < end for first, end in self.sections if first <= start < end)
             if any(address < start + size if size else at == after and same for size in self.found[start]):
                 return start
@@ -103,7 +103,7 @@ class Dpu(unittest.TestCase):
         return out, done.stdout, truth
 
     def verify(self, folder, verdict="equal:", status=0):
-        """Nothing of what is decoded differs from what happened."""
+        """The decoded trace equals what happened."""
         done = run(WAYMARK, "verify", folder)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertIn(f"\n{verdict}", done.stdout)
@@ -160,12 +160,12 @@ class Dpu(unittest.TestCase):
                 continue
             for event, value in self.counted(row).items():
                 expected = want[address][event]
-                # What begins where nothing is known yet is the entry point's.
+                # Code before the first known function belongs to the entry point.
                 if value != expected:
                     self.assertEqual(value + unknown[0][event], expected, f"{event} of {row['function']}")
                 checked += 1
         self.assertGreater(checked, 100)
-        # Functions that only calls and returns enter and leave: the same by where their instructions lie.
+        # Functions entered and left only by calls and returns: the same result by instruction address.
         for name in own:
             row = next(r for r in rows.values() if r["function"] == name)
             for event, value in self.counted(row).items():
@@ -182,7 +182,7 @@ class Dpu(unittest.TestCase):
                 self.verify(folder)
 
     def test_tasks_example(self):
-        """The example of its own: user data, and what it prints."""
+        """The DPU example: its user data and its output."""
         for mode in ("flow", "task"):
             with self.subTest(mode=mode):
                 folder, printed, truth = self.record("tasks", ["6"], "--mode", mode)
@@ -206,7 +206,7 @@ class Dpu(unittest.TestCase):
         return [dict(zip(names, row)) for row in rows]
 
     def test_profile(self):
-        """waymark profile: rows add up to what truly happened, in every mode, and functions cost what they did."""
+        """waymark profile: rows add up to what really happened, in every mode, and costs of functions are right."""
         for mode in ("flow", "compressed") if FEW else ("flow", "task", "sample", "raw", "compressed"):
             with self.subTest(mode=mode):
                 options = ["--sample-every", "500"] if mode == "sample" else []
@@ -251,7 +251,7 @@ class Dpu(unittest.TestCase):
         self.check_tasks(folder, truth)
 
     def test_samples(self):
-        """Samples know tasks only where both ends are of one; the sum is right all the same."""
+        """An interval between samples has a task only if both ends show the same; the sum is right nevertheless."""
         folder, _, truth = self.record("threads-static", ["20"], "--mode", "sample", "--sample-every", "500")
         rows = self.view(folder, "tasks")["rows"]
         self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
@@ -260,7 +260,7 @@ class Dpu(unittest.TestCase):
         self.verify(folder)
 
     def test_ring(self):
-        """A buffer that wrapped: the rows add up to what is left."""
+        """A buffer that wrapped: the rows add up to the remaining trace."""
         folder, _, _ = self.record("threads-static", ["200"], "--buffer", "4096")
         rows = {row["task"]: row for row in self.view(folder, "tasks")["rows"]}
         self.assertIsNone(rows["<before>"]["CYCLES"], "nobody knows how much there was")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples, recorded with the unit programmed in every sensible way, decoded and compared with what executed.
+"""Records the examples with the unit programmed in many ways, decodes them and compares with what executed.
 
     examples_test.py WAYMARK SOURCE_DIR [--few]
 
@@ -192,7 +192,7 @@ class Examples(unittest.TestCase):
                 times[re.sub(r"\(anonymous namespace\)::", "", c.name)] += c.calls
             self.assertEqual(times["Square::area() const"] + times["Rectangle::area() const"], int(areas))
             self.assertEqual(times["survives(unsigned int)"], int(caught))
-            # By what is inlined of it, a frame may stand for several.
+            # Because of inlining, one frame may represent several.
             self.assertGreaterEqual(times["descend(unsigned int, unsigned int)"], int(caught))
 
         self.every_way("objects-pie", "20", check, ways=PIE_WAYS)

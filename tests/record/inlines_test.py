@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Inlined calls of every executed instruction, and what each function cost wherever it was inlined, as addr2line has
-them: program flow of a 32-bit Arm program and samples of an AArch64 one, with debug information of several kinds.
+"""Compares the inlined calls of every executed instruction, and the cost of each function wherever it was inlined, with
+addr2line: program flow of a 32-bit Arm program and samples of an AArch64 one, with several kinds of debug information.
 
     inlines_test.py WAYMARK SOURCE_DIR [--few]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Position-independent programs and their libraries, recorded and named: which file was mapped where, and when.
+"""Names of recorded position-independent programs and their libraries: which file was mapped where, and when.
 
     names_test.py WAYMARK SOURCE_DIR
 
-The witnesses are the programs' own counts, the symbol tables as binutils prints them, and what `readelf` says of files.
+The references are the programs' own counts, the symbol tables as printed by binutils, and the output of `readelf`.
 """
 import collections
 import json
@@ -176,7 +176,7 @@ class Names(unittest.TestCase):
         rows = json.loads(self.tell("coverage", self.out, "--format", "json").stdout)
         self.assertIn("program.c", json.dumps(rows))
 
-    # ---- files that are elsewhere, stripped or others
+    # ---- files in other places, stripped, or of another build
 
     def test_symbols_and_image_are_placed_where_they_were_mapped(self):
         out, now, _ = self.moved("placed")
@@ -226,7 +226,7 @@ class Names(unittest.TestCase):
 
     def test_stripped_files_are_named_by_what_comes_before_with_a_mark(self):
         out, now, before = self.moved("stripped")
-        # With one exported function left, what follows it is called by its distance, marked.
+        # If only one exported function is left, code after it is named by its distance, with a mark.
         self.assertEqual(run(CROSS + "objcopy", "--strip-all", "--keep-symbol=mix", now, before).returncode, 0)
         names = {row["function"] for row in self.rows(out)}
         self.assertIn("mix", names)
@@ -235,7 +235,7 @@ class Names(unittest.TestCase):
         distance = (int(symbols["order"], 16) & ~1) - (int(symbols["mix"], 16) & ~1)
         self.assertGreater(distance, 0)
         self.assertIn(f"mix+{distance:#x}?", names)
-        # Code of different files is never one row.
+        # Code of different files is never combined in one row.
         rows = [row for row in self.rows(out) if row["function"].startswith("(no symbol)")]
         self.assertEqual(len(rows), len({row["image"] for row in rows}))
 
@@ -247,14 +247,14 @@ class Names(unittest.TestCase):
                              "--keep-symbol=order", "--keep-symbol=main", home / "whole", home / "debug").returncode,
                          0)
         debug = home / "debug"
-        # As Fedora makes it: symbols alone, xz, in a section of the stripped file.
+        # As in Fedora: only symbols, xz-compressed, in a section of the stripped file.
         (home / "debug.xz").write_bytes(lzma.compress(debug.read_bytes()))
         self.assertEqual(run(CROSS + "strip", "--strip-all", "-o", before, now).returncode, 0)
         self.assertEqual(run(CROSS + "objcopy", "--add-section", f".gnu_debugdata={home}/debug.xz", before).returncode,
                          0)
         self.assertEqual(self.calls_of(out)["mix"], 3 * 64)
         self.assertGreater(self.calls_of(out)["order"], 3 * 64)
-        # Damaged: names are missing, nothing else.
+        # Damaged: only names are missing.
         packed = bytearray((home / "debug.xz").read_bytes())
         packed[len(packed) // 2] ^= 0x55
         (home / "debug.xz").write_bytes(packed)
@@ -299,7 +299,7 @@ class Names(unittest.TestCase):
         home = self.folder / "moving"
         home.mkdir()
         program = pathlib.Path(shutil.copy(self.program, home / "gone"))
-        # A library before them moves the others. Names of one length, for they lie on the stack.
+        # A library before them moves the others. The names have equal lengths, because they are on the stack.
         outs = []
         for name, library in (("1.so", "libm.so.6"), ("2.so", "libgcc_s.so.1")):
             shutil.copy(pathlib.Path("/usr/arm-linux-gnueabihf/lib") / library, home / name)
@@ -323,7 +323,7 @@ class Names(unittest.TestCase):
         changed, names = differences()
         self.assertEqual(changed, [])
         self.assertIn("mix", names)
-        # Without any file, and so without any name: by file and offset in it.
+        # Without any file there are no symbols: names are file and offset.
         empty = home / "empty"
         empty.mkdir()
         changed, names = differences("--symfs", empty)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs with one known trouble each, recorded under the virtual Statistical Profiling unit: the answers must name it
-first, with its source line. And where the names come from: folders with another machine's files, build IDs.
+"""Records programs with one known performance problem each under the modelled Statistical Profiling unit: the answers must
+name it first, with its source line. Also tests the sources of names: folders with another machine's files, build IDs.
 
     spe_answers_test.py WAYMARK SOURCE_DIR [--few] [TEST…]
 
@@ -121,7 +121,7 @@ class Answers(unittest.TestCase):
         done = run(WAYMARK, "packets", data, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         packets = [json.loads(line) for line in done.stdout.splitlines()]
-        # Each record ends with its timestamp, and begins with the address of its operation.
+        # Each record begins with the address of its operation and ends with its timestamp.
         self.assertEqual(sum(p.get("packet") == "TIMESTAMP" for p in packets), records)
         self.assertEqual(sum(p.get("packet") == "ADDRESS" and p["meaning"].startswith("PC ") for p in packets), records)
         self.assertNotIn("gap", {key for p in packets for key in p})
@@ -215,7 +215,7 @@ class Answers(unittest.TestCase):
                 if program == "chase" and row["line"] == str(line_of("chase", "n = n->next")):
                     loads.add(mine)
         self.assertGreater(compared, 100)
-        # Some know fewer extensions and give the opcode.
+        # Some disassemblers support fewer extensions and print the opcode.
         self.assertLess(len(differ), compared / 50, differ)
         self.assertTrue([text for text in loads if text[0] == "ldr" and re.match(r"x\d+,\[x\d+\]$", text[1])], loads)
 
@@ -279,7 +279,7 @@ class Answers(unittest.TestCase):
         self.assertIn("__tunables_init", self.answer("report", data, "--symfs", self.folder / "nothing",
                                                        "--debug-dir", self.folder / "debug", "--limit", "0"))
 
-        # Another program at that place is not the one that ran.
+        # Another program at that path is not the one that ran.
         shutil.copy(self.record("branch", 256).parent / "branch", by_name / "hello")
         wrong = run(WAYMARK, "spe", "report", data, "--symfs", by_name)
         self.assertIn("build ID", wrong.stderr)

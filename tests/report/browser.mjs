@@ -28,7 +28,7 @@ const patience = 15_000;
 const keepPictures = process.env.WM_KEEP_REPORTS !== undefined;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 
-/// A page with a report in it, which fails on whatever it should not do.
+/// A page with a report, which fails on forbidden actions such as network requests.
 async function open(name, { width, height = 900, colorScheme = "light", reducedMotion = "reduce" }, hash = "") {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion, permissions: ["clipboard-read", "clipboard-write"] });
     const page = await context.newPage();
@@ -71,7 +71,7 @@ async function accessible(page, where) {
 const widths = [390, 820, 1440];
 const themes = ["light", "dark"];
 
-/// What a report of each unit must have, whatever its capture.
+/// The required contents of a report of each unit, for any capture.
 const present = {
     ptm: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops", "exceptions"],
     corpus: ["summary", "calls", "timeline", "functions", "code", "branches", "blocks", "loops"],
@@ -80,7 +80,7 @@ const present = {
     dpu: ["summary", "calls", "timeline", "functions", "exceptions", "tables"],
 };
 
-/// Each view in widths and themes: the open page is made as wide and as dark as it should be.
+/// Each view in all widths and themes: changes the size and theme of the open page.
 async function lookAtAll(name, allWidths, allThemes, { axeToo = true, pictures = true } = {}) {
     const { page, where, took, close } = await open(name, { width: 1440 });
     if (axeToo) await page.evaluate(axe);
@@ -127,7 +127,7 @@ async function interact(name) {
     const there = await views(page);
     const is = (what, good, detail) => check(`${where}: ${what}`, good, detail);
 
-    // Health stands first, the worst finding before the others.
+    // Health comes first, the most severe finding before the others.
     const order = ["bad", "warning", "note", "good"];
     const health = await page.$$eval(".finding", (all) => all.map((f) => f.className.split(" ")[1]));
     is("the worst first", health.every((s, i) => i === 0 || order.indexOf(s) >= order.indexOf(health[i - 1])), health.join());
@@ -155,7 +155,7 @@ async function interact(name) {
         const rows = () => page.getAttribute(".table", "aria-rowcount").then(Number);
         const all = await rows();
         const sought = await page.$eval(".table-body .row .name", (n) => n.title);
-        // A slash in a search box is a slash.
+        // In a search box, the slash key types a slash.
         await page.evaluate(() => document.activeElement.blur());
         await page.keyboard.press("/");
         await page.keyboard.type(sought);
@@ -202,7 +202,7 @@ async function interact(name) {
         await page.keyboard.press("Escape");
         await page.waitForSelector(".detail", { state: "detached" });
         is("Escape closes the function", (await page.evaluate(() => location.hash)) === "#/functions");
-        // Samples tell of calls by branches alone.
+        // In samples, calls are known only from branches.
         if (name === "spe") {
             await go(page, "summary");
             await go(page, "functions");
@@ -217,7 +217,7 @@ async function interact(name) {
             await page.keyboard.press("Escape");
             await page.waitForSelector(".detail", { state: "detached" });
         }
-        // Of one task or core there is less than of all.
+        // One task or core has less than all together.
         const contexts = await page.$('.choice:has-text("Task") select, .choice:has-text("Context") select');
         if (contexts) {
             await contexts.selectOption({ index: 1 });
@@ -252,7 +252,7 @@ async function interact(name) {
         const box = await page.locator(".flame canvas").boundingBox();
         await page.mouse.click(box.x + 20, box.y + 30);
         is("a click selects", (await selected()) !== root);
-        // By the mouse to a call that is narrower than all: the last of its row.
+        // Zoom with the mouse to a call that is narrower than the view: the last of its row.
         await page.focus(".flame");
         for (let i = 0; i < 12; ++i) await page.keyboard.press("ArrowDown");
         await page.keyboard.press("Enter");
@@ -379,7 +379,7 @@ async function interact(name) {
         await page.click('.segments >> text="One way"');
         is("branches of one outcome are fewer", Number(await page.getAttribute(".table", "aria-rowcount")) <= all);
     }
-    // What is not there is said where it would be.
+    // Missing views say why they are missing.
     for (const view of ["calls", "timeline", "loops", "charts", "tables"].filter((v) => !there.includes(v))) {
         await go(page, view);
         is(`${view} says why it is absent`, /\.$/.test((await page.textContent("main .empty")).trim()));
@@ -387,7 +387,7 @@ async function interact(name) {
     await close();
 }
 
-/// An address opens what it names.
+/// An address opens the view and selection it names.
 async function linked(name) {
     const { page, where, close } = await open(name, { width: 1280 }, "#/functions?function=0");
     check(`${where}: a link opens a function`, (await page.textContent(".detail .full-name").catch(() => "")) !== "");
@@ -396,7 +396,7 @@ async function linked(name) {
     await close();
 }
 
-/// What a reader set in a view is in the address: opened elsewhere it shows the same, and going back undoes it.
+/// The address contains the settings of a view: opened elsewhere it shows the same, and the back button undoes them.
 async function addressed(name) {
     const { page, where, close } = await open(name, { width: 1280 });
     const is = (what, good, detail) => check(`${where}: ${what}`, good, detail);
@@ -417,7 +417,7 @@ async function addressed(name) {
         await until("Back undoes the direction", () => !/way=leaves/.test(location.hash));
         is("Back shows the direction of before", (await pressed()) !== leaves, leaves);
         await page.evaluate(() => document.activeElement?.blur());
-        // No focus: the keys of the view work all the same.
+        // Without focus, the keys of the view work too.
         await page.keyboard.press("ArrowDown");
         await page.keyboard.press("ArrowDown");
         await page.keyboard.press("Enter");
@@ -448,10 +448,10 @@ async function addressed(name) {
         is("the whole timeline", (await seen()) === whole, await seen());
     }
     if (all.includes("branches")) {
-        // Narrow, but not yet with rows below each other.
+        // Narrow, but not narrow enough to stack the columns.
         await page.setViewportSize({ width: 820, height: 900 });
         await go(page, "branches");
-        // The longest there is, whether this report has it or not.
+        // The longest possible text, whether this report contains it or not.
         const cut = await page.$$eval(".outcomes > span:not([aria-hidden])", (texts) =>
             texts.filter((t) => {
                 t.classList.add("missed");
@@ -472,7 +472,7 @@ async function addressed(name) {
     await close();
 }
 
-/// Names that are markup are text.
+/// Names that contain markup are shown as text.
 async function harmless(name) {
     const { page, where, close } = await open(name, { width: 1280 });
     for (const view of await views(page)) {
@@ -485,7 +485,7 @@ async function harmless(name) {
     await close();
 }
 
-/// Without what it needs, and with data that is cut, it says so.
+/// Without a required browser feature, or with cut data, the page says so.
 async function complains(name) {
     const context = await browser.newContext();
     const page = await context.newPage();
@@ -508,7 +508,7 @@ async function look(name) {
     const bytes = statSync(join(folder, `${name}.html`)).size;
     check(`${name}: small`, bytes <= mostBytes, `${bytes} bytes`);
     const began = Date.now();
-    // What never comes is a failure among others.
+    // A timeout is a failure like any other.
     const attempt = (what) => what.catch((error) => check(`${name}: ${error.stack}`, false));
     let took = 0;
     const see = async (...how) => void (took = await lookAtAll(name, ...how));

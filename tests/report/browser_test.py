@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports in a browser: recorded with each unit, of real captures, made by hand, large and hostile (browser.mjs).
+"""Shows reports in a browser: of recordings of each unit, of real captures, generated, large and hostile ones (browser.mjs).
 
     browser_test.py WAYMARK MADE_REPORT SOURCE_DIR WEB [--write-only]
 
@@ -31,7 +31,7 @@ def run(*arguments, env=None):
 
 
 def captures(waymark, source, work):
-    """(name, capture, options) of what can be had here; what cannot is said."""
+    """(name, capture, options) of the available captures; prints which are unavailable."""
     corpus = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or source / ".." / "shared" / "corpus")
     if (corpus / "ptm/tc2").is_dir():
         yield "corpus", corpus / "ptm/tc2", []
@@ -71,7 +71,7 @@ def main():
         work = pathlib.Path(temporary)
         reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or web.parent / "reports")
         reports.mkdir(parents=True, exist_ok=True)
-        # What another run left would be looked at too.
+        # Reports of an earlier run would be tested too.
         for old in [*reports.glob("*.htm*"), *reports.glob("pictures/*.png")]:
             old.unlink()
         probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-/// Numbers and names as people read them.
+/// Formats numbers and names for people.
 
 const thin = "\u202f";
 
@@ -26,7 +26,7 @@ export function percent(part: number, whole: number): string {
     if (!(whole > 0)) return "–";
     const share = (100 * part) / whole;
     if (part > 0 && share < 0.05) return `<${thin}0.1${thin}%`;
-    // Almost all is not all.
+    // Only exactly everything is 100 %.
     if (part < whole && share >= 99.95) return `>${thin}99.9${thin}%`;
     return `${share.toFixed(1)}${thin}%`;
 }
@@ -40,13 +40,13 @@ export function counted(count: number, one: string, many = one + "s"): string {
     return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
-/// Units of one thing stand as they are; `instructions` of one is `instruction`.
+/// Singular units are unchanged; `instructions` becomes `instruction` for a count of one.
 export function withUnit(value: number, unit: string): string {
     const word = value === 1 && unit.endsWith("s") && unit !== "ns" ? unit.slice(0, -1) : unit;
     return `${grouped(value)}${unit === "" ? "" : "\u00a0" + word}`;
 }
 
-/// A time since the begin of a capture.
+/// A time since the start of a capture.
 export function timeText(value: number, unit: string, ticksPerSecond = 0): string {
     let ns = NaN;
     if (unit === "ns") ns = value;
@@ -57,7 +57,7 @@ export function timeText(value: number, unit: string, ticksPerSecond = 0): strin
     return `${grouped(Number((ns / scale).toPrecision(5)))}\u00a0${name}`;
 }
 
-/// Without arguments in angle brackets and parentheses. What follows a space is no argument: `user 2 (thread 1)`.
+/// A name without arguments in angle brackets and parentheses. Text after a space is not an argument: `user 2 (thread 1)`.
 function withoutArguments(name: string): string {
     if (name.includes("operator")) return name;
     let out = "";
@@ -75,7 +75,7 @@ function withoutArguments(name: string): string {
 /// A name of at most `most` characters: first without arguments, then without its middle.
 export function shortened(name: string, most: number): string {
     if (name.length <= most) return name;
-    // A name in brackets is one of ours, and one that is nothing but arguments says nothing without them.
+    // A name in brackets is made by Waymark, and a name that consists of arguments only is kept.
     const bare = /^[([<]/.test(name) ? name : withoutArguments(name);
     if (bare.length <= most) return bare;
     if (most < 3) return bare.slice(0, most);
