@@ -199,7 +199,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
         const bool in_section = symbol.section_end > symbol.section_start;
         const std::uint64_t address = (symbol.value + load_bias) & mask;
-        // A label at the end of its section names that address and nothing behind it.
+        // A label at the end of its section names that address and nothing after it.
         const std::uint64_t limit = in_section ? std::max(biased_end, address) : mask;
         if (const auto contents = mapping_symbol(symbol.name)) {
             marks.push_back({address, limit, *contents});
