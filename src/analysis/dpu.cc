@@ -542,7 +542,7 @@ void DpuCosts::finish() {
     }
     // The program's image first, then what the trace showed (5.4).
     for (auto& [last, loop] : loops_) {
-        if (const auto start = code_.loop_start(last)) starts_.tell(last, *start);
+        if (const auto start = code_.loop_start(last)) starts_.set(last, *start);
         loop.start = starts_.find(last);
     }
 }

@@ -263,6 +263,7 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
             push({.waits_for = wait == Wait::call ? wait_return_ : nothing,
                   .function = place.home,
                   .named = named,
+                  .entered = place.address,
                   .edge = wait == Wait::call ? wait_edge_ : no_edge,
                   .to = place.address,
                   .at = stack.clock,
@@ -539,7 +540,11 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
             if (returned)
                 return_from(top, counts);
             else
-                push({.function = operation.place.home, .named = true, .at = stack.clock}, operation.place.entry);
+                push({.function = operation.place.home,
+                      .named = true,
+                      .entered = operation.place.address,
+                      .at = stack.clock},
+                     operation.place.entry);
             return true;
         }
         case Go::exception_return: {
@@ -603,14 +608,56 @@ bool FlowCalls::find_frame(const Operation& operation, FlowCounts& counts) {
             if (again <= top) continue;
             if (open_) return false;  // of the frames that are not known, one may be marked
         }
-        if (operation.loss)
-            counts.lost(*operation.loss);
-        else if (operation.go != Go::take_up && i < top && stack.frames[i + 1].waits_for != nothing)
-            counts.resumed({stack.frames[i + 1].waits_for, address, stack.frames[i + 1].exception != none});
-        pop_to(i + 1, counts);
+        go_on_in(i, operation, counts);
         return true;
     }
-    return false;
+    if (!goes || operation.place.entry == operation.place.home) return false;
+    const std::size_t nameless = again <= top ? again : nameless_frame_of(operation);
+    if (nameless > top || is_waited_for_aside(address)) return false;
+    go_on_in(nameless, operation, counts);
+    return true;
+}
+
+/// Flow is in the function of a frame, but not where that waits; the frames above it are left.
+void FlowCalls::go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts) {
+    const Stack& stack = *stack_;
+    if (operation.loss)
+        counts.lost(*operation.loss);
+    else if (operation.go != Go::take_up && frame + 1 < stack.frames.size() &&
+             stack.frames[frame + 1].waits_for != nothing)
+        counts.resumed(
+            {stack.frames[frame + 1].waits_for, operation.place.address, stack.frames[frame + 1].exception != none});
+    pop_to(frame + 1, counts);
+}
+
+/// Whether a frame that is kept aside waits for the address.
+bool FlowCalls::is_waited_for_aside(std::uint64_t address) const {
+    return std::any_of(stack_->aside.begin(), stack_->aside.end(), [&](const Aside& frames) {
+        return std::any_of(frames.begin() + 1, frames.end(),
+                           [&](const AsideFrame& f) { return f.frame.waits_for == address; });
+    });
+}
+
+/// The frame whose function a place lies in that no symbol names: the one of which the nearest address at or before the
+/// place is known. No address of another function lies between the beginning of the place's function and the place.
+/// The number of frames if there is none.
+std::size_t FlowCalls::nameless_frame_of(const Operation& operation) const {
+    const Stack& stack = *stack_;
+    std::size_t best = stack.frames.size();
+    std::uint64_t nearest = 0;
+    for (std::size_t i = stack.frames.size(); i-- > stack.bottom;) {
+        const Frame& frame = stack.frames[i];
+        const Frame* const above = i + 1 < stack.frames.size() ? &stack.frames[i + 1] : nullptr;
+        // A function does not return to itself, and a frame that has called _Unwind_Resume is done.
+        if (above == nullptr ? operation.go == Go::function_return : above->unwinds) continue;
+        if (frame.named || frame.function != operation.place.home) continue;
+        for (const std::uint64_t known : {frame.entered, above == nullptr ? nothing : above->waits_for})
+            if (known <= operation.place.address && (best == stack.frames.size() || known > nearest)) {
+                best = i;
+                nearest = known;
+            }
+    }
+    return best;
 }
 
 /// Nothing that is known fits: what lies below is not in the trace.
@@ -713,6 +760,7 @@ void FlowCalls::tail(const Arrival& place) {
     frame.node = child(frame.caller, place.entry, place.begins || place.entry != place.home ? 1 : 0);
     frame.function = place.home;
     frame.named = place.entry == place.home;
+    frame.entered = place.address;
     frame.returns_twice |= place.returns_twice;
     frame.unwinds |= place.unwinds;
     if (observer_ != nullptr) {

@@ -766,7 +766,7 @@ void SnapshotReader::read_source_buffer(const Ini& ini, const IniEntry& entry, s
             stream = static_cast<std::uint32_t>(*value);
         else
             problem(ini, entry.line,
-                    fmt::format("'({})' behind '{}' is not understood and was ignored. Expected "
+                    fmt::format("'({})' after '{}' is not understood and was ignored. Expected "
                                 "(stream:N).",
                                 info, name));
     }

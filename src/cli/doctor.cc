@@ -130,7 +130,8 @@ std::string head_text(const pft::HeadRecovery& head) {
 }
 
 std::string image_text(const ImageVerdict& v) {
-    if (v.kind == ImageVerdict::Kind::unreadable) return fmt::format("{}: {}", name(v.kind), v.why);
+    if (v.kind == ImageVerdict::Kind::unreadable || v.kind == ImageVerdict::Kind::other_build)
+        return fmt::format("{}: {}", name(v.kind), v.why);
     std::string text = fmt::format("{}{}: {}: {}", name(v.kind), v.trial.proven() ? ", proven" : "", v.image,
                                    doctor::evidence(v.trial));
     if (v.shift) text += fmt::format("; proven as {}: {}", v.argument, doctor::evidence(v.shift->trial));

@@ -193,8 +193,8 @@ private:
 };
 
 /// What a message tells, for people.
-std::string told_text(const dpu::nexus::Told& t) {
-    using Kind = dpu::nexus::Told::Kind;
+std::string told_text(const dpu::nexus::Meaning& t) {
+    using Kind = dpu::nexus::Meaning::Kind;
     const auto process = dpu::nexus::Process::of(t.value);
     switch (t.kind) {
         case Kind::owner:

@@ -772,6 +772,17 @@ private:
                       ImageVerdict& verdict) {
         const pft::Config before = source.config;
         verdict.trial = best_trial(stretches, source.config, *known.memory, true);
+        if (source.config != before) {
+            // Damage contradicts the image under every setting. A setting is wrong only if another removes most
+            // contradictions, and decodes no less.
+            Trial as_described = try_image(stretches, before, *known.memory);
+            const bool removes_them = verdict.trial.contradictions * 4 <= as_described.contradictions &&
+                                      verdict.trial.totals.ranges * 10 >= as_described.totals.ranges * 9;
+            if (!removes_them && !as_described.ended) {
+                source.config = before;
+                verdict.trial = std::move(as_described);
+            }
+        }
         if (verdict.trial.agrees() && source.config.return_stack != before.return_stack)
             add_finding(source, Severity::error, "return-stack", first_contradiction(stretches, before, *known.memory),
                         fmt::format("ETMCR says return stack {}; decoded so, the image is contradicted",
@@ -835,7 +846,16 @@ private:
     void judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
                      ImageVerdict& verdict) {
         const LoadImage load = load_argument(argument);
-        const auto map = load(0);
+        const Mapping mapping = mapping_of(argument, session_.capture.modules);
+        if (!mapping.build_id.empty()) {
+            verdict.kind = ImageVerdict::Kind::other_build;
+            verdict.why = fmt::format("its build ID is {}; {}", mapping.build_id,
+                                      mapping.build_id_there.empty()
+                                          ? "no file that was mapped while the trace was taken has that"
+                                          : "that of the file of this name that ran is " + mapping.build_id_there);
+            return;
+        }
+        const auto map = load(mapping.load_bias.value_or(0));
         if (!map) {
             verdict.kind = ImageVerdict::Kind::unreadable;
             verdict.why = map.error().message;
@@ -845,10 +865,11 @@ private:
         verdict.trial = best_trial(stretches, config, **map, !source.described_as_pft);
         classify(verdict, waypoints_of(source));
         if (fits(verdict)) {
-            verdict.argument = argument;
+            verdict.argument = mapping.load_bias ? fmt::format("{}@{:#x}", argument, *mapping.load_bias) : argument;
             if (!source.described_as_pft) source.config = config;
             return;
         }
+        if (mapping.load_bias) return;  // no other address comes into question
         std::vector<pft::Config> configs{source.config};
         if (!source.described_as_pft)
             for (const auto& [stack, barriers] : {std::pair(true, false), {false, true}, {true, true}}) {
@@ -898,7 +919,9 @@ private:
                 source, Severity::error, "image", v.trial.first->offset,
                 fmt::format("{} does not fit: {} ({})", v.image, sentence(v.trial.first->what), evidence(v.trial)),
                 "no contradiction: trace and code of one program agree everywhere; " + proof_needs(),
-                "another program or version, another load address, or code that was modified in memory", other);
+                "damaged trace, another program or version, another load address, or code that was modified in "
+                "memory",
+                other);
         if (v.kind == Kind::shifted) {
             const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
             const bool raw = v.trial.first == std::nullopt && ranges == 0;
@@ -926,6 +949,9 @@ private:
                                     "address; {}",
                                     percent_to_agree, proof_needs()),
                         "another program, or too little of the trace ran in it", other);
+        if (v.kind == Kind::other_build)
+            add_finding(source, Severity::error, "image-other-build", {}, fmt::format("{}: {}", v.image, v.why),
+                        "a file that was mapped", "the file was built anew, or is another program", other);
         if (v.kind == Kind::unreadable)
             add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
                         "the file cannot be used", "name another file");
@@ -935,7 +961,7 @@ private:
                 fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
                             counted(ranges, "range"), sentence(v.trial.first->what)),
                 "none", "code that was modified in memory, damaged trace, or another version of the program",
-                "give the code as it was with a further --image");
+                "get the buffer anew if the trace is damaged; else give the code as it was with a further --image");
         if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
             add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
                         fmt::format("{}: execution went {} where it holds nothing, first to {:#010x}", v.image,
@@ -1118,6 +1144,7 @@ std::string_view name(ImageVerdict::Kind kind) {
         case ImageVerdict::Kind::contradicts: return "does not fit";
         case ImageVerdict::Kind::not_reached: return "not reached";
         case ImageVerdict::Kind::shifted: return "agrees elsewhere";
+        case ImageVerdict::Kind::other_build: return "another build";
         case ImageVerdict::Kind::unreadable: return "unreadable";
     }
     return "?";

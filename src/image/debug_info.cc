@@ -97,7 +97,8 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     auto state = std::make_unique<State>();
     // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
     state->debug_path = "+:.debug";
-    for (const auto& folder : debug_folders) state->debug_path += ":" + folder.string();
+    // libdwfl looks for a relative folder beside each file; users mean the working directory.
+    for (const auto& folder : debug_folders) state->debug_path += ":" + std::filesystem::absolute(folder).string();
     state->debug_path += ":/usr/lib/debug";
     state->debug_path_pointer = state->debug_path.data();
     state->callbacks.find_elf = dwfl_build_id_find_elf;

@@ -58,7 +58,7 @@ bool is_data(int tag) {
 InlinedCalls::InlinedCalls(Dwarf_Die die, std::uint64_t bias) {
     Dwarf_Die unit = die, split{};
     std::uint8_t type = 0;
-    // What stands in a file of its own is read from there, if that is found.
+    // A unit in a file of its own is read from there, if that is found.
     if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
         type == DW_UT_skeleton) {
         if (split.addr == nullptr) return;
@@ -82,14 +82,14 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
     Open first_of{{}, none, 0};
     if (dwarf_child(&unit, &first_of.die) != 0) return;
     open.push_back(first_of);
-    Dwarf_Off behind = 0;
+    Dwarf_Off unread = 0;
     while (!open.empty()) {
         Open here = open.back();
         // Sound files are walked in the order of their offsets. A sibling that lies among the children would be walked
         // as often as there are ways to it.
         const Dwarf_Off at = dwarf_dieoffset(&here.die);
-        if (at < behind) return;
-        behind = at + 1;
+        if (at < unread) return;
+        unread = at + 1;
         if (dwarf_siblingof(&open.back().die, &open.back().die) != 0) open.pop_back();
         const int tag = dwarf_tag(&here.die);
         if (tag == DW_TAG_subprogram) {

@@ -20,6 +20,9 @@
 namespace waymark::image {
 namespace {
 
+/// What the name of an entry of the procedure linkage table ends with.
+constexpr std::string_view plt_suffix = "@plt";
+
 struct Entry {
     std::string linkage_name;
     std::string demangled;  // empty: as the linkage name
@@ -142,10 +145,8 @@ struct Symbols::State {
 std::string demangle(const std::string& linkage_name) {
     // Without the check a symbol `i` would become `int`: every type name is a mangled name too.
     if (linkage_name.rfind("_Z", 0) != 0) return linkage_name;
-    // An entry of the procedure linkage table.
-    constexpr std::string_view entry = "@plt";
-    if (linkage_name.ends_with(entry))
-        return demangle(linkage_name.substr(0, linkage_name.size() - entry.size())) + std::string(entry);
+    if (linkage_name.ends_with(plt_suffix))
+        return demangle(linkage_name.substr(0, linkage_name.size() - plt_suffix.size())) + std::string(plt_suffix);
     // The demangler recurses with the nesting of the name; no compiler writes names near this length.
     constexpr std::size_t longest = 4096;
     if (linkage_name.size() > longest || grows_without_bound(linkage_name)) return linkage_name;
@@ -199,7 +200,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
         const bool in_section = symbol.section_end > symbol.section_start;
         const std::uint64_t address = (symbol.value + load_bias) & mask;
-        // A label at the end of its section names that address and nothing behind it.
+        // A label at the end of its section names that address and nothing after it.
         const std::uint64_t limit = in_section ? std::max(biased_end, address) : mask;
         if (const auto contents = mapping_symbol(symbol.name)) {
             marks.push_back({address, limit, *contents});
@@ -357,7 +358,10 @@ std::optional<Symbol> Symbols::function_before(Address address) const {
     for (unsigned i = 0; i < most_steps && before != order.begin(); ++i) {
         const Entry& entry = state_->entries[*--before];
         if (entry.address < where->first) break;
-        if (entry.kind == SymbolKind::function) return entry.view();
+        if (entry.kind != SymbolKind::function) continue;
+        // The procedure linkage table is a section of its own: the code after it is no part of its last entry.
+        if (entry.linkage_name.ends_with(plt_suffix)) break;
+        return entry.view();
     }
     return std::nullopt;
 }

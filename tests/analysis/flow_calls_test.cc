@@ -432,6 +432,33 @@ TEST_F(Calls, CodeWithoutSymbolsGoesByWhereItIsCalled) {
     EXPECT_EQ(run(flow), "a 0/2; a.@33024 1/2; a.@33024.@33280 1/1");
 }
 
+TEST_F(Calls, AHandlerInCodeWithoutSymbolsIsInTheFrameOfItsFunction) {
+    // a calls 0x8100, which calls 0x8300, which calls 0x8200, which throws by calling b: the handler is at 0x8140.
+    flow.call(at('a'), 0x8100).call(0x8100, 0x8300).call(0x8300, 0x8200).call(0x8200, at('b')).ret(at('b'));
+    flow.plain(0x8140, 2).ret(0x8148).plain(at('a', 4));
+    EXPECT_EQ(run(flow),
+              "a 0/2; a.@33024 1/4; a.@33024.@33536 1/1; a.@33024.@33536.@33280 1/1; "
+              "a.@33024.@33536.@33280.b 1/1");
+    EXPECT_NE(sums.find("resumption 33028 33088 0 1"), std::string::npos) << sums;
+}
+
+TEST_F(Calls, OfAFunctionWithoutASymbolThatWasNotSeenToBeginItsCallsAreKnown) {
+    // Flow is known from the middle of 0x8100 on. It calls 0x8080, which throws; the handler is behind the call.
+    flow.plain(0x8110).call(0x8114, 0x8080).call(0x8080, at('b')).ret(at('b')).plain(0x8140, 2);
+    EXPECT_EQ(run(flow), "? 0/4; ?.@32896 1/1; ?.@32896.b 1/1");
+}
+
+TEST_F(Calls, UnwindingWithoutSymbolsGoesOnInTheNextFrame) {
+    // 0x8100 and 0x8300 call each other; 0x8100 has a cleanup at 0x8140, and at its end unwinding goes on further down.
+    flow.call(at('a'), 0x8100).call(0x8100, 0x8300).call(0x8300, 0x8100).call(0x8100, at('b')).ret(at('b'));
+    flow.call(0x8140, Program::resume).ret(Program::resume).call(0x8140, Program::resume).ret(Program::resume);
+    flow.plain(at('a', 32));
+    EXPECT_EQ(run(flow),
+              "a 0/2; a.@33024 1/2; a.@33024.@33536 1/1; a.@33024.@33536.@33024 1/2; "
+              "a.@33024.@33536.@33024.b 1/1; a.@33024.@33536.@33024._Unwind_Resume 1/1; "
+              "a.@33024._Unwind_Resume 1/1");
+}
+
 TEST_F(Calls, WhatPassesBetweenCallAndReturnIsTheCalls) {
     flow.call(at('a'), at('b')).call(at('b'), at('c')).ret(at('c'), 5).ret(at('b', 4), 2).plain(at('a', 4));
     run(flow);

@@ -86,7 +86,7 @@ TEST(DpuFolder, WithoutMostOfIt) {
     EXPECT_EQ(read->problems.size(), 8U);
     EXPECT_EQ(
         to_string(read->problems[0]),
-        "c/dpu.ini: The capture does not give DP_TC: entries are told apart without the trace mode, and damage is "
+        "c/dpu.ini: The capture does not give DP_TC: entries are distinguished without the trace mode, and damage is "
         "seen less often.");
 }
 

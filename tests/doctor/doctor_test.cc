@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -157,6 +158,39 @@ TEST(Doctor, FindsNothingWrongWithARightDescription) {
     const Report report = examine_folder(sort_folder / "capture");
     expect_sound(report);
     EXPECT_EQ(report.count(Severity::error), 0U) << report.findings.front().found;
+}
+
+/// The sort capture with so many bits of its trace turned over, and its ETMCR as said.
+Report damaged(unsigned seed, unsigned bits, const std::string& etmcr = {}) {
+    const TemporaryFolder folder;
+    const fs::path to = folder.path() / "damaged";
+    fs::copy(sort_folder / "capture", to);
+    for (const char* file : {"trace.bin", "source_0.ini"})
+        fs::permissions(to / file, fs::perms::owner_write, fs::perm_options::add);
+    std::vector<std::uint8_t> trace = support::read_file(to / "trace.bin");
+    std::mt19937 random(seed);
+    for (unsigned i = 0; i < bits; ++i) trace[random() % trace.size()] ^= static_cast<std::uint8_t>(1U << random() % 8);
+    std::ofstream(to / "trace.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(trace.data()), static_cast<std::streamsize>(trace.size()));
+    if (!etmcr.empty()) {
+        const std::vector<std::uint8_t> ini = support::read_file(to / "source_0.ini");
+        const std::string text(ini.begin(), ini.end());
+        std::ofstream(to / "source_0.ini")
+            << std::regex_replace(text, std::regex("(ETMCR\\([^)]*\\)=).*"), "$1" + etmcr);
+    }
+    return examine_folder(to);
+}
+
+TEST(Doctor, FindsAWrongReturnStackBesideDamage) {
+    unsigned found = 0;
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        const Report report = damaged(seed, 1, "0x10001000");
+        if (const Finding* stack = find(report, "return-stack")) {
+            EXPECT_EQ(stack->expected, "return stack on");
+            ++found;
+        }
+    }
+    EXPECT_GE(found, 14U);  // a bit of a length or an ID costs more than the setting
 }
 
 TEST(Doctor, FindsWrongFraming) {

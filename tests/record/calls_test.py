@@ -22,6 +22,27 @@ LEVELS = {"-O0": ["-marm"], "-O2": ["-mthumb"]}
 if "--few" in sys.argv:
     LEVELS = {"-O2": LEVELS["-O2"]}
 
+THROWS = """
+#include <csetjmp>
+#include <cstdio>
+struct Cleanup { int& n; ~Cleanup() { n += 3; } };
+std::jmp_buf back;
+int sum = 0;
+__attribute__((noipa)) void thrower(int n) { if (n % 2) throw n; sum += n; }
+__attribute__((noipa)) void cleaner(int n) { Cleanup c{sum}; thrower(n); sum += 2; }
+__attribute__((noipa)) void level(int depth, int n) { if (depth) level(depth - 1, n); else cleaner(n); sum += depth; }
+__attribute__((noipa)) void catcher(int n) { try { level(3, n); } catch (int) { ++sum; } for (int i = 0; i < n; ++i) sum ^= i; }
+__attribute__((noipa)) void jumper(int n) { if (n > 2) std::longjmp(back, n); sum -= n; }
+int main() {
+    for (int i = 0; i < 9; ++i) catcher(i);
+    for (int i = 0; i < 6; ++i)
+        if (setjmp(back) == 0) jumper(i);
+    try { thrower(7); } catch (int n) { sum += n; }
+    for (int i = 0; i < 40; ++i) sum += sum % 7;
+    std::printf("%d\\n", sum);
+}
+"""
+
 
 class Calls(unittest.TestCase):
     maxDiff = None
@@ -100,6 +121,30 @@ class Calls(unittest.TestCase):
                 below_found[test, path[0]] += row["calls"]
         self.assertEqual(dict(below_found), dict(below), level)
         self.assertEqual(sum(functions.get(row["function"]) == "tests" for row in nodes.values()), 1, level)
+
+    def test_without_symbols_the_calls_are_the_same(self):
+        """Exceptions and longjmp in a stripped program of the compiler's default flags."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            program = folder / "program"
+            (folder / "program.cc").write_text(THROWS)
+            run(CXX, "-O1", "-fno-optimize-sibling-calls", "-o", program, folder / "program.cc")
+            run(WAYMARK, "record", "-o", folder / "capture", "--", program)
+
+            def costs():
+                rows = run(WAYMARK, "profile", folder / "capture", "--format", "tsv", "--limit", "0").stdout.splitlines()
+                columns = rows[0].split("\t")
+                rows = [dict(zip(columns, row.split("\t"))) for row in rows[1:]]
+                return {row["address"]: (row["instructions"], row["instructions inclusive"], row["calls"])
+                        for row in rows if row["image"] == "program"}, {row["address"]: row["function"] for row in rows}
+
+            named, names = costs()
+            run(NM.replace("-nm", "-strip"), program)
+            nameless, _ = costs()
+            ours = [address for address in named
+                    if names[address].split("(")[0] in ("main", "thrower", "catcher", "cleaner", "jumper", "level")]
+            self.assertEqual(len(ours), 6, names)
+            self.assertEqual({a: nameless.get(a) for a in ours}, {a: named[a] for a in ours})
 
     def test_all_levels(self):
         for level in LEVELS:

@@ -8,7 +8,9 @@ The references are the programs' own counts, the symbol tables as printed by bin
 import collections
 import json
 import lzma
+import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -189,6 +191,35 @@ class Names(unittest.TestCase):
         renamed = shutil.copy(now, self.folder / "placed" / "other_name")
         self.assertEqual(self.calls_of(out, "--symbols", renamed)["mix"], 3 * 64, "by its build ID")
 
+    def test_doctor_places_an_image_where_it_was_mapped(self):
+        self.tell("doctor", self.out, "--image", self.program, "--strict")
+        self.assertIn(f"agrees, proven: {self.program}", self.tell("doctor", self.out, "--image", self.program).stdout)
+        # The same code built anew: by its build ID it is not what ran, however well it decodes.
+        other = self.folder / "another_build"
+        self.assertEqual(run(CROSS + "gcc", "-O2", "-g", "-Wl,--build-id=0x0123456789abcdef", "-o", other,
+                             self.folder / "program.c").returncode, 0)
+        done = self.tell("doctor", self.out, "--image", other, "--strict", status=1)
+        self.assertIn("its build ID is 0123456789abcdef", done.stdout)
+        self.assertNotIn("another_build: agrees", done.stdout)
+
+    def test_doctor_takes_damage_for_no_wrong_register(self):
+        damaged = self.folder / "turned_bits"
+        shutil.copytree(self.out, damaged)
+        trace = damaged / "trace.bin"
+        contradicted = 0
+        for seed in range(6):
+            draw = random.Random(seed)
+            content = bytearray((self.out / "trace.bin").read_bytes())
+            for _ in range(20):
+                content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+            trace.write_bytes(content)
+            kinds = [finding["kind"] for finding in json.loads(run(WAYMARK, "doctor", damaged, "--format", "json").stdout)
+                     ["findings"]]
+            self.assertNotIn("return-stack", kinds, f"seed {seed}")
+            self.assertNotIn("barrier-waypoints", kinds, f"seed {seed}")
+            contradicted += bool({"image", "image-here-and-there"} & set(kinds))
+        self.assertGreater(contradicted, 3)
+
     def test_symfs_has_files_by_path_and_by_name(self):
         out, now, before = self.moved("symfs")
         root = self.folder / "symfs" / "root"
@@ -209,6 +240,7 @@ class Names(unittest.TestCase):
         self.assertNotIn("mix", self.tell("profile", out).stdout)
         folder = self.folder / "debug" / "dir"
         self.assertEqual(self.calls_of(out, "--debug-dir", folder)["mix"], 3 * 64)
+        self.assertEqual(self.calls_of(out, "--debug-dir", os.path.relpath(folder))["mix"], 3 * 64)
         for command in (("branches",), ("loops",), ("coverage", "--by", "function", "--only", "mix"), ("flow",),
                         ("flow", "--format", "calls")):
             text = self.tell(command[0], out, *command[1:], "--debug-dir", folder).stdout

@@ -6,8 +6,10 @@
 /// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
 ///   A lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Of
 ///   several frames of one function, longjmp goes to the topmost one in which setjmp (or the like, by name) returned to
-///   A; a frame that has called _Unwind_Resume is done. Where no frame fits, A is in the caller of all that is known:
-///   the tree so far hangs below it. But if a function begins at A, it is a branch like any other.
+///   A; a frame that has called _Unwind_Resume is done. Where no symbol names A, the function of the frame of which
+///   the nearest address up to A is known (where it was entered, where it called from) is the one that A lies in. Where
+///   no frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins
+///   at A, it is a branch like any other.
 /// - An indirect branch into the middle of a function that has a frame, other than on top, goes on in that frame in the
 ///   same way: that is how handlers of C++ exceptions are entered.
 /// - A return that leaves more than the topmost frame may be one of a coroutine that gives way. The frames above the
@@ -112,6 +114,7 @@ private:
         std::uint32_t node{}, caller{};     ///< `caller`: the node that called it
         FunctionId function = no_function;  ///< or the section: where flow is
         bool named{};                       ///< it is a function
+        std::uint64_t entered = nothing;    ///< where flow entered the function
         std::uint32_t edge = no_edge;       ///< of the call
         std::uint64_t to{};                 ///< the call's
         std::uint32_t exception = none;     ///< an interrupt: its number
@@ -200,6 +203,9 @@ private:
     [[nodiscard]] bool go_inside(Operation& operation, FlowCounts& counts);
     [[nodiscard]] bool find_frame(const Operation& operation, FlowCounts& counts);
     [[nodiscard]] std::size_t frame_to_jump_back_to(const Arrival& place) const;
+    [[nodiscard]] std::size_t nameless_frame_of(const Operation& operation) const;
+    [[nodiscard]] bool is_waited_for_aside(std::uint64_t address) const;
+    void go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts);
     void go_below(const Operation& operation, FlowCounts& counts);
     void keep(const Operation& operation);
     void push(Frame frame, FunctionId function);

@@ -1,6 +1,6 @@
 /// What a capture consists of, whatever it came in: which cores and trace sources there were, how they were programmed,
 /// which files hold the trace and which hold memory. Readers of containers (capture/snapshot.h) fill it in; everything
-/// behind it knows only this.
+/// above it knows only this.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Core {
 struct Source {
     std::string name;         ///< unique among cores and sources
     std::string type;         ///< protocol and version as written: `PTM1.1`, `PFT1.0`, `ETM4.0`, `ITM`
-    std::string core{};       ///< name of the core it traces; empty: none, or not told
+    std::string core{};       ///< name of the core it traces; empty: none, or not given
     std::string core_type{};  ///< type of that core; empty where unknown
     std::vector<Register> registers{};
     std::optional<std::uint32_t> stream{};  ///< stream number inside its buffers, where the capture gives one
@@ -80,7 +80,7 @@ struct Buffer {
 /// A file with memory contents as a core saw them.
 struct MemoryDump {
     std::string core{};                     ///< empty: as every core sees it
-    std::filesystem::path file;             ///< usable as it stands
+    std::filesystem::path file;             ///< usable as it is
     Address address{};                      ///< of the first byte
     std::uint64_t offset{};                 ///< of the first byte in the file
     std::optional<std::uint64_t> length{};  ///< absent: the rest of the file. May exceed the file: see `problems`
