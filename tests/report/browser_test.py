@@ -36,7 +36,7 @@ def captures(waymark, source, work):
     if (corpus / "ptm/tc2").is_dir():
         yield "corpus", corpus / "ptm/tc2", []
     else:
-        print(f"note: no report of a real capture: there is none in {corpus}; set WAYMARK_CORPUS")
+        print(f"SKIPPED: no report of a real capture: there is none in {corpus}; set WAYMARK_CORPUS", flush=True)
         yield "sort", source / "examples/sort/capture", ["--image", source / "examples/sort/sort.elf"]
     ways = (
         ("ptm", "arm-linux-gnueabihf-gcc", "qemu-arm", "examples/interpreter/interpreter.c",
@@ -48,7 +48,7 @@ def captures(waymark, source, work):
     for name, compiler, qemu, code, options, arguments in ways:
         missing = [tool for tool in (compiler, qemu) if shutil.which(tool) is None]
         if missing:
-            print(f"note: no report of a recording of {name}: {' and '.join(missing)} is missing")
+            print(f"SKIPPED: no report of a recording of {name}: {' and '.join(missing)} is missing", flush=True)
             continue
         program, capture = work / f"{name}-program", work / f"{name}-capture"
         run(compiler, "-O1", "-g", "-static", "-I", source / "guest", "-o", program, source / code, "-lpthread")
