@@ -394,4 +394,4 @@ if __name__ == "__main__":
     if not LISTER:
         print("SKIPPED: OpenCSD's counts are not compared: trc_pkt_lister is not on PATH (Debian package libopencsd-bin)",
               flush=True)
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
