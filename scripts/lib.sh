@@ -24,6 +24,8 @@ test_packages=(
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
+# What `scripts/test --long` needs beyond these.
+long_packages=(clang-tidy)
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
