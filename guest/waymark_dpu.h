@@ -10,8 +10,7 @@
 #ifndef WAYMARK_DPU_H
 #define WAYMARK_DPU_H
 
-static inline void waymark_dp_td(unsigned long datum)
-{
+static inline void waymark_dp_td(unsigned long datum) {
 #if defined(__arm__)
     register unsigned long r0 __asm__("r0") = datum;
     register unsigned long number __asm__("r1") = 0xd9d0;

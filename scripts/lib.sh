@@ -14,16 +14,18 @@ web_packages=(nodejs npm)
 # The Arm cross compiler builds the examples, QEMU runs them.
 example_packages=(gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross)
 record_packages=(qemu-user)
-# clang and its runtime are for the sanitizers and fuzz targets, lld links them; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
+# clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, bolt-16, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
 # and valgrind (callgrind_annotate) read what is exported; Chromium shows reports.
 test_packages=(
-    clang lld libclang-rt-dev ccache libgtest-dev python3
+    clang clang-format lld libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross g++-arm-linux-gnueabihf linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
+# What `scripts/test --long` needs beyond these.
+long_packages=(clang-tidy)
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -127,7 +127,7 @@ def main(arguments):
     if wrong:
         return 1
     if missing and not (root / "include/waymark/dpu/model.h").exists():
-        print("skipped: without the unit (include/waymark/dpu/model.h) its requirements cannot be tested")
+        print("SKIPPED: without the unit (include/waymark/dpu/model.h) its requirements cannot be tested")
         return 77
     return 1 if missing else 0
 

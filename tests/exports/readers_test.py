@@ -77,7 +77,7 @@ class Readers(unittest.TestCase):
             if (place := recorded.corpus(SOURCE)) and (place / "ptm" / real).is_dir():
                 cls.captures[real] = recorded.Capture(WAYMARK, place / "ptm" / real, folder / real)
             else:
-                print(f"note: without the real capture {real}: set WAYMARK_CORPUS")
+                print(f"SKIPPED: the real capture {real} is not read: set WAYMARK_CORPUS", flush=True)
         cls.tables = {}
         for name, capture in cls.captures.items():
             capture.export("jsonl", "jsonl")

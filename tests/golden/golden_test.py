@@ -106,7 +106,7 @@ def main():
                 failed = True
         golden = corpus / ".." / "conformance" / "golden" / f"{name}.tsv"
         if not golden.is_file():
-            print(f"{name}: no {golden} to compare elements with")
+            print(f"SKIPPED: the elements of {name} are not compared: there is no {golden}")
             continue
         actual = waymark(program, "flow", corpus / folder, *selection, "--format", "tsv")
         failed |= bool(compare(name, golden.read_text(), actual))

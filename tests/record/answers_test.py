@@ -129,4 +129,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not installed; nothing was recorded")
             sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + [a for a in sys.argv[3:] if a != "--few"])
+    unittest.main(argv=sys.argv[:1] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)

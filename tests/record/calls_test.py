@@ -2,7 +2,7 @@
 """Compares call trees with programs that log their own calls (-finstrument-functions): longjmp, C++ exceptions through ten
 frames, tail calls, coroutines with separate stacks and those of C++20, and a signal handler that leaves by longjmp.
 
-    calls_test.py WAYMARK SOURCE_DIR [--few]
+    calls_test.py WAYMARK SOURCE_DIR
 """
 import bisect
 import collections
@@ -19,8 +19,6 @@ from recorded import need, run  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 LEVELS = {"-O0": ["-marm"], "-O2": ["-mthumb"]}
-if "--few" in sys.argv:
-    LEVELS = {"-O2": LEVELS["-O2"]}
 
 THROWS = """
 #include <csetjmp>

@@ -305,7 +305,7 @@ class Circle(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "verify", pipe).returncode, 3)
 
     @unittest.skipUnless(run("unshare", "-rm", "true").returncode == 0 if shutil.which("unshare") else False,
-                         "a file system of its own cannot be mounted here")
+                         "no file system of its own can be mounted here: unshare -rm (Debian package util-linux) fails")
     def test_disk_full_from_the_start(self):
         disk = self.folder / "disk"
         disk.mkdir()
@@ -413,7 +413,6 @@ if __name__ == "__main__":
         print("SKIPPED: qemu-arm is not on PATH; it is in the Debian package qemu-user")
         sys.exit(77)
     if not LISTER:
-        print("note: trc_pkt_lister is not on PATH (Debian package libopencsd-bin); OpenCSD's counts are not compared")
-    if not SYSTEM:
-        print("note: qemu-system-arm is not on PATH (Debian package of that name); no bare-metal image is recorded")
+        print("SKIPPED: OpenCSD's counts are not compared: trc_pkt_lister is not on PATH (Debian package libopencsd-bin)",
+              flush=True)
     unittest.main(argv=[sys.argv[0]], verbosity=2)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares loops of compiled C and C++ with QEMU's own log of every instruction.
 
-    loops_test.py WAYMARK SOURCE_DIR [--few]
+    loops_test.py WAYMARK SOURCE_DIR
 
 The programs are compiled at each level of optimisation, recorded, and run once more with `qemu-arm -singlestep -d
 exec,nochain`. The test builds the control flow of each function from that log and finds its loops by their definition; heads,
@@ -22,8 +22,6 @@ from recorded import need, run  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 LEVELS = {"-O0": [], "-O1": [], "-O2": ["-mthumb"], "-O3": ["-funroll-loops", "-marm"]}
-if "--few" in sys.argv:
-    LEVELS = {"-O2": LEVELS["-O2"]}
 
 
 def activations(pcs, parts):

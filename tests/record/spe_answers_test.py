@@ -20,6 +20,11 @@ FEW = "--few" in sys.argv
 COMPILER = "aarch64-linux-gnu-gcc"
 
 
+def thorough(test):
+    """A test that --few leaves to the optimised program."""
+    return None if FEW else test
+
+
 def run(*arguments):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
 
@@ -88,7 +93,7 @@ class Answers(unittest.TestCase):
         self.assertRegex(self.rows("report", data, "--by", "line", "--sort", "mispredicts")[0]["line"],
                          rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_false_sharing(self):
         data = self.record("share", 512)
         text = self.answer("sharing", data)
@@ -132,7 +137,7 @@ class Answers(unittest.TestCase):
                 self.assertEqual(content[p["offset"]:p["offset"] + len(raw)], raw, p)
         self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_rows_divide_the_samples(self):
         for program, period in (("share", 512), ("chase", 512)):
             data = self.record(program, period)
@@ -152,7 +157,7 @@ class Answers(unittest.TestCase):
         names, *rows = [line.split("\t") for line in done.stdout.splitlines()]
         return [dict(zip(names, row)) for row in rows]
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_profiles_add_up(self):
         for program, period in (("share", 512), ("chase", 512), ("branch", 256)):
             data = self.record(program, period)
@@ -168,7 +173,7 @@ class Answers(unittest.TestCase):
                 self.assertEqual(rows[row["function"]]["samples"], row["samples"])
                 self.assertEqual(rows[row["function"]]["share_low"][:12], row["share_low"][:12])
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_profiles_name_the_trouble(self):
         data = self.record("chase", 512)
         for metric in ("latency cycles", "last-level misses", "translation-cycles"):
@@ -184,7 +189,7 @@ class Answers(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"error: .*samples")
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_instructions_are_those_of_objdump(self):
         """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
         def plain(text):
@@ -239,7 +244,7 @@ class Answers(unittest.TestCase):
         shutil.copy(self.folder / "another", copies / "hello")
         self.assertNotIn(None, texts("--symfs", copies))
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_diff_knows_noise(self):
         data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
         same = run(WAYMARK, "diff", data, other, "--threshold", "1")
@@ -247,7 +252,7 @@ class Answers(unittest.TestCase):
         pages = self.record("pages", 512)
         self.assertEqual(run(WAYMARK, "diff", data, pages, "--threshold", "1").returncode, 1)
 
-    @unittest.skipIf(FEW, "--few")
+    @thorough
     def test_jobs_make_no_difference(self):
         data = self.record("share", 512)
         for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),
