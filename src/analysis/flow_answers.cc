@@ -320,8 +320,9 @@ private:
         }
         nodes_.push_back({CallNode::Kind::root, none, 0, {}, {}});
         for (const FlowStream& s : streams_) {
-            const std::size_t top =
-                sources.size() > 1 ? node_below(0, CallNode::Kind::root, named_.of(s.source)) : std::size_t{0};
+            const std::size_t top = sources.size() > 1 || options_.several_sources
+                                        ? node_below(0, CallNode::Kind::root, named_.of(s.source))
+                                        : std::size_t{0};
             const std::vector<CodeFunction> known = s.sink->code().functions();
             for (const FlowCalls::Tree& tree : s.sink->calls().trees()) {
                 if (!worth(tree.tree)) continue;
@@ -401,9 +402,16 @@ private:
                     sum.first += counts->way_sums()[i].times;
                     sum.second += counts->way_sums()[i].inclusive;
                 }
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (std::size_t i = 0; i < counts->carried.size(); ++i) {
+                    const CarriedCall& call = s.sink->calls().carried()[i];
+                    sums[{last_address(call.block), call.to, kind_of(call.block)}].second +=
+                        counts->carried[i].inclusive;
+                }
         for (const auto& [key, sum] : sums) {
             const auto& [from, to, kind] = key;
-            if (sum.first == 0) continue;
+            if (sum.first == 0 && sum.second == Work{}) continue;
             const bool call = kind == Branch::Kind::call || kind == Branch::Kind::indirect_call;
             const bool known = call && streams_.front().sink->options().calls;
             a_.edges.push_back({from, to, function_index(from), function_index(to), kind, sum.first,

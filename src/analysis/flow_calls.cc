@@ -241,16 +241,28 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     const Wait wait = std::exchange(wait_, Wait::no);
     const bool lost = std::exchange(lost_, false), off = std::exchange(switched_off_, false);
     const bool switched = std::exchange(switched_stack_, false);
+    const bool handed_over = std::exchange(handed_over_, false);
     if (lost) {
         loss_.to = place.address;
         loss_.regained = true;
         if (observer_ != nullptr) observer_->regained(now());
-        go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);
+        // The call that the source before ended with is the one that this source begins in.
+        if (handed_over && is_just_called(place))
+            counts.lost(loss_);
+        else
+            go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);
     } else if (switched) {
         go({Go::take_up, place, {}}, counts);
     } else {
         arrive_behind(wait, place, counts);
     }
+}
+
+/// The topmost frame is that of a call of this place, and nothing has run in it.
+bool FlowCalls::is_just_called(const Arrival& place) {
+    const Stack& stack = current();
+    return !stack.empty() && stack.frames.back().edge != no_edge && stack.frames.back().to == place.address &&
+           stack.frames.back().at == stack.clock;
 }
 
 void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& counts) {
@@ -871,6 +883,77 @@ void FlowCalls::finish(FlowCounts& counts) {
     stack_ = nullptr;
 }
 
+// ---- the next source of a thread
+
+void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
+    flush();
+    if (!lost_) lose(true, counts);
+    for (const auto& [key, stack] : order_) {
+        next.take_over(*this, key, *stack, counts);
+        // What passes in these frames is not over.
+        stack->frames.clear();
+        stack->bottom = 0;
+        stack->aside.clear();
+        stack->frames_aside = 0;
+        settle(*stack);
+    }
+    next.context_ = context_;
+    next.total_ = now();
+    next.loss_ = std::exchange(loss_, {});
+    next.switched_off_ = switched_off_;
+    next.handed_over_ = true;
+    next.stack_ = nullptr;
+    if (context_ == StackKey{})
+        next.tell_entered();
+    else
+        next.tell_frames();
+    stack_ = nullptr;
+}
+
+void FlowCalls::take_over(const FlowCalls& from, StackKey key, const Stack& stack, const FlowCounts& counts) {
+    stack_ = &stack_of(key);
+    Stack& mine = *stack_;
+    const std::vector<CodeFunction> known = from.code_.functions();
+    const std::vector<CallTree::Node>& nodes = stack.tree.nodes();
+    std::vector<std::uint32_t> at(nodes.size(), CallTree::nowhere);
+    at[stack.root] = mine.root;
+    // Only what frames hang from: what was called and left stays where it was counted.
+    const auto place = [&](std::uint32_t node) {
+        std::vector<std::uint32_t> up;
+        for (; at[node] == CallTree::nowhere; node = nodes[node].parent) up.push_back(node);
+        for (; !up.empty(); up.pop_back())
+            at[up.back()] =
+                child(at[nodes[up.back()].parent], code_.known_elsewhere(known[nodes[up.back()].function]), 0);
+    };
+    const auto take = [&](Frame frame) {
+        frame.function = code_.known_elsewhere(known[frame.function]);
+        if (frame.edge == no_edge) return frame;
+        carried_.push_back(frame.edge >= FlowCounts::first_carried
+                               ? from.carried_[frame.edge - FlowCounts::first_carried]
+                               : CarriedCall{counts.known.blocks[frame.edge / 2], frame.to});
+        frame.edge = FlowCounts::first_carried + static_cast<std::uint32_t>(carried_.size() - 1);
+        return frame;
+    };
+    for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i) {
+        Frame frame = take(stack.frames[i]);
+        place(frame.node);
+        place(frame.caller);
+        frame.node = at[frame.node];
+        frame.caller = at[frame.caller];
+        mine.frames.push_back(frame);
+    }
+    for (const Aside& frames : stack.aside) {
+        Aside& aside = mine.aside.emplace_back();
+        for (const AsideFrame& f : frames) aside.push_back({take(f.frame), code_.known_elsewhere(known[f.entry])});
+        mine.frames_aside += aside.size();
+    }
+    mine.above = stack.above + stack.bottom;
+    mine.cut = stack.cut;
+    mine.interrupts = stack.interrupts;
+    mine.clock = stack.clock;
+    mine.aside_given_up = stack.aside_given_up;
+}
+
 std::vector<FlowCalls::Tree> FlowCalls::trees() const {
     std::vector<Tree> result;
     for (const auto& [key, stack] : order_) result.push_back({key, stack->settled});
@@ -880,6 +963,11 @@ std::vector<FlowCalls::Tree> FlowCalls::trees() const {
 void FlowCalls::tell_frames() {
     if (observer_ == nullptr) return;
     observer_->switch_to(now(), context_.context_id);
+    tell_entered();
+}
+
+void FlowCalls::tell_entered() {
+    if (observer_ == nullptr) return;
     const Stack& stack = current();
     for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i)
         observer_->enter(now(), stack.depth(i), stack.tree.nodes()[stack.frames[i].node].function);

@@ -31,6 +31,8 @@ struct Stream {
     std::unique_ptr<analysis::FlowCode> code;
     std::unique_ptr<analysis::FlowTimeline> timeline;
     std::unique_ptr<analysis::FlowSink> sink;
+    const pipeline::Source* first{};  ///< the source that began with the thread; `source` if that is none other
+    bool continued = false;           ///< another stream goes on with the thread
 };
 
 class FlowAnswers {
@@ -54,6 +56,16 @@ public:
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
                 analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
                                             .observer = s.timeline.get()});
+            s.first = s.source;
+            // Calls go on where the thread does.
+            const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const Stream& other) {
+                return !other.continued && other.source->name == stream.source.continues;
+            });
+            if (before != streams_.rend()) {
+                before->sink->hand_over(*s.sink);
+                before->continued = true;
+                s.first = before->first;
+            }
             return pipeline::flow_consumer(stream, *s.sink, pipeline::DecoderKind::fast, workers(options_.jobs));
         };
         ProgressLine progress;
@@ -73,18 +85,20 @@ private:
         out.capture = options_.input.capture;
         out.unit = "PTM";
         out.version = WAYMARK_VERSION;
-        std::map<const pipeline::Names*, std::vector<analysis::FlowStream>> streams;
+        std::vector<analysis::FlowStream> streams;
+        std::vector<const pipeline::Names*> names;
         analysis::FlowAnswersOptions options;
         for (const Stream& s : streams_) {
             s.sink->finish();
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             const pft::Config& config = s.source->config;
             options.cycles |= config.cycle_accurate;
-            streams[s.source->names.get()].push_back({s.sink.get(),
-                                                      s.source->label(),
-                                                      {.dmb_dsb_waypoints = config.barrier_waypoints},
-                                                      s.buffer,
-                                                      s.timeline.get()});
+            streams.push_back({s.sink.get(),
+                               s.first->label(),
+                               {.dmb_dsb_waypoints = config.barrier_waypoints},
+                               s.buffer,
+                               s.timeline.get()});
+            names.push_back(s.source->names.get());
         }
         options.instructions = options_.instructions;
         options.inlined = options_.inlined;
@@ -92,7 +106,7 @@ private:
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
         options.most_slices = options_.most_slices;
-        fill(out, streams, options);
+        fill_by_names(out, streams, names, options);
         if (options_.disassembly) disassemble(out);
         if (options_.sources) read_sources(out);
 
@@ -115,38 +129,6 @@ private:
         health(out, report);
         summarise(out, ranges);
         return out;
-    }
-
-    /// Where addresses belonged to one file first and to another later, there are names for each of these times: what
-    /// each reports is added up by file and function.
-    void fill(Answers& out, const std::map<const pipeline::Names*, std::vector<analysis::FlowStream>>& streams,
-              analysis::FlowAnswersOptions options) const {
-        std::vector<const pipeline::Names*> order;
-        for (const Stream& s : streams_)
-            if (std::find(order.begin(), order.end(), s.source->names.get()) == order.end())
-                order.push_back(s.source->names.get());
-        if (order.empty()) analysis::fill_flow_answers(out, {}, options);
-        for (const pipeline::Names* names : order) {
-            options.files = names->files;
-            if (names == order.front()) {
-                analysis::fill_flow_answers(out, streams.at(names), options);
-                continue;
-            }
-            Answers more;
-            more.capture = out.capture;
-            more.unit = out.unit;
-            more.version = out.version;
-            analysis::fill_flow_answers(more, streams.at(names), options);
-            analysis::merge(out, more);
-        }
-        if (order.size() > 1 && options_.timeline) {
-            out.timeline = {};
-            std::erase_if(out.trust, [](const analysis::Trust& t) { return t.view == "timeline"; });
-            out.health.push_back({Finding::Severity::note,
-                                  "There is no timeline: addresses belonged to different files at different times.",
-                                  "",
-                                  {}});
-        }
     }
 
     void disassemble(Answers& out) const {
@@ -323,7 +305,8 @@ private:
         const auto add = [&](std::string name, std::uint64_t value) {
             out.summary.push_back({std::move(name), std::to_string(value)});
         };
-        add("sources", streams_.size());
+        add("sources", static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
+                                                                [](const Stream& s) { return s.first == s.source; })));
         add("instructions", instructions);
         add("ranges", ranges);
         if (out.metrics.size() > 1) {
@@ -345,6 +328,43 @@ private:
 };
 
 }  // namespace
+
+void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& streams,
+                   const std::vector<const pipeline::Names*>& names, analysis::FlowAnswersOptions options) {
+    // A tree of calls has the name of its source where there are several, whatever names the other streams have.
+    std::map<const pipeline::Names*, std::vector<analysis::FlowStream>> by_names;
+    std::vector<const pipeline::Names*> order;
+    bool timeline = false;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        timeline |= streams[i].timeline != nullptr;
+        options.several_sources |= streams[i].source != streams.front().source;
+        std::vector<analysis::FlowStream>& same = by_names[names[i]];
+        if (same.empty()) order.push_back(names[i]);
+        same.push_back(streams[i]);
+    }
+    if (order.empty()) analysis::fill_flow_answers(answers, {}, options);
+    for (const pipeline::Names* each : order) {
+        options.files = each->files;
+        if (each == order.front()) {
+            analysis::fill_flow_answers(answers, by_names.at(each), options);
+            continue;
+        }
+        Answers more;
+        more.capture = answers.capture;
+        more.unit = answers.unit;
+        more.version = answers.version;
+        analysis::fill_flow_answers(more, by_names.at(each), options);
+        analysis::merge(answers, more);
+    }
+    if (order.size() <= 1 || !timeline) return;
+    answers.timeline = {};
+    std::erase_if(answers.trust, [](const analysis::Trust& t) { return t.view == "timeline"; });
+    answers.health.push_back({Finding::Severity::note,
+                              "There is no timeline: addresses belonged to different files, or to different generated "
+                              "code, at different times.",
+                              "",
+                              {}});
+}
 
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
     command

@@ -330,6 +330,7 @@ Run add_diff(CLI::App& app) {
         ->type_name("FILE")
         ->take_all();
     input.add_folders_to(command);
+    input.add_generated_to(command);
     command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
     request->add_shared(command, *options);
     request->answers.calls = true;

@@ -11,6 +11,7 @@
 #include "dpu_answers.h"
 #include "json_fields.h"
 #include "listing.h"
+#include "maps_listing.h"
 #include "waymark/analysis/dpu.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
@@ -451,6 +452,7 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
                          {"messages", kinds},
                          {"gaps", gaps}};
     }
+    if (ordered_json maps = maps_json(c.modules); !maps.is_null()) info["maps"] = std::move(maps);
     info["registers"] = ordered_json::array();
     for (const capture::Register& r : c.registers) {
         ordered_json fields = ordered_json::object();
@@ -550,6 +552,7 @@ void print_info(Output& out, const ordered_json& info) {
     }
     if (!info["images"].empty()) out.write("\nprograms\n");
     for (const auto& i : info["images"]) out.print("  {}  +{}\n", text(i["file"]), text(i["load_bias"]));
+    if (info.contains("maps")) print_maps(out, info["maps"]);
     if (!info["parameters"].empty()) out.write("\nwhat stood in for the core\n");
     for (const auto& [name, value] : info["parameters"].items()) out.print("  {:<16} {}\n", name, text(value));
     if (info["problems"].empty()) {
@@ -584,6 +587,8 @@ std::string not_for_dpu(const InputOptions& input) {
     if (!input.buffer_format.empty()) return "--buffer-format";
     if (!input.trace_ids.empty()) return "--trace-id";
     if (!input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty()) return "registers of a PTM";
+    if (!input.perf_maps.empty()) return "--perf-map";
+    if (!input.jitdumps.empty()) return "--jitdump";
     return {};
 }
 

@@ -4,13 +4,13 @@
 #include <map>
 #include <memory>
 
+#include "answers.h"
 #include "calls.h"
 #include "commands.h"
 #include "dpu_listing.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
-#include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
@@ -327,7 +327,9 @@ private:
         struct Calls {
             std::unique_ptr<analysis::FlowCode> code;
             analysis::FlowSink* sink;
+            const pipeline::Source* source;
         };
+        // By the source that began with a thread, with those that went on with it.
         std::map<const pipeline::Source*, std::vector<Calls>> calls;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::unique_ptr<flow::Sink> next;
@@ -337,7 +339,14 @@ private:
                 auto code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
                 auto sink = std::make_unique<analysis::FlowSink>(
                     *code, [](Offset at) { return at.value; }, analysis::FlowSink::Options{.calls = true});
-                calls[&stream.source].push_back({std::move(code), sink.get()});
+                std::vector<Calls>* thread = &calls[&stream.source];
+                for (auto& [first, parts] : calls)
+                    if (!parts.empty() && !stream.source.continues.empty() &&
+                        parts.back().source->name == stream.source.continues) {
+                        parts.back().sink->hand_over(*sink);
+                        thread = &parts;
+                    }
+                thread->push_back({std::move(code), sink.get(), &stream.source});
                 next = std::move(sink);
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
@@ -366,16 +375,18 @@ private:
         if (options_.format == "summary") print_summary(out, report, all);
         for (const pipeline::Source* source : sources) {
             const auto found = calls.find(source);
-            if (found == calls.end()) continue;
+            if (found == calls.end() || found->second.empty()) continue;
             out.print("source {} ({}{}{})\n", source->label(), source->type, source->core_type.empty() ? "" : ", ",
                       source->core_type);
             std::vector<analysis::FlowStream> streams;
+            std::vector<const pipeline::Names*> names;
             for (const Calls& c : found->second) {
                 c.sink->finish();
                 streams.push_back({.sink = c.sink, .source = source->label()});
+                names.push_back(c.source->names.get());
             }
             analysis::Answers answers;
-            analysis::fill_flow_answers(answers, streams, {.files = source->names->files});
+            fill_by_names(answers, streams, names, {});
             print_calls(out, answers);
         }
         return finish(session, report, all, selected, out);

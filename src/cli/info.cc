@@ -10,6 +10,7 @@
 #include "info_others.h"
 #include "json_fields.h"
 #include "listing.h"
+#include "maps_listing.h"
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
@@ -350,6 +351,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
         s["memory"] = memory_json(*source);
         info["sources"].push_back(std::move(s));
     }
+    if (ordered_json maps = maps_json(session.capture.modules); !maps.is_null()) info["maps"] = std::move(maps);
     info["buffers"] = ordered_json::array();
     for (const pipeline::BufferReport& buffer : report.buffers) info["buffers"].push_back(buffer_json(buffer, session));
     info["problems"] = ordered_json::array();
@@ -530,6 +532,7 @@ void print_text(Output& out, const ordered_json& info) {
     }
     for (const auto& s : info["sources"])
         if (!continuations.has_source(s)) print_source(out, s);
+    if (info.contains("maps")) print_maps(out, info["maps"]);
     if (info["problems"].empty()) {
         out.write("\nNothing wrong was found.\n");
         return;

@@ -239,6 +239,8 @@ std::string raw_option(const InputOptions& options) {
 
 std::vector<std::string> InputOptions::files() const {
     std::vector<std::string> out = symbols;
+    out.insert(out.end(), perf_maps.begin(), perf_maps.end());
+    out.insert(out.end(), jitdumps.begin(), jitdumps.end());
     out.push_back(capture);
     for (const std::string& argument : images)
         if (const auto image = image::parse_image_argument(argument)) out.push_back(image->path.string());
@@ -274,6 +276,7 @@ void InputOptions::add_to(CLI::App& command) {
         ->type_name("FILE")
         ->take_all();
     add_folders_to(command);
+    add_generated_to(command);
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
     const auto raw = [&](const char* name, std::string& value, const char* help, const char* type) {
         command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
@@ -310,6 +313,18 @@ void InputOptions::add_folders_to(CLI::App& command) {
         ->group(group);
 }
 
+void InputOptions::add_generated_to(CLI::App& command) {
+    const auto add = [&](const char* name, std::vector<std::string>& into, const char* help) {
+        command.add_option(name, into, help)->type_name("FILE")->allow_extra_args(false)->take_all()->group("Names");
+    };
+    add("--perf-map", perf_maps,
+        "Names of code that the program generated: lines START SIZE NAME, as /tmp/perf-PID.map. Where several name an "
+        "address, the last one holds. May be repeated");
+    add("--jitdump", jitdumps,
+        "The same from a jitdump file (jit-PID.dump). It has the code too, so that of several names for an address "
+        "each holds where its code ran. May be repeated");
+}
+
 Result<image::FileSearch> InputOptions::file_search() const {
     image::FileSearch out{symfs, {debug_folders.begin(), debug_folders.end()}};
     std::error_code ignored;
@@ -325,7 +340,8 @@ Result<image::FileSearch> InputOptions::file_search() const {
 bool is_bare(const InputOptions& options) {
     std::error_code error;
     const fs::path path = options.capture;
-    if (!raw_option(options).empty() || !options.images.empty() || !options.symbols.empty() || !options.sources.empty())
+    if (!raw_option(options).empty() || !options.images.empty() || !options.symbols.empty() ||
+        !options.perf_maps.empty() || !options.jitdumps.empty() || !options.sources.empty())
         return false;
     return options.capture == "-" || (fs::exists(path, error) && !fs::is_directory(path, error) &&
                                       path.extension() != ".ini" && !no_regular_file(path));
@@ -347,7 +363,11 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
     if (!capture) return std::move(capture.error());
     WM_ASSIGN_OR_RETURN(image::FileSearch files, options.file_search());
-    return pipeline::make_session(std::move(*capture), {options.images, options.symbols, std::move(files)});
+    pipeline::SessionOptions session{.images = options.images, .symbols = options.symbols};
+    session.perf_maps = options.perf_maps;
+    session.jitdumps = options.jitdumps;
+    session.files = std::move(files);
+    return pipeline::make_session(std::move(*capture), session);
 }
 
 unsigned workers(unsigned jobs) {

@@ -1,6 +1,7 @@
 /// `waymark record`: runs a program and writes the trace a unit would have given.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -64,6 +65,39 @@ Result<Address> place(const std::string& text, const char* option, const std::st
     if (const auto found = symbols.address_of(text)) return *found;
     return Error{Errc::usage, fmt::format("--{} {}: {} has no such symbol{}; an address (0x…) does as well", option,
                                           text, program, taken == 0 ? " (it has none at all)" : "")};
+}
+
+/// Other files may be mapped when it runs: it is linked dynamically, or is the dynamic linker itself.
+bool is_dynamic(const std::string& program) {
+    std::ifstream in(program, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    const auto number = [&](std::size_t at, unsigned count) {
+        std::uint64_t out = 0;
+        for (unsigned i = 0; i < count && at + i < bytes.size(); ++i)
+            out |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << 8 * i;
+        return out;
+    };
+    // Of a 32-bit file: e_phoff, e_phentsize and e_phnum; p_type of each is PT_DYNAMIC or not.
+    constexpr std::uint64_t dynamic = 2;
+    for (std::uint64_t i = 0; i < number(44, 2); ++i)
+        if (number(number(28, 4) + i * number(42, 2), 4) == dynamic) return true;
+    return false;
+}
+
+/// Where recording begins or stops: a symbol may be of a file that is mapped anywhere.
+Result<record::CodePlace> code_place(const std::string& text, const char* option, const RecordOptions& options) {
+    const std::string& program = options.program.front();
+    std::uint64_t value = 0;
+    const bool loaded_anywhere = !options.system && is_position_independent(program);
+    image::Symbols symbols;
+    const bool in_program = !wire::scan_number(text, value) && symbols.add_elf(program) && symbols.address_of(text);
+    if (wire::scan_number(text, value) ||
+        (in_program ? !loaded_anywhere : options.system || !is_dynamic(program))) {
+        WM_ASSIGN_OR_RETURN(const Address address, place(text, option, program));
+        return record::CodePlace(address);
+    }
+    std::error_code error;
+    return record::CodePlace(text, in_program ? fs::canonical(program, error) : fs::path());
 }
 
 /// Arm's own programs only, and a message that helps otherwise.
@@ -207,7 +241,7 @@ Status run_record(const RecordOptions& options) {
     for (const auto& [text, option, address] :
          {std::tuple{&options.start_at, "start-at", &to.start_at}, {&options.stop_at, "stop-at", &to.stop_at}}) {
         if (text->empty()) continue;
-        const auto found = place(*text, option, program);
+        const auto found = code_place(*text, option, options);
         if (!found) return fail(found.error());
         *address = *found;
     }
@@ -242,6 +276,7 @@ Status run_record(const RecordOptions& options) {
     if (!options.system)
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
+    const auto began = fs::file_time_type::clock::now() - std::chrono::seconds(1);  // file systems have coarse clocks
     ProgressLine progress;
     const auto ending =
         record::run_qemu(how, **recorder,
@@ -252,6 +287,9 @@ Status run_record(const RecordOptions& options) {
                          })
                                            : nullptr);
     const bool whole = ending && !ending->killed;
+    if (ending && !options.system)
+        if (const auto taken = (*recorder)->take_generated_names(ending->process, began); !taken)
+            say("warning", fmt::format("{}; code that was generated has no names from it", taken.error().message));
     const auto finished = (*recorder)->finish(whole);
     const record::Recorded r = (*recorder)->recorded();
     if (!ending) return fail(ending.error());
@@ -279,9 +317,14 @@ Status run_record(const RecordOptions& options) {
         return static_cast<Status>(cut_off);
     }
     if (!r.began) {
-        say("error", fmt::format("nothing recorded: execution never reached --start-at {}", options.start_at));
+        say("error", fmt::format("nothing recorded: {} --start-at {}",
+                                 r.start_known ? "execution never reached" : "no file that ran has the symbol of",
+                                 options.start_at));
         return nothing;
     }
+    if (!options.stop_at.empty() && !r.stop_known)
+        say("note", fmt::format("--stop-at {}: no file that ran has such a symbol, so nothing stopped the recording",
+                                options.stop_at));
     if (r.instructions == 0) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
@@ -410,7 +453,9 @@ Run add_record(CLI::App& app) {
         ->type_name("N")
         ->check(not_negative());
     unit(command
-             .add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
+             .add_option(
+                 "--start-at", options->start_at,
+                 "Begin when execution first reaches this symbol, of the program or else of a library, or address")
              ->type_name("SYMBOL"));
     unit(command
              .add_option(

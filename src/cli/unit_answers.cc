@@ -26,6 +26,8 @@ waymark::Status refuse_flow_options(const AnswersOptions& options, const char* w
     const InputOptions& input = options.input;
     const char* given = !input.sources.empty()                                                    ? "--source"
                         : !input.symbols.empty()                                                  ? "--symbols"
+                        : !input.perf_maps.empty()                                                ? "--perf-map"
+                        : !input.jitdumps.empty()                                                 ? "--jitdump"
                         : !input.protocol.empty()                                                 ? "--protocol"
                         : !input.buffer_format.empty()                                            ? "--buffer-format"
                         : options.timestamp_hz != 0                                               ? "--timestamp-hz"

@@ -13,6 +13,7 @@
 #include "waymark/core/spinning_mutex.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/isa/decode_instr.h"
+#include "waymark/isa/it_block.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/state.h"
 
@@ -227,6 +228,7 @@ private:
         node.isa = isa;
         flow::Block block{.start = start.value, .isa = isa};
         Instruction instruction;
+        isa::ItBlock it;
         for (;;) {
             if (node.after - node.start >= config_.max_walk_bytes) {
                 node.dead = Dead::runaway;
@@ -239,7 +241,7 @@ private:
             }
             instruction = isa::decode_instr({node.after}, isa, fetched.opcode, fetched.bytes == 4,
                                             {.dmb_dsb_waypoints = config_.barrier_waypoints});
-            if (instruction.undefined) {
+            if (const bool may_be_passed = it.next(fetched, isa); instruction.undefined && !may_be_passed) {
                 node.dead = Dead::undefined;
                 break;
             }

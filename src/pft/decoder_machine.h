@@ -449,6 +449,7 @@ private:
         flow::Block block{.start = from.address.value, .isa = from.isa};
         Address address = from.address, last = address;
         Dead dead = Dead::no;
+        isa::ItBlock it;
         do {
             if (static_cast<std::uint32_t>(address.value - from.address.value) >= config_.max_walk_bytes) {
                 dead = Dead::runaway;
@@ -461,8 +462,9 @@ private:
             }
             const Instruction instruction = isa::decode_instr(address, from.isa, fetched.opcode, fetched.bytes == 4,
                                                               {.dmb_dsb_waypoints = config_.barrier_waypoints});
+            const bool may_be_passed = it.next(fetched, from.isa);
             // At the update's address stands the instruction that has raised its exception.
-            if (instruction.undefined && address != update) {
+            if (instruction.undefined && address != update && !may_be_passed) {
                 dead = Dead::undefined;
                 break;
             }

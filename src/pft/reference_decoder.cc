@@ -5,6 +5,7 @@
 
 #include "elements.h"
 #include "waymark/isa/decode_instr.h"
+#include "waymark/isa/it_block.h"
 #include "waymark/pft/parser.h"
 
 namespace waymark::pft {
@@ -277,7 +278,8 @@ private:
         if (fetched.bytes == 0) return give_up(flow::NoMemory{address});
         instruction = isa::decode_instr(address, current_state_.isa, fetched.opcode, fetched.bytes == 4,
                                         {.dmb_dsb_waypoints = config_.barrier_waypoints});
-        if (instruction.undefined && address != raised)
+        const bool may_be_passed = it_.next(fetched, current_state_.isa);
+        if (instruction.undefined && address != raised && !may_be_passed)
             return give_up(flow::Inconsistency{flow::Conflict::undefined_reached, address, {}});
         if (range_.instructions == 0) range_.section = fetched.section;
         return true;
@@ -321,7 +323,10 @@ private:
 
     // ---- instruction objects, joined to ranges
 
-    void begin_range() { range_ = {current_state_.address, {}, 0, 0, 0}; }
+    void begin_range() {
+        range_ = {current_state_.address, {}, 0, 0, 0};
+        it_ = {};
+    }
     void output(const Instruction& instruction) {
         ++range_.instructions;
         range_.bytes += instruction.bytes;
@@ -363,6 +368,7 @@ private:
 
     Offset at_{};  // of the packet at hand
     Walked range_{};
+    isa::ItBlock it_{};  ///< where the walk is in one
     Instruction waypoint_;
     std::uint64_t packets_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -69,7 +70,53 @@ Status NameFinder::open() {
                                  found.error().message));
     }
     make_groups();
+    return open_generated();
+}
+
+/// Those of the options after those of the capture: what comes later is what holds.
+Status NameFinder::open_generated() {
+    using Format = capture::GeneratedNames::Format;
+    const fs::path folder = capture_.path.parent_path();
+    for (const capture::GeneratedNames& names : capture_.modules.names)
+        WM_RETURN_IF_ERROR(add_generated(names.format == Format::perf_map ? image::read_perf_map(folder / names.file)
+                                                                          : image::read_jitdump(folder / names.file),
+                                         false));
+    for (const std::string& path : options_.perf_maps)
+        WM_RETURN_IF_ERROR(add_generated(image::read_perf_map(path), true));
+    for (const std::string& path : options_.jitdumps)
+        WM_RETURN_IF_ERROR(add_generated(image::read_jitdump(path), true));
     return Nothing{};
+}
+
+/// `needed`: by the options; a file of the capture that cannot be read is a problem of its names alone.
+Status NameFinder::add_generated(Result<image::GeneratedCodeFile> file, bool needed) {
+    if (!file) {
+        if (needed) return std::move(file.error());
+        problem_({}, fmt::format("{}; generated code has no names from it.", file.error().message));
+        return Nothing{};
+    }
+    for (std::string& what : file->problems) problem_({}, std::move(what));
+    generated_owners_.push_back(std::move(file->owner));
+    for (image::GeneratedCode& piece : file->pieces) {
+        first_of_name_.push_back(names_met_.try_emplace(piece.name, generated_.size()).first->second);
+        generated_.push_back(std::move(piece));
+    }
+    return Nothing{};
+}
+
+void NameFinder::report_doubtful() {
+    const auto pieces = [](std::size_t n) { return fmt::format("{} piece{}", n, n == 1 ? "" : "s"); };
+    if (doubtful_ != 0)
+        problem_({}, fmt::format("Of {} of generated code the capture holds other bytes than the jitdump file, and the "
+                                 "trace has no clock to compare with that of the file: such code has the name whose "
+                                 "bytes agree best. Is the file of this run?",
+                                 pieces(doubtful_)));
+    if (replaced_ != 0)
+        problem_({},
+                 fmt::format("{} of generated code had another name before: the trace has no clock to compare with, "
+                             "so the last name of each address is given for all of the trace. A jitdump file "
+                             "(--jitdump) has the code itself, by which names are told apart.",
+                             pieces(replaced_)));
 }
 
 std::optional<std::uint64_t> NameFinder::bias_of(std::size_t module) const {
@@ -159,12 +206,26 @@ void NameFinder::make_groups() {
     }
 }
 
-Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& source) {
+Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& source, const image::MemoryMap& memory) {
     Group& group = groups_[group_of_.at(source)];
     if (!group.names) {
         WM_ASSIGN_OR_RETURN(group.names, make(group.modules));
     }
-    return group.names;
+    if (generated_.empty()) return group.names;
+    image::NamedPieces found = image::named_pieces(generated_, memory);
+    for (image::NamedPiece& piece : found.pieces) piece.from = first_of_name_[piece.from];
+    const auto [at, fresh] = group.with_generated.try_emplace(found.pieces);
+    if (fresh) {
+        auto names = std::make_shared<Names>();
+        names->files = group.names->files;
+        names->symbols.set_base({group.names, &group.names->symbols});
+        for (const image::NamedPiece& piece : found.pieces)
+            names->symbols.add(generated_[piece.from].name, piece.address, piece.bytes, image::SymbolKind::function);
+        at->second = std::move(names);
+        doubtful_ = std::max(doubtful_, found.doubtful);
+        replaced_ = found.replaced;
+    }
+    return at->second;
 }
 
 Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "waymark/image/generated_code.h"
 #include "waymark/image/program_file.h"
 #include "waymark/pipeline/session.h"
 
@@ -26,8 +27,11 @@ public:
     /// Opens the files. Errors: a file of the options that cannot be read.
     Status open();
 
-    /// Sources that saw the same files at the same addresses share one.
-    Result<std::shared_ptr<const Names>> names_of(const std::string& source);
+    /// Sources that saw the same files and the same generated code at the same addresses share one. `memory`: what the
+    /// core of the source saw.
+    Result<std::shared_ptr<const Names>> names_of(const std::string& source, const image::MemoryMap& memory);
+    /// After all sources: a problem where generated code has names that its bytes do not bear out.
+    void report_doubtful();
 
     /// The load bias of a file of the options: the address it was given with, or where a source saw it mapped, or 0.
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument, const std::string& source) const;
@@ -59,6 +63,8 @@ private:
     [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
     void make_groups();
     Result<std::shared_ptr<const Names>> make(const Modules& modules);
+    Status open_generated();
+    Status add_generated(Result<image::GeneratedCodeFile> file, bool needed);
 
     const capture::Capture& capture_;
     const SessionOptions& options_;
@@ -69,9 +75,16 @@ private:
     struct Group {
         Modules modules;
         std::shared_ptr<const Names> names;
+        /// With generated code, by what lies where of it.
+        std::map<std::vector<image::NamedPiece>, std::shared_ptr<const Names>> with_generated{};
     };
     std::vector<Group> groups_;
     std::map<std::string, std::size_t> group_of_;  ///< by source
+    std::vector<image::GeneratedCode> generated_;  ///< of all files, in their order
+    std::vector<std::shared_ptr<const void>> generated_owners_;
+    std::vector<std::size_t> first_of_name_;  ///< by index in it: the first one of the same name
+    std::map<std::string, std::size_t> names_met_;
+    std::size_t doubtful_ = 0, replaced_ = 0;
 };
 
 }  // namespace waymark::pipeline

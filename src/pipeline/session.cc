@@ -46,8 +46,10 @@ public:
         for (const capture::Source& described : session_.capture.sources) {
             auto source = make(described);
             if (!source) return std::move(source.error());
+            source->continues = continued_by(source->name);
             session_.sources.push_back(std::move(*source));
         }
+        names_.report_doubtful();
         report_shared_ids();
         return check_builds();
     }
@@ -148,8 +150,24 @@ private:
         if (source.protocol == Protocol::pft)
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
-        WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name));
+        WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name, *source.memory));
         return source;
+    }
+
+    /// The source that traced its thread before, if all its trace comes before that of this one.
+    [[nodiscard]] std::string continued_by(const std::string& source) const {
+        const std::string_view before = session_.capture.modules.before(source);
+        if (before.empty()) return {};
+        bool met = false;
+        for (const capture::Buffer& buffer : session_.capture.buffers) {
+            const auto holds = [&](std::string_view name) {
+                return std::find(buffer.sources.begin(), buffer.sources.end(), name) != buffer.sources.end();
+            };
+            if (met && holds(before)) return {};
+            met |= holds(source);
+            if (met && holds(before)) return {};
+        }
+        return std::string(before);
     }
 
     /// `file` described the source; empty for a bare trace file, whose description is the command line.

@@ -362,6 +362,88 @@ class Names(unittest.TestCase):
         self.assertEqual(changed, [])
         self.assertTrue(all(re.search(r"\+0x[0-9a-f]+\?$|^\(no symbol\) in ", name) for name in names), names)
 
+    def test_the_program_at_another_address_does_not_differ(self):
+        home = self.folder / "loader"
+        home.mkdir()
+        program = pathlib.Path(shutil.copy(self.program, home / "gone"))
+        lib = pathlib.Path("/usr/arm-linux-gnueabihf/lib")
+        # Its dynamic linker, run as a program, takes the place of the program and maps that elsewhere.
+        outs = [self.record(home / "alone", program, "3"),
+                self.record(home / "loaded", lib / "ld-linux-armhf.so.3", "--library-path", lib, program, "3")]
+        places = [next(line.split()[4] for line in (out / "maps.txt").read_text().splitlines()
+                       if line.endswith(f" {program}")) for out in outs]
+        self.assertNotEqual(*places)
+        empty = home / "empty"
+        empty.mkdir()
+        for options in ((), ("--symfs", empty)):
+            done = self.tell("diff", *outs, *options, "--only", "gone", "--threshold", "0", "--threshold-each", "0",
+                             "--format", "json")
+            rows = json.loads(done.stdout)["rows"]
+            self.assertGreater(len(rows), 0 if options else 5)
+            self.assertEqual([r for r in rows if r["what"] != "same"], [])
+            # The C library too, but for what it makes of names and places when it begins.
+            self.tell("diff", *outs, *options, "--only", "gone", "--only", "libc.so.6", "--threshold", "0.1")
+        # What is another program's function grows.
+        other = self.record(home / "more", lib / "ld-linux-armhf.so.3", "--library-path", lib, program, "4")
+        self.tell("diff", outs[0], other, "--only", "gone", "--threshold", "1", status=1)
+
+    # ---- where recording begins and stops
+
+    def flow_of(self, *options, status=0):
+        out = self.folder / "part"
+        shutil.rmtree(out, ignore_errors=True)
+        done = run(WAYMARK, "record", "-o", out, *options, "--", self.program, "3")
+        self.assertEqual(done.returncode, status, done.stderr)
+        return (self.calls_of(out), done.stderr) if status == 0 else (None, done.stderr)
+
+    def first_place(self):
+        rows = [line.split("\t") for line in
+                self.tell("flow", self.folder / "part", "--format", "tsv").stdout.splitlines()]
+        return next(row[14] for row in rows if "range" in row)
+
+    def test_recording_begins_at_a_symbol_of_a_program_that_is_loaded_anywhere(self):
+        calls, _ = self.flow_of("--start-at", "mix")
+        self.assertEqual(self.first_place(), "mix")
+        self.assertEqual(calls["mix"], 3 * 64 - 1, "the first call came before")
+        self.assertEqual(calls["_start"], 0)
+        self.assertIn("equal: ", self.tell("verify", self.folder / "part").stdout)
+
+    def test_recording_stops_there(self):
+        calls, _ = self.flow_of("--start-at", "main", "--stop-at", "order")
+        self.assertEqual(self.first_place(), "main")
+        self.assertEqual((calls["mix"], calls["order"]), (64, 0))
+        # By the dynamic linker, when it is wherever that mapped it.
+        out = self.folder / "part"
+        lib = pathlib.Path("/usr/arm-linux-gnueabihf/lib")
+        self.record(out, lib / "ld-linux-armhf.so.3", "--library-path", lib, self.program, "3",
+                    options=("--start-at", "mix", "--stop-at", "order"))
+        self.assertEqual(self.first_place(), "mix")
+
+    def test_recording_begins_at_a_symbol_of_a_library(self):
+        calls, _ = self.flow_of("--start-at", "qsort")
+        self.assertEqual(self.first_place(), "qsort")
+        self.assertEqual((calls["mix"], calls["qsort"]), (2 * 64, 3 - 1))
+
+    def test_a_symbol_that_nothing_has_is_told(self):
+        said = self.flow_of("--start-at", "nowhere", status=1)[1]
+        self.assertIn("no file that ran has the symbol of --start-at nowhere", said)
+        said = self.flow_of("--stop-at", "nowhere")[1]
+        self.assertIn("--stop-at nowhere: no file that ran has such a symbol", said)
+
+    # ---- what info says
+
+    def test_info_lists_what_was_mapped(self):
+        maps = json.loads(self.tell("info", self.out, "--format", "json").stdout)["maps"]
+        self.assertEqual({pathlib.Path(f["file"]).name for f in maps["files"]},
+                         {"program", "libc.so.6", "ld-linux-armhf.so.3"})
+        build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", self.program).stdout)[1]
+        mine = next(f for f in maps["files"] if f["file"] == str(self.program))
+        self.assertEqual(mine["build_id"], build_id)
+        text = self.tell("info", self.out).stdout
+        self.assertIn("mapped  3 files", text)
+        address, size = int(mine["mapped"][0]["address"], 16), mine["mapped"][0]["bytes"]
+        self.assertIn(f"  {address:#010x}-{address + size:#010x}  {self.program}, build ID {build_id[:16]}\n", text)
+
     # ---- damage
 
     def test_a_damaged_map_is_told_and_names_the_rest(self):

@@ -52,6 +52,8 @@ struct FlowAnswersOptions {
     bool all_functions = false;
     bool inlined = false;  ///< with instructions: the inlined calls they lie in
     bool cycles = false;   ///< cycles were traced
+    /// There are other sources than those of these streams: the tree of calls begins with the source's name.
+    bool several_sources = false;
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;

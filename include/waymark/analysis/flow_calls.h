@@ -89,6 +89,12 @@ public:
     void join(FlowCalls& fork, FlowCounts& counts);
     /// The end of the stream: all calls end. Not for forks.
     void finish(FlowCounts& counts);
+    /// The end of the stream, but not of the thread, whose next stream `next` is to decode: all stacks go on there, as
+    /// after tracing was switched off. Before `finish`, and before anything else of `next`.
+    void hand_over(FlowCalls& next, FlowCounts& counts);
+    /// Calls that streams before this one made and handed over: FlowCounts::carried has what passed until they
+    /// returned.
+    [[nodiscard]] const std::vector<CarriedCall>& carried() const { return carried_; }
 
     struct Tree {
         StackKey key;
@@ -228,6 +234,9 @@ private:
     [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, std::uint64_t calls);
     void join_stack(Stack& mine, const Stack& other, bool first, FlowCounts& counts);
     void tell_frames();
+    void tell_entered();
+    [[nodiscard]] bool is_just_called(const Arrival& place);
+    void take_over(const FlowCalls& from, StackKey key, const Stack& stack, const FlowCounts& counts);
 
     FlowCode& code_;
     bool open_;
@@ -246,6 +255,7 @@ private:
     std::uint64_t wait_to_ = nothing;      // where it leads, if that is known; a vector
     bool indirect_ = false;
     bool lost_ = true, switched_off_ = false, switched_stack_ = false;
+    bool handed_over_ = false;           // nothing has arrived since a source before handed its stacks over
     Loss loss_;                          // while lost
     std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing stands between
     Work run_;                           // not yet in a node
@@ -255,6 +265,7 @@ private:
     std::vector<flow::What> early_;
     std::optional<Arrival> first_;
     LeftOut left_out_;
+    std::vector<CarriedCall> carried_;
 };
 
 }  // namespace waymark::analysis

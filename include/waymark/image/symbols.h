@@ -55,6 +55,8 @@ public:
     /// The same for a file in memory; `name` replaces the path in messages.
     [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                                     std::string name);
+    /// What holds wherever this table says nothing, such as the names of files below those of code that is generated.
+    void set_base(std::shared_ptr<const Symbols> base);
     /// One symbol by hand. `bytes` 0: up to the next symbol.
     void add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind);
 
