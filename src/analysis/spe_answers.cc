@@ -228,6 +228,12 @@ private:
                 "sources and events of caches, TLBs and prediction are those of the modelled machine");
         for (const auto& [midr, erratum] : q.errata)
             say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
+        if (q.without_address != 0) {
+            const std::string why = why_no_address(q);
+            say(Severity::note, fmt::format("No address of {} of loads and stores is known{}",
+                                            times_text(q.without_address, "sample", "samples"),
+                                            why.empty() ? "" : fmt::format(" ({})", why)));
+        }
         if (!capture_.bare && q.without_thread != 0)
             say(Severity::note,
                 fmt::format("The thread is not known of {}", times_text(q.without_thread, "sample", "samples")),
