@@ -120,7 +120,9 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
                         elsewhere == 0 ? "" : "; " + counted(elsewhere, "edge") + " of other images left out"));
     if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
     if (answers.blocks.empty()) report.notes.push_back(lacks(answers, "how often code ran on without a branch"));
-    report.notes.push_back("addresses are as traced: of a position-independent program, as it was loaded");
+    report.notes.push_back(answers.unit == "SPE"
+                               ? "addresses are those of the program's file"
+                               : "addresses are as traced: of a position-independent program, as it was loaded");
     return report;
 }
 

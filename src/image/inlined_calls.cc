@@ -25,9 +25,25 @@ std::string text_of(Dwarf_Die& die, unsigned attribute) {
     return text == nullptr ? std::string() : std::string(text, ::strnlen(text, longest_name));
 }
 
+/// GCC describes constructors and destructors once for all their variants, by names that no symbol has (`C4`, `D4` of
+/// the Itanium C++ ABI's extension): those of the variant for base classes, which all others are aliases of or call.
+std::string with_real_variant(std::string name) {
+    // A name has one constructor or destructor in each of its parts; each try demangles all of it.
+    unsigned tries = 16;
+    for (std::size_t at = 0; (at = name.find_first_of("CD", at)) != name.npos && tries != 0; ++at) {
+        if (at + 1 >= name.size() || name[at + 1] != '4') continue;
+        --tries;
+        std::string base = name;
+        base[at + 1] = '2';
+        if (demangle(base) == demangle(name)) name = std::move(base);
+    }
+    return name;
+}
+
 std::string linkage_name_of(Dwarf_Die& die) {
     std::string name = text_of(die, DW_AT_linkage_name);
-    return name.empty() ? text_of(die, DW_AT_MIPS_linkage_name) : name;
+    if (name.empty()) name = text_of(die, DW_AT_MIPS_linkage_name);
+    return with_real_variant(std::move(name));
 }
 
 /// A number of a DIE or of what it is an instance of; 0: it has none, or one that is larger than lines are.
@@ -203,10 +219,9 @@ std::optional<DeclaredFunction> InlinedCalls::function(std::uint64_t address) co
     if (after == bodies_.begin() || address >= (after - 1)->end) return std::nullopt;
     Dwarf_Die die = (after - 1)->die;
     DeclaredFunction out{linkage_name_of(die), {}, by_llvm_};
-    if (out.linkage_name.empty()) out.linkage_name = text_of(die, DW_AT_name);
     const char* const file = declared_in(die);
     out.at.line = number_of(die, DW_AT_decl_line);
-    if (out.linkage_name.empty() || file == nullptr || out.at.line == 0) return std::nullopt;
+    if (file == nullptr || out.at.line == 0) return std::nullopt;
     out.at.file = file;
     return out;
 }

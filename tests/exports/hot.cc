@@ -25,6 +25,7 @@ T area(const T& of, int kind, int size) {
 }
 class Table {
 public:
+    Table() { slots[63] = 92; }
     void put(int key) {
         for (int i = 0; i < 64; ++i)
             if (slots[(key + i) % 64] == 0) {

@@ -48,7 +48,7 @@ struct Function {
     bool synthetic{};
     /// The function its author wrote, of which this is the code, a copy or a part, as debug information has it. Known
     /// where inlined calls were asked for.
-    std::string declared_name{};    ///< linkage name; empty: not known
+    std::string declared_name{};    ///< linkage name; empty: it has none but that of its symbol, or is not known
     Index declared_source = none;   ///< where its name stands
     std::uint32_t declared_line{};  ///< 0: not known
     /// Discriminators of its lines are in LLVM's encoding.

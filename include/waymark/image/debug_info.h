@@ -35,7 +35,7 @@ struct InlinedCall {
 
 /// A function as its author wrote it. Compilers may make several copies of its code, or split it into parts.
 struct DeclaredFunction {
-    std::string linkage_name;  ///< its plain name where debug information has no other, as for C
+    std::string linkage_name;  ///< empty: debug information has none, as for C
     SourceLine at;             ///< of its name
     /// An LLVM compiler made it, so discriminators are in LLVM's encoding.
     bool by_llvm{};
@@ -81,7 +81,7 @@ public:
     /// a unit of compilation reads all there are in it; then each is O(log n).
     [[nodiscard]] InlinedPlace inlined(Address address);
     /// The function whose code an address (without a load bias) is, after inlining; nothing where debug information
-    /// does not say what it is called and where it is declared. Reads as much as `inlined`.
+    /// does not say where it is declared. Reads as much as `inlined`.
     [[nodiscard]] std::optional<DeclaredFunction> function(Address address);
     /// There is debug information. Looks for it when first called.
     [[nodiscard]] bool has_lines();
