@@ -95,6 +95,7 @@ class Answers(unittest.TestCase):
         done = subprocess.run([COMPILER, "-O1", "-static", "-x", "c", "-o", endless, "-"], text=True, capture_output=True,
                               input="int main(void) { for (volatile long i = 0;; ++i) ; }", timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
+        hello = self.record("hello", 256).parent / "hello"
         out = self.folder / "one" / "perf.data"
         out.parent.mkdir()
         again = (WAYMARK, "record", "--unit", "spe", "-o", out)
@@ -109,7 +110,7 @@ class Answers(unittest.TestCase):
             before = out.stat().st_size
             self.assertNotEqual(before, 0)
             for options in ((), ("--force",)):
-                done = run(*again, *options, "--", endless)
+                done = run(*again, *options, "--", hello)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn("another 'waymark record' is writing there", done.stderr)
             # Nothing of the first was cut off.
@@ -119,7 +120,6 @@ class Answers(unittest.TestCase):
             child.kill()
             child.wait(timeout=60)
         # The lock is gone with whoever held it.
-        hello = self.record("hello", 256).parent / "hello"
         done = run(*again, "-c", "256", "--", hello)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotEqual(self.rows("records", out), [])
