@@ -260,6 +260,13 @@ private:
                 out.source = source(line->file);
                 out.line = line->line;
             }
+            if (options_.inlined)
+                if (auto declared = file->info.function({f.value - file->bias})) {
+                    out.declared_name = std::move(declared->linkage_name);
+                    out.declared_source = source(declared->at.file);
+                    out.declared_line = declared->at.line;
+                    out.by_llvm = declared->by_llvm;
+                }
         }
         return out;
     }
@@ -878,7 +885,9 @@ private:
             if (call.at) {
                 out.source = source(call.at->file);
                 out.line = call.at->line;
+                out.discriminator = call.at->discriminator;
             }
+            out.declared_line = call.declared_line;
             file.inlined = inlined_.of(std::move(out));
         }
         return file.inlined;
@@ -914,6 +923,7 @@ private:
                 if (const auto line = file->info.line({address - file->bias})) {
                     out.source = source(line->file);
                     out.line = line->line;
+                    out.discriminator = line->discriminator;
                     LineSum& sum = lines[{out.source, out.line}];
                     if (sum.function == none) sum.function = out.function;
                     sum.times = std::max(sum.times, code.times);

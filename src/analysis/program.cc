@@ -237,6 +237,13 @@ std::vector<image::InlinedCall> Program::inlined(std::uint32_t mapping, std::uin
     return o.info->inlined(*code.address).calls;
 }
 
+std::optional<image::DeclaredFunction> Program::declared(std::uint32_t function) {
+    const Function& f = state_->functions[function];
+    State::Opened& o = state_->opened[f.file];
+    if (f.name.empty() || !o.info) return std::nullopt;
+    return o.info->function(f.address);
+}
+
 std::uint32_t Program::mapping_beside(std::uint32_t mapping, std::uint64_t address) {
     if (mapping == 0) return 0;
     const auto& mappings = state_->capture.data->mappings;

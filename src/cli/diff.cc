@@ -41,12 +41,13 @@ public:
                              fmt::format("--rename {}: names that have = in them cannot be told apart here; "
                                          "give OLD=NEW with one",
                                          rename)};
-            out.renames_[rename.substr(0, equals)] = without_suffix(std::string_view(rename).substr(equals + 1));
+            out.renames_[rename.substr(0, equals)] =
+                analysis::without_suffix(std::string_view(rename).substr(equals + 1));
         }
         return out;
     }
     [[nodiscard]] std::string of(std::string_view name, bool before) const {
-        const std::string_view base = without_suffix(name);
+        const std::string_view base = analysis::without_suffix(name);
         if (before)
             for (const std::string_view old : {name, base})
                 if (const auto found = renames_.find(std::string(old)); found != renames_.end()) return found->second;
@@ -66,8 +67,9 @@ public:
     [[nodiscard]] std::vector<std::string> not_renamed(const Answers& before) const {
         std::vector<std::string> out;
         for (const auto& [old, now] : renames_)
-            if (std::none_of(before.functions.begin(), before.functions.end(),
-                             [&old = old](const auto& f) { return f.name == old || without_suffix(f.name) == old; }))
+            if (std::none_of(before.functions.begin(), before.functions.end(), [&old = old](const auto& f) {
+                    return f.name == old || analysis::without_suffix(f.name) == old;
+                }))
                 out.push_back(old);
         return out;
     }

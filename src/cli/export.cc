@@ -101,7 +101,7 @@ public:
         wanted.calls = format_->calls;
         wanted.timeline = format_->timeline;
         wanted.instructions = format_->instructions;
-        wanted.inlined = is_table_format() || format_->name == "pprof";
+        wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "autofdo";
         // What was never entered was not covered either.
         wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura";
         // What shows each instruction shows its text too.

@@ -12,10 +12,6 @@
 
 namespace waymark::cli {
 
-/// Without what compilers put behind names of parts and copies of a function, with numbers that change from build to
-/// build.
-[[nodiscard]] std::string_view without_suffix(std::string_view name);
-
 /// Whether a word names a function: its whole name, with or without its parameters and what compilers add to it; or a
 /// pattern (`*`, `?`, `[…]`) of that.
 [[nodiscard]] bool names_function(std::string_view word, std::string_view name);

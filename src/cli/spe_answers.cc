@@ -294,6 +294,11 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("lost      nothing of what was written\n");
     if (q.lost_events != 0)
         out.print("          perf lost {} about threads and mappings\n", counted(q.lost_events, "record"));
+    if (q.without_address != 0) {
+        const std::string why = analysis::why_no_address(q);
+        out.print("addresses not known of {} of loads and stores{}; they are in no cache line and have no data page\n",
+                  counted(q.without_address, "sample"), why.empty() ? "" : fmt::format(" ({})", why));
+    }
     if (!capture_->bare) {
         if (q.without_thread != 0)
             out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
@@ -379,6 +384,8 @@ ordered_json Answer::quality_json() const {
             {"without_thread", q.without_thread},
             {"with_context", q.with_context},
             {"without_mapping", q.without_mapping},
+            {"without_address", q.without_address},
+            {"sve_without_address", q.sve_without_address},
             {"clock", q.clock},
             {"unfinished", q.unfinished},
             {"lost_bytes", q.lost_bytes()},

@@ -13,6 +13,8 @@
 #include "waymark/coresight/bypass.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::doctor {
 
@@ -39,20 +41,16 @@ public:
         stretch->offsets.add({stretch->bytes.size()}, base_ + first.value);
         stretch->bytes.insert(stretch->bytes.end(), bytes.begin(), bytes.end());
     }
-    void trigger(TraceId id, Offset at, std::uint8_t payload) {
-        if (payload != 0 && !coresight::is_source({payload})) stray(id, Bytes(&payload, 1), at);
+    void trigger(TraceId, Offset, std::uint8_t payload) {
+        if (payload != 0 && !coresight::is_source({payload})) current_.fill(nullptr);
     }
-    void stray(TraceId id, Bytes bytes, Offset first) {
-        if (coresight::classify(id) == coresight::TraceIdClass::reserved) return;  // counted by the deformatter
-        if (stray_bytes == 0) first_stray = base_ + first.value;
-        stray_bytes += bytes.size();
-    }
+    /// Any source may have sent these bytes, so what follows does not continue what came before (pipeline::Stray, which
+    /// counts them).
+    void stray(TraceId, Bytes, Offset) { current_.fill(nullptr); }
     void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
     void reset(Offset) { current_.fill(nullptr); }
 
     std::vector<Gap> gaps;
-    std::uint64_t stray_bytes = 0;  ///< padding that is not zero, triggers of no source
-    Offset first_stray{};
 
 private:
     std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
@@ -67,8 +65,6 @@ struct Taken {
     std::vector<Stretch> bare;
     coresight::Totals frames;
     std::vector<Gap> gaps;
-    std::uint64_t stray_bytes = 0;
-    Offset first_stray{};
 };
 
 void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
@@ -105,8 +101,9 @@ Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip
         Bytes bytes = Bytes(piece.bytes).subspan(drop);
         const Offset base = piece.first + drop;
         if (!framed) {
-            if (&piece == &sample.pieces.back()) bytes = coresight::strip_bypass_padding(bytes);
             Stretch stretch;
+            if (&piece == &sample.pieces.back())
+                stretch.end_mark_bytes = bytes.size() - coresight::strip_bypass_padding(bytes).size();
             stretch.bytes.assign(bytes.begin(), bytes.end());
             stretch.offsets.add({0}, base);
             stretch.head = first;
@@ -119,8 +116,6 @@ Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip
         deformatter.finish(split);
         add(out.frames, deformatter.totals(), base);
         out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
-        if (out.stray_bytes == 0) out.first_stray = split.first_stray;
-        out.stray_bytes += split.stray_bytes;
     }
     return out;
 }
@@ -195,6 +190,8 @@ public:
                          "[trace_buffers] is missing from its trace.ini",
                          "name the file of the trace"});
         for (const Buffer& buffer : session_.capture.buffers) look_at(buffer);
+        for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
+        for (std::size_t i = 0; i < report_.buffers.size(); ++i) look_for_damage(report_.buffers[i], samples_[i]);
         for (std::size_t i = 0; i < report_.sources.size(); ++i)
             if (report_.sources[i].identity.protocol == Protocol::pft)
                 judge(report_.sources[i], stretches_[i]);
@@ -260,6 +257,7 @@ private:
                          "nothing was recorded, or the file was not written",
                          "record again"});
             report_.buffers.push_back(std::move(out));
+            samples_.emplace_back();
             return;
         }
         if (buffer.length && out.bytes && *out.bytes < *buffer.length) {
@@ -278,6 +276,7 @@ private:
         report_frames(buffer, out, taken);
         find_sources(buffer, out, taken);
         report_.buffers.push_back(std::move(out));
+        samples_.push_back(std::move(*sample));
     }
 
     /// Bytes of sources whose protocol is recognised, taken apart so.
@@ -287,8 +286,14 @@ private:
             if (stretches.empty()) return;
             // A part will do to choose by, and there is much to choose from.
             constexpr std::size_t enough_bytes = 1 << 18;
-            std::vector<Stretch> part(1, stretches.front());
-            part.front().bytes.resize(std::min(part.front().bytes.size(), enough_bytes));
+            const auto longest =
+                std::max_element(stretches.begin(), stretches.end(),
+                                 [](const Stretch& a, const Stretch& b) { return a.bytes.size() < b.bytes.size(); });
+            std::vector<Stretch> part(1, *longest);
+            if (part.front().bytes.size() > enough_bytes) {
+                part.front().bytes.resize(enough_bytes);
+                part.front().end_mark_bytes = 0;
+            }
             if (identify(part, framed).protocol == Protocol::unknown) return;
             for (const Stretch& s : stretches) sum += s.bytes.size();
         };
@@ -435,28 +440,6 @@ private:
                          "a sync first",
                          t.fsyncs == 0 ? "the framing may be another" : "recording began amid a frame",
                          t.fsyncs == 0 ? "give the format the buffer has" : "nothing"});
-        const std::uint64_t reserved = t.data_bytes(coresight::TraceIdClass::reserved);
-        if (reserved != 0)
-            add_finding({Severity::warning,
-                         "reserved-id",
-                         buffer.name,
-                         {},
-                         t.first_id.value_or(Offset{}),
-                         fmt::format("{} under reserved trace IDs", bytes_text(reserved)),
-                         "IDs 0x01 to 0x6f",
-                         "damaged frames, or no frames at all",
-                         "see the other findings about this buffer's frames"});
-        if (taken.stray_bytes != 0)
-            add_finding({Severity::warning,
-                         "stray-bytes",
-                         buffer.name,
-                         {},
-                         taken.first_stray,
-                         fmt::format("{} of padding that is not zero, or of triggers that no source had",
-                                     bytes_text(taken.stray_bytes)),
-                         "padding of zeros (trace ID 0x00), triggers (0x7d) that name a source",
-                         "IDs were damaged: these bytes are missing from the source that sent them",
-                         "get the buffer anew; trace continues at the next synchronisation after each damage"});
         if (t.unassociated != 0 && out.pieces == 1)
             add_finding({Severity::note,
                          "no-id-yet",
@@ -521,17 +504,6 @@ private:
                             fmt::format("the description says {}; what was tried stands with the source",
                                         described(source.trace_id)->type),
                             "another tool for this source; the others are decoded without it");
-            if (!source.described)
-                add_finding(
-                    source, Severity::warning, "unknown-id", first_offset(source),
-                    fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
-                                name_of(source)),
-                    "IDs of described sources only", "a source was left out of the description, or has another ID",
-                    source.identity.protocol == Protocol::pft
-                        ? fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value)
-                        : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
-                                      "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
-                                      source.trace_id->value));
         }
     }
     [[nodiscard]] std::string name_of(const SourceReport& source) const {
@@ -572,9 +544,18 @@ private:
 
     // ---- sources
 
-    void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+    /// How the source's unit was programmed is settled, and with it which bytes are trace.
+    void configure(SourceReport& source, std::vector<Stretch>& stretches) {
+        if (source.identity.protocol != Protocol::pft) return;
         const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
         if (known_[index] != nullptr && source.described_as_pft) check_configuration(source, *known_[index], stretches);
+        take_end_mark_off(stretches, source.config);
+        source.bytes = 0;
+        for (const Stretch& s : stretches) source.bytes += s.bytes.size();
+    }
+
+    void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+        const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
         report_health(source, stretches);
         judge_images(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
@@ -696,16 +677,153 @@ private:
                                     are(backwards)),
                         "timestamps that grow", "the time source was set anew, damage, or another encoding",
                         "do not compare times across these places");
-        if (p.cut_bytes != 0 && stretches.size() == 1 && p.first_cut)
-            add_finding(source, Severity::note, "cut-packet", p.first_cut,
-                        fmt::format("the last {} {} a packet that is cut off", bytes_text(p.cut_bytes),
-                                    p.cut_bytes == 1 ? "begins" : "begin"),
-                        "a whole packet", "recording stopped there, or the file was cut",
-                        "nothing, unless the file was cut");
         if (p.padding_bytes > 64)
             add_finding(source, Severity::note, "trailing-zeros", p.first_padding,
                         fmt::format("{} of zeros at the end", bytes_text(p.padding_bytes)), "trace",
                         "the buffer was not full", "nothing");
+    }
+
+    // ---- damage, as the pipeline finds it for all commands
+
+    /// The buffer as it is to be decoded, with the sources that were recognised in it.
+    [[nodiscard]] pipeline::Session session_of(const BufferReport& buffer) const {
+        pipeline::Session out;
+        capture::Buffer& read = out.capture.buffers.emplace_back();
+        read.name = buffer.name;
+        read.format = buffer.format;
+        // Without a description nobody knows which IDs are those of sources.
+        read.other_sources = !report_.labelled;
+        for (const Buffer& b : session_.capture.buffers)
+            if (report_.labelled && b.name == buffer.name) {
+                read.other_sources = b.other_sources;
+                for (const pipeline::Source& s : session_.sources)
+                    if (std::find(b.sources.begin(), b.sources.end(), s.name) != b.sources.end())
+                        out.sources.push_back(s);
+            }
+        for (const SourceReport& source : report_.sources) {
+            if (source.buffer != buffer.name || source.identity.protocol != Protocol::pft) continue;
+            if (report_.labelled && !source.described) continue;
+            auto at = std::find_if(out.sources.begin(), out.sources.end(),
+                                   [&](const pipeline::Source& s) { return s.name == source.name; });
+            if (at == out.sources.end()) at = out.sources.insert(at, pipeline::Source{});
+            at->name = source.name;
+            at->trace_id = source.trace_id;
+            at->protocol = pipeline::Protocol::pft;
+            at->config = source.config;
+        }
+        for (const pipeline::Source& s : out.sources) read.sources.push_back(s.name);
+        return out;
+    }
+
+    void look_for_damage(const BufferReport& buffer, const Sample& sample) {
+        if (buffer.format == Buffer::Format::unknown) return;
+        const pipeline::Session session = session_of(buffer);
+        std::vector<const pipeline::Source*> selected;
+        for (const pipeline::Source& s : session.sources) selected.push_back(&s);
+        pipeline::BufferReport all;
+        all.name = buffer.name;
+        for (const Piece& piece : sample.pieces) {
+            // Footers of a DSTREAM are found by their distance from where reading begins.
+            constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
+            const std::uint64_t before = buffer.format == Buffer::Format::dstream_coresight
+                                             ? (block_bytes - piece.first.value % block_bytes) % block_bytes
+                                             : buffer.skipped;
+            const std::uint64_t skip = std::min<std::uint64_t>(before, piece.bytes.size());
+            const Offset base = piece.first + skip;
+            const pipeline::Report report = pipeline::run(
+                session, selected,
+                [](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+                    if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;
+                    return std::make_unique<pipeline::PacketCounter>(stream);
+                },
+                {},
+                [&](const Buffer&) -> Result<std::unique_ptr<capture::ByteStream>> {
+                    const Bytes bytes = Bytes(piece.bytes).subspan(skip);
+                    return capture::from_memory({bytes.begin(), bytes.end()});
+                });
+            for (pipeline::Stray stray : report.buffers.front().strays) {
+                stray.first = base + stray.first.value;
+                add_stray(all.strays, stray);
+            }
+            // Between pieces a source may well go on.
+            for (const pipeline::StreamReport& stream : report.streams)
+                report_stream(buffer, stream, base, sample.pieces.size() == 1);
+        }
+        for (const pipeline::Damage& damage : pipeline::damage_in(all)) report_damage(damage);
+        report_unknown_ids(buffer, all.strays);
+    }
+    static void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
+        const auto same =
+            std::find_if(to.begin(), to.end(), [&](const pipeline::Stray& s) { return s.id == stray.id; });
+        if (same == to.end()) return to.push_back(stray);
+        same->bytes += stray.bytes;
+        same->stretches += stray.stretches;
+        same->damage &= stray.damage;
+    }
+
+    void report_damage(const pipeline::Damage& damage) {
+        using Kind = pipeline::Damage::Kind;
+        if (damage.kind == Kind::undescribed_ids) return;  // below, with what each of them is
+        const std::string_view kind = damage.kind == Kind::reserved_ids  ? "reserved-id"
+                                      : damage.kind == Kind::damaged_ids ? "damaged-id"
+                                                                         : "stray-bytes";
+        add_finding({Severity::warning,
+                     std::string(kind),
+                     damage.buffer,
+                     {},
+                     damage.first,
+                     damage.found,
+                     damage.kind == Kind::damaged_ids ? "IDs of described sources only"
+                                                      : "IDs 0x01 to 0x6f, padding of zeros, and triggers (0x7d) that "
+                                                        "name a source",
+                     damage.means,
+                     "get the buffer anew; trace continues at the next synchronisation after each damage"});
+    }
+
+    void report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base, bool whole) {
+        const auto* counter = dynamic_cast<const pipeline::PacketCounter*>(stream.consumer.get());
+        if (counter == nullptr) return;
+        const auto source = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const SourceReport& s) {
+            return s.buffer == buffer.name && s.name == stream.source->name;
+        });
+        if (source == report_.sources.end()) return;
+        const auto& gaps = counter->gaps;
+        if (const auto& cut = gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
+            add_finding(
+                *source, Severity::warning, "packets-cut-in-two", base + cut.first.value,
+                fmt::format("{} of packets that were cut in two where frames were lost", counted(cut.bytes, "byte")),
+                "whole packets", "the other findings about this buffer's frames say what was lost",
+                "get the buffer anew; trace continues at the next synchronisation after each damage");
+        const auto damage = whole ? pipeline::damage_in(stream) : std::nullopt;
+        if (damage)
+            add_finding(*source, Severity::warning, "silence", base + damage->first.value, damage->found,
+                        "a source that ends between two packets, or where recording stops", damage->means,
+                        "get the buffer anew: bytes of this source are missing, or are taken for others'");
+        else if (const auto& cut = gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; whole && cut.bytes != 0)
+            add_finding(*source, Severity::note, "cut-packet", base + cut.first.value,
+                        fmt::format("the last {} {} a packet that is cut off", bytes_text(cut.bytes),
+                                    cut.bytes == 1 ? "begins" : "begin"),
+                        "a whole packet", "recording stopped there, or the file was cut",
+                        "nothing, unless the file was cut");
+    }
+
+    void report_unknown_ids(const BufferReport& buffer, const std::vector<pipeline::Stray>& strays) {
+        for (const SourceReport& source : report_.sources) {
+            if (!report_.labelled || source.buffer != buffer.name || source.described) continue;
+            const bool damaged = std::any_of(strays.begin(), strays.end(), [&](const pipeline::Stray& s) {
+                return s.damage && s.id == source.trace_id;
+            });
+            if (damaged) continue;
+            add_finding(source, Severity::warning, "unknown-id", first_offset(source),
+                        fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
+                                    name_of(source)),
+                        "IDs of described sources only", "a source was left out of the description, or has another ID",
+                        source.identity.protocol == Protocol::pft
+                            ? fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value)
+                            : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
+                                          "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
+                                          source.trace_id->value));
+        }
     }
 
     // ---- images
@@ -1130,6 +1248,7 @@ private:
     const pipeline::Session& session_;
     const ExamineOptions& options_;
     Report report_;
+    std::vector<Sample> samples_;                  // of report_.buffers
     std::vector<std::vector<Stretch>> stretches_;  // of report_.sources
     std::vector<const pipeline::Source*> known_;   // of report_.sources; null: not described
     std::vector<Trial> own_memory_;                // of report_.sources: decoded with the capture's own memory

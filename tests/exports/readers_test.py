@@ -31,7 +31,7 @@ BOUNDS = {
     "callgrind": ({"instructions": 30, "calls": 80, "functions": 120}, 1000),
     "lcov": ({"lines": 20, "branches": 30, "functions": 160}, 1000),
     "cobertura": ({"lines": 120, "branches": 120, "functions": 320}, 2000),
-    "autofdo": ({"lines": 40, "functions": 160}, 0),
+    "autofdo": ({"instructions": 40, "inlined_calls": 80, "functions": 160}, 0),
     "bolt": ({"edges": 40, "blocks": 40, "branches": 40}, 0),
     "csv": ({"rows": 80}, 1000),
 }

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -48,11 +49,11 @@ class Answers(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def record(self, program, period, folder=None, options=()):
+    def record(self, program, period, folder=None, options=(), linked=("-static",)):
         if (program, folder) not in self.recorded:
             place = self.folder / (folder or program)
             place.mkdir()
-            done = run(COMPILER, "-O2", "-g", "-static", "-pthread", "-Wl,--build-id", "-o", place / program,
+            done = run(COMPILER, "-O2", "-g", *linked, "-pthread", "-Wl,--build-id", "-o", place / program,
                        SOURCE / f"tests/data/spe/{program}.c")
             self.assertEqual(done.returncode, 0, done.stderr)
             done = run(WAYMARK, "record", "--unit", "spe", "-c", period, *options, "-o", place / "perf.data", "--",
@@ -94,8 +95,41 @@ class Answers(unittest.TestCase):
                          rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
 
     @thorough
-    def test_false_sharing(self):
-        data = self.record("share", 512)
+    def test_one_recording_at_a_time(self):
+        endless = self.folder / "endless"
+        done = subprocess.run([COMPILER, "-O1", "-static", "-x", "c", "-o", endless, "-"], text=True, capture_output=True,
+                              input="int main(void) { for (volatile long i = 0;; ++i) ; }", timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        hello = self.record("hello", 256).parent / "hello"
+        out = self.folder / "one" / "perf.data"
+        out.parent.mkdir()
+        again = (WAYMARK, "record", "--unit", "spe", "-o", out)
+        child = subprocess.Popen([str(a) for a in (*again, "--", endless)], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        try:
+            # The lock is taken before the first byte is written.
+            for _ in range(600):
+                if out.exists() and out.stat().st_size != 0:
+                    break
+                time.sleep(0.1)
+            before = out.stat().st_size
+            self.assertNotEqual(before, 0)
+            for options in ((), ("--force",)):
+                done = run(*again, *options, "--", hello)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("another 'waymark record' is writing there", done.stderr)
+            # Nothing of the first was cut off.
+            self.assertGreaterEqual(out.stat().st_size, before)
+            self.assertIsNone(child.poll())
+        finally:
+            child.kill()
+            child.wait(timeout=60)
+        # The lock is gone with whoever held it.
+        done = run(*again, "-c", "256", "--", hello)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotEqual(self.rows("records", out), [])
+
+    def check_false_sharing(self, data):
         text = self.answer("sharing", data)
         self.assertRegex(text, r"false +[\d,]+ .* shared\n")
         lines = [line for line in text.splitlines() if re.search(r"\+0x0[08] +share", line)]
@@ -106,6 +140,14 @@ class Answers(unittest.TestCase):
         self.assertIn("false sharing of together\n", text)
         variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
         self.assertEqual(sorted(name for _, name in variables), ["together", "together+0x8"])
+
+    @thorough
+    def test_false_sharing(self):
+        self.check_false_sharing(self.record("share", 512))
+
+    @thorough
+    def test_false_sharing_in_a_position_independent_program(self):
+        self.check_false_sharing(self.record("share", 512, "pie", linked=("-pie", "-fPIE")))
 
     def test_what_is_modelled_is_called_so(self):
         data = self.record("share", 512)
@@ -136,6 +178,40 @@ class Answers(unittest.TestCase):
                 raw = bytes.fromhex(p["bytes"])
                 self.assertEqual(content[p["offset"]:p["offset"] + len(raw)], raw, p)
         self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
+
+    @thorough
+    def test_accesses_of_vectors(self):
+        """Which accesses of SVE have an address is QEMU's choice; those that have none are counted and said."""
+        place = self.folder / "vectors"
+        place.mkdir()
+        program, data = place / "vectors", place / "perf.data"
+        done = run(COMPILER, "-static", "-Wl,--build-id", "-o", program, SOURCE / "tests/data/spe/vectors.S")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(WAYMARK, "record", "--unit", "spe", "-c", "256", "--machine-set", "midr=0x410fd4f0", "-o", data, "--",
+                   program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        listing = run("aarch64-linux-gnu-objdump", "-d", program).stdout
+        body = listing[listing.index("<main>:"):].split("\n\n")[0]
+        mnemonic = {int(a, 16): m for a, m in re.findall(r"^ +([0-9a-f]+):\t[0-9a-f]{8} \t(\S+)", body, re.M)}
+        symbols = dict(re.findall(r"^([0-9a-f]+) \S (buffer)$", run("aarch64-linux-gnu-nm", program).stdout, re.M))
+        buffer = int(next(iter(symbols)), 16)
+        with_address, without = {}, {}
+        for row in self.rows("records", data):
+            what = mnemonic.get(int(row["pc"], 16) if row["pc"] else 0, "")
+            if re.match("ld|st", what):
+                (with_address if row["vaddr"] else without).setdefault(what, []).append(row)
+        self.assertEqual(sorted(without), ["ld1d", "ld1w", "ld2w", "st1d", "st1w"])
+        self.assertEqual(sorted(with_address), ["ld1rw", "ldr", "str"])
+        for rows in with_address.values():
+            for row in rows:
+                self.assertIn("l1d_access", row["event"], row)
+                self.assertIn(int(row["vaddr"], 16) - buffer, range(128))
+        count = sum(map(len, without.values()))
+        quality = json.loads(self.answer("quality", data, "--format", "json"))
+        self.assertEqual((quality["without_address"], quality["sve_without_address"]), (count, count))
+        self.assertIn(f"addresses not known of {count:,} samples of loads and stores ({count} of SVE: QEMU reports",
+                      self.answer("report", data))
+        self.assertNotIn("addresses", self.answer("report", self.record("chase", 512)))
 
     @thorough
     def test_rows_divide_the_samples(self):
