@@ -542,7 +542,7 @@ void Recorder::collect(Thread& t) {
 void Recorder::new_epoch() {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
-    if (const Status status = write_trace(); !status) fail(status.error());
+    if (const Status status = write_trace(true); !status) fail(status.error());
     if (const Status status = write_ram(); !status) fail(status.error());
     if (const Status status = archive_images(); !status) fail(status.error());
     replaced_bytes_ += replaced_in_ram();
@@ -578,10 +578,13 @@ void Recorder::fail(Error error) {
     if (!failure_) failure_ = std::move(error);
 }
 
-Status Recorder::write_trace() {
+Status Recorder::write_trace(bool ended) {
     if (failure_) return *failure_;
-    // The description comes first: trace on disk is always of sources and code that are on disk too.
-    if (!described_ || images_.changed()) WM_RETURN_IF_ERROR(describe(false));
+    // The description comes first: trace on disk is always of sources and code that are on disk too. A buffer that is
+    // not described nobody reads; a program that changes its code often would otherwise have all buffers described for
+    // each change.
+    const bool unknown = ended && capture_.buffers.size() > described_buffers_;
+    if (!unknown && (!described_ || images_.changed())) WM_RETURN_IF_ERROR(describe(false));
     if (ram_) {
         ram_->write(frames_);
         trace_bytes_ += frames_.size();
@@ -675,6 +678,7 @@ Status Recorder::describe(bool complete) {
     fs::remove_all(fresh, error);
     images_.remove_outdated();
     described_ = true;
+    described_buffers_ = capture_.buffers.size();
     recorded_.decodable = !capture_.sources.empty();
     return Nothing{};
 }

@@ -145,7 +145,8 @@ private:
     void stop();
     void fail(Error error);
     void collect(Thread& t);
-    [[nodiscard]] Status write_trace();
+    /// `ended`: the buffer at hand is complete; where no description names it yet, none is written for it alone.
+    [[nodiscard]] Status write_trace(bool ended = false);
     [[nodiscard]] Status write_ram();
     [[nodiscard]] std::uint64_t replaced_in_ram() const;
     [[nodiscard]] Status describe(bool complete);
@@ -172,6 +173,7 @@ private:
     std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
     std::uint64_t replaced_bytes_ = 0;  ///< of the trace of earlier epochs
     bool described_ = false;
+    std::size_t described_buffers_ = 0;  ///< of those the description on disk names so many
     std::optional<Error> failure_;
     Recorded recorded_;
 
