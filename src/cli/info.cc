@@ -286,6 +286,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
                        {"core", source->core},
                        {"core_type", source->core_type},
                        {"decodable", source->protocol == pipeline::Protocol::pft}};
+        if (!source->continues.empty()) s["continues"] = source->continues;
         s["registers"] = ordered_json::array();
         for (const capture::Register& r : source->registers)
             s["registers"].push_back(register_json(r, source->protocol));
@@ -395,7 +396,8 @@ void print_source(Output& out, const ordered_json& s) {
 }
 
 /// What a recording continues where code changed: `waymark record` then begins a buffer and sources of their own, with
-/// the names of those before and a number (src/record/README.md).
+/// the names of those before and a number (src/record/README.md). Which source goes on with which, maps.txt says; for a
+/// recording without that, the names do.
 class Continuations {
 public:
     explicit Continuations(const ordered_json& info) {
@@ -404,11 +406,15 @@ public:
             return;
         std::set<std::string> names;
         for (const auto& s : info["sources"]) names.insert(s["name"].get<std::string>());
-        for (const std::string& name : names)
-            if (const std::string first = before_number(name); names.contains(first)) {
-                sources_.insert(name);
-                firsts_.insert(first);
-            }
+        for (const auto& s : info["sources"]) {
+            const std::string name = s["name"].get<std::string>();
+            const std::string before =
+                s.contains("continues") ? s["continues"].get<std::string>() : before_number(name);
+            if (!names.contains(before)) continue;
+            sources_.insert(name);
+            // Sources come in the order in which they traced.
+            if (!sources_.contains(before)) firsts_.insert(before);
+        }
         for (const auto& b : info["buffers"]) {
             const std::string name = b["name"].get<std::string>();
             const bool all = std::all_of(b["ids"].begin(), b["ids"].end(), [&](const auto& id) {

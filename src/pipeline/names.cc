@@ -115,7 +115,7 @@ void NameFinder::report_doubtful() {
         problem_({},
                  fmt::format("{} of generated code had another name before: the trace has no clock to compare with, "
                              "so the last name of each address is given for all of the trace. A jitdump file "
-                             "(--jitdump) has the code itself, by which names are told apart.",
+                             "(--jitdump) has the code itself, so that each of them is given where its code ran.",
                              pieces(replaced_)));
 }
 

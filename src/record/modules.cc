@@ -125,7 +125,7 @@ void Modules::run(std::uint32_t module, std::uint64_t time) {
     else if (mine.there)
         last.to.reset();
     else if (last.to && *last.to <= time)
-        last.to = time + 1;  // what unmaps it was told of before what ran is
+        last.to = time + 1;  // an unmapping is reported before what ran until then
     mine.ran = mine.ran_in_epoch = true;
 }
 

@@ -674,7 +674,7 @@ std::string answers_text(const std::vector<FlowStream>& streams, bool tree) {
         lines.push_back(what + " " + std::to_string(sum.first) + "/" + std::to_string(sum.second));
     // Random flow has blocks that differ in nothing but how they end, which no code has: edges of these are mixed up.
     for (const Edge& e : answers.edges)
-        if (!e.inclusive.empty())
+        if (!e.inclusive.empty() && (tree || e.inclusive.at(0) != 0))
             lines.push_back(std::to_string(e.from) + "->" + std::to_string(e.to) + " " +
                             (tree ? std::to_string(e.times) + "/" : "") + std::to_string(e.inclusive.at(0)));
     for (const ExceptionRow& e : answers.exceptions)

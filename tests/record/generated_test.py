@@ -98,6 +98,36 @@ int main(int argc, char** argv) {
 """
 VERSIONS = 60
 
+# Two threads, each of which generates a function 20 times and calls each version five times.
+THREADS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/mman.h>
+typedef unsigned (*function)(unsigned);
+static __attribute__((noinline)) unsigned use(function f) {
+    unsigned sum = 0;
+    for (int i = 0; i < 5; ++i) sum = f(sum);
+    return sum;
+}
+static void* work(void* unused) {
+    unsigned* p = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned long sum = 0;
+    for (unsigned v = 0; v < 20; ++v) {
+        p[0] = 0xe2800000 | v; /* add r0, r0, #v */
+        p[1] = 0xe12fff1e;     /* bx lr */
+        __builtin___clear_cache((char*)p, (char*)(p + 2));
+        sum += use((function)p);
+    }
+    return (void*)sum;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; ++i) pthread_create(threads + i, 0, work, 0);
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
+    return 0;
+}
+"""
+
 
 def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300, **more)
@@ -169,6 +199,22 @@ class Generated(unittest.TestCase):
         uses = [row for row in rows if row[1] == "use"]
         self.assertEqual([row[2] for row in uses], [2 * VERSIONS])
         self.assertEqual(sum(row[2] for row in rows if row[1] == "deep"), 5 * VERSIONS)
+
+    def test_each_thread_has_its_tree(self):
+        (self.folder / "threads.c").write_text(THREADS)
+        program, out = self.folder / "threads", self.folder / "threads_out"
+        done = run(CROSS + "gcc", "-O1", "-g", "-pthread", "-o", program, self.folder / "threads.c")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(WAYMARK, "record", "-o", out, "--", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("equal: ", self.tell("verify", out).stdout)
+        text = self.tell("flow", out, "--format", "calls").stdout
+        threads = re.split(r"^source .*$", text, flags=re.M)[1:]
+        self.assertEqual(len(threads), 3)
+        for thread in threads[1:]:
+            self.assertEqual(re.findall(r"([\d,]+)  \S+ +\S+%  +use$", thread, re.M), ["20"])
+            self.assertEqual(re.findall(r"([\d,]+)  \S+ +\S+%  +\[no file\]\S+$", thread, re.M), ["100"])
+        self.assertLess(len(self.tell("info", out).stdout.splitlines()), 160)
 
     def test_sums_agree(self):
         whole = json.loads(self.tell("flow", self.out, "--format", "json", "--source", "PTM_1_60").stdout

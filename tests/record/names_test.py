@@ -64,6 +64,22 @@ int main(int argc, char** argv) {
 """
 
 
+UNMAPS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+static __attribute__((noinline)) unsigned after(unsigned x) { return x * 3 + 1; }
+int main(void) {
+    char* code = (char*)((unsigned long)main & ~4095ul);
+    /* Both fail: the first address is none of a page, the second call asks for more than there is. */
+    if (munmap(code + 2, 4096) == 0 || mremap(code, 4096, 0xf0000000, MREMAP_MAYMOVE) != MAP_FAILED) return 1;
+    printf("%u\n", after(7));
+    return 0;
+}
+"""
+
+
 def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=120, **more)
 
@@ -319,6 +335,13 @@ class Names(unittest.TestCase):
         flow = self.tell("flow", out).stdout
         self.assertIn("in_first", flow)
         self.assertIn("in_other", flow)
+
+    def test_an_unmapping_that_fails_takes_nothing_away(self):
+        program = self.build("unmaps", UNMAPS)
+        out = self.record(self.folder / "unmaps_out", program)
+        line = next(line for line in (out / "maps.txt").read_text().splitlines() if line.endswith(f" {program}"))
+        self.assertEqual(line.split()[3], "-", line)
+        self.assertEqual(self.calls_of(out)["after"], 1)
 
     def test_a_library_that_is_loaded_twice_is_one(self):
         loads = self.build("loads_again", LOADS)

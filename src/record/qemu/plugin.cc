@@ -420,7 +420,7 @@ constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192,
 constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174;
 const Calls& calls() { return sized || !memory_mode ? arm_calls : a64_calls; }
 
-/// What a system call is about to unmap is told before it does.
+/// Reports what a system call is about to unmap.
 void tell_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     const std::lock_guard held(lock);
     UnmapPart part;
@@ -434,7 +434,7 @@ void tell_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     v.unmapped_number = part.number;
 }
 
-/// Whether a system call that was told as one that unmaps something left all as it was: it failed, or an mremap did not
+/// Whether a system call that was reported to unmap something left all as it was: it failed, or an mremap did not
 /// move what it was to resize.
 bool unmapped_nothing(const Vcpu& v, std::int64_t number, std::int64_t result) {
     constexpr std::int64_t last_error = -4095;
