@@ -8,8 +8,7 @@ state, at several optimisation levels. Each runs once under qemu-arm. Then dumps
 program that ran and with others, at the address where it ran and at others. Where a program ran is known from itself:
 it prints the address of main. The environment variable WAYMARK_PAIRS says how many pairs to try; a few without it.
 
-No wrong program, and no wrong address of the right one, may be said to agree; of the right ones 99 % must be found. A program
-may have run for so short a time that its trace has fewer different paths than a proof takes: those pairs are counted apart.
+No wrong program, and no wrong address of the right one, may be said to agree; of the right ones 99 % must be found.
 """
 import collections
 import concurrent.futures
@@ -30,10 +29,10 @@ PAIRS = int(os.environ.get("WAYMARK_PAIRS") or 0)
 COMPILER = shutil.which("arm-linux-gnueabihf-gcc")
 NAMES, COPY, DUMP = (shutil.which(f"arm-linux-gnueabihf-{tool}") for tool in ("nm", "objcopy", "objdump"))
 SEED = int(os.environ.get("WAYMARK_SEED") or 1)
+PATHS_TO_PROVE = 10  # different ones: doctor::paths_to_prove
 KINDS = ("static", "pie", "bare")
 PAGE = 4096
 DUMP_BYTES = 7168  # of a piece of a trace
-PATHS_TO_PROVE = 10  # different ones, as doctor says (doctor::paths_to_prove)
 
 Program = collections.namedtuple("Program", "name kind path bias trace raw raw_address")
 Pair = collections.namedtuple("Pair", "program trace image given right")  # right: the true address; None: another program
