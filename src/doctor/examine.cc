@@ -745,9 +745,9 @@ private:
                 stray.first = base + stray.first.value;
                 add_stray(all.strays, stray);
             }
-            // Between pieces a source may well go on.
+            // Where not all was looked at, a source may well go on.
             for (const pipeline::StreamReport& stream : report.streams)
-                report_stream(buffer, stream, base, sample.pieces.size() == 1);
+                report_stream(buffer, stream, base, sample.whole());
         }
         for (const pipeline::Damage& damage : pipeline::damage_in(all)) report_damage(damage);
         report_unknown_ids(buffer, all.strays);

@@ -10,6 +10,7 @@
 #include "waymark/exports/callgrind.h"
 #include "waymark/exports/cobertura.h"
 #include "waymark/exports/lcov.h"
+#include "waymark/exports/tables.h"
 
 namespace waymark::exports {
 namespace {
@@ -174,6 +175,9 @@ TEST(Exports, RowsOfAnotherFileAtTheSameAddressAreItsOwn) {
     };
     EXPECT_EQ(count("jcnd=9/9 0x8020"), 1U) << callgrind.text;
     EXPECT_EQ(count("jcnd=1/2 0x8004"), 1U) << callgrind.text;
+    const auto costs = written([&](ByteSink& sink) { return write_csv(a, *find_table("instruction_costs"), sink); });
+    EXPECT_NE(costs.text.find("0x8008,0,9,4\n"), std::string::npos) << costs.text;
+    EXPECT_NE(costs.text.find("0x8008,0,2,0\n"), std::string::npos) << costs.text;
 }
 
 TEST(Autofdo, LlvmMergesIt) {

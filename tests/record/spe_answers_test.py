@@ -211,6 +211,8 @@ class Answers(unittest.TestCase):
         self.assertEqual((quality["without_address"], quality["sve_without_address"]), (count, count))
         self.assertIn(f"addresses not known of {count:,} samples of loads and stores ({count} of SVE: QEMU reports",
                       self.answer("report", data))
+        self.assertIn(f"{count:,} samples of loads and stores", run(WAYMARK, "info", data).stdout)
+        self.assertRegex(run(WAYMARK, "doctor", data).stdout, rf"{count:,} samples of loads and stores without an address")
         self.assertNotIn("addresses", self.answer("report", self.record("chase", 512)))
 
     @thorough
