@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The whole circle: run a program under qemu-arm, write the trace a macrocell would give, decode it, compare.
 
-    circle_test.py WAYMARK SOURCE_DIR
+    circle_test.py WAYMARK SOURCE_DIR [TEST…]
 
 Builds nothing: the program is examples/sort/sort.elf, beside three of a few instructions that are made here. What ran is
 known independently of the recorder too: examples/sort/capture/truth.txt comes from QEMU's own log.
@@ -415,4 +415,4 @@ if __name__ == "__main__":
     if not LISTER:
         print("SKIPPED: OpenCSD's counts are not compared: trc_pkt_lister is not on PATH (Debian package libopencsd-bin)",
               flush=True)
-    unittest.main(argv=[sys.argv[0]], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

@@ -2,9 +2,7 @@
 """Programs with one known trouble each, recorded under the virtual Statistical Profiling unit: the answers must name it
 first, with its source line. And where the names come from: folders with another machine's files, build IDs.
 
-    spe_answers_test.py WAYMARK SOURCE_DIR [--few] [TEST…]
-
-With --few, for a waymark with sanitizers, without the tests whose commands others run too.
+    spe_answers_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import json
 import pathlib
@@ -16,13 +14,7 @@ import tempfile
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 COMPILER = "aarch64-linux-gnu-gcc"
-
-
-def thorough(test):
-    """A test that --few leaves to the optimised program."""
-    return None if FEW else test
 
 
 def run(*arguments):
@@ -93,7 +85,6 @@ class Answers(unittest.TestCase):
         self.assertRegex(self.rows("report", data, "--by", "line", "--sort", "mispredicts")[0]["line"],
                          rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
 
-    @thorough
     def test_false_sharing(self):
         data = self.record("share", 512)
         text = self.answer("sharing", data)
@@ -137,7 +128,6 @@ class Answers(unittest.TestCase):
                 self.assertEqual(content[p["offset"]:p["offset"] + len(raw)], raw, p)
         self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
 
-    @thorough
     def test_rows_divide_the_samples(self):
         for program, period in (("share", 512), ("chase", 512)):
             data = self.record(program, period)
@@ -157,7 +147,6 @@ class Answers(unittest.TestCase):
         names, *rows = [line.split("\t") for line in done.stdout.splitlines()]
         return [dict(zip(names, row)) for row in rows]
 
-    @thorough
     def test_profiles_add_up(self):
         for program, period in (("share", 512), ("chase", 512), ("branch", 256)):
             data = self.record(program, period)
@@ -173,7 +162,6 @@ class Answers(unittest.TestCase):
                 self.assertEqual(rows[row["function"]]["samples"], row["samples"])
                 self.assertEqual(rows[row["function"]]["share_low"][:12], row["share_low"][:12])
 
-    @thorough
     def test_profiles_name_the_trouble(self):
         data = self.record("chase", 512)
         for metric in ("latency cycles", "last-level misses", "translation-cycles"):
@@ -189,7 +177,6 @@ class Answers(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"error: .*samples")
 
-    @thorough
     def test_instructions_are_those_of_objdump(self):
         """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
         def plain(text):
@@ -244,7 +231,6 @@ class Answers(unittest.TestCase):
         shutil.copy(self.folder / "another", copies / "hello")
         self.assertNotIn(None, texts("--symfs", copies))
 
-    @thorough
     def test_diff_knows_noise(self):
         data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
         same = run(WAYMARK, "diff", data, other, "--threshold", "1")
@@ -252,7 +238,6 @@ class Answers(unittest.TestCase):
         pages = self.record("pages", 512)
         self.assertEqual(run(WAYMARK, "diff", data, pages, "--threshold", "1").returncode, 1)
 
-    @thorough
     def test_jobs_make_no_difference(self):
         data = self.record("share", 512)
         for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),
@@ -361,4 +346,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
             sys.exit(77)
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
