@@ -114,10 +114,9 @@ public:
         const Status status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
         // What is written does not show what it lacks. Why a capture was cut was told when it was read.
-        using Severity = analysis::Finding::Severity;
+        using Health = analysis::Finding::Severity;
         for (const analysis::Finding& f : answers->health)
-            if (f.severity == Severity::warning || (f.severity == Severity::bad && !answers->cut))
-                say("warning", f.what);
+            if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
         return answers->cut ? unreadable : decoded;
     }
 

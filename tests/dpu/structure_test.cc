@@ -20,13 +20,13 @@ using test::supervisor;
 using test::trace_control;
 using test::user;
 
-constexpr std::uint32_t immediate = 15U << 16, trace_mode = 2, grouped = 1;
+constexpr std::uint32_t counts_at_once = 15U << 16, counts_for_trace = 2, counts_as_group = 1;
 
 /// What counter `i` of group A counted in one cycle in which `wire` alone was reported, under the event set `ceg`.
-std::uint64_t counted(unsigned ceg, unsigned i, EventWire wire, std::uint64_t times) {
+std::uint64_t counted_in_a_cycle(unsigned ceg, unsigned i, EventWire wire, std::uint64_t times) {
     Driver d;
     for (const std::uint32_t offset : {0x30U, 0x38U, 0x40U}) d.write(offset, 0x7fffffff);
-    d.write(DpTac::offset, immediate | ceg << 4 | trace_mode | grouped);
+    d.write(DpTac::offset, counts_at_once | ceg << 4 | counts_for_trace | counts_as_group);
     d.step();
     d.in.set(wire, times);
     d.step();
@@ -58,7 +58,8 @@ TEST(DpuStructure, EveryPartOfTheSystemIsCountedByItself) {
                 for (unsigned i = 0; i < counters_per_triad; ++i) {
                     if (is_own(event_set(ceg)[i])) continue;  // what the unit itself makes of the cycle
                     const std::uint64_t expected = event_set(ceg)[i] == event ? 1 : 0;
-                    EXPECT_EQ(counted(ceg, i, event, 1), expected) << part << ": " << name(event) << ", set " << ceg;
+                    EXPECT_EQ(counted_in_a_cycle(ceg, i, event, 1), expected)
+                        << part << ": " << name(event) << ", set " << ceg;
                     sets += event_set(ceg)[i] == event;
                 }
             EXPECT_GT(sets, 0U) << part << ": no counter can count " << name(event);
@@ -133,7 +134,7 @@ Shown run(TraceMode mode, std::uint32_t control, std::uint32_t cr, std::uint32_t
 // both switches, compressor and trace information logic: each changes what the unit shows, and nothing else.
 // Requirements: R12
 TEST(DpuStructure, EachPartOfTheUnitDoesItsOwn) {
-    constexpr std::uint32_t counting = immediate | 1U << 4 | trace_mode | grouped;
+    constexpr std::uint32_t counting = counts_at_once | 1U << 4 | counts_for_trace | counts_as_group;
     constexpr std::uint32_t mirror = 1U << 24, nexus_only = 3U << 24;
     const Shown plain = run(TraceMode::eonce_raw, 0, 0, 0);
     EXPECT_FALSE(plain.counted || plain.interrupted || plain.nexus);
@@ -215,7 +216,7 @@ TEST(DpuStructure, TheEonceGivesWhatItIsProgrammedFor) {
     for (unsigned channel = 0; channel < 6; ++channel) {
         Driver d;
         for (const std::uint32_t offset : {0x30U, 0x38U, 0x40U}) d.write(offset, 0x7fffffff);
-        d.write(DpTac::offset, immediate | (channel < 3 ? 16U : 17U) << 4 | trace_mode | grouped);
+        d.write(DpTac::offset, counts_at_once | (channel < 3 ? 16U : 17U) << 4 | counts_for_trace | counts_as_group);
         d.step();
         d.step({edca(channel, user(5))});
         d.step();

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Compares `waymark profile`, `coverage` and `diff` of recorded program flow with what executed.
 
-    answers_test.py WAYMARK SOURCE_DIR [--few]
-
-With --few, for a waymark with sanitizers, fewer damaged traces and fewer clocks.
+    answers_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import collections
 import json
@@ -17,7 +15,6 @@ import tempfile
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 
 
 def run(*arguments):
@@ -71,7 +68,7 @@ class Answers(unittest.TestCase):
         whole = self.record("sieve", "100")
         ran = self.executed(whole)
         chance = random.Random(5)
-        for round in range(2 if FEW else 8):
+        for round in range(8):
             damaged = self.folder / "damaged"
             shutil.rmtree(damaged, ignore_errors=True)
             shutil.copytree(whole, damaged)
@@ -93,7 +90,7 @@ class Answers(unittest.TestCase):
         capture = self.record("sieve", "100", options=("--timestamps", "--sync", "500"))
         instructions = sum(int(row["instructions"]) for row in self.rows("profile", capture))
         clocks = (("100MHz", "ns", 10), (None, "ticks", 1), ("1GHz", "ns", 1))
-        for clock, unit, each in clocks[:2] if FEW else clocks:
+        for clock, unit, each in clocks:
             done = run(WAYMARK, "export", capture, "--image", self.program, "--to", "jsonl", "--table", "capture",
                        *(("--timestamp-hz", clock) if clock else ()))
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -129,4 +126,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not installed; nothing was recorded")
             sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

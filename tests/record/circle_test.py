@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a program under qemu-arm, writes the trace that a macrocell would send, decodes it and compares.
 
-    circle_test.py WAYMARK SOURCE_DIR
+    circle_test.py WAYMARK SOURCE_DIR [TEST…]
 
 Compiles nothing: the programs are examples/sort/sort.elf and three of a few instructions that are generated here. An
 independent record of what ran exists too: examples/sort/capture/truth.txt comes from QEMU's own log.
@@ -415,4 +415,4 @@ if __name__ == "__main__":
     if not LISTER:
         print("SKIPPED: OpenCSD's counts are not compared: trc_pkt_lister is not on PATH (Debian package libopencsd-bin)",
               flush=True)
-    unittest.main(argv=[sys.argv[0]], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Records programs with a DPU and compares the costs in `waymark dpu` with what really happened.
 
-    dpu_test.py WAYMARK SOURCE_DIR [--few]
+    dpu_test.py WAYMARK SOURCE_DIR [TEST…]
 
-Two references: the truth that the recorder counts without the unit, and the output of the programs. With --few, for a
-waymark with sanitizers, fewer modes and fewer sets of events are used.
+Two references: the truth that the recorder counts without the unit, and the output of the programs.
 """
 import bisect
 import collections
@@ -18,7 +17,6 @@ import tempfile
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 SETS = ("2,7", "1,5", "3,9", "13,14", "4,18")
 UNCOUNTED = ("–", "WAIT")
 
@@ -173,7 +171,7 @@ class Dpu(unittest.TestCase):
                     self.assertEqual(value, truth.code[name][event], f"{event} of {name}")
 
     def test_threads(self):
-        for events in SETS[:2] if FEW else SETS:
+        for events in SETS:
             with self.subTest(events=events):
                 folder, printed, truth = self.record("threads-static", ["20"], "--events", events)
                 self.assertIn("3 workers did 20 jobs", printed)
@@ -207,7 +205,7 @@ class Dpu(unittest.TestCase):
 
     def test_profile(self):
         """waymark profile: rows add up to what really happened, in every mode, and costs of functions are right."""
-        for mode in ("flow", "compressed") if FEW else ("flow", "task", "sample", "raw", "compressed"):
+        for mode in ("flow", "task", "sample", "raw", "compressed"):
             with self.subTest(mode=mode):
                 options = ["--sample-every", "500"] if mode == "sample" else []
                 folder, _, truth = self.record("threads-static", ["20"], "--mode", mode, *options)
@@ -277,7 +275,7 @@ class Dpu(unittest.TestCase):
     def test_flow_without_readings(self):
         """Modes raw and compressed show who ran when, but not at what cost."""
         modes = (("compressed",), ("raw", "--nexus", "mirror"), ("raw",), ("compressed", "--loops", "none"))
-        for mode in modes[:2] if FEW else modes:
+        for mode in modes:
             with self.subTest(mode=mode):
                 folder, _, truth = self.record("threads-static", ["20"], "--mode", *mode)
                 answer = self.view(folder, "tasks")
@@ -374,4 +372,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not installed; nothing was recorded")
             sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -2,9 +2,7 @@
 """Records programs with one known performance problem each under the modelled Statistical Profiling unit: the answers must
 name it first, with its source line. Also tests the sources of names: folders with another machine's files, build IDs.
 
-    spe_answers_test.py WAYMARK SOURCE_DIR [--few] [TEST…]
-
-With --few, for a waymark with sanitizers, without the tests whose commands others run too.
+    spe_answers_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import json
 import pathlib
@@ -17,13 +15,7 @@ import time
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 COMPILER = "aarch64-linux-gnu-gcc"
-
-
-def thorough(test):
-    """A test that --few leaves to the optimised program."""
-    return None if FEW else test
 
 
 def run(*arguments):
@@ -94,7 +86,6 @@ class Answers(unittest.TestCase):
         self.assertRegex(self.rows("report", data, "--by", "line", "--sort", "mispredicts")[0]["line"],
                          rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
 
-    @thorough
     def test_one_recording_at_a_time(self):
         endless = self.folder / "endless"
         done = subprocess.run([COMPILER, "-O1", "-static", "-x", "c", "-o", endless, "-"], text=True, capture_output=True,
@@ -141,11 +132,9 @@ class Answers(unittest.TestCase):
         variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
         self.assertEqual(sorted(name for _, name in variables), ["together", "together+0x8"])
 
-    @thorough
     def test_false_sharing(self):
         self.check_false_sharing(self.record("share", 512))
 
-    @thorough
     def test_false_sharing_in_a_position_independent_program(self):
         self.check_false_sharing(self.record("share", 512, "pie", linked=("-pie", "-fPIE")))
 
@@ -179,7 +168,6 @@ class Answers(unittest.TestCase):
                 self.assertEqual(content[p["offset"]:p["offset"] + len(raw)], raw, p)
         self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
 
-    @thorough
     def test_accesses_of_vectors(self):
         """Which accesses of SVE have an address is QEMU's choice; those that have none are counted and said."""
         place = self.folder / "vectors"
@@ -215,7 +203,6 @@ class Answers(unittest.TestCase):
         self.assertRegex(run(WAYMARK, "doctor", data).stdout, rf"{count:,} samples of loads and stores without an address")
         self.assertNotIn("addresses", self.answer("report", self.record("chase", 512)))
 
-    @thorough
     def test_rows_divide_the_samples(self):
         for program, period in (("share", 512), ("chase", 512)):
             data = self.record(program, period)
@@ -235,7 +222,6 @@ class Answers(unittest.TestCase):
         names, *rows = [line.split("\t") for line in done.stdout.splitlines()]
         return [dict(zip(names, row)) for row in rows]
 
-    @thorough
     def test_profiles_add_up(self):
         for program, period in (("share", 512), ("chase", 512), ("branch", 256)):
             data = self.record(program, period)
@@ -251,7 +237,6 @@ class Answers(unittest.TestCase):
                 self.assertEqual(rows[row["function"]]["samples"], row["samples"])
                 self.assertEqual(rows[row["function"]]["share_low"][:12], row["share_low"][:12])
 
-    @thorough
     def test_profiles_name_the_trouble(self):
         data = self.record("chase", 512)
         for metric in ("latency cycles", "last-level misses", "translation-cycles"):
@@ -267,7 +252,6 @@ class Answers(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"error: .*samples")
 
-    @thorough
     def test_instructions_are_those_of_objdump(self):
         """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
         def plain(text):
@@ -322,7 +306,6 @@ class Answers(unittest.TestCase):
         shutil.copy(self.folder / "another", copies / "hello")
         self.assertNotIn(None, texts("--symfs", copies))
 
-    @thorough
     def test_diff_knows_noise(self):
         data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
         same = run(WAYMARK, "diff", data, other, "--threshold", "1")
@@ -330,7 +313,6 @@ class Answers(unittest.TestCase):
         pages = self.record("pages", 512)
         self.assertEqual(run(WAYMARK, "diff", data, pages, "--threshold", "1").returncode, 1)
 
-    @thorough
     def test_jobs_make_no_difference(self):
         data = self.record("share", 512)
         for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),
@@ -439,4 +421,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
             sys.exit(77)
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
