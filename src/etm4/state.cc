@@ -36,7 +36,7 @@ Meaning PacketState::operator()(const Timestamp& p) {
 Meaning PacketState::counted(std::uint64_t commit, std::optional<std::uint32_t> field) const {
     CycleCount count;
     if (!config_.commit_mode_1) count.commit = static_cast<std::uint32_t>(commit);
-    if (field) count.cycles = (*field & ((1U << config_.cycle_count_bits) - 1)) + threshold_;
+    if (field) count.cycles = *field + threshold_;
     return {.address = {}, .timestamp = {}, .count = count};
 }
 

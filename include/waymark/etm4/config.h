@@ -41,7 +41,7 @@ struct Config {
     std::uint8_t vmid_bytes = 1;         ///< TRCIDR2.VMIDSIZE: 0, 1, 2 or 4; of a packet that has one
     std::uint8_t address_bytes = 8;      ///< TRCIDR2.IASIZE: 4 or 8
     std::uint8_t timestamp_bits = 64;    ///< TRCIDR0.TSSIZE: 0, 48 or 64
-    std::uint8_t cycle_count_bits = 12;  ///< TRCIDR2.CCSIZE + 12: wider counts are cut to so many bits
+    std::uint8_t cycle_count_bits = 12;  ///< TRCIDR2.CCSIZE + 12: cycles of timestamps are cut to so many bits
     std::uint32_t max_speculation = 0;   ///< TRCIDR8.MAXSPEC: P0 elements that may wait for Commit
 
     /// ETE is major version 5 of the same protocol. A label of the capture decides nothing.

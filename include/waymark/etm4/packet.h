@@ -378,7 +378,7 @@ struct Exception {
     [[nodiscard]] constexpr bool address_unknown(const Config& c) const {
         return is_pe_reset(c) || is_transaction_failure(c);
     }
-    [[nodiscard]] constexpr bool is_pe_reset(const Config& c) const { return c.ete() && !more && type_4_0 == 0; }
+    [[nodiscard]] constexpr bool is_pe_reset(const Config& c) const { return c.ete() && type() == 0; }
     [[nodiscard]] constexpr bool is_transaction_failure(const Config& c) const {
         return c.ete() && !more && type_4_0 == 0x18;
     }
