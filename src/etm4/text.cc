@@ -57,6 +57,11 @@ std::string m_profile_name(unsigned type) {
     return "reserved";
 }
 
+/// `1 instruction`, `2 instructions`.
+std::string plural(std::uint64_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 /// Hexadecimal, with `?` for each digit that is not known in full.
 std::string digits(const Place& place, unsigned bytes) {
     std::string out = fmt::format("{:0{}x}", place.address.value, 2 * bytes);
@@ -92,7 +97,7 @@ struct Explainer::State {
     }
     [[nodiscard]] static std::string count(const CycleCount& c) {
         std::string out = c.commit ? fmt::format("commit {}, ", *c.commit) : "";
-        return out + (c.cycles ? fmt::format("{} cycles", *c.cycles) : "cycles unknown");
+        return out + (c.cycles ? plural(*c.cycles, "cycle") : "cycles unknown");
     }
     [[nodiscard]] static std::string atoms(std::uint8_t aa) {
         std::string out;
@@ -109,12 +114,12 @@ struct Explainer::State {
         add(p.p0_loads(), "loads are P0");
         add(p.p0_stores(), "stores are P0");
         add(p.in_transaction(), "in a transaction");
-        add(p.speculation != 0, fmt::format("{} P0 elements uncommitted", p.speculation));
+        add(p.speculation != 0, plural(p.speculation, "uncommitted P0 element"));
         return out;
     }
     std::string explain(const Timestamp& p, const Meaning& m) const {
         const std::string cycles =
-            p.has_cycles && m.count && m.count->cycles ? fmt::format(", {} cycles", *m.count->cycles) : "";
+            p.has_cycles && m.count && m.count->cycles ? ", " + plural(*m.count->cycles, "cycle") : "";
         return (m.timestamp ? fmt::format("{:#x}", *m.timestamp) : "high bits not yet known") + cycles;
     }
     std::string explain(const CycleCountF1&, const Meaning& m) const { return count(*m.count); }
@@ -139,7 +144,7 @@ struct Explainer::State {
     [[nodiscard]] std::string source(const Place& p) const { return digits(p, config.address_bytes); }
     std::string explain(const Q& p, const Meaning& m) const {
         const std::string executed =
-            p.has_count() ? fmt::format("{} instructions", p.count) : std::string("instructions not counted");
+            p.has_count() ? plural(p.count, "instruction") : std::string("instructions not counted");
         return executed + (m.address ? ", then to " + place(*m.address) : ", then to the next address");
     }
     std::string explain(const Exception& p, const Meaning&) const {
@@ -160,7 +165,7 @@ struct Explainer::State {
         return fmt::format("{}cancel {}, then mispredicted", p.atom ? "atoms E, then " : "", p.count + 2);
     }
     std::string explain(const ConditionalInstructionF3& p, const Meaning&) const {
-        return fmt::format("{} conditional elements", p.count + (p.final_differs ? 1 : 0));
+        return plural(p.count + (p.final_differs ? 1U : 0U), "conditional element");
     }
     std::string explain(const ConditionalResultF2& p, const Meaning&) const {
         return fmt::format("token {}, key + {}", p.token(), p.key_increment());

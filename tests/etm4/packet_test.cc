@@ -309,6 +309,27 @@ TEST(Etm4Headers, WhatCannotBeIsRefused) {
     }
 }
 
+// Bits that should be 0, and bytes that say nothing: read all the same, and written as they should be.
+TEST(Etm4Headers, WhatShouldBeOtherwiseIsTolerated) {
+    const std::pair<const char*, const char*> tolerated[] = {
+        {"01 81 ff 7f 00", "01 01 00"},        // further control bytes of Trace Info
+        {"9a ab c4 07 00", "9a 2b 44 07 00"},  // bit 7 of the first two bytes
+        {"9b 81 9a 4f 00", "9b 01 9a 4f 00"},  // bit 7 of the first byte
+        {"81 35", "81 31"},                    // bit 2 of the context
+        {"2d 85 00", "2d 05"},                 // a count with a byte too many
+        {"09 fd ff ff 00 00 00 00 00 00", "09 01 ff ff 00 00 00 00 00 00"},
+        {"06 91 d0", "06 91 10"},
+    };
+    for (const auto& [bytes, as_it_should_be] : tolerated) {
+        const auto got = collect(test::with_async(hex(bytes)), of_ete);
+        ASSERT_EQ(got.items.size(), 2U) << got.text();
+        EXPECT_EQ(got.items[1].bytes, hex(bytes).size());
+        std::vector<std::uint8_t> again;
+        encode(again, got.packets[1], of_ete);
+        EXPECT_EQ(again, hex(as_it_should_be)) << bytes;
+    }
+}
+
 TEST(Etm4Text, RefusesWhatIsNoPacket) {
     const std::pair<const char*, const char*> wrong[] = {
         {"", "no packet is called ''"},
