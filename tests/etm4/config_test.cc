@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "etm4/support.h"
@@ -47,6 +49,34 @@ TEST(Etm4Registers, HaveOffsetsOfTheirOwn) {
     // Both halves of a register of 64 bits.
     registers.set(0x408, 0x12345678), registers.set(0x40c, 0x9abcdef0);
     EXPECT_EQ(registers.acvr[1].address, 0x9abcdef012345678U);
+}
+
+// Every register of the tables in docs/spec/etm4-registers.md, section 1, is at the offset they give.
+TEST(Etm4Registers, AreThoseOfTheSpecification) {
+    std::ifstream in(std::filesystem::path(WAYMARK_SOURCE_DIR) / "docs/spec/etm4-registers.md");
+    ASSERT_TRUE(in);
+    Registers registers;
+    std::map<unsigned, std::string_view> at;
+    Registers::for_each(registers,
+                        [&](auto& r, unsigned offset) { at.emplace(offset, std::remove_cvref_t<decltype(r)>::name); });
+    unsigned rows = 0;
+    for (std::string line; std::getline(in, line) && !line.starts_with("### 1.7");) {
+        // `| TRCSEQEVR0-2 | 0x100+4n | …`; without the number, the name is that of the group.
+        const std::size_t bar = line.find(" | 0x");
+        if (!line.starts_with("| TRC") || bar == std::string::npos) continue;
+        std::string name = line.substr(2, line.find_first_of(" /(", 2) - 2);
+        name.resize(std::min(name.size(), name.find('-')));
+        std::uint64_t offset = 0;
+        const std::string digits =
+            line.substr(bar + 3, line.find_first_not_of("0123456789abcdefABCDEFx", bar + 3) - bar - 3);
+        ASSERT_TRUE(wire::scan_number(digits, offset)) << line;
+        if (name.starts_with("TRCRSCTLR")) offset += 2 * 4;  // the table's n begins with 2
+        const auto found = at.find(static_cast<unsigned>(offset));
+        ASSERT_NE(found, at.end()) << line;
+        EXPECT_TRUE(name.starts_with(found->second) || found->second.starts_with(name)) << line << found->second;
+        ++rows;
+    }
+    EXPECT_GT(rows, 60U);
 }
 
 // docs/spec/etm4-registers.md, 1.1: the encoding of a system register from its offset, against those it lists.
