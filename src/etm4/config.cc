@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace waymark::etm4 {
 namespace {
 
@@ -29,6 +31,7 @@ public:
         take_programming(configr, idr0);
         take_implementation(idr0);
         take_sizes(configr, idr2);
+        take_keys();
         return std::move(out_);
     }
 
@@ -57,6 +60,7 @@ private:
             else if (!registers_.idr1)
                 return etmv4("TRCDEVARCH", *registers_.devarch, devarch.revision);
         }
+        const auto of_devarch = registers_.devarch ? from_value<Trcdevarch>(*registers_.devarch) : Trcdevarch{};
         const std::uint32_t idr1_value = value("TRCIDR1", registers_.idr1, assumed_idr1);
         const auto idr1 = from_value<Trcidr1>(idr1_value);
         if (idr1.archmaj == 15) {
@@ -65,7 +69,12 @@ private:
                             idr1_value, assumed_ete_devarch));
             return 0x50;
         }
-        if (idr1.archmaj == 4) return etmv4("TRCIDR1", idr1_value, idr1.archmin);
+        if (idr1.archmaj == 4) {
+            if (of_devarch.archpart == arch_part && of_devarch.archver == 4 && of_devarch.revision != idr1.archmin)
+                note(fmt::format("TRCDEVARCH={:#x} is ETMv4.{}, but TRCIDR1={:#x} is ETMv4.{}; TRCIDR1 was believed",
+                                 *registers_.devarch, of_devarch.revision, idr1_value, idr1.archmin));
+            return etmv4("TRCIDR1", idr1_value, idr1.archmin);
+        }
         note(fmt::format("TRCIDR1={:#x} has major version {}, which is neither ETMv4 nor ETE; read as ETMv4.0",
                          idr1_value, idr1.archmaj));
         return 0x40;
@@ -170,6 +179,20 @@ private:
         c.vmid_is_contextidr = (idr2.vmidopt & 1U) != 0 ? configr.vmidopt : (idr2.vmidopt & 2U) != 0;
     }
 
+    /// No packet's form depends on these; what decodes data or conditional trace does.
+    void take_keys() {
+        Config& c = out_.config;
+        if (c.data_trace) {
+            c.p0_keys = std::max(value("TRCIDR9", registers_.idr9, 1), 1U);
+            c.p1_keys = value("TRCIDR10", registers_.idr10, 0);
+            c.p1_special_keys = value("TRCIDR11", registers_.idr11, 0);
+        }
+        if (c.conditional != 0) {
+            c.conditional_keys = value("TRCIDR12", registers_.idr12, 1);
+            c.conditional_special_keys = value("TRCIDR13", registers_.idr13, 0);
+        }
+    }
+
     const RegisterValues& registers_;
     ReadConfig out_;
 };
@@ -238,6 +261,11 @@ RegisterValues to_registers(const Config& c) {
     out.idr1 = word(idr1);
     out.idr2 = word(idr2);
     out.idr8 = c.max_speculation;
+    out.idr9 = c.p0_keys;
+    out.idr10 = c.p1_keys;
+    out.idr11 = c.p1_special_keys;
+    out.idr12 = c.conditional_keys;
+    out.idr13 = c.conditional_special_keys;
     out.devarch = word(devarch);
     return out;
 }

@@ -168,21 +168,23 @@ TEST(Etm4Config, OfCapturedRegisters) {
     EXPECT_EQ(e.config.cycle_count_bits, 20);
 }
 
+bool mentions(const ReadConfig& read, std::string_view words) {
+    return std::any_of(read.notes.begin(), read.notes.end(),
+                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
+}
+
 // ARCHVER decides, and nothing else: TRCIDR1 of an ETE says 15, and labels are not even asked for.
 TEST(Etm4Config, ArchverDecidesWhetherItIsAnEte) {
     RegisterValues r = a53();
     r.devarch = 0x47705a13;
     EXPECT_EQ(read_config(r, Profile::a).config.version, 0x50);
     r.devarch = 0x47724a13;  // ETMv4.2 by TRCDEVARCH, 4.0 by TRCIDR1
-    EXPECT_EQ(read_config(r, Profile::a).config.version, 0x40);
+    const ReadConfig contradiction = read_config(r, Profile::a);
+    EXPECT_EQ(contradiction.config.version, 0x40);
+    EXPECT_TRUE(mentions(contradiction, "is ETMv4.2, but TRCIDR1=0x4100f403 is ETMv4.0; TRCIDR1 was believed"));
     r.idr1.reset();
     EXPECT_EQ(read_config(r, Profile::a).config.version, 0x42);
     EXPECT_TRUE(read_config(r, Profile::a).notes.empty());
-}
-
-bool mentions(const ReadConfig& read, std::string_view words) {
-    return std::any_of(read.notes.begin(), read.notes.end(),
-                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
 }
 
 TEST(Etm4Config, SaysWhatIsMissingAndWhatWasAssumed) {
@@ -237,6 +239,15 @@ TEST(Etm4Config, DataTraceHasAnIdOfItsOwn) {
     const ReadConfig read = read_config(r, Profile::a);
     EXPECT_TRUE(read.config.data_trace && read.config.p0_loads && !read.config.p0_stores) << read.notes.size();
     EXPECT_EQ(data_trace_id(read.config), 0x11);
+    EXPECT_EQ(read.config.p0_keys, 1U);  // 0 means 1, and so does a missing one
+    EXPECT_TRUE(mentions(read, "TRCIDR9 is missing; assumed 0x1"));
+    r.idr9 = 0, r.idr10 = 4, r.idr11 = 2;
+    const ReadConfig keys = read_config(r, Profile::a);
+    EXPECT_TRUE(keys.notes.empty()) << keys.notes.front();
+    EXPECT_EQ(keys.config.p0_keys, 1U);
+    EXPECT_EQ(keys.config.p1_keys, 4U);
+    EXPECT_EQ(keys.config.p1_special_keys, 2U);
+    EXPECT_EQ(keys.config.conditional_keys, 0U);  // no conditional trace
 }
 
 TEST(Etm4Config, RegistersGiveItAgain) {

@@ -13,7 +13,7 @@ using test::collect;
 using test::hex;
 
 /// The same with other sizes.
-Config sized(Config c, std::uint8_t vmid_bytes, std::uint8_t context_id_bytes) {
+Config with_sizes(Config c, std::uint8_t vmid_bytes, std::uint8_t context_id_bytes) {
     c.vmid_bytes = vmid_bytes;
     c.context_id_bytes = context_id_bytes;
     return c;
@@ -70,13 +70,13 @@ const Vector vectors[] = {
     {"5", of_v4, "70", "IGNORE", true},
 
     {"6", of_v4, "80", "CONTEXT payload=0"},
-    {"6", sized(of_v4, 4, 4), "81 f2 00 00 00 00 00 00 00 00",
+    {"6", with_sizes(of_v4, 4, 4), "81 f2 00 00 00 00 00 00 00 00",
      "CONTEXT payload=1 P=1 V=1 NS=1 SF=1 NSE=0 EL=2 VMID=0 context_id=0", true},
-    {"6", sized(of_v4, 2, 4), "81 f1 34 12 78 56 34 12",
+    {"6", with_sizes(of_v4, 2, 4), "81 f1 34 12 78 56 34 12",
      "CONTEXT payload=1 P=1 V=1 NS=1 SF=1 NSE=0 EL=1 VMID=0x1234 context_id=0x12345678"},
-    {"6", sized(of_v4, 1, 4), "81 f1 05 78 56 34 12",
+    {"6", with_sizes(of_v4, 1, 4), "81 f1 05 78 56 34 12",
      "CONTEXT payload=1 P=1 V=1 NS=1 SF=1 NSE=0 EL=1 VMID=5 context_id=0x12345678"},
-    {"6", sized(of_v4, 0, 0), "81 f1", "CONTEXT payload=1 P=1 V=1 NS=1 SF=1 NSE=0 EL=1"},
+    {"6", with_sizes(of_v4, 0, 0), "81 f1", "CONTEXT payload=1 P=1 V=1 NS=1 SF=1 NSE=0 EL=1"},
     {"6", of_ete, "81 93 00 00 00 00", "CONTEXT payload=1 P=1 V=0 NS=0 SF=1 NSE=0 EL=3 context_id=0", true},
     {"6", of_ete, "81 1b", "CONTEXT payload=1 P=0 V=0 NS=0 SF=1 NSE=1 EL=3", true},
     {"6", of_ete, "81 39", "CONTEXT payload=1 P=0 V=0 NS=1 SF=1 NSE=1 EL=1", true},
@@ -84,7 +84,7 @@ const Vector vectors[] = {
     {"6", of_v4, "83 01 9a 4f 00 00", "ADDRESS-CONTEXT address=0x4f9a02/4/IS1 P=0 V=0 NS=0 SF=0 NSE=0 EL=0", true},
     {"6", of_v4, "85 00 1e 08 00 c0 ff ff ff 31",
      "ADDRESS-CONTEXT address=0xffffffc000083c00/8/IS0 P=0 V=0 NS=1 SF=1 NSE=0 EL=1", true},
-    {"6", sized(of_v4, 1, 4), "85 00 35 09 00 c0 ff ff ff f1 00 00 00 00 00",
+    {"6", with_sizes(of_v4, 1, 4), "85 00 35 09 00 c0 ff ff ff f1 00 00 00 00 00",
      "ADDRESS-CONTEXT address=0xffffffc000096a00/8/IS0 P=1 V=1 NS=1 SF=1 NSE=0 EL=1 VMID=0 context_id=0", true},
     {"6", of_v4, "86 7f ff 00 00 00 00 00 80 20",
      "ADDRESS-CONTEXT address=0x800000000000fffe/8/IS1 P=0 V=0 NS=1 SF=0 NSE=0 EL=0"},

@@ -97,6 +97,7 @@ inline Config conditional() {
     c.version = 0x46;
     c.conditional = 7;
     c.data_trace = c.p0_loads = true;
+    c.p0_keys = c.conditional_keys = 8;
     return c;
 }
 /// An ETMv4.5 of an M profile core.

@@ -48,6 +48,7 @@ RegisterValues default_registers() {
     out.idr1 = 0x4100f403;
     out.idr2 = 0x488;
     out.idr8 = 0;
+    out.idr9 = out.idr10 = out.idr11 = out.idr12 = out.idr13 = 1;
     return out;
 }
 

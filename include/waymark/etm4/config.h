@@ -43,6 +43,11 @@ struct Config {
     std::uint8_t timestamp_bits = 64;    ///< TRCIDR0.TSSIZE: 0, 48 or 64
     std::uint8_t cycle_count_bits = 12;  ///< TRCIDR2.CCSIZE + 12: cycles of timestamps are cut to so many bits
     std::uint32_t max_speculation = 0;   ///< TRCIDR8.MAXSPEC: P0 elements that may wait for Commit
+    std::uint32_t p0_keys = 0;           ///< TRCIDR9.NUMP0KEY of data trace, at least 1 there; else 0
+    std::uint32_t p1_keys = 0;           ///< TRCIDR10.NUMP1KEY of data trace
+    std::uint32_t p1_special_keys = 0;   ///< TRCIDR11.NUMP1SPC of data trace
+    std::uint32_t conditional_keys = 0;  ///< TRCIDR12.NUMCONDKEY of conditional trace
+    std::uint32_t conditional_special_keys = 0;  ///< TRCIDR13.NUMCONDSPC of conditional trace
 
     /// ETE is major version 5 of the same protocol. A label of the capture decides nothing.
     [[nodiscard]] constexpr bool ete() const { return version >= 0x50; }
@@ -53,8 +58,7 @@ struct Config {
 /// Register values as a capture gives them; what it does not give is absent.
 struct RegisterValues {
     std::optional<std::uint32_t> configr, traceidr, idr0, idr1, idr2, idr8, devarch;
-    /// TRCIDR9 to TRCIDR13: keys of data and conditional trace. Checked only: no packet's form depends on them.
-    std::optional<std::uint32_t> idr9, idr10, idr11, idr12, idr13;
+    std::optional<std::uint32_t> idr9, idr10, idr11, idr12, idr13;  ///< asked for with data and conditional trace only
 };
 
 /// A configuration, and in plain words what of it was assumed or cannot be: each sentence names the register, what was
