@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -410,6 +411,48 @@ RegisterValues registers_of(const capture::Source& source) {
     return out;
 }
 
+/// What one source sent into one buffer, and how it was configured; no configuration where something was missing, which
+/// has failed the test.
+struct Source {
+    std::optional<Config> config;
+    Stream stream;
+};
+
+Source read_source(const std::filesystem::path& folder, unsigned id, const std::string& buffer_name) {
+    Source out;
+    const auto capture = capture::read_snapshot(folder);
+    EXPECT_TRUE(capture.has_value()) << capture.error().message;
+    if (!capture.has_value()) return out;
+    for (const capture::Buffer& buffer : capture->buffers) {
+        if (buffer.name != buffer_name) continue;
+        Demultiplexer streams;
+        EXPECT_EQ(buffer.files.size(), 1U);
+        const auto bytes = support::read_file(buffer.files.front());
+        const bool bare = buffer.format == capture::Buffer::Format::source_data;
+        if (bare) {
+            streams.data({static_cast<std::uint8_t>(id)}, bytes, {});
+        } else {
+            coresight::Deformatter deformatter;
+            deformatter.feed(bytes, streams);
+            deformatter.finish(streams);
+            std::vector<std::uint64_t>& offsets = streams.streams[id].offsets;
+            const std::size_t before = offsets.size();
+            offsets = opencsd_offsets(bytes)[id];
+            EXPECT_EQ(offsets.size(), before);
+        }
+        out.stream = streams.streams[id];
+        for (const std::string& source_name : buffer.sources)
+            for (const capture::Source& source : capture->sources) {
+                if (source.name != source_name) continue;
+                const ReadConfig read = read_config(registers_of(source), Profile::a);
+                EXPECT_TRUE(read.notes.empty()) << source.name << ": " << read.notes.front();
+                if (bare || read.config.trace_id == id) out.config = read.config;
+            }
+    }
+    EXPECT_TRUE(out.config.has_value()) << folder << ' ' << buffer_name << ' ' << id;
+    return out;
+}
+
 /// A golden: rows by source and buffer. Rows of bytes that were no packets have only packet, offset and length.
 using Golden = std::map<std::pair<unsigned, std::string>, std::vector<Row>>;
 
@@ -501,58 +544,36 @@ std::vector<Row> without_gaps(const std::vector<Row>& theirs, const std::vector<
     return out;
 }
 
-class Etm4Golden : public testing::TestWithParam<const char*> {};
+class Etm4Golden : public testing::TestWithParam<const char*> {
+protected:
+    void SetUp() override {
+        std::string folder = GetParam();
+        folder.replace(folder.find('-'), 1, "/");
+        folder_ = support::corpus_path(folder);
+        golden_ = support::corpus_path("../conformance/golden/" + std::string(GetParam()) + ".packets.tsv");
+        if (!std::filesystem::exists(golden_)) golden_ += ".zst";
+        WM_NEEDS_CORPUS(folder);
+        WM_NEEDS_CORPUS("../conformance/golden");
+        if (!std::filesystem::exists(golden_)) GTEST_SKIP() << "no " << golden_;
+    }
+    std::filesystem::path folder_, golden_;
+};
 
 TEST_P(Etm4Golden, PacketsAreEqual) {
     const std::string name = GetParam();
-    WM_NEEDS_CORPUS("../conformance/golden");
-    std::filesystem::path golden_path = support::corpus_path("../conformance/golden/" + name + ".packets.tsv");
-    std::string folder_name = name;
-    folder_name.replace(folder_name.find('-'), 1, "/");
-    WM_NEEDS_CORPUS(folder_name);
-    if (!std::filesystem::exists(golden_path)) golden_path += ".zst";
-    if (!std::filesystem::exists(golden_path)) GTEST_SKIP() << "no " << golden_path;
-    const Golden golden = read_golden(golden_path);
+    const Golden golden = read_golden(golden_);
     ASSERT_FALSE(golden.empty());
-
-    auto capture = capture::read_snapshot(support::corpus_path(folder_name));
-    ASSERT_TRUE(capture.has_value()) << capture.error().message;
     Quirks quirks;
     std::size_t compared = 0;
     for (const auto& [key, theirs] : golden) {
         const auto& [id, buffer_name] = key;
         SCOPED_TRACE(name + " " + buffer_name + " " + std::to_string(id));
-        const auto buffer = std::find_if(capture->buffers.begin(), capture->buffers.end(),
-                                         [&, wanted = buffer_name](const auto& b) { return b.name == wanted; });
-        ASSERT_NE(buffer, capture->buffers.end());
-        Demultiplexer streams;
-        ASSERT_EQ(buffer->files.size(), 1U);
-        const auto bytes = support::read_file(buffer->files.front());
-        const bool bare = buffer->format == capture::Buffer::Format::source_data;
-        if (bare) {
-            streams.data({static_cast<std::uint8_t>(id)}, bytes, {});
-        } else {
-            coresight::Deformatter deformatter;
-            deformatter.feed(bytes, streams);
-            deformatter.finish(streams);
-            std::vector<std::uint64_t>& offsets = streams.streams[id].offsets;
-            const std::size_t before = offsets.size();
-            offsets = opencsd_offsets(bytes)[id];
-            ASSERT_EQ(offsets.size(), before);
-        }
-        std::optional<Config> config;
-        for (const std::string& source_name : buffer->sources)
-            for (const capture::Source& source : capture->sources) {
-                if (source.name != source_name) continue;
-                const ReadConfig read = read_config(registers_of(source), Profile::a);
-                EXPECT_TRUE(read.notes.empty()) << source.name << ": " << read.notes.front();
-                if (bare || read.config.trace_id == id) config = read.config;
-            }
-        ASSERT_TRUE(config.has_value());
-
-        const Stream& stream = streams.streams[id];
-        Rows rows(*config, quirks, Peer::lister);
-        Parser<Rows> parser(*config, rows);
+        const Source source = read_source(folder_, id, buffer_name);
+        ASSERT_TRUE(source.config.has_value());
+        const Config& config = *source.config;
+        const Stream& stream = source.stream;
+        Rows rows(config, quirks, Peer::lister);
+        Parser<Rows> parser(config, rows);
         parser.feed(stream.bytes);
         parser.finish();
         for (Row& row : rows.rows) row["offset"] = std::to_string(stream.offsets[std::stoull(row["offset"])]);
@@ -568,6 +589,113 @@ TEST_P(Etm4Golden, PacketsAreEqual) {
         compared += packets.size();
     }
     print(name, compared, quirks);
+}
+
+/// Packets and gaps, as little of them as tells them apart.
+struct Item {
+    std::uint64_t first, bytes;
+    std::string_view kind;
+    friend bool operator==(const Item&, const Item&) = default;
+};
+struct ItemCollector {
+    std::vector<Item> items;
+    template <class P>
+    void operator()(const P&, Extent at) {
+        items.push_back({at.first.value, at.bytes, P::info.name});
+    }
+    void operator()(const Gap& gap) { items.push_back({gap.first.value, gap.bytes(), waymark::name(gap.reason)}); }
+};
+std::vector<Item> items_of(Bytes bytes, const Config& config) {
+    ItemCollector collector;
+    Parser<ItemCollector> parser(config, collector);
+    parser.feed(bytes);
+    parser.finish();
+    return std::move(collector.items);
+}
+void expect_accounted(const std::vector<Item>& items, std::size_t bytes) {
+    std::uint64_t at = 0;
+    for (const Item& item : items) {
+        ASSERT_EQ(item.first, at);
+        ASSERT_GT(item.bytes, 0U);
+        at += item.bytes;
+    }
+    ASSERT_EQ(at, bytes);
+}
+
+/// Offsets of A-sync packets.
+std::vector<std::uint64_t> syncs_of(const std::vector<Item>& items) {
+    std::vector<std::uint64_t> out;
+    for (const Item& item : items)
+        if (item.kind == ASync::info.name) out.push_back(item.first);
+    return out;
+}
+
+// A stretch of a capture of up to four periods from one A-sync to the next, with bytes changed, lost or added in the
+// first: every byte is in a packet or a gap, and from the third A-sync on all is as it was. (The second may be half
+// eaten by a packet that the damage made too long.) WAYMARK_DAMAGES=10000 in the environment tries so many of each
+// source.
+TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
+    const char* const wanted = std::getenv("WAYMARK_DAMAGES");
+    const unsigned damages = wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : sized(60U, 20U);
+    wire::Random random(1);
+    unsigned resynchronised = 0;
+    for (const auto& [key, rows] : read_golden(golden_)) {
+        const auto& [id, buffer_name] = key;
+        SCOPED_TRACE(buffer_name + " " + std::to_string(id));
+        const Source source = read_source(folder_, id, buffer_name);
+        ASSERT_TRUE(source.config.has_value());
+        const Bytes whole(source.stream.bytes);
+        std::vector<std::uint64_t> syncs = syncs_of(items_of(whole, *source.config));
+        ASSERT_FALSE(syncs.empty());
+        syncs.push_back(whole.size());
+        for (unsigned n = 0; n < damages; ++n) {
+            const std::size_t first = random() % (syncs.size() - 1), last = std::min(first + 4, syncs.size() - 1);
+            const Bytes piece = whole.subspan(syncs[first], syncs[last] - syncs[first]);
+            std::vector<std::uint8_t> bytes(piece.begin(), piece.end());
+            const std::uint64_t period = syncs[first + 1] - syncs[first];
+            for (auto times = 1 + random() % 3; times != 0; --times) {
+                const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(random() % (period - 3));
+                switch (random() % 4) {
+                    case 0: *at = static_cast<std::uint8_t>(*at ^ 1U << random() % 8); break;
+                    case 1: *at = static_cast<std::uint8_t>(random()); break;
+                    case 2: bytes.erase(at); break;
+                    default: bytes.insert(at, static_cast<std::uint8_t>(random())); break;
+                }
+            }
+            const std::vector<Item> damaged = items_of(bytes, *source.config);
+            ASSERT_NO_FATAL_FAILURE(expect_accounted(damaged, bytes.size()));
+            if (last - first < 4) continue;
+            // From the end backwards, since the damage may have moved everything.
+            const std::uint64_t good = syncs[last] - syncs[first + 2];
+            std::vector<Item> expected = items_of(piece, *source.config), found = damaged;
+            const auto from_end = [&](std::vector<Item>& items, std::size_t size) {
+                std::erase_if(items, [&](const Item& item) { return item.first + good < size; });
+                for (Item& item : items) item.first = size - item.first;
+            };
+            from_end(expected, piece.size());
+            from_end(found, bytes.size());
+            ASSERT_EQ(found, expected) << "damage " << n;
+            ++resynchronised;
+        }
+        // Cut anywhere in the first period: what is whole stays, the rest is one gap.
+        const Bytes piece = whole.subspan(syncs[0], syncs[1] - syncs[0]);
+        const std::vector<Item> items = items_of(piece, *source.config);
+        for (std::size_t cut = 0; cut < std::min<std::size_t>(piece.size(), 300); ++cut) {
+            std::vector<Item> found = items_of(piece.first(cut), *source.config);
+            std::vector<Item> expected;
+            for (const Item& item : items)
+                if (item.first + item.bytes <= cut) expected.push_back(item);
+            const std::uint64_t covered = expected.empty() ? 0 : expected.back().first + expected.back().bytes;
+            if (covered != cut) {
+                ASSERT_FALSE(found.empty());
+                ASSERT_EQ(found.back().first, covered);
+                ASSERT_EQ(found.back().bytes, cut - covered);
+                found.pop_back();
+            }
+            ASSERT_EQ(found, expected) << "cut at " << cut;
+        }
+    }
+    std::printf("%s: right again after %u damages\n", GetParam(), resynchronised);
 }
 
 INSTANTIATE_TEST_SUITE_P(captures, Etm4Golden,

@@ -184,8 +184,19 @@ TEST(Etm4State, EveryPacketWithAnAddressPushesIt) {
     failure.type_4_0 = 0xe;
     state(failure);
     EXPECT_EQ(state.addresses().entry(1).address.value, 0x1010U);
+    // A Trace Info begins anew, and after a gap nothing is known.
+    TraceInfo info;
+    info.sections = 8;
+    info.threshold = 5;
+    state(info);
+    EXPECT_EQ(state(Timestamp{.value = {0x12345, 3}}).timestamp, 0x12345U);
+    state(TraceInfo{});
+    EXPECT_EQ(state.threshold(), 0U);
+    EXPECT_EQ(state(Timestamp{.value = {0x11, 1}}).timestamp, 0x11U);
+    EXPECT_EQ(state.addresses().entry(1), Place{});
     state(Gap{{0}, {1}, GapReason::framing});
     EXPECT_EQ(state.addresses().entry(0).known, 0U);
+    EXPECT_FALSE(state(Timestamp{.value = {0x11, 1}}).timestamp.has_value());
 }
 
 }  // namespace
