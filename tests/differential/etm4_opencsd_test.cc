@@ -591,7 +591,7 @@ TEST_P(Etm4Golden, PacketsAreEqual) {
     print(name, compared, quirks);
 }
 
-/// Packets and gaps, as little of them as tells them apart.
+/// A packet or gap: where it is, and its kind.
 struct Item {
     std::uint64_t first, bytes;
     std::string_view kind;

@@ -24,8 +24,7 @@ namespace waymark::test {
 /// Line by line what to remove from `expected` (-) and to add (+) to get `found`; empty if they are equal.
 [[nodiscard]] std::string difference(const std::vector<std::string>& expected, const std::vector<std::string>& found);
 
-/// The text of a file of these lines, of which `part` is what stands from `part_line` on, with `found` in its place;
-/// comments in it stay.
+/// The text of a file of these lines with `found` in place of `part`, which begins at `part_line`; comments in it stay.
 [[nodiscard]] std::string with_part(const std::vector<std::string>& lines, std::size_t part_line,
                                     const std::vector<std::string>& part, const std::vector<std::string>& found);
 

@@ -654,7 +654,7 @@ struct UnnumberedDataSyncMarker {
 
 // ---- all of them
 
-/// Those that their first byte tells apart, the most frequent first.
+/// Those known by their first byte, the most frequent first.
 using HeaderPackets = wire::PacketList<
     Atom, ShortAddress, LongAddress, ExactMatchAddress, CycleCountF3, CycleCountF2, Exception, AddressWithContext,
     Context, Timestamp, TraceOn, TraceInfo, ExceptionReturn, TimestampMarker, CycleCountF1, Commit, CancelF1,
