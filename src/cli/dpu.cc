@@ -71,6 +71,11 @@ ordered_json trust_json(const analysis::Trust& trust) {
     return {{"exact", trust.exact}, {"estimated", trust.estimated}, {"not_known", trust.not_known}};
 }
 
+/// An address as the tables of all commands have it.
+Value address_value(std::uint32_t address) {
+    return Value(fmt::format("{:#010x}", address), fmt::format("{:#x}", address));
+}
+
 /// A capture, decoded and added up.
 class DpuAnswer {
 public:
@@ -91,8 +96,7 @@ public:
         said.complete = out->setup_.complete;
         said.missing_bytes = out->input_.missing_bytes();
         said.rules = in.counter_rules();
-        out->trust_ =
-            analysis::trust_in(view == "report" || view == "ratios" ? "tasks" : view, said, *out->sums_.costs);
+        out->trust_ = analysis::trust_in(view == "ratios" ? "report" : view, said, *out->sums_.costs);
         return out;
     }
 
@@ -414,8 +418,7 @@ Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) 
     rows.resize(rows.size() - left_out);
     for (const auto& [f, cost] : rows) {
         const bool none = f.address == 0;
-        std::vector<Value> row{Value(DpuAnswer::function_text(f)),
-                               none ? Value() : Value(fmt::format("{:#010x}", f.address), f.address),
+        std::vector<Value> row{Value(DpuAnswer::function_text(f)), none ? Value() : address_value(f.address),
                                none ? Value("-", nullptr) : Value(cost.calls), a.share(cost.self, cost.known)};
         a.counter_values(row, cost.self, cost.known);
         const auto& calls = cost.activations;
@@ -477,8 +480,8 @@ Table interrupts(const DpuAnswer& a) {
     columns.insert(columns.end(), {{"mean " + name, "mean"}, {"least " + name, "least"}, {"most " + name, "most"}});
     Table table(columns);
     for (const auto& [entry, service] : a.costs().services()) {
-        std::vector<Value> row{Value(DpuAnswer::function_text(a.code().function(entry))),
-                               Value(fmt::format("{:#010x}", entry), entry), Value(service.stays.times)};
+        std::vector<Value> row{Value(DpuAnswer::function_text(a.code().function(entry))), address_value(entry),
+                               Value(service.stays.times)};
         a.counter_values(row, service.stays.sum);
         row.push_back(Value::mean(service.stays.sum[key], service.stays.times));
         row.push_back(Value(service.stays.least[key]));
@@ -605,8 +608,7 @@ Table loops(const DpuAnswer& a) {
         const std::uint64_t iterations = loop.jumps + loop.runs;
         std::optional<std::uint64_t> body;
         if (loop.start) body = a.code().instructions(*loop.start, last);
-        table.add({Value(fmt::format("{:#010x}", last), last),
-                   loop.start ? Value(fmt::format("{:#010x}", *loop.start), *loop.start) : Value("-", nullptr),
+        table.add({address_value(last), loop.start ? address_value(*loop.start) : Value("-", nullptr),
                    Value(std::string(loop.is_short ? "short" : "long")), Value(loop.runs), Value(iterations),
                    Value::mean(iterations, loop.runs), Value(loop.least + 1), Value(loop.most + 1),
                    body ? Value(*body) : Value("-", nullptr), body ? Value(*body * iterations) : Value("-", nullptr),
@@ -903,8 +905,11 @@ Run add_dpu(CLI::App& app) {
         {"functions", "What each function cost by itself and with what it called (mode flow)", "",
          "Readings come with each call, return and interrupt; what lies between two of them is the cost of the "
          "function\n"
-         "the first led to. Code that jumps elsewhere without a call is counted there all the same (column crossed of\n"
-         "tsv). Of a function that calls itself, outermost calls alone have a cost with callees.\n\n  waymark dpu "
+         "the first led to. The trace has no jumps: a function that is seen to run after one, as after a tail call\n"
+         "or through the procedure linkage table (puts@plt), counts as called. The cost up to the next call or return\n"
+         "is its own where the program leads there without a condition, and else that of the function before (column\n"
+         "crossed of tsv). Of a function that calls itself, outermost calls alone have a cost with callees.\n\n"
+         "  waymark dpu "
          "functions DIR --limit 0\n",
          true},
         {"paths", "What each call path cost (mode flow)", "",

@@ -183,8 +183,6 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     said.program = input.parameter("program");
     said.cycles_note = input.parameter("cycles");
     said.layout = dpu::layout_note;
-    for (const capture::DpuImage& image : input.capture().images)
-        said.images.push_back({image.path.string(), image.load_bias});
     analysis::DpuCounts rows{};
     for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
     said.reconciled = costs.reconciled(rows);

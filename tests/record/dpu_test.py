@@ -19,6 +19,7 @@ import unittest
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SETS = ("2,7", "1,5", "3,9", "13,14", "4,18")
 UNCOUNTED = ("–", "WAIT")
+UNSEEN = ("INT", "EXC", "TASKSW")  # they happen between instructions
 
 
 def run(*arguments):
@@ -30,6 +31,7 @@ class Truth:
 
     def __init__(self, folder):
         self.contexts, self.intervals, self.code, self.data = {}, [], {}, []
+        self.places = collections.defaultdict(collections.Counter)  # as code, by address
         for line in (folder / "truth.txt").read_text().splitlines():
             kind, *rest = line.split()
             if kind == "wires":
@@ -46,6 +48,7 @@ class Truth:
                 self.intervals.append((rest[0].replace(":", " "), int(rest[1], 16), int(rest[2]), self.sums(rest[3:])))
             elif kind == "code":
                 self.code[rest[1]] = self.sums(rest[2:])
+                self.places[int(rest[0], 16)].update(self.sums(rest[2:]))
             elif kind == "user-data":
                 self.data.append((int(rest[0]), int(rest[1], 16)))
 
@@ -149,25 +152,35 @@ class Dpu(unittest.TestCase):
         want = collections.defaultdict(collections.Counter)
         for context, start, _, sums in truth.intervals:
             want[functions.start(start)].update(sums)
-        rows = {row["address"]: row for row in self.view(folder, "functions", "--limit", "0")["rows"]}
+        code = collections.defaultdict(collections.Counter)
+        for address, sums in truth.places.items():
+            code[functions.start(address)].update(sums)
+        rows = {row["address"] and int(row["address"], 16): row
+                for row in self.view(folder, "functions", "--limit", "0")["rows"]}
         unknown = [row for row in rows.values() if row["function"] == "<code not known>"]
         self.assertEqual(len(unknown), 1, "what ran before the first change of flow")
-        checked = 0
+        checked = shown = begun = 0
         for address, row in rows.items():
             if address is None:
                 continue
-            for event, value in self.counted(row).items():
-                expected = want[address][event]
+            counted = self.counted(row)
+            # Exact where all that begins in a function ends in it and nothing else comes to it.
+            sure = all(want[address][event] == code[address][event] for event in counted if event not in UNSEEN)
+            for event, value in counted.items():
                 # Code before the first known function belongs to the entry point.
-                if value != expected:
-                    self.assertEqual(value + unknown[0][event], expected, f"{event} of {row['function']}")
-                checked += 1
+                known = value + (unknown[0][event] if value != want[address][event] and row["calls"] == 0 else 0)
+                if sure:
+                    self.assertEqual(known, want[address][event], f"{event} of {row['function']}")
+                    checked += 1
+                shown += abs(known - code[address][event])
+                begun += abs(want[address][event] - code[address][event])
         self.assertGreater(checked, 100)
+        self.assertLess(shown, begun, "jumps are followed: more costs are where they came about")
         # Functions entered and left only by calls and returns: the same result by instruction address.
         for name in own:
             row = next(r for r in rows.values() if r["function"] == name)
             for event, value in self.counted(row).items():
-                if event not in ("INT", "EXC", "TASKSW"):
+                if event not in UNSEEN:
                     self.assertEqual(value, truth.code[name][event], f"{event} of {name}")
 
     def test_threads(self):
@@ -178,6 +191,104 @@ class Dpu(unittest.TestCase):
                 self.check_tasks(folder, truth)
                 self.check_functions(folder, truth, "threads-static", ("collatz", "getenv"))
                 self.verify(folder)
+
+    LIBRARY = """
+        __attribute__((noinline)) int inner(int x) { for (int i = 0; i < 9; ++i) x = x * 3 ^ i; return x; }
+        __attribute__((noinline)) int scale(int x) { return inner(x) * 2; }
+        __attribute__((noinline)) int twice(int x) { return scale(x + 1); }
+    """
+    PROGRAM = """
+        #include <pthread.h>
+        #include <stdio.h>
+        int scale(int), twice(int);
+        static int results[3];
+        static __attribute__((noinline)) void *finish(int *result, int sum) { *result = sum; return result; }
+        static void *worker(void *argument) {
+            int sum = 0;
+            for (int i = 0; i < 10; ++i) sum += scale(i);
+            return finish(argument, sum);
+        }
+        int main(void) {
+            pthread_t threads[2];
+            for (int i = 0; i < 2; ++i) pthread_create(&threads[i], 0, worker, &results[i]);
+            for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
+            for (int i = 0; i < 7; ++i) results[2] += twice(i);
+            printf("%d\\n", results[0] + results[1] + results[2]);
+        }
+    """
+
+    def record_jumps(self, binding):
+        for name, source in (("jumps.c", self.PROGRAM), ("library.c", self.LIBRARY)):
+            (self.folder / name).write_text(source)
+        compiler = ("arm-linux-gnueabihf-gcc", "-O2", "-g", "-fno-ipa-icf", "-pthread", f"-Wl,-z,{binding}")
+        library = self.folder / "libjumps.so"
+        for arguments in (("-shared", "-fPIC", "-o", library, self.folder / "library.c"),
+                          ("-o", self.folder / "jumps", self.folder / "jumps.c", library, f"-Wl,-rpath,{self.folder}")):
+            done = run(*compiler, *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        folder, _, truth = self.record("jumps", [])
+        self.verify(folder)
+        return folder, truth
+
+    def calls_by_ptm(self, program, images):
+        flow = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "ptm"
+        done = run(WAYMARK, "record", "-o", flow, "--", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(WAYMARK, "profile", flow, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["function"]: row["calls"] for row in json.loads(done.stdout)["rows"] if row["image"] in images}
+
+    def test_jumps(self):
+        """A program as a compiler builds it unasked: every call of a library goes through the procedure linkage table,
+        and `twice` and `worker` end with a jump. Witnesses: the source, PTM, and what each function's code cost."""
+        calls = {"inner": 27, "scale": 27, "twice": 7, "worker": 2, "finish": 2, "main": 1}
+        for binding in ("lazy", "now"):
+            with self.subTest(binding=binding):
+                folder, truth = self.record_jumps(binding)
+                answer = self.view(folder, "functions")
+                rows = collections.defaultdict(list)
+                for row in answer["rows"]:
+                    rows[row["function"]].append(row)
+                self.assertEqual({name: [row["calls"] for row in rows[name]] for name in calls},
+                                 {name: [n] for name, n in calls.items()})
+                by_ptm = self.calls_by_ptm(self.folder / "jumps", ("jumps", "libjumps.so"))
+                for name in (*calls, "inner@plt", "twice@plt"):
+                    self.assertEqual(sum(row["calls"] for row in rows[name]), by_ptm[name], name)
+
+                event = next(key for key in rows["inner"][0] if key.endswith(" CYCLES") or key == "CYCLES")
+                lacks = sum(truth.code[name]["CYCLES"] for name in ("inner", "inner@plt")) - rows["inner"][0][event]
+                crossed = sum(row[key] for row in answer["rows"] for key in row if key == f"{event} crossed")
+                if binding == "now":
+                    self.assertEqual(lacks, 0)
+                else:
+                    self.assertTrue(0 < lacks <= crossed, "the dynamic linker has the cost of each function's first call")
+                self.assertEqual([row[event] for row in rows["inner@plt"]], [0])
+                # Only what no call leads to, the beginnings of the program and its threads, costs without a call.
+                uncalled = [row for row in answer["rows"] if row["calls"] == 0 and row[event]]
+                self.assertLess(len(uncalled), 8, uncalled)
+                without_name = [row["function"] for row in answer["rows"] if row["function"].endswith("?")]
+                self.assertEqual(len(without_name), len(set(without_name)))
+
+    def test_jumps_in_all_views(self):
+        """What is estimated is so in every view; addresses and files are written as in the other tables."""
+        folder, _ = self.record_jumps("lazy")
+        answer = self.view(folder, "functions")
+        estimated = answer["trust"]["estimated"]
+        self.assertIn("jump", estimated)
+        for view in ("report", "ratios"):
+            done = run(WAYMARK, "dpu", view, folder, "--format", "json")
+            self.assertEqual(json.loads(done.stdout)["trust"]["estimated"], f"functions: {estimated}")
+        self.assertIn(f"\nestimated {estimated}\n", run(WAYMARK, "profile", folder).stdout)
+
+        done = run(WAYMARK, "dpu", "functions", folder, "--format", "tsv")
+        head, *lines = done.stdout.splitlines()
+        column = head.split("\t").index("address")
+        for line in lines:
+            self.assertRegex(line.split("\t")[column], r"^(0x[0-9a-f]+)?$")
+        done = run(WAYMARK, "profile", folder, "--by", "image", "--format", "json")
+        images = {row["image"] for row in json.loads(done.stdout)["rows"]}
+        self.assertLessEqual({"jumps", "libjumps.so", "libc.so.6", "ld-linux-armhf.so.3"}, images)
+        self.assertFalse([name for name in images if re.match(r"image\d", name)])
 
     def test_tasks_example(self):
         """The DPU example: its user data and its output."""
