@@ -150,7 +150,7 @@ std::string events_help() {
 
 /// How the recording ended, for those who read it.
 std::string ended(const record::Ending& ending, bool limited) {
-    if (limited) return "by --limit, and the program ran on";
+    if (limited) return std::string(record::limited_run);
     if (ending.interrupt)
         return fmt::format("by {} to the recorder, and everything up to there is recorded",
                            signal_name(*ending.interrupt));

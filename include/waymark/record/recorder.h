@@ -134,7 +134,8 @@ private:
     void close_stream(Thread& t);
     void new_epoch();
     void map_system_image();
-    void stop();
+    /// `where`: capture::Buffer::ends.
+    void stop(std::string where);
     void fail(Error error);
     void collect(Thread& t);
     [[nodiscard]] Status write_trace();
@@ -163,6 +164,7 @@ private:
     std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
     std::uint64_t replaced_bytes_ = 0;  ///< of the trace of earlier epochs
     bool described_ = false;
+    std::string ends_;  ///< capture::Buffer::ends
     std::optional<Error> failure_;
     Recorded recorded_;
 
