@@ -1,4 +1,6 @@
 /// `waymark record`: runs a program and writes the trace a unit would have given.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -155,6 +157,10 @@ Status run_record(const RecordOptions& options) {
     if (std::error_code none; fs::exists(options.program.front(), none) && fs::is_other(options.program.front(), none))
         return fail({Errc::unreadable, fmt::format("{} is no regular file, so it cannot be run as a program; name an "
                                                    "ELF file",
+                                                   options.program.front())});
+    if (std::error_code none; !options.system && fs::is_regular_file(options.program.front(), none) &&
+                              access(options.program.front().c_str(), X_OK) != 0)
+        return fail({Errc::unreadable, fmt::format("{} is not executable; chmod +x makes it so, if it is the program",
                                                    options.program.front())});
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
@@ -320,11 +326,16 @@ Status run_record(const RecordOptions& options) {
                                : std::string()));
         return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
     }
-    if (r.ranges == 0)
-        say("note",
-            fmt::format("no waypoint was met, so the trace tells nothing{}",
+    if (r.ranges == 0) {
+        say("error",
+            fmt::format("nothing recorded: {} executed, but no branch, so the trace shows none of them{}",
+                        counted(r.instructions, "instruction"),
                         options.system ? fmt::format("; is the image made for the machine {}?", machine(options))
-                                       : std::string()));
+                        : options.start_at.empty() && options.stop_at.empty() && options.limit == 0
+                            ? ""
+                            : "; let --start-at, --stop-at or --limit leave more of the run"));
+        return nothing;
+    }
     if (ending->ended) {
         if (!options.quiet) say("note", "the recording was stopped as asked for, and QEMU ended");
         return decoded;
