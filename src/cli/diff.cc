@@ -60,7 +60,8 @@ public:
         std::map<std::string, std::string> builds;  // to names before
         for (const analysis::Image& i : before.images)
             if (!i.build_id.empty()) builds.emplace(i.build_id, i.name);
-        for (const Answers* side : {&before, &after})
+        for (const Answers* side : {&before, &after}) {
+            keys_[side];  // of a side without images too
             for (const analysis::Image& i : side->images) {
                 const auto found = builds.find(i.build_id);
                 keys_[side].push_back(found == builds.end() || i.build_id.empty() ? i.name : found->second);
@@ -69,6 +70,7 @@ public:
                 one.name = i.name;
                 one.build_id = i.build_id;
             }
+        }
     }
     [[nodiscard]] std::string key(const Answers& side, analysis::Index image) const {
         const std::vector<std::string>& keys = keys_.at(&side);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -158,10 +159,6 @@ Status run_record(const RecordOptions& options) {
         return fail({Errc::unreadable, fmt::format("{} is no regular file, so it cannot be run as a program; name an "
                                                    "ELF file",
                                                    options.program.front())});
-    if (std::error_code none; !options.system && fs::is_regular_file(options.program.front(), none) &&
-                              access(options.program.front().c_str(), X_OK) != 0)
-        return fail({Errc::unreadable, fmt::format("{} is not executable; chmod +x makes it so, if it is the program",
-                                                   options.program.front())});
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
@@ -218,6 +215,8 @@ Status run_record(const RecordOptions& options) {
         *address = *found;
     }
     to.force = options.force;
+    if (!options.system)
+        if (const auto status = check_executable(program); !status) return fail(status.error());
     if (options.system) to.reset = entry_point(program);
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
@@ -345,6 +344,12 @@ Status run_record(const RecordOptions& options) {
 }
 
 }  // namespace
+
+waymark::Status check_executable(const std::string& program) {
+    if (access(program.c_str(), X_OK) == 0 || errno != EACCES) return Nothing{};
+    return Error{Errc::unreadable,
+                 fmt::format("{} is not executable; chmod +x makes it so, if it is the program", program)};
+}
 
 Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();

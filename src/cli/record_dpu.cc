@@ -322,6 +322,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
     for (const std::string& warning : to.warnings) say("warning", warning);
+    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
     auto recorder = record::DpuRecorder::create(to);
     if (!recorder) return fail(recorder.error());
     ProgressLine progress;
