@@ -633,7 +633,7 @@ Status Recorder::describe(bool complete) {
             described.buffers.front().begins =
                 fmt::format("where execution first reached {:#x} (--start-at)", options_.start_at->value);
         described.buffers.back().ends = ends_;
-        if (!complete && ends_.empty()) described.buffers.back().ends = "before the program did";
+        if (!complete && ends_.empty()) described.buffers.back().ends = "before the program did, or still goes on";
     }
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
     std::error_code error;
