@@ -373,8 +373,8 @@ public:
                      relative, Cell::share(r.before.cost, sum_before_.all), Cell::share(r.after.cost, sum_after_.all),
                      Cell(r.before.calls), Cell(r.after.calls), Cell(what).in(colour),
                      Cell(std::string(), sure ? "true" : "false"),
-                     Cell(std::string(), exceeds_any(r) ? "true" : "false"), Cell(name).in(Colour::bold),
-                     Cell(r.image)});
+                     Cell(std::string(), exceeds_any(r) && !is_unjudged(*at) ? "true" : "false"),
+                     Cell(name).in(Colour::bold), Cell(r.image)});
         }
         return out;
     }

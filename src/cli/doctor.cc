@@ -407,7 +407,8 @@ Run add_doctor(CLI::App& app) {
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
-    command.add_flag("--strict", options->strict, "Exit with status 1 if there is an error or warning that is not about names alone");
+    command.add_flag("--strict", options->strict,
+                     "Exit with status 1 if there is an error or warning that is not about names alone");
     command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))

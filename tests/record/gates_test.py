@@ -195,6 +195,8 @@ class Gates(unittest.TestCase):
                 self.assertRegex(done.stderr, rf"{lacks} knows no names for \d+\.\d % of it")
                 self.assertNotIn("grew", done.stderr)
                 self.assertNotIn("from nothing", done.stderr)
+                rows = run(WAYMARK, "diff", *sides, *threshold, "--format", "tsv").stdout.splitlines()
+                self.assertFalse([row for row in csv.DictReader(rows, delimiter="\t") if row["exceeds"] == "true"])
 
     def test_builds_whose_names_are_known_are_compared(self):
         _, before = self.home("one")
