@@ -802,7 +802,7 @@ private:
 
     void find_unobserved() {
         std::set<Loss> losses;
-        bool everything = false;
+        bool everything = options_.partial;
         for (const FlowStream& s : streams_)
             for (const FlowCounts* counts : s.sink->counts()) {
                 losses.insert(counts->losses().begin(), counts->losses().end());
@@ -1157,10 +1157,13 @@ private:
             return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
         });
         if (lost) functions.not_known = "what ran where flow was lost";
+        const std::string part = "what ran outside the part of the run that was captured";
+        if (options_.partial) functions.not_known += (lost ? ", and " : "") + part;
         a_.trust.push_back(functions);
         if (options_.instructions)
             a_.trust.push_back({"coverage", "what was executed, and which way branches went", "",
-                                "what is not observed: flow was lost where it could have run"});
+                                options_.partial ? "whether the rest ran: " + part + " could have run all of it"
+                                                 : "what is not observed: flow was lost where it could have run"});
         if (a_.timeline.tracks.empty()) return;
         Trust time{.view = "timeline"};
         if (a_.timeline.axis.unit == "ns" || a_.timeline.axis.unit == "ticks") {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "disassembly.h"
 #include "trouble.h"
@@ -105,8 +106,10 @@ private:
         options.ticks_per_second =
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
+        options.partial = cut || has_part_only();
         options.most_slices = options_.most_slices;
         fill_by_names(out, streams, names, options);
+        name_builds(out);
         if (options_.disassembly) disassemble(out);
         if (options_.sources) read_sources(out);
 
@@ -131,6 +134,16 @@ private:
         return out;
     }
 
+    /// Images whose files were not found have the build IDs that the capture knows.
+    void name_builds(Answers& out) const {
+        for (analysis::Image& image : out.images) {
+            if (!image.build_id.empty() || !image.path.empty()) continue;
+            std::set<std::string> ids;
+            for (const capture::Module& m : session_.capture.modules.modules)
+                if (std::filesystem::path(m.file).filename() == image.name) ids.insert(capture::hex_text(m.build_id));
+            if (ids.size() == 1) image.build_id = *ids.begin();
+        }
+    }
     void disassemble(Answers& out) const {
         Disassembler disassembler;
         for (analysis::Instruction& i : out.instructions)
@@ -153,6 +166,12 @@ private:
         }
     }
 
+    /// The run has more than the streams: the capture says so, or a stream begins amid trace.
+    [[nodiscard]] bool has_part_only() const {
+        return is_part_of_run(session_) || std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+                   return s.sink->troubles().gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
+               });
+    }
     [[nodiscard]] bool went_nowhere_known() const {
         return std::any_of(streams_.begin(), streams_.end(),
                            [](const Stream& s) { return s.sink->troubles().no_memory.times != 0; });
@@ -182,7 +201,10 @@ private:
                              std::optional<std::uint64_t> offset = {}) {
             out.health.push_back({severity, std::move(what), std::move(todo), offset});
         };
-        for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
+        for (const capture::Problem& problem : session_.problems) {
+            add(warning, capture::to_string(problem), "");
+            out.health.back().of_names = problem.kind == capture::Problem::Kind::names;
+        }
         for (const pipeline::BufferReport& buffer : report.buffers) {
             if (const std::string cut = file_was_cut(buffer); !cut.empty()) add(bad, cut, "Copy the whole file again.");
             if (buffer.error)
@@ -194,7 +216,7 @@ private:
             if (std::string silence = sudden_silence(stream); !silence.empty()) add(warning, std::move(silence), "");
         for (const Stream& s : streams_) stream_health(s, add);
         if (std::none_of(out.health.begin(), out.health.end(),
-                         [](const Finding& f) { return f.severity == warning || f.severity == bad; }))
+                         [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
             add(good, "Nothing was lost, and trace and image agree everywhere.", "");
         std::stable_sort(out.health.begin(), out.health.end(),
                          [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
@@ -233,9 +255,10 @@ private:
             switch (static_cast<GapReason>(i)) {
                 case GapReason::padding: break;
                 case GapReason::unsynchronised:
-                    add(note,
-                        fmt::format("{}{} before the first synchronisation: what ran there is not known", source,
-                                    counted(gap.bytes, "byte")),
+                    add(warning,
+                        fmt::format("{}the trace begins amid packets: {} before the first synchronisation. What ran "
+                                    "there, and before, is not known",
+                                    source, counted(gap.bytes, "byte")),
                         "", gap.offset);
                     break;
                 case GapReason::incomplete_packet:
@@ -317,9 +340,13 @@ private:
         }
         add("calls", calls);
         add("exceptions", exceptions);
-        add("functions",
-            static_cast<std::uint64_t>(std::count_if(out.functions.begin(), out.functions.end(),
-                                                     [](const analysis::Function& f) { return !f.synthetic; })));
+        // As many as tables of functions have rows.
+        const auto synthetic = std::count_if(out.functions.begin(), out.functions.end(),
+                                             [](const analysis::Function& f) { return f.synthetic; });
+        add("functions", out.functions.size());
+        if (synthetic != 0)
+            out.summary.back().note =
+                fmt::format("{} of them no code of the program, such as exceptions", grouped(synthetic));
     }
 
     const AnswersOptions& options_;

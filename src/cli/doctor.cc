@@ -309,9 +309,11 @@ Status run_doctor(const DoctorOptions& options) {
                          : "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
         return nothing;
     }
-    const std::size_t found = report.count(Severity::error) + report.count(Severity::warning);
-    if (!options.strict || found == 0) return decoded;
-    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), report.findings.front().found));
+    const auto fails = std::find_if(report.findings.begin(), report.findings.end(), [](const doctor::Finding& f) {
+        return (f.severity == Severity::error || f.severity == Severity::warning) && f.kind != doctor::missing_names;
+    });
+    if (!options.strict || fails == report.findings.end()) return decoded;
+    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), fails->found));
     return nothing;
 }
 
@@ -406,7 +408,8 @@ Run add_doctor(CLI::App& app) {
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
-    command.add_flag("--strict", options->strict, "Exit with status 1 if there is an error or warning");
+    command.add_flag("--strict", options->strict,
+                     "Exit with status 1 if there is an error or warning that is not about names alone");
     command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))

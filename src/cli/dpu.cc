@@ -19,6 +19,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/packet.h"
+#include "waymark/record/dpu.h"
 
 namespace waymark::cli {
 
@@ -173,7 +174,10 @@ public:
     /// What there is but cannot be so, or hardly.
     [[nodiscard]] std::vector<std::string> doubts() const { return doubts_of(input_, sums_, counters_, sorted_by_); }
     [[nodiscard]] std::vector<std::string> losses() const {
-        return doctor::losses(sums_, input_.missing_bytes(), setup_.complete);
+        std::vector<std::string> out = doctor::losses(sums_, input_.missing_bytes(), setup_.complete);
+        if (input_.parameter("ended") == record::limited_run)
+            out.push_back(fmt::format("the recording ended {}", record::limited_run));
+        return out;
     }
     /// Of a view whose rows, those that are not shown too, add up to `rows`.
     [[nodiscard]] Table reconciliation(const DpuCounts& rows) const {

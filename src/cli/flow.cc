@@ -412,7 +412,7 @@ private:
             say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
         if (read_errors) return unreadable;
         if (!ranges && !blind) return nothing;
-        bool lost = any([](const Decoded& d) { return d.totals.has_gaps(); });
+        bool lost = is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
         for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
         if (options_.strict && lost) {
             say("error", "--strict: something was lost or contradicts the image; --format summary says how much");

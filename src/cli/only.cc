@@ -57,6 +57,13 @@ void Only::add(const analysis::Image& image) {
     if (!image.path.empty()) add(Kind::image, image.path);
 }
 
+std::vector<std::string> Only::words(Kind kind) const {
+    std::vector<std::string> out;
+    for (const Word& word : words_)
+        if (word.kind == kind) out.push_back(word.text);
+    return out;
+}
+
 bool Only::asks_for(const analysis::Function& function) const {
     return asks_for(Kind::function, function.name) || asks_for(Kind::function, function.linkage_name);
 }

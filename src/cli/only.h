@@ -30,6 +30,8 @@ public:
     }
     /// Nothing in particular is asked for.
     [[nodiscard]] bool empty() const { return words_.empty(); }
+    /// The words that name things of this kind.
+    [[nodiscard]] std::vector<std::string> words(Kind kind) const;
     /// What there is, all of it before anything is asked for.
     void add(Kind kind, std::string_view name);
     void add(const analysis::Function& function);

@@ -1,6 +1,9 @@
 /// `waymark record`: runs a program and writes the trace a unit would have given.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -91,8 +94,7 @@ Result<record::CodePlace> code_place(const std::string& text, const char* option
     const bool loaded_anywhere = !options.system && is_position_independent(program);
     image::Symbols symbols;
     const bool in_program = !wire::scan_number(text, value) && symbols.add_elf(program) && symbols.address_of(text);
-    if (wire::scan_number(text, value) ||
-        (in_program ? !loaded_anywhere : options.system || !is_dynamic(program))) {
+    if (wire::scan_number(text, value) || (in_program ? !loaded_anywhere : options.system || !is_dynamic(program))) {
         WM_ASSIGN_OR_RETURN(const Address address, place(text, option, program));
         return record::CodePlace(address);
     }
@@ -246,6 +248,8 @@ Status run_record(const RecordOptions& options) {
         *address = *found;
     }
     to.force = options.force;
+    if (!options.system)
+        if (const auto status = check_executable(program); !status) return fail(status.error());
     if (options.system) to.reset = entry_point(program);
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
@@ -363,11 +367,16 @@ Status run_record(const RecordOptions& options) {
                                : std::string()));
         return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
     }
-    if (r.ranges == 0)
-        say("note",
-            fmt::format("no waypoint was met, so the trace tells nothing{}",
+    if (r.ranges == 0) {
+        say("error",
+            fmt::format("nothing recorded: {} executed, but no branch, so the trace shows none of them{}",
+                        counted(r.instructions, "instruction"),
                         options.system ? fmt::format("; is the image made for the machine {}?", machine(options))
-                                       : std::string()));
+                        : options.start_at.empty() && options.stop_at.empty() && options.limit == 0
+                            ? ""
+                            : "; let --start-at, --stop-at or --limit leave more of the run"));
+        return nothing;
+    }
     if (ending->ended) {
         if (!options.quiet) say("note", "the recording was stopped as asked for, and QEMU ended");
         return decoded;
@@ -377,6 +386,12 @@ Status run_record(const RecordOptions& options) {
 }
 
 }  // namespace
+
+waymark::Status check_executable(const std::string& program) {
+    if (access(program.c_str(), X_OK) == 0 || errno != EACCES) return Nothing{};
+    return Error{Errc::unreadable,
+                 fmt::format("{} is not executable; chmod +x makes it so, if it is the program", program)};
+}
 
 Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();

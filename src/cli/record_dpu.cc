@@ -150,7 +150,7 @@ std::string events_help() {
 
 /// How the recording ended, for those who read it.
 std::string ended(const record::Ending& ending, bool limited) {
-    if (limited) return "by --limit, and the program ran on";
+    if (limited) return std::string(record::limited_run);
     if (ending.interrupt)
         return fmt::format("by {} to the recorder, and everything up to there is recorded",
                            signal_name(*ending.interrupt));
@@ -322,6 +322,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
     for (const std::string& warning : to.warnings) say("warning", warning);
+    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
     auto recorder = record::DpuRecorder::create(to);
     if (!recorder) return fail(recorder.error());
     ProgressLine progress;

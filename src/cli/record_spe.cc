@@ -153,6 +153,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     how.qemu_arguments.insert(how.qemu_arguments.end(), {"-cpu", cpu_of(to.machine)});
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
+    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
     auto profiler = record::Profiler::create(to);
     if (!profiler) return fail(profiler.error());
     ProgressLine progress;

@@ -294,7 +294,10 @@ Run add_spe_branches(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of({"mispredicts", "samples"}))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
     command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
         ->type_name("NAME");
     command.footer(

@@ -504,7 +504,10 @@ Run add_spe_report(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of(keys))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
     command.footer(
         "On top stands how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
         "table, unless the table says otherwise. Cycles are those of the samples; a sample stands for as many\n"

@@ -322,7 +322,10 @@ Run add_spe_sharing(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many lines; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many lines; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
     command.footer(
         "A line is shared if several threads use it and one writes. It is shared falsely if no place that one of them\n"
         "writes is used by another: then the threads wait for each other over nothing, and moving the data apart\n"

@@ -98,6 +98,11 @@ std::string sudden_silence(const pipeline::StreamReport& stream) {
     return damage ? damage->sentence : std::string();
 }
 
+bool is_part_of_run(const pipeline::Session& session) {
+    return std::any_of(session.problems.begin(), session.problems.end(),
+                       [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::part; });
+}
+
 bool lost_in_frames(const pipeline::BufferReport& buffer) {
     return buffer.framed && (buffer.frames.lost_bytes() != 0 || !buffer.strays.empty());
 }

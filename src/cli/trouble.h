@@ -31,6 +31,9 @@ namespace waymark::cli {
 /// That a source fell silent inside a packet while others went on; empty: it did not.
 [[nodiscard]] std::string sudden_silence(const pipeline::StreamReport& stream);
 
+/// The capture says that it holds a part of the run only (capture::missing_parts).
+[[nodiscard]] bool is_part_of_run(const pipeline::Session& session);
+
 /// Whether bytes were lost at frame level: in damaged frames, or under trace IDs of no source.
 [[nodiscard]] bool lost_in_frames(const pipeline::BufferReport& buffer);
 

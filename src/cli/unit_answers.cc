@@ -14,6 +14,7 @@
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/format.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/record/dpu.h"
 
 namespace waymark::cli {
 
@@ -181,6 +182,9 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
         if (const std::string task = input.parameter(fmt::format("task{}", id)); !task.empty())
             said.tasks[static_cast<std::uint8_t>(id)] = task;
     said.program = input.parameter("program");
+    if (input.parameter("ended") == record::limited_run)
+        said.problems.push_back(
+            fmt::format("The recording ended {}: what ran afterwards is not in it", record::limited_run));
     said.cycles_note = input.parameter("cycles");
     said.layout = dpu::layout_note;
     analysis::DpuCounts rows{};

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "dpu_verify.h"
 #include "options.h"
+#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/regular_file.h"
@@ -211,9 +212,14 @@ public:
                                               options_.sources.empty() ? "--symbols" : "--source")});
             return verify_dpu(options_.capture, options_.output);
         }
+        if (std::error_code none; !std::filesystem::exists(options_.capture, none))
+            return fail({Errc::not_found, fmt::format("{}: no such file or folder", options_.capture)});
         if (const auto no_file = no_regular_file(options_.capture)) return fail(*no_file);
+        if (is_profile(options_.capture)) return not_for_samples();
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) {
+            // What is no capture at all is that first.
+            if (const auto opened = open_session(options_); !opened) return fail(opened.error());
             const Status status = fail(truth.error());
             std::error_code none;
             const std::filesystem::path capture = options_.capture;
@@ -235,6 +241,21 @@ public:
     }
 
 private:
+    /// Samples are some of what ran: its sums say nothing of single ones.
+    Status not_for_samples() const {
+        const std::string sums = options_.capture + ".truth.txt";
+        std::error_code none;
+        say("error",
+            fmt::format("{}: NOT COMPARED: a profile holds samples of what ran, not all of it, so it is not "
+                        "decoded and compared as trace is. {}",
+                        options_.capture,
+                        std::filesystem::exists(sums, none)
+                            ? fmt::format("What really ran is summed in {}", sums)
+                            : "Nothing beside it says what really ran: 'waymark record --unit spe' writes that "
+                              "to PATH.truth.txt"));
+        return static_cast<Status>(not_compared);
+    }
+
     Status compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                    const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
         const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
@@ -416,7 +437,10 @@ private:
 Run add_verify(CLI::App& app) {
     auto options = std::make_shared<InputOptions>();
     CLI::App& command = *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
-    command.add_option("DIR", options->capture, "A folder made by 'waymark record'")->required();
+    command
+        .add_option("DIR", options->capture,
+                    "A folder made by 'waymark record' with --unit ptm or dpu; samples (--unit spe) are not compared")
+        ->required();
     command.add_option("--source", options->sources, "Only this source: trace ID (0x13) or name. May be repeated")
         ->type_name("ID|NAME")
         ->take_all();

@@ -169,6 +169,30 @@ public:
     Report run() {
         for (const capture::Problem& problem : session_.problems) {
             if (!problem.lacks.empty()) continue;  // told below, with what it costs
+            if (problem.kind == capture::Problem::Kind::part) {
+                add_finding({Severity::warning,
+                             "part-of-run",
+                             {},
+                             {},
+                             {},
+                             capture::to_string(problem),
+                             "the whole run",
+                             "the recording was limited by its options",
+                             "take what did not run as not observed; record without the limit if all is needed"});
+                continue;
+            }
+            if (problem.kind == capture::Problem::Kind::names) {
+                add_finding({Severity::warning,
+                             std::string(missing_names),
+                             {},
+                             {},
+                             {},
+                             capture::to_string(problem),
+                             "the file that was mapped, of that build",
+                             "it was moved, removed or built again since",
+                             "nothing for the trace, which is whole without it; for names do what is said there"});
+                continue;
+            }
             add_finding({Severity::warning,
                          "description",
                          {},
@@ -474,7 +498,7 @@ private:
             const pipeline::Source* known = described(id);
             source.described = known != nullptr;
             source.described_as_pft = known != nullptr && known->protocol == pipeline::Protocol::pft;
-            source.name = known != nullptr ? known->name : id ? fmt::format("id_{:02x}", id->value) : "source";
+            source.name = known != nullptr ? known->name : id ? fmt::format("source_{:02x}", id->value) : "source";
             source.buffer = buffer.name;
             source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
             for (const Stretch& s : stretches) source.bytes += s.bytes.size();

@@ -35,9 +35,44 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
         auto at = same(true);
         if (at == mapped_.end()) at = same(false);
         if (at != mapped_.end()) file.mapped = static_cast<std::size_t>(at - mapped_.begin());
+        if (std::string why = only_names ? std::string() : why_refused(file); !why.empty()) {
+            file.refused = true;
+            refused_(argument.path, std::move(why));
+        }
     }
     given_.push_back(std::move(file));
     return Nothing{};
+}
+
+/// Why an image without an address is not what ran; empty: nothing of the map speaks against it.
+std::string NameFinder::why_refused(const Given& file) const {
+    if (mapped_.empty()) return {};
+    constexpr std::string_view remedy =
+        "it is not used. Give the file that ran, or FILE@ADDRESS to use this one there.";
+    const std::vector<std::uint8_t>& id = file.info->build_id();
+    const std::string has = id.empty() ? "it has no build ID" : "its build ID is " + capture::hex_text(id);
+    if (file.mapped) {
+        const Mapped& m = mapped_[*file.mapped];
+        if (m.build_id.empty() || m.build_id == id) return {};
+        return fmt::format("it is another build than {} in the capture: {}, recorded was {}; {}", m.file, has,
+                           capture::hex_text(m.build_id), remedy);
+    }
+    if (id.empty()) return {};
+    // Files at fixed addresses may be known to be there without having been mapped, as firmware is.
+    const auto& segments = file.info->segments();
+    const auto code = std::find_if(segments.begin(), segments.end(), [](const auto& s) { return s.executable; });
+    if (code == segments.end()) return {};
+    const auto at_it = std::find_if(capture_.modules.modules.begin(), capture_.modules.modules.end(),
+                                    [&](const capture::Module& m) { return m.holds(code->address); });
+    if (at_it != capture_.modules.modules.end())
+        return fmt::format("{} was mapped where its code lies ({:#x}), and {}; {}",
+                           at_it->file.empty() ? "other code" : at_it->file, code->address.value, has, remedy);
+    if (segments.front().address.value == 0)
+        return fmt::format(
+            "it can be loaded anywhere, and no file of that build was mapped when the capture was made "
+            "({}); {}",
+            has, remedy);
+    return {};
 }
 
 Status NameFinder::open() {
@@ -64,7 +99,8 @@ Status NameFinder::open() {
             continue;
         }
         // What was given by hand takes its place.
-        if (std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == i; })) continue;
+        if (std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == i && !g.refused; }))
+            continue;
         problem_({}, fmt::format("{}; code of it has no names. Give a folder with the files of the machine that was "
                                  "recorded with --symfs, or the file with --symbols.",
                                  found.error().message));
@@ -148,6 +184,11 @@ const NameFinder::Given* NameFinder::given(const image::ImageArgument& argument)
 bool NameFinder::is_mapped(const image::ImageArgument& argument) const {
     const Given* const file = given(argument);
     return file != nullptr && file->mapped.has_value();
+}
+
+bool NameFinder::is_refused(const image::ImageArgument& argument) const {
+    const Given* const file = given(argument);
+    return file != nullptr && file->refused;
 }
 
 std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument, const std::string& source) const {
@@ -241,6 +282,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
     };
     // What was given by hand is what its names are taken from first.
     for (Given& file : given_) {
+        if (file.refused) continue;
         if (!file.info) {
             // No ELF file with segments: a memory dump, or an object file.
             const auto kind = image::recognise(file.argument.path);

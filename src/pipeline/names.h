@@ -21,8 +21,9 @@ class NameFinder {
 public:
     using Problem = std::function<void(const std::filesystem::path& file, std::string message)>;
 
-    NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem)
-        : capture_(capture), options_(options), problem_(std::move(problem)) {}
+    /// `problem`: code has no names. `refused`: an image of the options is not used.
+    NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem, Problem refused)
+        : capture_(capture), options_(options), problem_(std::move(problem)), refused_(std::move(refused)) {}
 
     /// Opens the files. Errors: a file of the options that cannot be read.
     Status open();
@@ -39,6 +40,8 @@ public:
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument) const;
     /// A module of the map is this file.
     [[nodiscard]] bool is_mapped(const image::ImageArgument& argument) const;
+    /// An image that cannot be what ran, by the map: neither its code nor its names are used.
+    [[nodiscard]] bool is_refused(const image::ImageArgument& argument) const;
 
 private:
     /// A file that was mapped.
@@ -53,10 +56,12 @@ private:
         bool only_names = false;
         std::optional<std::size_t> mapped;  ///< the same file in mapped_
         std::optional<image::DebugInfo> info;
+        bool refused = false;
     };
     using Modules = std::vector<std::size_t>;  // of the map, by index
 
     Status add_given(const image::ImageArgument& argument, bool only_names);
+    [[nodiscard]] std::string why_refused(const Given& file) const;
     [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_in(const Given& file, const Modules& modules) const;
@@ -68,7 +73,7 @@ private:
 
     const capture::Capture& capture_;
     const SessionOptions& options_;
-    Problem problem_;
+    Problem problem_, refused_;
     std::vector<Mapped> mapped_;
     std::vector<std::size_t> mapped_of_;  ///< by module; none: no file
     std::vector<Given> given_;

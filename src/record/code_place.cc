@@ -1,9 +1,15 @@
 #include "waymark/record/code_place.h"
 
+#include <fmt/format.h>
+
 #include "waymark/image/debug_info.h"
 #include "waymark/image/symbols.h"
 
 namespace waymark::record {
+
+std::string CodePlace::text() const {
+    return symbol_.empty() && address_ ? fmt::format("{:#x}", address_->value) : symbol_;
+}
 
 void CodePlace::mapped(const std::string& file, Address at, std::uint64_t offset, std::uint64_t bytes) {
     if (symbol_.empty() || file.empty() || (!file_.empty() && file != file_)) return;

@@ -434,7 +434,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
                 --recorded_.code_changes;
                 recorded_.changed_too_often = true;
                 t.tracker.arrive(place);
-                stop();
+                stop(fmt::format("when code had changed {} times (--max-changes)", options_.limit_changes));
                 return;
             }
             // The branch that leads to the new code goes with it, so that who called it is known.
@@ -472,10 +472,13 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     t.tracker.run(code, first, end, stopped);
     if (t.tracker.lost_way()) {
         recorded_.lost_way = place.address;
-        stop();
+        stop(fmt::format("at {:#x}, where half a megabyte ran without a branch", place.address.value));
         return;
     }
-    if (stop_here || (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)) stop();
+    if (stop_here)
+        stop(fmt::format("where execution reached {} (--stop-at)", options_.stop_at->text()));
+    else if (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)
+        stop(fmt::format("after {} instructions (--limit)", options_.limit_instructions));
 }
 
 void Recorder::open_stream(Thread& t) {
@@ -569,8 +572,10 @@ Status Recorder::archive_images() {
     return Nothing{};
 }
 
-void Recorder::stop() {
+void Recorder::stop(std::string where) {
     for (auto& [number, t] : threads_) close_stream(t);
+    // QEMU ends with the recording of a system: nothing runs afterwards.
+    if (!options_.system) ends_ = std::move(where);
     recorded_.stopped = true;
 }
 
@@ -615,7 +620,7 @@ std::uint64_t Recorder::replaced_in_ram() const {
 Status Recorder::write_ram() {
     if (failure_) return *failure_;
     if (!ram_) return Nothing{};
-    const capture::Buffer& buffer = capture_.buffers.back();
+    capture::Buffer& buffer = capture_.buffers.back();
     const fs::path file = buffer.files.front(), fresh = options_.folder / ".trace";
     const std::vector<std::uint8_t> contents = ram_->contents();
     std::ofstream out(fresh, std::ios::binary);
@@ -627,6 +632,7 @@ Status Recorder::write_ram() {
     if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", file.string(), error.message())};
     if (ram_->written() <= options_.buffer_bytes) return Nothing{};
     recorded_.wrapped = true;
+    buffer.overwritten = replaced_in_ram();
     for (SourceTruth& source : truth_.sources)
         if (std::find(buffer.sources.begin(), buffer.sources.end(), source.source) != buffer.sources.end())
             source.wrapped = true;
@@ -646,6 +652,13 @@ Status Recorder::describe(bool complete) {
     described.modules.names = generated_names_;
     if (recorded_.wrapped)
         described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
+    if (!described.buffers.empty()) {
+        if (options_.start_at)
+            described.buffers.front().begins =
+                fmt::format("where execution first reached {} (--start-at)", options_.start_at->text());
+        described.buffers.back().ends = ends_;
+        if (!complete && ends_.empty()) described.buffers.back().ends = "before the program did, or still goes on";
+    }
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
     std::error_code error;
     for (capture::Buffer& buffer : described.buffers)

@@ -616,6 +616,32 @@ TEST(SnapshotWriter, ReadsBackEqual) {
     EXPECT_EQ(*again, capture);
 }
 
+TEST(SnapshotWriter, APartOfTheRunReadsBackAndIsAProblem) {
+    const TemporaryFolder folder;
+    Capture capture = complete(folder);
+    capture.buffers[0].length = 32;
+    capture.buffers[0].overwritten = 1000;
+    capture.buffers[0].begins = "where execution first reached 0x8000 (--start-at)";
+    capture.buffers[2].ends = "after 10 instructions (--limit)";
+    ASSERT_TRUE(write_snapshot(capture, folder.path()).has_value());
+    auto again = read_snapshot(folder.path());
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    std::string said;
+    for (const Problem& problem : again->problems) {
+        EXPECT_EQ(problem.kind, Problem::Kind::part);
+        said += problem.message + "\n";
+    }
+    EXPECT_EQ(said,
+              "buffer x wrapped: it holds the last 32 of 1032 bytes of trace. What ran before is not in it; a larger "
+              "buffer keeps more.\n"
+              "the recording began where execution first reached 0x8000 (--start-at): what ran before is not in it.\n"
+              "the recording ended after 10 instructions (--limit): what ran afterwards is not in it.\n");
+    again->problems.clear();
+    EXPECT_EQ(*again, capture);
+    capture.buffers[0].begins = "a; b";
+    EXPECT_FALSE(write_snapshot(capture, folder.path()).has_value());
+}
+
 TEST(SnapshotWriter, ChoosesFileNames) {
     const TemporaryFolder folder;
     Capture capture = complete(folder);

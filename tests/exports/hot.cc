@@ -2,8 +2,7 @@
 extern "C" int printf(const char*, ...);
 namespace shapes {
 __attribute__((noinline)) int choose(int slot, int round) {
-    if (slot > 1000)
-        printf("no slot has %d\n", slot);  // never runs
+    if (slot > 1000) printf("no slot has %d\n", slot);  // never runs
     return (slot + round) % 5;
 }
 struct Shape {

@@ -254,6 +254,8 @@ struct Finding {
     std::string what;                       ///< a sentence
     std::string todo{};                     ///< what to do; empty: nothing
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
+    /// A warning about names of code alone: of the trace nothing is missing, and no gate fails for it.
+    bool of_names{};
 };
 
 /// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.

@@ -29,6 +29,9 @@ struct Finding {
     friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+/// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.
+inline constexpr std::string_view missing_names = "missing-names";
+
 /// A sentence without what distinguishes it from others of its kind: numbers, names in single quotes, and the place
 /// before the first `: `.
 [[nodiscard]] inline std::string without_particulars(std::string_view sentence) {

@@ -21,6 +21,8 @@ public:
 
     /// Nothing while no file that holds it is mapped; by the latest report else.
     [[nodiscard]] std::optional<Address> address() const { return address_; }
+    /// The symbol, or the address in hexadecimal: `main`, `0x10424`.
+    [[nodiscard]] std::string text() const;
     /// Bytes [offset, offset + bytes) of `file`, a path, are mapped at `at`.
     void mapped(const std::string& file, Address at, std::uint64_t offset, std::uint64_t bytes);
 

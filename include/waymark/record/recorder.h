@@ -142,7 +142,8 @@ private:
     void new_epoch();
     [[nodiscard]] Status archive_images();
     void map_system_image();
-    void stop();
+    /// `where`: capture::Buffer::ends.
+    void stop(std::string where);
     void fail(Error error);
     void collect(Thread& t);
     /// `ended`: the buffer at hand is complete; where no description names it yet, none is written for it alone.
@@ -174,6 +175,7 @@ private:
     std::uint64_t replaced_bytes_ = 0;  ///< of the trace of earlier epochs
     bool described_ = false;
     std::size_t described_buffers_ = 0;  ///< of those the description on disk names so many
+    std::string ends_;                   ///< capture::Buffer::ends
     std::optional<Error> failure_;
     Recorded recorded_;
 
