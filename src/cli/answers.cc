@@ -200,7 +200,7 @@ private:
                              std::optional<std::uint64_t> offset = {}) {
             out.health.push_back({severity, std::move(what), std::move(todo), offset});
         };
-        for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
+        for (std::string& sentence : gathered(session_.problems)) add(warning, std::move(sentence), "");
         for (const pipeline::BufferReport& buffer : report.buffers) {
             if (const std::string cut = file_was_cut(buffer); !cut.empty()) add(bad, cut, "Copy the whole file again.");
             if (buffer.error)

@@ -247,11 +247,11 @@ public:
         if (options_.format == "tsv") {
             rows.print_tsv(out);
         } else if (options_.format == "json") {
-            out.print(
-                "{{\n  \"before\": {{{}}},\n  \"after\": {{{}}},\n  \"metric\": {},\n  \"exact\": {},\n"
-                "  \"sum_before\": {},\n  \"sum_after\": {},\n  \"rows\": {}\n}}\n",
-                json_head(before_), json_head(after_), json_string(metric_.name), metric_.exact, all_before_,
-                all_after_, rows.json());
+            out.write(
+                fmt::format("{{\n  \"before\": {{{}}},\n  \"after\": {{{}}},\n  \"metric\": {},\n  \"exact\": {},\n"
+                            "  \"sum_before\": {},\n  \"sum_after\": {},\n  \"rows\": {}\n}}\n",
+                            json_head(before_), json_head(after_), json_string(metric_.name), metric_.exact,
+                            all_before_, all_after_, rows.json()));
         } else {
             out.print("before\n");
             print_head(out, before_);

@@ -73,13 +73,14 @@ Result<doctor::Report> diagnose(const DoctorOptions& options) {
 
 // ---- text
 
-void line(Output& out, std::string_view head, std::string_view text) {
+void line(Output& out, std::string_view head, std::string_view sentence) {
     constexpr std::size_t width = 100, indent = 12;
+    const std::string text = one_line(sentence);
     std::string row = fmt::format("  {:<10}", head);
     std::size_t at = 0, column = indent;
     while (at < text.size()) {
         const std::size_t end = std::min(text.find(' ', at), text.size());
-        const std::string_view word = text.substr(at, end - at);
+        const std::string_view word = std::string_view(text).substr(at, end - at);
         if (column != indent && column + 1 + word.size() > width) {
             row += "\n" + std::string(indent, ' ');
             column = indent;
@@ -91,7 +92,7 @@ void line(Output& out, std::string_view head, std::string_view text) {
         column += word.size();
         at = end + 1;
     }
-    out.print("{}\n", row);
+    out.write(row + '\n');
 }
 
 std::string looked_at(const doctor::BufferReport& b) {

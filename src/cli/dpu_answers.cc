@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "trouble.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
@@ -113,7 +114,7 @@ std::vector<std::string> DpuInput::name_code(analysis::DpuCode& code) const {
     std::vector<std::string> out;
     for (const doctor::DpuImageProblem& problem : doctor::name_code(capture_, code))
         out.push_back(problem.what + "; " + doctor::cost_and_remedy(problem));
-    return out;
+    return gathered(out);
 }
 
 std::vector<std::string> DpuInput::counter_rules() const {
@@ -148,7 +149,7 @@ waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
 }
 
 void warn(const DpuInput& input) {
-    for (const capture::Problem& problem : input.capture().problems) say("warning", capture::to_string(problem));
+    for (const std::string& sentence : gathered(input.capture().problems)) say("warning", sentence);
 }
 
 std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums& sums,

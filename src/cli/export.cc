@@ -56,7 +56,7 @@ std::string format_list() {
 Status print_list() {
     auto out = Output::open("-");
     if (!out) return fail(out.error());
-    out->print("{}", format_list());
+    out->write(format_list());
     return out->close();
 }
 

@@ -237,9 +237,7 @@ ordered_json memory_json(const pipeline::Source& source) {
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
     const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
-    std::vector<std::string> described;
-    for (const capture::Problem& p : session.problems) described.push_back(capture::to_string(p));
-    for (std::string& sentence : gathered(described)) add(std::move(sentence));
+    for (std::string& sentence : gathered(session.problems)) add(std::move(sentence));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
         if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
@@ -548,10 +546,7 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
         }
         return;
     }
-    out.print("{}\t{}\n", one_line(path),
-              value.is_string() ? one_line(value.get_ref<const std::string&>())
-              : value.is_null() ? ""
-                                : value.dump());
+    out.print("{}\t{}\n", path, value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
 }
 
 Status run_info(const InfoOptions& options) {

@@ -385,9 +385,7 @@ std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline:
 }
 
 void warn(const pipeline::Session& session) {
-    std::vector<std::string> sentences;
-    for (const capture::Problem& problem : session.problems) sentences.push_back(capture::to_string(problem));
-    for (const std::string& sentence : gathered(sentences)) say("warning", sentence);
+    for (const std::string& sentence : gathered(session.problems)) say("warning", sentence);
 }
 
 bool report_read_errors(const pipeline::Report& report) {

@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "waymark/core/result.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::cli {
 
@@ -29,10 +31,9 @@ enum Status : int {
 /// `path` is a link to it; then the error that says so.
 [[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
-/// Text that a terminal shows and does not obey: names, paths and messages come from files, and hold any bytes. Control
-/// characters (C0 but for tab and line break, DEL, C1) and bytes that are no part of a UTF-8 character become U+FFFD.
-/// `colours`: this program's own colours stay. All text output and all of standard error goes through it.
-[[nodiscard]] std::string printable(std::string_view text, bool colours = false);
+/// Text that a terminal shows and does not obey: control characters (C0 but for tab and line break, DEL, C1) and bytes
+/// that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error goes through it.
+[[nodiscard]] std::string printable(std::string_view text);
 /// Whether the text is printable ASCII, so that `printable` would replace nothing. May be false for printable UTF-8.
 [[nodiscard]] inline bool is_printable(std::string_view text) {
     bool other = false;
@@ -42,6 +43,36 @@ enum Status : int {
     }
     return !other;
 }
+
+enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
+
+/// A word in a colour. The escape sequences around it are the only ones that `Output` lets through.
+class Coloured {
+public:
+    /// `text` becomes one line (`one_line`); without `colours` there is nothing around it.
+    Coloured(std::string_view text, Colour colour, bool colours);
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+private:
+    std::string text_;
+};
+
+/// One argument of `Output::print`: text becomes one line, and all else stays what it is.
+class OneLine {
+public:
+    explicit OneLine(std::string_view text) : text_(text) {
+        if (is_printable(text) && text.find_first_of("\t\n") == text.npos) return;
+        cleaned_ = one_line(text);
+        text_ = cleaned_;
+    }
+    OneLine(const OneLine&) = delete;
+    OneLine& operator=(const OneLine&) = delete;
+    [[nodiscard]] std::string_view text() const { return text_; }
+
+private:
+    std::string cleaned_;
+    std::string_view text_;
+};
 
 class PlacedFile;
 
@@ -56,17 +87,20 @@ public:
     Output& operator=(Output&&) = delete;
     ~Output();
 
+    /// Line breaks and tabs of `format` itself are written as they are. Arguments that are text are names, or contain
+    /// them, so each becomes a part of one line (`one_line`).
     template <class... Args>
     void print(fmt::format_string<Args...> format, Args&&... args) {
-        // Unlike `format_to` this is compiled once, in fmt's own library.
-        write(fmt::vformat(format, fmt::make_format_args(args...)));
+        constexpr bool colours = (std::is_same_v<std::remove_cvref_t<Args>, Coloured> || ...);
+        print_arguments<colours>(format, as_argument(args)...);
     }
-    /// Text for people and programs: what `printable` replaces is replaced, but for this program's own colours.
+    /// Whole lines, which the caller has composed (`one_line` is for names in them): what `printable` replaces is
+    /// replaced.
     void write(std::string_view text) {
         if (is_printable(text))
             append(text);
         else
-            append(printable(text, colours()));
+            append(printable(text));
     }
     /// The bytes as they are: for files that are no text in a terminal.
     void write_exactly(std::string_view bytes) { append(bytes); }
@@ -77,6 +111,22 @@ public:
 
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
+    template <class T>
+    [[nodiscard]] static decltype(auto) as_argument(const T& argument) {
+        if constexpr (std::is_convertible_v<const T&, std::string_view>)
+            return OneLine(argument);
+        else
+            return (argument);
+    }
+    template <bool colours, class... Args>
+    void print_arguments(fmt::string_view format, const Args&... args) {
+        // Unlike `format_to` this is compiled once, in fmt's own library.
+        const std::string text = fmt::vformat(format, fmt::make_format_args(args...));
+        if constexpr (colours)
+            append(text);
+        else
+            write(text);
+    }
     Output(std::unique_ptr<PlacedFile> place, std::string path);
     void append(std::string_view text) {
         if (text.size() >= flush_bytes) return write_through(text);
@@ -132,3 +182,19 @@ private:
 [[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace waymark::cli
+
+template <>
+struct fmt::formatter<waymark::cli::OneLine> : fmt::formatter<fmt::string_view> {
+    template <class Context>
+    auto format(const waymark::cli::OneLine& argument, Context& context) const {
+        const std::string_view text = argument.text();
+        return fmt::formatter<fmt::string_view>::format({text.data(), text.size()}, context);
+    }
+};
+template <>
+struct fmt::formatter<waymark::cli::Coloured> : fmt::formatter<fmt::string_view> {
+    template <class Context>
+    auto format(const waymark::cli::Coloured& word, Context& context) const {
+        return fmt::formatter<fmt::string_view>::format({word.text().data(), word.text().size()}, context);
+    }
+};

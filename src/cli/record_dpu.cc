@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "dpu_answers.h"
 #include "options.h"
+#include "trouble.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
 #include "waymark/record/dpu.h"
@@ -174,8 +175,10 @@ std::string nothing_ran(const record::Ending& ending) {
 }
 
 void say_what_is_missing(const RecordCommon& common, const record::DpuRecorded& r) {
+    std::vector<std::string> errors;
     for (const dpu::ProgrammingError& error : r.errors)
-        say("warning", fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
+        errors.push_back(fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
+    say_gathered("warning", errors);
     if (r.lost != 0)
         say("warning", fmt::format("{} lost: the trace write buffer was full; the trace says where",
                                    counted(r.lost, "entry is", "entries are")));
@@ -321,7 +324,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
-    for (const std::string& warning : to.warnings) say("warning", warning);
+    say_gathered("warning", to.warnings);
     auto recorder = record::DpuRecorder::create(to);
     if (!recorder) return fail(recorder.error());
     ProgressLine progress;

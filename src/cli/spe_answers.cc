@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "trouble.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/wire.h"
@@ -202,21 +203,33 @@ std::string Answer::why_nothing() const {
     return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
 }
 
-bool Answer::say_damage(const std::string& name) const {
-    for (const Error& error : capture_->damage) say("error", error.message);
-    for (const Error& error : totals_.errors) say("error", error.message);
-    const std::uint64_t losses = quality_.container_losses;
-    for (const perf::Loss& loss : capture_->data->losses)
-        say("error", fmt::format("{}: offset {:#x}: {}", name, loss.first.value, loss.message));
-    if (losses > capture_->data->losses.size())
-        say("error",
-            fmt::format("{} more places of the file are damaged", grouped(losses - capture_->data->losses.size())));
-    return !capture_->damage.empty() || !totals_.errors.empty() || losses != 0;
+bool say_file_damage(const analysis::SampleCapture& capture) {
+    const perf::PerfData& data = *capture.data;
+    std::vector<std::string> damage;
+    for (const Error& error : capture.damage) damage.push_back(error.message);
+    for (const perf::Loss& loss : data.losses) {
+        const std::uint64_t bytes = loss.end - loss.first;
+        damage.push_back(fmt::format("{}, offset {:#x}: {}{}", capture.file->name(), loss.first.value, loss.message,
+                                     bytes == 0 ? "" : fmt::format("; {} skipped", counted(bytes, "byte"))));
+    }
+    say_gathered("error", damage);
+    if (data.loss_count > data.losses.size())
+        say("error", fmt::format("{}: {} more places are damaged", capture.file->name(),
+                                 grouped(data.loss_count - data.losses.size())));
+    return !damage.empty();
+}
+
+bool Answer::say_damage() const {
+    const bool any = say_file_damage(*capture_);
+    std::vector<std::string> unread;
+    for (const Error& error : totals_.errors) unread.push_back(error.message);
+    say_gathered("error", unread);
+    return any || !unread.empty();
 }
 
 Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
     if (out.close() != decoded) return unreadable;
-    const bool cut = say_damage(options.capture);
+    const bool cut = say_damage();
     const analysis::Quality& q = quality_;
     if (q.unfinished) say("warning", "the recorder was ended before it had finished the file");
     if (q.lost_bytes() != 0)
@@ -226,9 +239,11 @@ Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used
         say("warning", fmt::format("{} inside records {}; the records were kept", counted(q.damaged_bytes(), "byte"),
                                    q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
     if (names_used) {
+        std::vector<std::string> unnamed;
         for (std::uint32_t i = 1; i < program_->files(); ++i)
             if (const auto& file = program_->file(i); !file.symbols && !file.problem.empty())
-                say("note", fmt::format("no names for {}: {}", file.name, file.problem));
+                unnamed.push_back(fmt::format("no names for {}: {}", file.name, file.problem));
+        say_gathered("note", unnamed);
     }
     if (q.selected == 0) {
         say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));

@@ -60,15 +60,16 @@ public:
         if (options_.format == "json") {
             const Table rows = table();
             const BranchSum& all = branches_.all();
-            out.print("{}\n", json_text({{"quality", answer_.quality_json()},
-                                         {"branches", all.samples},
-                                         {"mispredicts", all.mispredicts},
-                                         {"not_taken", all.not_taken},
-                                         {"not_retired", all.not_retired},
-                                         {"branches_in_no_row", branches_.rest().samples},
-                                         {"by", options_.by},
-                                         {"rows", rows.json()},
-                                         {"rows_left_out", left_out_}}));
+            out.write(json_text({{"quality", answer_.quality_json()},
+                                 {"branches", all.samples},
+                                 {"mispredicts", all.mispredicts},
+                                 {"not_taken", all.not_taken},
+                                 {"not_retired", all.not_retired},
+                                 {"branches_in_no_row", branches_.rest().samples},
+                                 {"by", options_.by},
+                                 {"rows", rows.json()},
+                                 {"rows_left_out", left_out_}}) +
+                      "\n");
             return decoded;
         }
         answer_.print_quality(out, false);
@@ -82,7 +83,7 @@ public:
         }
         table().print_text(out);
         if (left_out_ != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out_, "row"));
-        out.print("{}", few_samples_note);
+        out.write(few_samples_note);
         if (branches_.rest().samples != 0)
             out.print("{} more had no room and are in no row.\n",
                       counted(branches_.rest().samples, "branch", "branches"));

@@ -461,7 +461,7 @@ Status explain(const ExplainOptions& options) {
     auto out = Output::open(options.output);
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->print("{}\n", json_text(JsonReport(*input).of(explanation)));
+        out->write(json_text(JsonReport(*input).of(explanation)) + "\n");
     else
         TextReport(*input, explanation, *out).print();
     if (out->close() != decoded) return unreadable;

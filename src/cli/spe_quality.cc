@@ -27,7 +27,7 @@ Status quality(const AnswerOptions& options) {
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->print("{}\n", json_text(answer->quality_json()));
+        out->write(json_text(answer->quality_json()) + "\n");
     else if (options.format == "tsv")
         answer->streams_table().print_tsv(*out);
     else

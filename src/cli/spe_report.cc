@@ -68,7 +68,7 @@ public:
     void print(Output& out) {
         if (options_.format == "tsv")
             return options_.by == "source" ? sources(true).print_tsv(out) : rows().print_tsv(out);
-        if (options_.format == "json") return out.print("{}\n", json_text(json()));
+        if (options_.format == "json") return out.write(json_text(json()) + "\n");
         answer_.print_quality(out, false);
         out.write("\n");
         if (options_.by == "source") {
@@ -77,7 +77,7 @@ public:
             rows().print_text(out);
             if (left_out_ != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out_, "row"));
         }
-        out.print("{}", few_samples_note);
+        out.write(few_samples_note);
         out.print("Latency in cycles, means of samples: total is issue (waiting to begin) and execution.\n");
         if (profile_.rest().samples != 0)
             out.print("{} at further addresses are counted in no row.\n", counted(profile_.rest().samples, "sample"));

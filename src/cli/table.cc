@@ -63,12 +63,13 @@ void Table::print_tsv(Output& out) const {
     std::string text;
     for (const Column& column : columns_)
         if (!column.for_reading) text += (text.empty() ? "" : "\t") + column.name;
-    out.print("{}\n", text);
+    out.write(text + '\n');
     for (const auto& row : rows_) {
         bool first = true;
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             if (columns_[c].for_reading) continue;
-            out.print("{}{}", first ? "" : "\t", field(row[c].value));
+            if (!first) out.write("\t");
+            out.write(field(row[c].value));
             first = false;
         }
         out.write("\n");

@@ -99,6 +99,16 @@ std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
     return out;
 }
 
+std::vector<std::string> gathered(const std::vector<capture::Problem>& problems) {
+    std::vector<std::string> sentences;
+    for (const capture::Problem& problem : problems) sentences.push_back(capture::to_string(problem));
+    return gathered(sentences);
+}
+
+void say_gathered(std::string_view kind, const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : gathered(sentences)) say(kind, sentence);
+}
+
 std::string file_was_cut(const pipeline::BufferReport& buffer) {
     const auto& written = buffer.buffer->length;
     if (written && !buffer.error && buffer.bytes != *written)
