@@ -14,6 +14,7 @@
 
 #include "file_sink.h"
 #include "waymark/core/file_error.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
 
 namespace waymark::cli {
@@ -174,12 +175,12 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     shown_ = now;
     const double seconds = duration<double>(now - began_).count();
     const double rate = static_cast<double>(bytes) / seconds;
-    std::string line = fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-    if (of && *of != 0)
-        line = fmt::format("{:3.0f} %  {} of {:.1f} MB", 100.0 * static_cast<double>(bytes) / static_cast<double>(*of),
-                           line, static_cast<double>(*of) / 1e6);
-    line += fmt::format("  {:.1f} MB/s", rate / 1e6);
-    if (of && *of > bytes) line += fmt::format("  {:.0f} s left", static_cast<double>(*of - bytes) / rate);
+    std::string line = size_text(bytes);
+    if (of && *of != 0) line = fmt::format("{:>6}  {} of {}", share_text(bytes, *of), line, size_text(*of));
+    line += fmt::format("  {} MB/s", decimal_text(rate / 1e6));
+    if (of && *of > bytes)
+        line +=
+            fmt::format("  {} s left", count_text(static_cast<std::uint64_t>(static_cast<double>(*of - bytes) / rate)));
     fmt::print(stderr, "\r\033[K{}", line);
     progress_shown = true;
 }
@@ -190,15 +191,7 @@ void ProgressLine::text(std::string_view line) {
     progress_shown = true;
 }
 
-std::string grouped(std::uint64_t number) {
-    const std::string digits = std::to_string(number);
-    std::string out;
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-        if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
-        out += digits[i];
-    }
-    return out;
-}
+std::string grouped(std::uint64_t number) { return count_text(number); }
 
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
     if (number == 1) return fmt::format("1 {}", one);

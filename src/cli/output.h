@@ -74,6 +74,10 @@ private:
     std::string_view text_;
 };
 
+/// What `Output::print` gives to fmt for an argument of this type.
+template <class T>
+using Shown = std::conditional_t<std::is_same_v<std::remove_cvref_t<T>, Coloured>, std::string_view, T>;
+
 class PlacedFile;
 
 /// Buffered text output. The first error sticks, and `close` reports it once. A regular file is there whole after that,
@@ -90,9 +94,9 @@ public:
     /// Line breaks and tabs of `format` itself are written as they are. Arguments that are text are names, or contain
     /// them, so each becomes a part of one line (`one_line`).
     template <class... Args>
-    void print(fmt::format_string<Args...> format, Args&&... args) {
+    void print(fmt::format_string<Shown<Args>...> format, Args&&... args) {
         constexpr bool colours = (std::is_same_v<std::remove_cvref_t<Args>, Coloured> || ...);
-        print_arguments<colours>(format, as_argument(args)...);
+        print_kept<colours>(format, as_argument(args)...);
     }
     /// Whole lines, which the caller has composed (`one_line` is for names in them): what `printable` replaces is
     /// replaced.
@@ -118,8 +122,19 @@ private:
         else
             return (argument);
     }
+    template <class T>
+    [[nodiscard]] static decltype(auto) as_view(const T& argument) {
+        if constexpr (std::is_same_v<T, OneLine> || std::is_same_v<T, Coloured>)
+            return std::string_view(argument.text());
+        else
+            return (argument);
+    }
     template <bool colours, class... Args>
-    void print_arguments(fmt::string_view format, const Args&... args) {
+    void print_kept(fmt::string_view format, const Args&... args) {
+        print_views<colours>(format, as_view(args)...);
+    }
+    template <bool colours, class... Args>
+    void print_views(fmt::string_view format, const Args&... args) {
         // Unlike `format_to` this is compiled once, in fmt's own library.
         const std::string text = fmt::vformat(format, fmt::make_format_args(args...));
         if constexpr (colours)
@@ -182,19 +197,3 @@ private:
 [[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace waymark::cli
-
-template <>
-struct fmt::formatter<waymark::cli::OneLine> : fmt::formatter<fmt::string_view> {
-    template <class Context>
-    auto format(const waymark::cli::OneLine& argument, Context& context) const {
-        const std::string_view text = argument.text();
-        return fmt::formatter<fmt::string_view>::format({text.data(), text.size()}, context);
-    }
-};
-template <>
-struct fmt::formatter<waymark::cli::Coloured> : fmt::formatter<fmt::string_view> {
-    template <class Context>
-    auto format(const waymark::cli::Coloured& word, Context& context) const {
-        return fmt::formatter<fmt::string_view>::format({word.text().data(), word.text().size()}, context);
-    }
-};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "waymark/core/numbers.h"
+
 namespace waymark::cli {
 
 namespace {
@@ -9,24 +11,24 @@ namespace {
 /// JSON as a field of a line: text without its quotes.
 std::string field(const Cell& cell) {
     if (cell.value.empty() || cell.value.front() != '"') return cell.value;
+    // Without escapes it is what stands between the quotes; numbers may be shown otherwise.
+    if (cell.value.find('\\') == cell.value.npos)
+        return one_line(std::string_view(cell.value).substr(1, cell.value.size() - 2));
     return cell.shown;
 }
 
 }  // namespace
 
-Cell Cell::hex(std::uint64_t number) {
-    const std::string text = fmt::format("{:#x}", number);
-    return {text, '"' + text + '"'};
-}
+Cell Cell::hex(std::uint64_t number) { return {address_text(number), fmt::format("\"{:#x}\"", number)}; }
 Cell Cell::share(std::uint64_t part, std::uint64_t all) {
     if (all == 0) return {};
     const double share = static_cast<double>(part) / static_cast<double>(all);
-    return {fmt::format("{:.1f}%", 100 * share), fmt::format("{}", share)};
+    return {share_text(part, all), fmt::format("{}", share)};
 }
 Cell Cell::mean(std::uint64_t sum, std::uint64_t all) {
     if (all == 0) return {};
     const double mean = static_cast<double>(sum) / static_cast<double>(all);
-    return {fmt::format("{:.1f}", mean), fmt::format("{}", mean)};
+    return {decimal_text(mean), fmt::format("{}", mean)};
 }
 Cell Cell::bar(std::uint64_t part, std::uint64_t all) {
     constexpr unsigned cells = 20;
@@ -34,7 +36,7 @@ Cell Cell::bar(std::uint64_t part, std::uint64_t all) {
     const auto full = static_cast<unsigned>(share * cells + 0.5);
     std::string out;
     for (unsigned i = 0; i < cells; ++i) out += i < full ? "█" : "·";
-    return {out + fmt::format(" {:>5.1f}%", 100.0 * share), {}, share >= 0.1 ? Colour::cyan : Colour::plain};
+    return {out + fmt::format(" {:>6}", share_text(part, all)), {}, share >= 0.1 ? Colour::cyan : Colour::plain};
 }
 
 void Rows::print_text(Output& out, std::uint64_t limit, std::string_view indent) const {

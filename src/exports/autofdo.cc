@@ -96,7 +96,7 @@ Result<ExportReport> write_autofdo(const Answers& answers, ByteSink& sink) {
     }
     ExportReport report;
     report.bytes = out.finish();
-    report.notes.push_back(fmt::format("{} with samples, and {:.1f} % of all executions in them",
+    report.notes.push_back(fmt::format("{} with samples, and {:.1f}% of all executions in them",
                                        counted(order.size(), "function"),
                                        100.0 * static_cast<double>(own) / static_cast<double>(all)));
     if (own != all)
