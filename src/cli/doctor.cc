@@ -43,6 +43,7 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     capture::Capture capture;
     capture.path = files.front();
     for (const std::string& file : files) {
+        if (auto error = other_file(file)) return std::move(*error);
         capture::Buffer buffer;
         buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
         const auto taken = std::count_if(capture.buffers.begin(), capture.buffers.end(),
@@ -118,7 +119,7 @@ std::string confidence_text(double confidence) { return fmt::format("{:.4f}", st
 
 std::string head_text(const pft::HeadRecovery& head) {
     if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
-    if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync behind an A-sync in the first MiB";
+    if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync after an A-sync in the first MiB";
     const std::string all = counted(head.async.value, "byte");
     if (head.outcome != pft::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}", all, name(head.outcome));
