@@ -198,7 +198,7 @@ std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums&
                             "are no counts",
                             dpu::counter_name(c)));
     if (const std::uint64_t n = sums.decoded.totals.doubtful; n != 0)
-        out.push_back(fmt::format("{} beside damage, not taken for true", counted(n, "entry", "entries")));
+        out.push_back(fmt::format("{} next to damage, left out", counted(n, "entry", "entries")));
     const auto all = sums.costs->reconciled(sums.costs->total());
     if (sums.costs->readings() != 0 && !counters.empty() &&
         std::all_of(counters.begin(), counters.end(), [&](unsigned c) { return all[c].sum == 0; }))

@@ -129,7 +129,7 @@ private:
                 row.from_address = from_address;
                 row.kind = kind_text(p.operation_type);
                 if (pairs) {
-                    row.to = p.has_target ? place_text(to_mapping, p.to) : "not told";
+                    row.to = p.has_target ? place_text(to_mapping, p.to) : "unknown";
                     row.to_address = p.has_target ? to_address : 0;
                 }
             }
@@ -239,7 +239,7 @@ private:
             sum.mispredicts += std::min(s.mispredicts, s.taken());
         }
         if (at.empty()) {
-            say("error", fmt::format("{}: the file is needed to tell its addresses, and it was not found; --symfs says "
+            say("error", fmt::format("{}: the file is needed for its addresses, and it was not found; --symfs says "
                                      "where it is",
                                      wanted));
             return unreadable;
@@ -257,7 +257,7 @@ private:
             say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), wanted));
         if (not_retired != 0)
             say("note",
-                fmt::format("{} were not retired and count all the same", counted(not_retired, "branch", "branches")));
+                fmt::format("{} were not retired, but are counted", counted(not_retired, "branch", "branches")));
         return decoded;
     }
 

@@ -74,7 +74,7 @@ Run add_spe_quality(CLI::App& spe) {
     CLI::App& command = *spe.add_subcommand("quality", "How far the samples can be trusted: what was lost, and why");
     options->add_to(command);
     command.footer(
-        "Collisions are told by the kernel for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
+        "The kernel reports collisions for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
         "counted from the file. tsv is the table of streams.\n"
         "\n"
         "  waymark spe quality perf.data\n"

@@ -636,7 +636,7 @@ Status run_records(const RecordsOptions& options) {
         return nothing;
     }
     if (!options.strict || sums.lost + sums.damaged + sums.no_pc == 0) return decoded;
-    say("error", "--strict: something was lost or damaged; waymark spe quality tells where");
+    say("error", "--strict: something was lost or damaged; waymark spe quality shows where");
     return nothing;
 }
 
@@ -660,13 +660,13 @@ Run add_spe_records(CLI::App& app) {
         ->capture_default_str();
     command
         .add_option("--midr", options->midr,
-                    "The core's MIDR_EL1, where the file does not tell it: data sources are named by it")
+                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
         ->type_name("VALUE");
     command.add_option("--jobs", options->jobs, "Threads to work with; 0: as many as there are processors")
         ->type_name("N")
         ->capture_default_str();
     command.add_flag("--mid-record", options->mid_record,
-                     "The buffer may begin inside a record, as a snapshot does: start behind the first end of one");
+                     "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
     command.add_flag("--strict", options->strict, "Exit with status 1 if anything was lost or damaged");
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     command.footer(

@@ -327,7 +327,7 @@ Run add_spe_sharing(CLI::App& spe) {
         "A line is shared if several threads use it and one writes. It is shared falsely if no place that one of them\n"
         "writes is used by another: then the threads wait for each other over nothing, and moving the data apart\n"
         "helps. Lines are physical where samples have physical addresses (pa_enable=1), else of a process: then\n"
-        "memory shared between processes is not seen as shared. Where threads are not known, CPUs stand for them.\n"
+        "memory shared between processes is not seen as shared. Where threads are not known, CPUs are used instead.\n"
         "tsv has a row for each access of each line.\n"
         "\n"
         "  waymark spe sharing perf.data\n"
