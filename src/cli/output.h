@@ -23,7 +23,7 @@ namespace waymark::cli {
 enum Status : int {
     decoded = 0,     ///< what was asked for was done
     nothing = 1,     ///< there is nothing to show; a gate failed, or with --strict something was lost
-    usage = 2,       ///< the command line cannot be meant as given
+    usage = 2,       ///< invalid command line
     unreadable = 3,  ///< an input cannot be read, or not to its end; or the output not be written
 };
 
