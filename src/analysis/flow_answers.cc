@@ -466,7 +466,7 @@ private:
         const auto all = [&](auto&& test) {
             return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
         };
-        // A clock that stands tells no time.
+        // Timestamps that never advance are ignored.
         const bool ticks = all([](const FlowTimeline& t) {
             return t.anchors().size() > 1 && t.anchors().back().ticks > t.anchors().front().ticks;
         });

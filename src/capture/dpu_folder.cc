@@ -164,10 +164,11 @@ private:
         for (const IniEntry& entry : section->entries) {
             const auto value = text::number(entry.value);
             if (!value || *value > 0xffffffff)
-                problem(entry.line, fmt::format("'{}' is no value of 32 bits; register {} was left out. Mend it.",
+                problem(entry.line, fmt::format("'{}' is no value of 32 bits; register '{}' was left out. Mend it.",
                                                 entry.value, entry.key));
             else if (capture_.find_register(entry.key) != nullptr)
-                problem(entry.line, fmt::format("Register {} appears again; the first counts. Remove one.", entry.key));
+                problem(entry.line,
+                        fmt::format("Register '{}' appears again; the first counts. Remove one.", entry.key));
             else if (capture_.registers.size() < most_items)
                 capture_.registers.push_back({entry.key, *value});
         }

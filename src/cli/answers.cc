@@ -201,9 +201,13 @@ private:
                              std::optional<std::uint64_t> offset = {}) {
             out.health.push_back({severity, std::move(what), std::move(todo), offset});
         };
-        for (const capture::Problem& problem : session_.problems) {
-            add(warning, capture::to_string(problem), "");
-            out.health.back().of_names = problem.kind == capture::Problem::Kind::names;
+        std::vector<capture::Problem> of_names, others;
+        for (const capture::Problem& problem : session_.problems)
+            (problem.kind == capture::Problem::Kind::names ? of_names : others).push_back(problem);
+        for (std::string& sentence : gathered(others)) add(warning, std::move(sentence), "");
+        for (std::string& sentence : gathered(of_names)) {
+            add(warning, std::move(sentence), "");
+            out.health.back().of_names = true;
         }
         for (const pipeline::BufferReport& buffer : report.buffers) {
             if (const std::string cut = file_was_cut(buffer); !cut.empty()) add(bad, cut, "Copy the whole file again.");

@@ -302,7 +302,8 @@ Run add_coverage(CLI::App& app) {
     command.footer(
         "Three classes: executed; not executed, where the trace is whole and the code did not run; unknown (not\n"
         "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
-        "Both directions of each conditional branch are told. Lines need debug information. Functions that never ran\n"
+        "Both directions of each conditional branch are listed. Lines need debug information. Functions that never "
+        "ran\n"
         "are known by the symbols of --image and --symbols, and count where their code is in an image.\n"
         "A name that --only is given is that of a function, with or without its parameters; if none is called so, the\n"
         "end of a source file's path, or with / at its end a folder of that; if there is none either, an image. So "

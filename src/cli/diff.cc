@@ -110,10 +110,9 @@ public:
             if (equals == 0 || equals == rename.npos || equals + 1 == rename.size())
                 return Error{Errc::usage, fmt::format("--rename {}: give OLD=NEW, two names of functions", rename)};
             if (rename.find('=', equals + 1) != rename.npos)
-                return Error{Errc::usage,
-                             fmt::format("--rename {}: names that have = in them cannot be told apart here; "
-                                         "give OLD=NEW with one",
-                                         rename)};
+                return Error{Errc::usage, fmt::format("--rename {}: names that contain = are ambiguous here; "
+                                                      "give OLD=NEW with one",
+                                                      rename)};
             out.renames_[rename.substr(0, equals)] =
                 analysis::without_suffix(std::string_view(rename).substr(equals + 1));
         }
@@ -390,11 +389,11 @@ public:
                                          ? std::string()
                                          : fmt::format("  \"only_before\": {},\n  \"only_after\": {},\n",
                                                        sum_before_.chosen, sum_after_.chosen);
-            out.print(
-                "{{\n  \"before\": {{{}}},\n  \"after\": {{{}}},\n  \"metric\": {},\n  \"exact\": {},\n"
-                "  \"sum_before\": {},\n  \"sum_after\": {},\n{}  \"rows\": {}\n}}\n",
-                json_head(before_), json_head(after_), json_string(metric_.name), metric_.exact, sum_before_.all,
-                sum_after_.all, only, rows.json());
+            out.write(
+                fmt::format("{{\n  \"before\": {{{}}},\n  \"after\": {{{}}},\n  \"metric\": {},\n  \"exact\": {},\n"
+                            "  \"sum_before\": {},\n  \"sum_after\": {},\n{}  \"rows\": {}\n}}\n",
+                            json_head(before_), json_head(after_), json_string(metric_.name), metric_.exact,
+                            sum_before_.all, sum_after_.all, only, rows.json()));
         } else {
             out.print("before\n");
             print_head(out, before_);
@@ -452,16 +451,16 @@ public:
         };
         if (options_.threshold) {
             const std::string allowed = allow(fmt::format("{:g}{}", *options_.threshold, unit()));
-            total(!by_share() && growth_of_all() > *options_.threshold, fmt::format("{:.2f} %", growth_of_all()),
-                  fmt::format("{:g} %", *options_.threshold));
+            total(!by_share() && growth_of_all() > *options_.threshold, fmt::format("{:.2f}%", growth_of_all()),
+                  fmt::format("{:g}%", *options_.threshold));
             functions(Limit::of_all, allowed,
                       [&](const Change& r) { return fmt::format("{:.2f}{}", growth(r), unit()); });
         }
         if (options_.threshold_each) {
-            const std::string allowed = allow(fmt::format("{:g} % of their own cost before", *options_.threshold_each));
+            const std::string allowed = allow(fmt::format("{:g}% of their own cost before", *options_.threshold_each));
             functions(Limit::of_itself, allowed, [&](const Change& r) {
                 const auto own = growth_of_itself(r);
-                return own ? fmt::format("{:.2f} %", *own) : fmt::format("{}, from nothing", grouped(r.after.cost));
+                return own ? fmt::format("{:.2f}%", *own) : fmt::format("{}, from nothing", grouped(r.after.cost));
             });
         }
         if (options_.threshold_count) {
@@ -495,7 +494,7 @@ private:
         "Give the file of that build with --symbols, or its debug file with --debug-dir";
     [[nodiscard]] std::string lacking(const ImagePair& pair) const {
         const bool before = pair.lacks_names_before();
-        return fmt::format("{} knows no names for {:.1f} % of it, {} for {:.1f} %", (before ? before_ : after_).capture,
+        return fmt::format("{} knows no names for {:.1f}% of it, {} for {:.1f}%", (before ? before_ : after_).capture,
                            100 * (before ? pair.before : pair.after).share_unnamed(),
                            (before ? after_ : before_).capture,
                            100 * (before ? pair.after : pair.before).share_unnamed());
@@ -548,7 +547,7 @@ private:
         const double was = share(row.before.cost, sum_before_.all);
         return 100 * (share(row.after.cost, sum_after_.all) - was) / was;
     }
-    [[nodiscard]] const char* unit() const { return by_share() ? " points of share" : " % of all before"; }
+    [[nodiscard]] const char* unit() const { return by_share() ? " points of share" : "% of all before"; }
     [[nodiscard]] double weight(const Change& row) const { return std::abs(growth(row)); }
     [[nodiscard]] bool calls() const {
         return std::any_of(rows_.begin(), rows_.end(),
@@ -575,9 +574,10 @@ Status show_diff(const Answers& before, const Answers& after, const DiffOptions&
     const analysis::Metric& what = before.metrics[*metric];
     const auto other = find_metric(after, what.name);
     if (!other || after.metrics[*other].unit != what.unit || after.metrics[*other].exact != what.exact) {
-        say("error", fmt::format("{} tells {}, but {} does not, or not in the same way: captures of the same kind of "
-                                 "unit, programmed alike, can be compared",
-                                 before.capture, costs_name(what), after.capture));
+        say("error",
+            fmt::format("{} contains {}, but {} does not, or not in the same way: captures of the same kind of "
+                        "unit, programmed alike, can be compared",
+                        before.capture, costs_name(what), after.capture));
         return usage;
     }
     auto names = Names::of(options);
@@ -610,7 +610,7 @@ Status show_diff(const Answers& before, const Answers& after, const DiffOptions&
     names->choose(before, after, images);
     const Diff diff(before, after, options, *names, images, *metric, *other);
     if (diff.empty()) {
-        say("error", options.only.empty() ? "neither capture tells a function that cost anything"
+        say("error", options.only.empty() ? "neither capture has a function with a cost"
                                           : "nothing that --only asks for cost anything");
         return nothing;
     }

@@ -16,6 +16,7 @@
 #include "views.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/dpu_ratios.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/packet.h"
@@ -314,7 +315,7 @@ private:
         if (dash != text.npos && wire::scan_number(text.substr(0, dash), from) &&
             wire::scan_number(text.substr(dash + 1), to)) {
             if (to <= from || to > 0xffffffff)
-                return Error{Errc::usage, fmt::format("--range {}: the second address lies behind the first", text)};
+                return Error{Errc::usage, fmt::format("--range {}: the second address is not after the first", text)};
         } else if (const auto address = code_.address_of(text)) {
             from = *address;
             constexpr std::uint64_t longest = 1 << 20;
@@ -350,7 +351,7 @@ Value rate(const DpuAnswer& a, const DpuCounts& counts, unsigned counter) {
     const auto cycles = a.setup().cycles;
     if (!cycles || counts[*cycles] == 0 || !a.input().is_driven(counter)) return {};
     const double value = 1000.0 * static_cast<double>(counts[counter]) / static_cast<double>(counts[*cycles]);
-    return {fmt::format("{:.1f}", value), value};
+    return {decimal_text(value), value};
 }
 
 Table tasks(const DpuAnswer& a) {
@@ -593,17 +594,18 @@ Table ratios(const DpuAnswer& a, bool by_function) {
 }
 
 Table loops(const DpuAnswer& a) {
-    Table table({{"last", "last", true},
-                 {"start", "first", true},
-                 {"kind", "kind", true},
-                 {"runs", "runs"},
+    // Headings and order as those of 'waymark loops'.
+    Table table({{"runs", "entries"},
                  {"iterations", "iterations"},
                  {"mean", "mean"},
                  {"least", "least"},
                  {"most", "most"},
                  {"body", "body"},
                  {"instructions", "instructions"},
-                 {"where", "where", true}});
+                 {"start", "head", true},
+                 {"last", "tail", true},
+                 {"where", "in", true},
+                 {"kind", "kind", true}});
     std::vector<std::pair<std::uint32_t, analysis::DpuLoop>> rows(a.costs().loops().begin(), a.costs().loops().end());
     std::stable_sort(rows.begin(), rows.end(), [](const auto& x, const auto& y) {
         return x.second.jumps + x.second.runs > y.second.jumps + y.second.runs;
@@ -612,11 +614,12 @@ Table loops(const DpuAnswer& a) {
         const std::uint64_t iterations = loop.jumps + loop.runs;
         std::optional<std::uint64_t> body;
         if (loop.start) body = a.code().instructions(*loop.start, last);
-        table.add({address_value(last), loop.start ? address_value(*loop.start) : Value("-", nullptr),
-                   Value(std::string(loop.is_short ? "short" : "long")), Value(loop.runs), Value(iterations),
-                   Value::mean(iterations, loop.runs), Value(loop.least + 1), Value(loop.most + 1),
-                   body ? Value(*body) : Value("-", nullptr), body ? Value(*body * iterations) : Value("-", nullptr),
-                   Value(DpuAnswer::function_text(a.code().function(last)))});
+        table.add({Value(loop.runs), Value(iterations), Value::mean(iterations, loop.runs), Value(loop.least + 1),
+                   Value(loop.most + 1), body ? Value(*body) : Value("-", nullptr),
+                   body ? Value(*body * iterations) : Value("-", nullptr),
+                   loop.start ? address_value(*loop.start) : Value("-", nullptr), address_value(last),
+                   Value(DpuAnswer::function_text(a.code().function(last))),
+                   Value(std::string(loop.is_short ? "short" : "long"))});
     }
     return table;
 }
@@ -684,7 +687,7 @@ DpuCounts sum_of(const Rows& rows, const Counts& counts) {
 
 /// Why a view that needs another mode is empty.
 std::string needs(const DpuAnswer& a, const char* mode, const char* option) {
-    return fmt::format("mode {} does not tell: record with --mode {} ({})", a.input().mode_text(), option, mode);
+    return fmt::format("mode {} does not record it; record with --mode {} ({})", a.input().mode_text(), option, mode);
 }
 
 /// Adds up all rows of the table of ranges; nothing where ranges overlap and count twice.

@@ -289,7 +289,7 @@ std::string why_nothing(const pipeline::Session& session, const pipeline::Report
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (packets == 0) return no_async(bytes);
     if (no_memory) return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
-    if (damaged) return "the trace is damaged before anything could be told from it, see above";
+    if (damaged) return "the trace is damaged before anything could be decoded, see above";
     if (unsynchronised) return "no I-sync follows an A-sync, so no address is known";
     return "no waypoint was traced between synchronisations";
 }

@@ -1,5 +1,10 @@
 /// `waymark info`: what a capture holds, how its units were programmed, and what is wrong with it.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +21,7 @@
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/pft/text.h"
 #include "waymark/pipeline/packet_counter.h"
@@ -183,9 +189,7 @@ ordered_json memory_json(const pipeline::Source& source) {
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
     const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
-    std::vector<std::string> described;
-    for (const capture::Problem& p : session.problems) described.push_back(capture::to_string(p));
-    for (std::string& sentence : gathered(described)) add(std::move(sentence));
+    for (std::string& sentence : gathered(session.problems)) add(std::move(sentence));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
         if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
@@ -502,15 +506,41 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
         }
         return;
     }
-    out.print("{}\t{}\n", one_line(path),
-              value.is_string() ? one_line(value.get_ref<const std::string&>())
-              : value.is_null() ? ""
-                                : value.dump());
+    out.print("{}\t{}\n", path, value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
+}
+
+/// Puts a temporary file with its bytes in the place of standard input, unless that is a file: what is in it decides
+/// who reads it, and a pipe can be read only once. `unreadable`: they cannot be read, or there is no room for them.
+waymark::Status keep_standard_input() {
+    struct stat about {};
+    if (::fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode)) return Nothing{};
+    const auto failed = [](std::string_view what) {
+        return Error{Errc::unreadable, fmt::format("cannot {}: {}", what, reason(errno))};
+    };
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+    if (!file) return failed("create a temporary file for standard input");
+    std::vector<char> piece(1 << 16);
+    for (ssize_t count = 0; (count = ::read(STDIN_FILENO, piece.data(), piece.size())) != 0;) {
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return failed("read standard input");
+        if (std::fwrite(piece.data(), 1, static_cast<std::size_t>(count), file.get()) !=
+            static_cast<std::size_t>(count))
+            return failed("keep standard input in a temporary file");
+    }
+    if (std::fflush(file.get()) != 0 || ::lseek(::fileno(file.get()), 0, SEEK_SET) != 0 ||
+        ::dup2(::fileno(file.get()), STDIN_FILENO) < 0)
+        return failed("keep standard input in a temporary file");
+    return Nothing{};
 }
 
 Status run_info(const InfoOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
-    if (is_profile(options.input.capture)) return run_profile_info(options.input, options.format);
+    bool profile = is_profile(options.input.capture);
+    if (options.input.capture == "-" && is_bare(options.input)) {
+        if (const auto kept = keep_standard_input(); !kept) return fail(kept.error());
+        profile = is_profile("/proc/self/fd/0");
+    }
+    if (profile) return run_profile_info(options.input, options.format);
     if (is_bare(options.input)) return run_bare_info(options.input, options.format);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
@@ -563,6 +593,10 @@ Run add_info(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("info", "What a capture holds: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
+    command.get_option("CAPTURE")->description(
+        "Any capture: a snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); a perf.data file, also as "
+        "written to a pipe; or a bare buffer of PTM, SPE or DPU. Files may be compressed (.gz, .zst); - is standard "
+        "input. What a bare buffer holds is inferred from its bytes, unless --protocol says it");
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "info_others.h"
 #include "trouble.h"
+#include "unit_answers.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
@@ -144,7 +146,7 @@ Error what_it_takes(const InputOptions& options) {
         auto head = head_of(options.capture);
         if (!head) return std::move(head.error());
         if (capture::perf::is_perf_data(*head))
-            return {Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} tells what is in it, "
+            return {Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} shows what it contains, "
                                              "waymark spe report what it means",
                                              options.capture, options.capture)};
         protocol = protocol_in(std::move(*head));
@@ -152,10 +154,10 @@ Error what_it_takes(const InputOptions& options) {
     if (protocol == doctor::Protocol::spe)
         return {
             Errc::usage,
-            fmt::format(
-                "{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
-                "that would be around them: waymark spe report {} tells what they mean, waymark spe records lists them",
-                options.capture, options.capture)};
+            fmt::format("{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
+                        "that would be around them: waymark spe report {} explains what they mean, waymark spe records "
+                        "lists them",
+                        options.capture, options.capture)};
     if (protocol == doctor::Protocol::dpu)
         return {Errc::usage,
                 fmt::format("{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
@@ -173,7 +175,10 @@ Error what_it_takes(const InputOptions& options) {
 }
 
 Result<capture::Capture> open_raw(const InputOptions& options) {
-    if (options.protocol.empty()) return what_it_takes(options);
+    if (options.protocol.empty()) {
+        if (auto error = other_file(options.capture)) return std::move(*error);
+        return what_it_takes(options);
+    }
     WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
     WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
     capture::RawOptions raw;
@@ -223,6 +228,27 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         capture.sources.push_back(std::move(another));
     }
     return capture;
+}
+
+/// A folder that is no capture: which of what is in it may be meant.
+Error no_capture(const fs::path& folder) {
+    std::string inside;
+    std::error_code error;
+    std::vector<std::string> captures;
+    constexpr std::size_t most_looked_at = 1000;
+    std::size_t looked_at = 0;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        if (++looked_at > most_looked_at) break;
+        const bool is_folder =
+            fs::exists(entry.path() / "snapshot.ini", error) || fs::exists(entry.path() / "dpu.ini", error);
+        if (is_folder || is_profile(entry.path().string())) captures.push_back(entry.path().string());
+    }
+    std::sort(captures.begin(), captures.end());
+    if (!captures.empty()) inside = fmt::format("; it contains {}: name that", captures.front());
+    return {
+        Errc::not_found,
+        fmt::format("{}: this folder holds neither a snapshot.ini nor a dpu.ini, so it is no capture{}",
+                    folder.string(), inside.empty() ? "; name the folder that has one, or a perf.data file" : inside)};
 }
 
 /// The first option given that is for bare trace files only.
@@ -337,6 +363,29 @@ Result<image::FileSearch> InputOptions::file_search() const {
     return out;
 }
 
+std::optional<Error> other_file(const std::string& path) {
+    if (path == "-" || no_regular_file(path)) return {};
+    const auto head = head_of(path);
+    if (!head) return {};
+    const std::string_view text(reinterpret_cast<const char*>(head->data()), head->size());
+    if (text.starts_with("\x7f"
+                         "ELF"))
+        return Error{
+            Errc::usage,
+            fmt::format("{} is an ELF file, a program or a library, and contains no trace. Name the capture, and "
+                        "give this file with --image {}",
+                        path, path)};
+    constexpr std::size_t least_bytes = 8;
+    const bool readable = std::all_of(
+        text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+    if (readable && text.size() >= least_bytes)
+        return Error{Errc::usage,
+                     fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
+                                 "file, or the file of a trace buffer",
+                                 path)};
+    return {};
+}
+
 bool is_bare(const InputOptions& options) {
     std::error_code error;
     const fs::path path = options.capture;
@@ -355,6 +404,7 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
     if (options.capture != "-")
         if (const auto error_of = no_regular_file(path)) return *error_of;
+    if (fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
     if (const std::string given = raw_option(options); snapshot && !given.empty())
         return Error{Errc::usage,
                      fmt::format("{} is a snapshot and says itself what it holds and how it was recorded; leave out {} "
@@ -405,9 +455,7 @@ std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline:
 }
 
 void warn(const pipeline::Session& session) {
-    std::vector<std::string> sentences;
-    for (const capture::Problem& problem : session.problems) sentences.push_back(capture::to_string(problem));
-    for (const std::string& sentence : gathered(sentences)) say("warning", sentence);
+    for (const std::string& sentence : gathered(session.problems)) say("warning", sentence);
 }
 
 bool report_read_errors(const pipeline::Report& report) {

@@ -59,7 +59,7 @@ Result<Address> place(const std::string& text, const char* option, const std::st
     if (is_position_independent(program))
         return Error{
             Errc::usage,
-            fmt::format("--{} {}: {} is position-independent, so where its symbols come to stand is not known "
+            fmt::format("--{} {}: {} is position-independent, so the addresses of its symbols are not known "
                         "before it runs; give an address (0x…), which a first recording shows, or link it with "
                         "-no-pie",
                         option, text, program)};
@@ -115,7 +115,7 @@ waymark::Status read_program(const std::string& program, image::MemoryMap& map) 
         head[18] == aarch64)
         return Error{
             Errc::unsupported,
-            fmt::format("{} is an AArch64 program; a Program Trace Macrocell is beside AArch32 cores only, so it "
+            fmt::format("{} is an AArch64 program; a Program Trace Macrocell traces AArch32 cores only, so this "
                         "takes a 32-bit one (arm-linux-gnueabihf-gcc)",
                         program)};
     const auto added = map.add_elf(program);
@@ -131,13 +131,13 @@ waymark::Status check_way(const RecordOptions& options) {
             return wrong("--sysroot is for Linux programs; with --system there are no libraries");
         if (options.ptm.context_id_bytes != 0)
             return wrong(
-                "--context-id does not go with --system: QEMU does not show the recorder what the program "
+                "--context-id cannot be used with --system: QEMU does not show the recorder what the program "
                 "writes to CONTEXTIDR");
         const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
                                          [](const std::string& o) { return o == "-icount" || o == "--icount"; });
         if (counted && options.blocks)
             return wrong(
-                "--blocks does not go with -icount: QEMU then leaves blocks in front of every access to a "
+                "--blocks cannot be used with -icount: QEMU then leaves blocks in front of every access to a "
                 "device, which only exact recording notices");
         return Nothing{};
     }
@@ -334,11 +334,10 @@ Status run_record(const RecordOptions& options) {
         return nothing;
     }
     if (r.unknown_vector)
-        say("note",
-            fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
-                        "taken right behind an indirect branch look like its target. --vectors {:#x} tells of it",
-                        r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
-                        r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
+        say("note", fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
+                                "taken right after an indirect branch look like its target; give --vectors {:#x}",
+                                r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
+                                r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
     if (ending->interrupt) {
         say("note",
             fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
@@ -409,7 +408,7 @@ Run add_record(CLI::App& app) {
         .add_option(
             "--unit", options->unit,
             "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug "
-            "and Profiling Unit of a DSP core, for which a 32-bit Arm program stands in")
+            "and Profiling Unit of a DSP core; a 32-bit Arm program is run in place of DSP code")
         ->check(CLI::IsMember({"ptm", "spe", "dpu"}))
         ->capture_default_str();
     const auto ptm = [&](CLI::Option* option) {
@@ -518,10 +517,11 @@ Run add_record(CLI::App& app) {
         "recording of another unit is removed. Never where another 'waymark record' is still writing");
     command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
     command.footer(
-        "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, "
+        "The capture is a snapshot folder with the executed code in it: every other command reads it directly, "
         "also\n"
         "while it is being written. Each thread is a source. The kernel is not traced: a system call shows as its\n"
-        "exception, and trace goes on behind it with an I-sync. Changed code begins a new buffer with its own memory.\n"
+        "exception, and trace continues after it with an I-sync. Changed code begins a new buffer with its own "
+        "memory.\n"
         "With --system everything is traced, handlers too. The program may write through semihosting, and ends with "
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
@@ -547,7 +547,7 @@ Run add_record(CLI::App& app) {
         "for\n"
         "the published description of the unit omits them.\n"
         "\n"
-        "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
+        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
         "code changed more than --max-changes times, or execution ran into empty memory.\n"

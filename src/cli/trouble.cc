@@ -49,6 +49,16 @@ std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
     return out;
 }
 
+std::vector<std::string> gathered(const std::vector<capture::Problem>& problems) {
+    std::vector<std::string> sentences;
+    for (const capture::Problem& problem : problems) sentences.push_back(capture::to_string(problem));
+    return gathered(sentences);
+}
+
+void say_gathered(std::string_view kind, const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : gathered(sentences)) say(kind, sentence);
+}
+
 std::string file_was_cut(const pipeline::BufferReport& buffer) {
     const auto& written = buffer.buffer->length;
     if (written && !buffer.error && buffer.bytes != *written)
@@ -86,7 +96,7 @@ std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
         out.push_back(
             fmt::format("buffer {}: no frame sync in {}{}, so their frames are not known; {}", buffer.name,
                         counted(lost(GapReason::unsynchronised), "byte"), first(GapReason::unsynchronised),
-                        t.fsyncs == 0 ? "the framing may be another" : "normal where recording began amid a frame"));
+                        t.fsyncs == 0 ? "the framing may be another" : "normal where recording began inside a frame"));
     for (pipeline::Damage& damage : pipeline::damage_in(buffer)) out.push_back(std::move(damage.sentence));
     if (file_was_cut(buffer).empty())
         if (std::string sentence = no_whole_frame(buffer); !sentence.empty()) out.push_back(std::move(sentence));
@@ -107,12 +117,30 @@ bool lost_in_frames(const pipeline::BufferReport& buffer) {
     return buffer.framed && (buffer.frames.lost_bytes() != 0 || !buffer.strays.empty());
 }
 
+namespace {
+
+/// `0x10 CSETM_0 (ETM4.1), 0x20 ITM_0 (ITM)`; the first few.
+std::string sources_text(const std::vector<const pipeline::Source*>& sources) {
+    constexpr std::size_t most = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(sources.size(), most); ++i)
+        out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", sources[i]->label(),
+                           sources[i]->type.empty() ? "of unknown type" : sources[i]->type);
+    if (sources.size() > most) out += fmt::format(" and {} more", sources.size() - most);
+    return out;
+}
+
+}  // namespace
+
 std::string why_no_bytes(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                          const pipeline::Report& report) {
     if (session.sources.empty()) return "the capture describes no trace source";
     if (std::none_of(selected.begin(), selected.end(),
                      [](const pipeline::Source* s) { return s->protocol == pipeline::Protocol::pft; }))
-        return "the protocol of no selected source is one that Waymark decodes (PTM1.x, PFT1.x)";
+        return fmt::format(
+            "Waymark does not decode the protocol of {}: {}. Of the sources of a snapshot it decodes PTM1.x "
+            "and PFT1.x; use another tool for this one",
+            selected.size() == 1 ? "the source" : "any selected source", sources_text(selected));
     if (report.streams.empty())
         return session.capture.buffers.empty() ? "the capture has no trace buffer"
                                                : "none of the selected sources is tied to a trace buffer";

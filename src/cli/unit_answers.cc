@@ -8,6 +8,7 @@
 #include "disassembly.h"
 #include "dpu_answers.h"
 #include "spe_answers.h"
+#include "trouble.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/spe_answers.h"
 #include "waymark/capture/byte_stream.h"
@@ -132,7 +133,7 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     answer.run(gathered);
     const analysis::SampleTotals totals = answer.totals();
     if (answer.quality().selected == 0)
-        return Error{answer.say_damage(options.input.capture) ? Errc::unreadable : Errc::not_found,
+        return Error{answer.say_damage() ? Errc::unreadable : Errc::not_found,
                      fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
     std::optional<analysis::Sharing> sharing;
     if (gathered.candidates) {
@@ -156,8 +157,7 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     analysis::DpuSaid said;
     said.problems = input.name_code(code);
     for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(add_image(code, image));
-    for (const capture::Problem& problem : input.capture().problems)
-        said.problems.push_back(capture::to_string(problem));
+    for (std::string& sentence : gathered(input.capture().problems)) said.problems.push_back(std::move(sentence));
     analysis::DpuSetup setup = input.setup();
     std::optional<analysis::DpuTimes> times;
     const auto beside = [&](const analysis::DpuSetup& with) {

@@ -364,12 +364,12 @@ private:
                   grouped(executed.ranges), grouped(sums.ranges), grouped(sums.instructions));
         if (comparison != nullptr) {
             const flow::Count& before = comparison->totals().gaps[static_cast<unsigned>(GapReason::unsynchronised)];
-            out.print("  {} bytes stand before their first synchronisation\n", grouped(before.bytes));
+            out.print("  {} bytes precede their first synchronisation\n", grouped(before.bytes));
         }
         if (!comparable)
             out.write(complete
                           ? "  only a recording made with --truth can be compared where the buffer wrapped\n"
-                          : "  the recording was cut off by force: nobody knows which part of it the buffer holds\n");
+                          : "  the recording was cut off by force: which part of it the buffer holds is not known\n");
         else if (outcome == Outcome::different)
             show(session, source, *comparison->difference(), out);
         return outcome;
@@ -390,9 +390,10 @@ private:
                       : !comparison->difference() || !comparison->difference()->executed ? Outcome::equal
                                                                                          : Outcome::different;
             if (!has_ranges)
-                say("note", fmt::format("source {}: only its sums were kept, which end nobody knows where; record with "
-                                        "--truth to compare what was cut off",
-                                        source.label()));
+                say("note",
+                    fmt::format("source {}: only its sums were kept, and where they end is not known; record with "
+                                "--truth to compare what was cut off",
+                                source.label()));
         }
         out.print("source {}: {}\n", source.label(), heading(outcome, "equal"));
         const auto row = [&](std::string_view name, auto a, auto b) {
@@ -407,18 +408,18 @@ private:
                       grouped(executed.lost_ranges), grouped(executed.lost_instructions), grouped(overflows),
                       overflows == 1 ? "" : "s");
         if (executed.unfinished_instructions != 0)
-            out.print("  {} instructions executed behind the last waypoint, which no unit traces\n",
+            out.print("  {} instructions executed after the last waypoint, which no unit traces\n",
                       grouped(executed.unfinished_instructions));
         if (outcome != Outcome::different) return outcome;
         if (comparison != nullptr && comparison->difference())
             show(session, source, *comparison->difference(), out);
         else if (comparison != nullptr && !comparison->has_ranges())
-            out.write("  where the first difference is, only a recording made with --truth tells\n");
+            out.write("  only a recording made with --truth shows where the first difference is\n");
         return outcome;
     }
 
     void show(const pipeline::Session& session, const pipeline::Source& source, const Difference& d, Output& out) {
-        out.print("  first difference: range {}, told by the packet at offset {:#x} of the buffer\n", grouped(d.number),
+        out.print("  first difference: range {}, from the packet at offset {:#x} of the buffer\n", grouped(d.number),
                   d.capture.value);
         out.print("    before it  {}\n    executed   {}\n    decoded    {}\n",
                   d.before ? text(d.before, source.names->symbols) : "nothing", text(d.executed, source.names->symbols),
@@ -457,7 +458,7 @@ Run add_verify(CLI::App& app) {
         "\n"
         "Exit status: 0 equal, or different only where it is declared that something was lost (overflow, a buffer "
         "that\n"
-        "wrapped: then --truth is needed, and all behind the first synchronisation must be equal);\n"
+        "wrapped: then --truth is needed, and all after the first synchronisation must be equal);\n"
         "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 they cannot be compared: there is no "
         "truth,\n"
         "or not the part of it that the trace holds (NOT COMPARED).\n");

@@ -1087,7 +1087,7 @@ private:
                             ? fmt::format("{} does not fit: it holds no address the trace names (first {:#010x})",
                                           v.image, v.trial.no_memory.value)
                             : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
-                        fmt::format("the program that ran: {} % of the trace explained, or a proof, also at another "
+                        fmt::format("the program that ran: {}% of the trace explained, or a proof, also at another "
                                     "address; {}",
                                     percent_to_agree, proof_needs()),
                         "another program, or too little of the trace ran in it", other);

@@ -296,7 +296,7 @@ std::string evidence(const Trial& trial) {
             ? 0
             : std::min(1.0, static_cast<double>(trial.totals.ranges) / static_cast<double>(trial.waypoints));
     return fmt::format(
-        "{}, {:.1f} % of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
+        "{}, {:.1f}% of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
         counted(trial.confirmed, "different path"), trial.ended ? "over " : "",
         counted(trial.contradictions, "contradiction"),
         trial.strayed == 0 ? "" : fmt::format(", left {} in another way", counted(trial.strayed, "time")));

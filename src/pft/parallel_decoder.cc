@@ -222,7 +222,7 @@ private:
         home().batches().recycle(std::move(batches));
     }
 
-    /// For whichever worker decodes next. What it will hardly need is freed.
+    /// For whichever worker decodes next. Frees surplus batches.
     void give_back(Batches batches) {
         for (auto& batch : batches)
             if (spare_.size() < spare_batches * workers_.size()) spare_.push_back(std::move(batch));

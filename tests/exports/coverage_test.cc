@@ -95,7 +95,7 @@ TEST(Autofdo, LinesFromWhereTheFunctionBegins) {
               "compare:15:5\n 0: 5\n 1: 5\n 2: 5\n 4: 0\n"
               "_Z4sortPii:14:2\n 0: 2\n 1: 5 compare:5\n 2: 5\n 4: 2\n"
               "main:4:1\n 0: 1\n 1: 2 _Z4sortPii:2\n 3: 1\n");
-    EXPECT_NE(out.notes().find("87.5 %"), std::string::npos) << out.notes();
+    EXPECT_NE(out.notes().find("87.5%"), std::string::npos) << out.notes();
     EXPECT_NE(out.notes().find("inlined"), std::string::npos) << out.notes();
 }
 

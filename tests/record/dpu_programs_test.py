@@ -317,9 +317,11 @@ class Programs(unittest.TestCase):
             self.assertEqual((here.returncode, there.returncode), (status, status))
             self.assertEqual(here.stderr, there.stderr)
             if status == 0:
-                title = "hardware loops: runs, of which an interrupt makes two"
+                title = "hardware loops: entries (an interrupt splits one in two)"
                 self.assertIn(title, here.stdout)
                 self.assertIn(title, there.stdout)
+                for text in (here.stdout, there.stdout):
+                    self.assertRegex(text, r"\n  entries  iterations +mean  (.*  )?head  +tail  +in")
                 starts = [row["start"] for row in self.answer(folder, "loops")["rows"]]
                 self.assertNotIn(None, starts, "the program says where loops begin")
 

@@ -401,7 +401,7 @@ class Answers(unittest.TestCase):
         done = run(WAYMARK, "spe", "report", cut)
         self.assertRegex(done.stdout, r"samples +[\d,]+")
         self.assertIn("chase", done.stdout)
-        self.assertRegex(done.stderr, r"error: .*: offset 0x\w+: the file ends 0x\w+ bytes before its data do")
+        self.assertRegex(done.stderr, r"error: .*, offset 0x\w+: the file ends 0x\w+ bytes before its data do")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(run(WAYMARK, "spe", "records", cut).returncode, 3)
 

@@ -10,9 +10,7 @@ const words = ["Good", "Note", "Warning", "Bad"] as const;
 
 /// Groups the digits of values that are text.
 function spaced(value: string): string {
-    return value
-        .replace(/\b\d{1,3}(?:,\d{3})+\b/g, (n) => n.replace(/,/g, "\u202f"))
-        .replace(/^\d{4,}(?![\d.])/, (n) => grouped(Number(n)));
+    return value.replace(/^\d{4,}(?![\d.])/, (n) => grouped(Number(n)));
 }
 
 export function SummaryView({ report, metric }: ViewProps) {
