@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One table of how fast the decoders of Program Flow Trace are, all in one run: millions of ranges per second of CPU time
-# (of wall time where two threads work), and in brackets times OpenCSD.
+# Prints one table of decoders of Program Flow Trace, measured in one run: millions of ranges per second of CPU time (of wall
+# time with two threads), and in brackets the ratio to OpenCSD.
 set -euo pipefail
 
 case ${1:-} in
@@ -87,7 +87,7 @@ for d in ("fast", "counts"):
 '
 }
 
-# The whole program and the library beside it: seconds from opening the file to the end, the least of all repetitions.
+# The whole program and the library alone: seconds from opening the file to the end, the minimum of all repetitions.
 whole_program() {
     local times i code jobs seconds hash began took library program_took
     folder=$(mktemp -d)

@@ -1,5 +1,5 @@
-/// How many events a second the model of the Debug and Profiling Unit takes: counting alone, cycle by cycle and in
-/// stretches, and tracing in every mode. An event is a cycle told, or an item.
+/// Events per second of the model of the Debug and Profiling Unit: counting alone, cycle by cycle and in stretches, and
+/// tracing in every mode. An event is a cycle passed to the model, or an item.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -28,7 +28,7 @@ dpu::Model programmed(dpu::TraceMode mode, bool traced) {
     return model;
 }
 
-/// One cycle after the other, nothing but counters.
+/// Cycle by cycle, only counting.
 void counting(benchmark::State& state) {
     dpu::Model model = programmed(dpu::TraceMode::flow, false);
     dpu::CycleInput in;
@@ -43,7 +43,7 @@ void counting(benchmark::State& state) {
 }
 BENCHMARK(counting)->Unit(benchmark::kMillisecond);
 
-/// Blocks of six cycles with their events, as a recorder has them.
+/// Blocks of six cycles with their events, as passed by a recorder.
 void stretches(benchmark::State& state) {
     dpu::Model model = programmed(dpu::TraceMode::flow, true);
     dpu::CycleInput in;
@@ -85,7 +85,7 @@ void items(benchmark::State& state) {
 }
 BENCHMARK(items)->DenseRange(0, 5)->Unit(benchmark::kMillisecond);
 
-/// A block of six cycles, a call or a return behind it: a stretch of five and a step, entries of nine words.
+/// A block of six cycles followed by a call or a return: a stretch of five and a step, entries of nine words.
 void blocks(benchmark::State& state) {
     const auto mode = static_cast<dpu::TraceMode>(state.range(0));
     dpu::Model model = programmed(mode, true);

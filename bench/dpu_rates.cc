@@ -1,5 +1,5 @@
-/// How fast traces of a Debug and Profiling Unit are parsed, decoded and encoded; items are trace words. Each mode on a
-/// trace of its usual entries with random values, in the byte order of the unit (big) unless it says otherwise.
+/// Rates of parsing, decoding and encoding traces of a Debug and Profiling Unit; items are trace words. Each mode uses
+/// a trace of its usual entries with random values, in the byte order of the unit (big) unless stated otherwise.
 #include <benchmark/benchmark.h>
 
 #include <random>

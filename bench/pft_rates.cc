@@ -1,12 +1,12 @@
-/// How many ranges a second the decoders of Program Flow Trace give: reference, fast, fast on two cores, counts of
-/// edges, and OpenCSD beside them in the same run on the same streams. bench/decode.sh makes one table of it.
+/// Ranges per second of the decoders of Program Flow Trace: reference, fast, fast on two cores, counts of edges, and
+/// OpenCSD in the same run on the same streams. bench/decode.sh prints them as one table.
 ///
 ///     a        the real captures in WAYMARK_CORPUS, if there are any
 ///     b to f   tests/support/measured_streams.h
 ///
-/// Before a decoder is timed, all it gives of a stream is compared with what the stream was made of.
+/// Before a decoder is timed, its result for each stream is compared with the execution the stream was generated from.
 ///
-/// `analysis-counts` and `analysis-calls` do what answers need: who called whom, or only how often what ran.
+/// `analysis-counts` and `analysis-calls` measure analyses: execution counts only, or the call tree too.
 ///
 /// WAYMARK_BENCH_WAYPOINTS: waypoints in each stream, 20 million if not given.
 #include <benchmark/benchmark.h>
@@ -161,7 +161,7 @@ void add(Counts& counts, std::span<const std::uint64_t> edges, std::span<const f
     }
 }
 
-// One decoder each, with all it needs.
+// One decoder each, with everything it needs.
 template <class D, class To = CountingSink>
 struct Told {
     Told(const Part& part, Counts& counts) : sink(counts), out(blocks, sink), decoder(part.config, *part.code, out) {}
@@ -205,7 +205,7 @@ struct Parallel {
     pft::ParallelDecoder decoder;
 };
 
-/// As `waymark profile` does it. No symbols: functions begin where they are called.
+/// The same work as `waymark profile`, without symbols: functions begin where they are called.
 template <bool calls, unsigned workers>
 struct Analysed {
     Analysed(const Part& part, Counts& c)
@@ -231,7 +231,7 @@ struct Analysed {
     pft::ParallelDecoder decoder;
 };
 
-/// Frames to the decoders of their sources, a piece at a time.
+/// Passes frames to the decoders of their sources, piece by piece.
 template <class D>
 class Sources {
 public:
@@ -269,7 +269,7 @@ private:
     std::vector<std::vector<std::uint8_t>> waiting_;
 };
 
-/// All of a stream, once.
+/// The whole stream, once.
 template <class D>
 Counts decode_all(const Stream& s) {
     Counts counts;
@@ -347,10 +347,10 @@ Counts decode_all<OpenCsd>(const Stream& s) {
 }
 #endif
 
-/// Bench and decoder cannot both be right.
+/// Reports a difference between benchmark and decoder.
 bool wrong = false;
 
-/// What a stream holds: as it was made, or, of real captures, as the reference decoder says.
+/// The expected result for a stream: from its generator, or for real captures from the reference decoder.
 const Counts& truth(char which) {
     static std::array<std::unique_ptr<Counts>, 6> truths;
     auto& t = truths[static_cast<std::size_t>(which - 'a')];
@@ -369,8 +369,8 @@ const Counts& truth(char which) {
     return *t;
 }
 
-/// Whether D gives the truth; of decoders that tell ranges, `Checked` is D with a sink that hashes them. OpenCSD reads
-/// a few things otherwise (docs/spec/pft.md, 4.10).
+/// Whether D gives the expected result; for decoders that deliver ranges, `Checked` is D with a sink that hashes them.
+/// OpenCSD interprets a few things differently (docs/spec/pft.md, 4.10).
 template <class D, class Checked>
 bool gives_truth(const char* name, char which) {
 #ifdef WAYMARK_OPENCSD
@@ -422,7 +422,7 @@ void add_rows(const char* name, bool real_time) {
     }
 }
 
-/// `--once NAME/STREAM`: decodes once, for tools that watch.
+/// `--once NAME/STREAM`: decodes once, for profilers.
 template <class D>
 [[gnu::noinline]] bool once(const char* name, const char* wanted) {
     const std::string prefix = std::string(name) + "/";
@@ -452,8 +452,8 @@ int write(char which, const std::filesystem::path& folder) {
     return 0;
 }
 
-/// `--summary JOBS FOLDER`: what `waymark flow --format summary --jobs JOBS` does with FOLDER/trace.bin, which is
-/// stream b so many times, without the program around it.
+/// `--summary JOBS FOLDER`: the work of `waymark flow --format summary --jobs JOBS` on FOLDER/trace.bin, which is
+/// stream b repeated, without the program around it.
 int summary(unsigned jobs, const std::filesystem::path& folder) {
     const Part& part = stream('b').parts.front();
     std::FILE* file = std::fopen((folder / "trace.bin").c_str(), "rb");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How much slower recording is than plain QEMU: one table, all rows from one run.
+# Prints the slowdown of recording against plain QEMU: one table, all rows from one run.
 set -euo pipefail
 
 case "${1-}" in

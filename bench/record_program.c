@@ -1,5 +1,5 @@
-// A program for bench/record.sh: sorting, an interpreter and a hash table, in small blocks (about five instructions to a
-// waypoint), so that recording has much to do. Argument: how many rounds; prints a checksum.
+// A program for bench/record.sh: sorting, an interpreter and a hash table, in small blocks (about five instructions per
+// waypoint), which is a heavy load for the recorder. Argument: the number of rounds; prints a checksum.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// node report.mjs WEB CHROMIUM REPORT: how long a report takes until it is seen, and each frame of its timeline.
+// node report.mjs WEB CHROMIUM REPORT: measures the time until a report is visible, and each frame of its timeline.
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -24,7 +24,7 @@ await page.waitForSelector(".timeline canvas");
 line("slices", await page.evaluate(() => Number(document.querySelector(".timeline").getAttribute("aria-label").match(/and (.+) slice/)[1].replace(/\D/g, ""))), "");
 const frames = await page.evaluate(async () => {
     const timeline = document.querySelector(".timeline");
-    // What is drawn is drawn in a callback of this: its time is that of the frame.
+    // All drawing happens in this callback, so its time is that of the frame.
     const took = [];
     const ask = window.requestAnimationFrame.bind(window);
     window.requestAnimationFrame = (draw) =>

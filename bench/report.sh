@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How large a report of a hundred million instructions is, how long it takes to write, and how fast a browser shows it.
+# Measures a report of a hundred million instructions: its size, the time to write it, and how fast a browser shows it.
 set -euo pipefail
 
 case "${1-}" in

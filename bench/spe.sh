@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Answers from samples against perf, in CPU time: one table, all rows from one run.
+# Compares answers from samples with perf in CPU time: one table, all rows from one run.
 set -euo pipefail
 
 case "${1-}" in
@@ -29,7 +29,7 @@ aarch64-linux-gnu-gcc -O2 -g -static -o "$folder/program" bench/record_program.c
 aarch64-linux-gnu-gcc -O2 -g -static -o "$folder/chase" tests/data/spe/chase.c
 waymark=build/bin/waymark
 
-# least <command…>: seconds of user mode, of CPU time at all, and of wall time
+# least <command…>: seconds of user mode, of all CPU time, and of wall time
 least() {
     local i
     TIMEFORMAT='%U %S %R'

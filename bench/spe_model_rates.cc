@@ -1,5 +1,5 @@
-/// How many operations a second the model of the Statistical Profiling unit takes: skipped in blocks, told one by one,
-/// and what a sample costs.
+/// Operations per second of the model of the Statistical Profiling unit: skipped in blocks, passed one by one, and the
+/// cost of a sample.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void serve(spe::Model& model, std::uint64_t cycle) {
     });
 }
 
-/// A driver that counts blocks of six operations and looks into those alone that hold a sample.
+/// A driver that counts blocks of six operations and examines only those that contain a sample.
 void skipped(benchmark::State& state) {
     spe::ProfilingBuffer buffer({base}, buffer_bytes);
     spe::Model model(

@@ -1,5 +1,5 @@
-/// How many records a second the decoders of the Statistical Profiling Extension give. Streams are loads, stores,
-/// branches and others in random order, in the form Neoverse cores send (64 bytes a record) and packed to 8 bytes.
+/// Records per second of the decoders of the Statistical Profiling Extension. Streams are loads, stores, branches and
+/// others in random order, in the form of Neoverse cores (64 bytes per record) and packed to 8 bytes.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ using namespace waymark;
 
 constexpr std::size_t records = 500'000;
 
-/// `chance` in 1000 records hold a packet without a column, which the fast path does not take.
+/// `chance` in 1000 records contain a packet without a column, which the fast path does not handle.
 std::vector<std::uint8_t> make_stream(std::size_t align, unsigned chance) {
     std::mt19937_64 random(1);
     std::vector<std::uint8_t> out;

@@ -1,9 +1,9 @@
 # cmake -D WEB=AUTO|ON|OFF -D NODE=… -D NPM=… -D TESTS=… -D SOURCE=web -D WORK=folder -D OUT=page.cc -P build_web.cmake
 #
-# Copies SOURCE to WORK, runs `npm ci` and `vite build` there, and writes the page into OUT as C++. What is up to date is
-# left alone. Where the page cannot be made, OUT has the reason instead; with WEB=ON that is an error.
+# Copies SOURCE to WORK, runs `npm ci` and `vite build` there, and writes the page into OUT as C++. Does nothing if OUT is up
+# to date. If the page cannot be built, OUT contains the reason instead; with WEB=ON that is an error.
 
-# The page, or the reason why there is none, as the C++ that the layer `report` expects.
+# Writes the page, or the reason why there is none, as the C++ source that the layer `report` expects.
 function(write_out page why)
     set(bytes "")
     set(size 0)
@@ -33,7 +33,7 @@ std::string_view why_no_page() { return \"${why}\"; }
     file(REMOVE ${OUT}.new)
 endfunction()
 
-# give_up(<why>): in one or two sentences of words that C++ takes as they are.
+# give_up(<why>): one or two sentences without characters that a C++ string would have to escape.
 macro(give_up why)
     if(WEB STREQUAL "ON")
         message(FATAL_ERROR "The page of waymark report cannot be built: ${why}")
@@ -56,7 +56,7 @@ if(NOT status EQUAL 0 OR NOT major MATCHES "^[0-9]+$" OR major LESS 18)
     give_up("This waymark was built with Node.js ${version}, and the page for reports needs 18 or newer. Install a newer one and build again.")
 endif()
 
-# What the page is made of, in one number each.
+# A checksum of each source file of the page.
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/src/* ${SOURCE}/test/*)
 list(APPEND files index.html package.json package-lock.json tsconfig.json vite.config.ts)
 list(SORT files)
@@ -84,7 +84,7 @@ foreach(file ${files})
     file(COPY ${SOURCE}/${file} DESTINATION ${WORK}/${folder})
 endforeach()
 
-# The packages: again only where the list of them is another. Tests need some more.
+# Installs the packages again only if their list has changed. Tests need more packages.
 set(installed "")
 if(EXISTS ${WORK}/packages.stamp)
     file(READ ${WORK}/packages.stamp installed)
@@ -99,7 +99,7 @@ if(NOT installed STREQUAL packages)
             --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
         WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_FILE ${WORK}/npm.log ERROR_FILE ${WORK}/npm.log TIMEOUT 300)
     if(NOT status EQUAL 0)
-        give_up("npm could not install the packages that the page for reports is built with, so this waymark has none; ${WORK}/npm.log says why. With a network at hand, build again.")
+        give_up("npm could not install the packages that the page for reports is built with, so this waymark has none; ${WORK}/npm.log says why. Connect to a network, then build again.")
     endif()
     file(WRITE ${WORK}/packages.stamp "${packages}")
 endif()

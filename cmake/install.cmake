@@ -9,7 +9,7 @@ list(TRANSFORM layers PREPEND waymark_ OUTPUT_VARIABLE targets)
 
 if(TARGET waymark)
     install(TARGETS waymark RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    # The program looks for it there, from where it stands itself.
+    # The program looks for it there, relative to its own folder.
     install(TARGETS waymark_qemu LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../lib/waymark)
 endif()
 install(TARGETS ${targets} EXPORT waymark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

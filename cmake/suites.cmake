@@ -1,9 +1,9 @@
 # waymark_suites(<target> <prefix> [COST <suite>=<seconds>…]): each suite of a GoogleTest program becomes one test
 # <prefix>.<suite>. A test for each case would start the program for each, which with sanitizers takes longer than most
-# cases. tests/summary.py counts and names the cases. A test <target>_NOT_BUILT stands for a program that was not built
-# and could not be asked.
+# cases. tests/summary.py counts and names the cases. A program that was not built has a failing test <target>_NOT_BUILT
+# instead.
 #
-# This file is also the script that asks: cmake -D PROGRAM=… -D PREFIX=… -D COSTS=… -D OUT=… -P suites.cmake
+# This file is also the script that lists the suites: cmake -D PROGRAM=… -D PREFIX=… -D COSTS=… -D OUT=… -P suites.cmake
 if(NOT CMAKE_SCRIPT_MODE_FILE)
     set(waymark_suites_script ${CMAKE_CURRENT_LIST_FILE})
 
@@ -38,12 +38,12 @@ endif()
 set(script "")
 foreach(suite IN LISTS suites)
     string(REGEX REPLACE "[ \n.]" "" suite "${suite}")
-    # Those of which nothing is known take about a second.
+    # Suites without a given cost take about a second.
     set(cost 1)
     if("${COSTS}" MATCHES "(^|;)${suite}=([0-9]+)")
         set(cost ${CMAKE_MATCH_2})
     endif()
-    # Only where the list of the skipped ends the output did none fail.
+    # Skipped means: the output ends with the list of skipped cases, so none failed.
     string(APPEND script "add_test([==[${PREFIX}.${suite}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${suite}.*]==])
 set_tests_properties([==[${PREFIX}.${suite}]==] PROPERTIES TIMEOUT 600 COST ${cost}
     SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\] [A-Za-z0-9_./]+\n*$]==])

@@ -1,8 +1,8 @@
-# The page of `waymark report`: built from web/ by Node.js into the build folder, so that presets do not meet, and then a
-# part of the layer `report`. Without Node.js, or without the packages it needs, all else builds as ever, and
+# The page of `waymark report`: built from web/ by Node.js into the build folder, so that presets do not share files, and then
+# compiled into the layer `report`. Without Node.js, or without the packages it needs, everything else is built, and
 # `waymark report` says what is missing.
 set(WAYMARK_WEB AUTO CACHE STRING
-    "Build the page of `waymark report` (needs Node.js 18 and npm 9): AUTO, ON or OFF; ON fails where AUTO does without")
+    "Build the page of `waymark report` (needs Node.js 18 and npm 9): AUTO, ON or OFF; if the page cannot be built, ON fails and AUTO continues without it")
 set_property(CACHE WAYMARK_WEB PROPERTY STRINGS AUTO ON OFF)
 find_program(WAYMARK_NODE NAMES node nodejs)
 find_program(WAYMARK_NPM NAMES npm)
@@ -11,7 +11,7 @@ file(GLOB_RECURSE web_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/src/* 
 list(APPEND web_sources ${PROJECT_SOURCE_DIR}/web/package.json ${PROJECT_SOURCE_DIR}/web/package-lock.json
     ${PROJECT_SOURCE_DIR}/web/index.html ${PROJECT_SOURCE_DIR}/web/vite.config.ts ${PROJECT_SOURCE_DIR}/web/tsconfig.json)
 
-# Runs at each build and does nothing where nothing changed: a page that could not be made is tried again.
+# Runs at each build and does nothing if nothing changed; a page that could not be built is tried again.
 add_custom_target(waymark_web
     COMMAND ${CMAKE_COMMAND} -D WEB=${WAYMARK_WEB} -D NODE=${WAYMARK_NODE} -D NPM=${WAYMARK_NPM}
         -D TESTS=$<AND:$<BOOL:${WAYMARK_TESTS}>,$<NOT:$<BOOL:${WAYMARK_SANITIZE}>>> -D SOURCE=${PROJECT_SOURCE_DIR}/web -D WORK=${PROJECT_BINARY_DIR}/web

@@ -1,7 +1,7 @@
 // make_capture ELF LOG FOLDER: turns the addresses a program executed under `qemu-arm -singlestep -d exec,nochain` into
-// a capture folder, as if a Cortex-A15 with a Program Trace Macrocell had run it. What ran is QEMU's; the trace of it
-// is made by tests/support/trace_writer.h; cycles are counted at one an instruction, since QEMU knows none. The kernel
-// is not traced: a system call shows as its exception, then trace goes on behind it.
+// a capture folder, as if a Cortex-A15 with a Program Trace Macrocell had run it. The execution is that of QEMU;
+// tests/support/trace_writer.h generates the trace; each instruction takes one cycle, since QEMU has no cycle counts.
+// The kernel is not traced: a system call shows as its exception, and trace continues after it.
 
 #include <algorithm>
 #include <cstdint>
@@ -56,7 +56,7 @@ Result<std::vector<Step>> understand(const std::vector<std::uint64_t>& addresses
     for (const std::uint64_t address : addresses) {
         Step step;
         step.address = address;
-        // The mapping symbols say which instruction set stands there.
+        // The mapping symbols give the instruction set.
         const auto contents = symbols.contents({address});
         if (!contents || *contents == image::Contents::data)
             return Error{Errc::bad_format, "no code at an executed address; does the log belong to the program?"};
@@ -173,7 +173,7 @@ Status make(const std::filesystem::path& elf, const std::filesystem::path& log, 
     options.sync_bytes = 1024;
     options.ranges = {{0x10000, 0x20000}};
     synthetic::TraceWriter writer(pft::Config::from_registers(cr, ccer, idr), options);
-    // User mode of a core with TrustZone runs Non-secure; the first block is told its state by one nobody traces.
+    // User mode of a core with TrustZone runs Non-secure; an untraced block before the first one sets this state.
     synthetic::Executed before;
     before.block = {.start = svc_vector,
                     .bytes = 4,
@@ -220,7 +220,7 @@ Status make(const std::filesystem::path& elf, const std::filesystem::path& log, 
     write_file(folder / "trace.bin", frames);
     WM_RETURN_IF_ERROR(capture::write_snapshot(capture, folder));
 
-    // The truth: QEMU's addresses as they came, and the ranges a decoder must give.
+    // The truth: QEMU's addresses in order, and the ranges that a decoder must deliver.
     synthetic::ExecutedHash addresses, ranges;
     for (const Step& step : steps) addresses.add(step.address);
     std::uint64_t instructions = 0, range_count = 0;

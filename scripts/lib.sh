@@ -1,5 +1,5 @@
-# What scripts/* share: where they run, the Debian packages they need, and steps that are quiet while they succeed.
-# Sourced by scripts that have set -e, not run.
+# Shared by scripts/*: the working folder, the Debian packages they need, and steps that print output only on failure.
+# To be sourced by scripts with set -e, not run.
 # shellcheck shell=bash disable=SC2034,SC2164
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -9,28 +9,30 @@ build_packages=(
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libcapstone-dev libtbb-dev
     libsqlite3-dev libprotozero-dev
 )
-# The page of `waymark report` is built with these. All else builds without them.
+# These build the page of `waymark report`. Everything else builds without them.
 web_packages=(nodejs npm)
-# The Arm cross compiler for the examples, and what runs them.
+# The Arm cross compiler builds the examples, QEMU runs them.
 example_packages=(gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross)
 record_packages=(qemu-user)
-# clang and its runtime are for the sanitizers and fuzz targets, lld links them; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
+# clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, bolt-16, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
 # and valgrind (callgrind_annotate) read what is exported; Chromium shows reports.
 test_packages=(
-    clang lld libclang-rt-dev ccache libgtest-dev python3
+    clang clang-format lld libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross g++-arm-linux-gnueabihf linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )
+# What `scripts/test --long` needs beyond these.
+long_packages=(clang-tidy)
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
     exit 1
 }
 
-# step <log> <what is being done> <command…>: the output goes to build/log/<log>.log and is shown only on failure.
+# step <log> <description> <command…>: the output goes to build/log/<log>.log and is printed only on failure.
 step() {
     local log="build/log/$1.log" what=$2 began=$SECONDS
     shift 2
@@ -46,10 +48,10 @@ step() {
     fi
 }
 
-# need_packages <package…>: installs those that are missing. Asks the network only when something is.
+# need_packages <package…>: installs missing packages. Uses the network only if a package is missing.
 need_packages() {
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-        printf 'This is not Debian, so nothing is installed. Needed, by the names of Debian 12:\n    %s\n' "$*"
+        printf 'This is not Debian, so nothing is installed. These Debian 12 packages, or their equivalents, are needed:\n    %s\n' "$*"
         return 0
     fi
     local package missing=()
@@ -66,14 +68,14 @@ need_packages() {
         as_root=(sudo)
     fi
     step packages "installing ${missing[*]}" install_packages "${missing[@]}" ||
-        die "installing failed; once it works again, run this script again"
+        die "apt-get could not install the packages; solve the problem shown above, then run this script again"
 }
 
-# want_web_packages: Node.js and npm, unless some are there; without them, go on.
+# want_web_packages: installs Node.js and npm if they are missing; continues without them if that fails.
 want_web_packages() {
     if command -v node >/dev/null && command -v npm >/dev/null; then return 0; fi
     (need_packages "${web_packages[@]}") ||
-        printf 'Going on without Node.js and npm: there will be no waymark report.\n'
+        printf 'Continuing without Node.js and npm: waymark report will not be available.\n'
 }
 
 install_packages() {

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Checks every #include of include/ and src/ against cmake/layers.cmake, the one statement of what each layer may use.
+"""Checks every #include of include/ and src/ against cmake/layers.cmake, which defines what each layer may use.
 
     layers_test.py ROOT         check the tree at ROOT
     layers_test.py --self-test  check that the check finds violations planted in a small tree
 
 Reported as violations:
-  - an include of another layer that the including layer's line in cmake/layers.cmake does not name
+  - an include of a layer that the line of the including layer in cmake/layers.cmake does not name
   - in include/: any header but the standard library's and waymark/<layer>/...
   - in src/<layer>: a private header of another layer
   - a layer that names one not declared above it (so the table has no cycles), or one not declared at all
-  - a source file under a folder that is no layer
+  - a source file in a folder that is not a layer
 """
 import pathlib
 import re

@@ -1,4 +1,5 @@
-# Tests that take minutes to hours: `scripts/test --long`. Each is a test of CTest like the others, so it is counted with them.
+# Tests that take minutes to hours: `scripts/test --long`, in the preset release-test, whose build then has all unit tests
+# too (docs/testing.md). Each is a test of CTest like the others, so it is counted with them.
 if(WAYMARK_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     return()
 endif()
@@ -6,7 +7,9 @@ endif()
 # waymark_long_test(<name> <environment> <command…>)
 function(waymark_long_test name environment)
     add_test(NAME long.${name} COMMAND ${ARGN})
-    set_tests_properties(long.${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 14400 COST 1000)
+    # A filter that no longer names any test is a failure.
+    set_tests_properties(long.${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 14400 COST 1000
+        FAIL_REGULAR_EXPRESSION "Running 0 tests from")
 endfunction()
 
 waymark_long_test(model_classes WAYMARK_PROPERTY_PROGRAMS=10000 pft_test --gtest_filter=*ModelClass*)
@@ -14,7 +17,16 @@ waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filte
 waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test --gtest_filter=FlowPrograms.*)
 waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)
 waymark_long_test(dpu_model WAYMARK_PROPERTY_ROUNDS=10000 dpu_test --gtest_filter=*Property*)
+# No wrong program is called proven, and 99 % of the right ones are found, among programs that each seed draws anew.
+foreach(seed IN ITEMS 1 4)
+    waymark_long_test(pairs_${seed} "WAYMARK_PAIRS=400;WAYMARK_SEED=${seed}" ${Python3_EXECUTABLE}
+        ${CMAKE_CURRENT_LIST_DIR}/doctor/pairs_test.py $<TARGET_FILE:waymark>)
+    set_tests_properties(long.pairs_${seed} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
 foreach(folder isa coresight spe pft dpu follow)
-    waymark_long_test(mutation_${folder} "" Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
+    waymark_long_test(mutation_${folder} "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
         --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})
 endforeach()
+waymark_long_test(tidy "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/tidy_test.py ${PROJECT_SOURCE_DIR}
+    ${PROJECT_BINARY_DIR}/tidy)
+set_tests_properties(long.tidy PROPERTIES SKIP_RETURN_CODE 77)

@@ -5,11 +5,13 @@
     summary.py --self-test
 
 RESULTS is the file of ctest --output-junit; left empty, or where there is no such file, the preset did not get as far
-as its tests and counts as one failure. A test that says what became of each of its cases, as GoogleTest does, or in
-lines "ok: CASE" and "failed: CASE" with "N cases, N failed" at the end, counts as so many. Before the closing line
-stand the output of each failed case and each skipped one with its reason. Exits with 1 if anything failed or nothing
+as its tests and counts as one failure. A test that reports each of its cases counts as that many: GoogleTest's
+programs, Python's unittest with verbosity=2, and lines "ok: CASE" and "failed: CASE" with "N cases, N failed" at the
+end. Each line "SKIPPED: reason" of a test that passed counts as one more case, which was skipped. Before the closing
+line come the output of each failed case and the reason of each skipped one. Exits with 1 if anything failed or nothing
 passed.
 """
+import ast
 import collections
 import pathlib
 import re
@@ -49,8 +51,34 @@ def googletest_cases(output):
     return cases, int(began[1])
 
 
+def unittest_cases(output):
+    """The cases of a Python unittest with verbosity=2, and how many it ran. A class that was skipped as a whole, or
+    whose setUpClass failed, is one more case."""
+    ran = re.search(r"^Ran (\d+) tests? in ", output, re.MULTILINE)
+    if not ran:
+        return [], 0
+    blocks = re.split(r"^={70}\n", output, flags=re.MULTILINE)  # the log, then one block for each failure
+    starts = list(re.finditer(r"^(\w+) \((\S+)\)", blocks[0], re.MULTILINE))
+    cases, classes = [], 0
+    for start, following in zip(starts, [*starts[1:], None]):
+        said = blocks[0][start.start():following.start() if following else len(blocks[0])]
+        classes += not start[1].startswith("test")
+        name = f"{start[2].removesuffix('.' + start[1]).rpartition('.')[2]}.{start[1]}"
+        skipped = re.findall(r"""\.\.\. skipped (['"].*['"])$""", said, re.MULTILINE)
+        if re.search(r"(\.\.\. |^)(FAIL|ERROR|unexpected success)$", said, re.MULTILINE):
+            blamed = (block for block in blocks[1:] if re.match(rf"\w+: {re.escape(start[0])}", block))
+            cases.append(Case(name, "failed", "\n".join([said, *blamed])))
+        elif skipped:
+            cases.append(Case(name, "skipped", "\n".join(f"SKIPPED: {ast.literal_eval(why)}" for why in skipped)))
+        elif re.search(r"(\.\.\. |^)(ok|expected failure)$", said, re.MULTILINE):
+            cases.append(Case(name, "ok", said))
+        else:
+            cases.append(Case(name, "failed", said + "\nit did not end"))
+    return cases, int(ran[1]) + classes
+
+
 def line_cases(output):
-    """The cases of a program that tells of each in a line, and how many it says there were."""
+    """The cases of a program that reports each in a line, and how many it says there were."""
     said = re.search(r"^(\d+) cases, \d+ failed$", output, re.MULTILINE)
     if not said:
         return [], 0
@@ -70,9 +98,15 @@ def whole_name(test, case):
 
 
 def cases_of(test, status, output):
-    """The cases of a test, as it tells of them; where it does not, or not of all that it had, or not as CTest saw it,
-    the test as a whole with what is wrong."""
-    for tell in (googletest_cases, line_cases):
+    """The cases of a test as it reports them. Where it reports none, or fewer than it had, or passed for CTest what it
+    reports as failed, the test as a whole with what is wrong. Lastly the parts that it skipped."""
+    parts = re.findall(r"^SKIPPED: .*", output, re.MULTILINE) if status == "ok" else []
+    return [*whole_cases_of(test, status, output), *(Case(test, "skipped", part) for part in parts)]
+
+
+def whole_cases_of(test, status, output):
+    """The same without the parts that it skipped."""
+    for tell in (googletest_cases, unittest_cases, line_cases):
         cases, expected = tell(output)
         if not expected and not cases:
             continue
@@ -82,7 +116,7 @@ def cases_of(test, status, output):
         elif status == "failed" and not any(case.outcome == "failed" for case in cases):
             out.append(Case(test, "failed", f"{output}\nno case failed, but the program did"))
         return out
-    if status == "ok" and re.search(r"^\[={10}\] Running 0 tests", output, re.MULTILINE):
+    if status == "ok" and re.search(r"^\[={10}\] Running 0 tests|^Ran 0 tests in ", output, re.MULTILINE):
         return [Case(test, "failed", f"{output}\nit has no cases")]
     return [Case(test, status, output)]
 
@@ -143,6 +177,10 @@ def self_test():
     def outcomes(status, output):
         return [(case.name, case.outcome) for case in cases_of("t", status, output)]
 
+    def end_of_unittest(count, failed=None):
+        block = f"{'=' * 70}\nFAIL: {failed}\n{'-' * 70}\nTraceback\n\n" if failed else ""
+        return f"\n{block}{'-' * 70}\nRan {count} tests in 0.1s\n\n{'FAILED (failures=1)' if failed else 'OK'}\n"
+
     begin = "[==========] Running 2 tests from 1 test suite.\n"
     first = "[ RUN      ] S.a\n[       OK ] S.a (0 ms)\n"
     second = "[ RUN      ] S.b/2\n"
@@ -150,6 +188,8 @@ def self_test():
     end = "[  FAILED  ] 1 test, listed below:\n[  FAILED  ] S.b/2, where GetParam() = 4\n"
     skip = (second + "x.cc:5: Skipped\nno perf\n\n[  SKIPPED ] S.b/2 (0 ms)\n"
             "[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] S.b/2\n")
+    python = ("test_a (__main__.A.test_a)\nWhat it is about. ... ok\n"
+              "test_b (__main__.A.test_b) ... noise\nok\n")
     for status, output, expected in (
             ("ok", begin + first + second + "[       OK ] S.b/2 (3 ms)\n", [("t: S.a", "ok"), ("t: S.b/2", "ok")]),
             ("failed", begin + first + bad + end, [("t: S.a", "ok"), ("t: S.b/2", "failed")]),
@@ -164,6 +204,25 @@ def self_test():
             ("ok", "ok: a\nok: b\n2 cases, 0 failed\n", [("t: a", "ok"), ("t: b", "ok")]),
             ("failed", "ok: a\n-x\n+y\nfailed: b\n2 cases, 1 failed\n", [("t: a", "ok"), ("t: b", "failed")]),
             ("ok", "ok: a\n2 cases, 0 failed\n", [("t: a", "ok"), ("t", "failed")]),
+            # unittest: what is skipped, alone, in part, and as a whole class; what fails; what is cut short.
+            ("ok", python + end_of_unittest(2), [("t: A.test_a", "ok"), ("t: A.test_b", "ok")]),
+            ("ok", python + "test_c (__main__.A.test_c)\nWhy. ... skipped \"no 'x'\"\n" + end_of_unittest(3),
+             [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t: A.test_c", "skipped")]),
+            ("ok", "test_c (__main__.A) ... \n  test_c (__main__.A) (i=2) ... skipped 'no x'\n" + end_of_unittest(1),
+             [("t: A.test_c", "skipped")]),
+            ("ok", python + "setUpClass (__main__.C) ... skipped 'no x'\n" + end_of_unittest(2),
+             [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t: C.setUpClass", "skipped")]),
+            ("failed", "test_d (__main__.A.test_d) ... FAIL\n" + python + end_of_unittest(3, "test_d (__main__.A.test_d)"),
+             [("t: A.test_d", "failed"), ("t: A.test_a", "ok"), ("t: A.test_b", "ok")]),
+            ("failed", python + end_of_unittest(2), [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t", "failed")]),
+            ("failed", python, [("t", "failed")]),
+            # Without verbosity=2 the reasons of what is skipped are not in the output.
+            ("ok", ".s\n" + end_of_unittest(2), [("t", "failed")]),
+            ("ok", end_of_unittest(0), [("t", "failed")]),
+            # A part of what passed.
+            ("ok", "SKIPPED: no corpus\nmore\nSKIPPED: no perf\n", [("t", "ok"), ("t", "skipped"), ("t", "skipped")]),
+            ("ok", python + end_of_unittest(2) + "SKIPPED: no corpus\n",
+             [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t", "skipped")]),
             ("failed", "Traceback\n", [("t", "failed")]),
             ("ok", "anything", [("t", "ok")]),
             ("skipped", "SKIPPED: no qemu", [("t", "skipped")])):
@@ -174,6 +233,8 @@ def self_test():
                                  ("cli.usage", "other", "cli.usage: other")):
         assert whole_name(test, case) == expected, whole_name(test, case)
     assert reason_for_skipping(cases_of("t", "skipped", begin + first + skip)[1].output) == "no perf"
+    assert reason_for_skipping(cases_of("t", "ok", "test_c (__main__.A.test_c) ... skipped 'no \\'x\\''\n" +
+                                        end_of_unittest(1))[0].output) == "no 'x'"
     print("what tests say is counted")
     return 0
 

@@ -1,4 +1,4 @@
-// What stands between the board and the program: memory, interrupts, exceptions, three services.
+// The layer between the board and the program: memory, interrupts, exceptions, three services.
 #include "handlers.h"
 #include "board.h"
 
@@ -23,7 +23,7 @@ void map_memory(void)
     map(TIMER, TIMER, 1, SECTION_DEVICE);
 }
 
-// The timer is in group 1 and comes as IRQ; software interrupt 0 stays in group 0, which is made to come as FIQ.
+// The timer is in group 1 and raises IRQ; software interrupt 0 stays in group 0, which is configured to raise FIQ.
 void start_timer(void)
 {
     REGISTER(GIC_DISTRIBUTOR + 0x80 + TIMER_INTERRUPT / 32 * 4) |= 1u << TIMER_INTERRUPT % 32;   // group 1
@@ -37,7 +37,7 @@ void start_timer(void)
     REGISTER(TIMER + 0x08) = 0xe2;         // on, periodic, interrupt, 32 bits
 }
 
-// Every fourth tick asks for a FIQ, which is taken at once, in the midst of this.
+// Every fourth tick requests a FIQ, which interrupts this handler at once.
 void irq_handler(void)
 {
     const unsigned id = REGISTER(GIC_CPU + 0x0c);
@@ -49,7 +49,7 @@ void irq_handler(void)
     REGISTER(GIC_CPU + 0x10) = id;
 }
 
-// UDF multiplies r0 with r1. The address is that of the instruction behind it already.
+// UDF multiplies r0 by r1. The return address is already that of the next instruction.
 void undefined_handler(unsigned* registers, unsigned state)
 {
     const int thumb = state >> 5 & 1;

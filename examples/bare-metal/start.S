@@ -1,5 +1,5 @@
-@ Vectors, start and the entries of exceptions, all in ARM state; the handlers themselves are Thumb (handlers.c). Each
-@ entry returns in another of the ways there are.
+@ Vectors, start-up and the entry points of exceptions, all in ARM state; the handlers are Thumb (handlers.c). Each
+@ entry point returns from its exception in a different way.
 
 #include "board.h"
 

@@ -1,5 +1,5 @@
-// A machine with a stack, told by bytes what to do: primes by a sieve, or Fibonacci numbers by recursion. It goes from one
-// instruction to the next either through a table of functions or through a table of labels.
+// A stack machine that interprets bytecode: primes by a sieve, or Fibonacci numbers by recursion. It dispatches instructions
+// either through a table of functions or through a table of labels.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void call(struct machine* m, unsigned target)
     go(m, target);
 }
 
-// One function an instruction, called through a table.
+// One function per instruction, called through a table.
 #define FUNCTION(name, what) \
     static void do_##name(struct machine* m) { (void)(what); }
 INSTRUCTIONS(FUNCTION)
@@ -81,7 +81,7 @@ __attribute__((noinline)) static void run_by_table(struct machine* m)
     for (m->running = 1; m->running; ++m->executed) functions[next](m);
 }
 
-// One label an instruction, and a jump at the end of each.
+// One label per instruction, and a jump at the end of each.
 __attribute__((noinline)) static void run_by_labels(struct machine* m)
 {
 #define ENTRY(name, what) &&label_##name,

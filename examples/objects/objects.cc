@@ -1,4 +1,4 @@
-// Virtual calls, exceptions thrown through ten frames, and threads: what C++ programs are made of. See README.md.
+// Virtual calls, exceptions thrown through ten frames, and threads, as in typical C++ programs. See README.md.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

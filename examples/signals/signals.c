@@ -1,5 +1,5 @@
-// Signals of every sort: a timer's, in the midst of work; faults that are left by a jump, mended and tried again, or
-// stepped over; one on a stack of its own; one within another.
+// Signals of several kinds: a timer that interrupts work; faults that are left by a jump, repaired and tried again, or
+// skipped; a handler on a stack of its own; a signal inside a handler.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -45,7 +45,7 @@ static void on_segv(int number, siginfo_t* info, void* context)
     siglongjmp(back, 1);
 }
 
-// Goes on behind the instruction that does not exist, with another result.
+// Continues after the undefined instruction, with another result.
 static void on_ill(int number, siginfo_t* info, void* context)
 {
     (void)number;

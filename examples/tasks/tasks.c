@@ -1,5 +1,5 @@
-// Two tasks of unequal weight, one that filters samples and one that sums blocks up, with user data in the trace where
-// each block ends.
+// Two tasks with unequal work: one filters samples, the other sums blocks. Both write user data into the trace at the end of
+// each block.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -86,7 +86,7 @@ int main(int argc, char** argv)
         total += totals[i];
     }
 
-    // One after another: each has the place of the one that ended.
+    // One after another: each reuses the thread ID of the one that ended.
     unsigned in_turn = 0;
     for (unsigned i = 1; i <= 4; ++i) {
         unsigned n = i * 27;

@@ -1,6 +1,7 @@
 #include "waymark/analysis/answers.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -38,6 +39,17 @@ std::vector<FunctionCosts> function_costs(const Answers& answers) {
         if (outermost) add(f.inclusive, sums[i]);
     }
     return result;
+}
+
+std::string_view without_suffix(std::string_view name) {
+    constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
+                                                       ".cold",       ".lto_priv.", ".llvm."};
+    std::size_t end = name.size();
+    for (const std::string_view suffix : suffixes)
+        if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
+    // As the demangler has them: `f() [clone .part.0]`.
+    if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
+    return name.substr(0, end);
 }
 
 std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction) {

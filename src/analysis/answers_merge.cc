@@ -100,6 +100,7 @@ private:
                 Function f = b_.functions[i];
                 f.image = mapped(images_, f.image);
                 f.source = mapped(sources_, f.source);
+                f.declared_source = mapped(sources_, f.declared_source);
                 a_.functions.push_back(std::move(f));
             }
             functions_.push_back(at->second);

@@ -53,8 +53,8 @@ InlinedTable::InlinedTable(Answers& answers) : answers_(answers) {
 }
 
 InlinedTable::Key InlinedTable::key(const InlinedCall& call) {
-    return {call.function, call.parent, call.linkage_name.empty() ? call.name : call.linkage_name, call.source,
-            call.line};
+    return {call.function, call.parent, call.linkage_name.empty() ? call.name : call.linkage_name,
+            call.source,   call.line,   call.discriminator};
 }
 
 Index InlinedTable::of(InlinedCall call) {

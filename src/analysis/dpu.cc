@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "waymark/analysis/flow_code.h"
 #include "waymark/isa/decode_instr.h"
 
 namespace waymark::analysis {
@@ -59,13 +60,19 @@ std::string to_text(const DpuOwner& owner) {
 
 // ---- DpuCode
 
+DpuCode::DpuCode() : functions_(std::make_unique<FlowCode>(symbols_, memory_)) {}
+DpuCode::~DpuCode() = default;
+
 std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias, const std::string& name) {
     if (const auto added = memory_.add_elf(path, load_bias); !added) return added.error().message;
+    images_.push_back({path, name.empty() ? path : name, load_bias});
+    functions_ = std::make_unique<FlowCode>(symbols_, memory_);
+    by_name_.reset();
     auto info = image::DebugInfo::open(path, files_.debug_path());
     if (info)
         for (const image::DebugInfo::Segment& s : info->segments())
             if (s.executable)
-                symbols_.add_area(name.empty() ? path : name, Address{s.address.value + load_bias}, s.bytes, s.offset);
+                symbols_.add_area(images_.back().name, Address{s.address.value + load_bias}, s.bytes, s.offset);
     const auto named =
         info ? image::add_all_symbols(symbols_, path, *info, load_bias) : symbols_.add_elf(path, load_bias);
     if (!named) return named.error().message;
@@ -77,10 +84,98 @@ void DpuCode::add_name(std::uint32_t address, std::string name) { names_.insert_
 
 DpuCode::Function DpuCode::function(std::uint32_t address) const {
     if (const auto named = names_.find(address); named != names_.end()) return {address, named->second, {}};
-    if (const auto found = symbols_.find({address}); found && found->symbol.kind == image::SymbolKind::function)
-        return {static_cast<std::uint32_t>(found->symbol.address.value), std::string(found->name),
-                std::string(found->symbol.linkage_name)};
-    return {address, symbols_.approximate({address}), {}};
+    const auto found = function_symbol(address);
+    if (!found) return {address, symbols_.approximate({address}), {}};
+    const std::uint64_t whole = functions_->whole_function(*found);
+    const image::Symbol symbol = whole == found->address.value ? *found : function_symbol(whole).value_or(*found);
+    return {static_cast<std::uint32_t>(symbol.address.value), std::string(symbol.name),
+            std::string(symbol.linkage_name)};
+}
+
+DpuCode::Function DpuCode::function_around(std::uint32_t address) const {
+    if (names_.contains(address) || function_symbol(address)) return function(address);
+    if (const auto before = symbols_.before({address}))
+        return {static_cast<std::uint32_t>(before->address.value), before->name, {}};
+    const auto area = symbols_.area({address});
+    return function(area && area->first.value != 0 ? static_cast<std::uint32_t>(area->first.value) : address);
+}
+
+std::optional<image::Symbol> DpuCode::function_symbol(std::uint64_t address) const {
+    const auto found = symbols_.find({address});
+    if (!found || found->symbol.kind != image::SymbolKind::function) return std::nullopt;
+    return found->symbol;
+}
+
+std::optional<std::uint32_t> DpuCode::only_function(std::string_view linkage_name) const {
+    if (!by_name_) {
+        by_name_.emplace();
+        for (const image::Symbol& symbol : symbols_.all()) {
+            if (symbol.kind != image::SymbolKind::function) continue;
+            const auto address = static_cast<std::uint32_t>(symbol.address.value);
+            const auto [at, is_new] = by_name_->try_emplace(std::string(symbol.linkage_name), address);
+            if (!is_new && at->second != address) at->second.reset();
+        }
+    }
+    const auto found = by_name_->find(linkage_name);
+    return found == by_name_->end() ? std::nullopt : found->second;
+}
+
+std::uint64_t DpuCode::home(std::uint32_t address) const {
+    constexpr std::uint64_t of_function = std::uint64_t{1} << 32, of_file = std::uint64_t{2} << 32;
+    if (const auto found = function_symbol(address)) return of_function | functions_->whole_function(*found);
+    const auto area = symbols_.area({address});
+    return area ? of_file | area->first.value : 0;
+}
+
+std::optional<std::size_t> DpuCode::image(std::uint32_t address) const {
+    const auto area = symbols_.area({address});
+    if (!area) return std::nullopt;
+    const auto found =
+        std::find_if(images_.begin(), images_.end(), [&](const Image& image) { return image.name == area->file; });
+    return found == images_.end() ? std::nullopt : std::optional<std::size_t>(found - images_.begin());
+}
+
+DpuCode::Way DpuCode::way(std::uint32_t start, std::uint32_t last) const {
+    constexpr unsigned most_steps = 64;
+    constexpr std::string_view linkage_entry = "@plt";
+    Way out;
+    std::uint64_t here = home(start);
+    auto isa = isa_at(start);
+    std::optional<std::size_t> by_name;  // the last that was entered so
+    for (unsigned steps = 0; steps < most_steps && start != last; ++steps) {
+        if (const auto symbol = function_symbol(start); symbol && symbol->linkage_name.ends_with(linkage_entry)) {
+            const std::string_view name = symbol->linkage_name;
+            const auto target = only_function(name.substr(0, name.size() - linkage_entry.size()));
+            if (!target) {
+                out.jumps_on = true;
+                break;
+            }
+            by_name = out.entered.size();
+            start = *target;
+            out.entered.push_back(start);
+            here = home(start);
+            isa = isa_at(start);
+            continue;
+        }
+        const auto found = isa ? instruction(start, *isa) : std::nullopt;
+        // Instructions of an IT block have a condition that is not their own.
+        if (!found || found->begins_it_block || found->decoded.conditional || found->decoded.link) break;
+        if (found->decoded.waypoint == isa::Waypoint::indirect) out.jumps_on = !found->decoded.function_return;
+        const bool direct = found->decoded.waypoint == isa::Waypoint::direct;
+        if (!direct && found->decoded.waypoint != isa::Waypoint::none) break;
+        start = direct ? static_cast<std::uint32_t>(found->decoded.target.value) : start + found->decoded.bytes;
+        if (direct) isa = found->decoded.target_isa;
+        if (const std::uint64_t next = home(start); next != here) {
+            out.entered.push_back(start);
+            here = next;
+        }
+    }
+    // The name may be of a static function, or the function jumped on under a condition.
+    if (by_name && here != home(last)) {
+        out.entered.resize(*by_name);
+        out.jumps_on = true;
+    }
+    return out;
 }
 
 std::optional<std::uint32_t> DpuCode::address_of(const std::string& name) const {
@@ -90,17 +185,33 @@ std::optional<std::uint32_t> DpuCode::address_of(const std::string& name) const 
     return found ? std::optional(static_cast<std::uint32_t>(found->value)) : std::nullopt;
 }
 
-std::optional<isa::Instruction> DpuCode::instruction(std::uint32_t address) const {
+std::optional<DpuCode::Instruction> DpuCode::instruction(std::uint32_t address) const {
+    const auto isa = isa_at(address);
+    return isa ? instruction(address, *isa) : std::nullopt;
+}
+
+std::optional<isa::Isa> DpuCode::isa_at(std::uint32_t address) const {
     const auto contents = symbols_.contents({address});
-    if (contents != image::Contents::a32 && contents != image::Contents::t32) return std::nullopt;
-    const isa::Isa isa = contents == image::Contents::a32 ? isa::Isa::a32 : isa::Isa::t32;
-    return isa::decode_at(memory_, {}, {address}, isa, {});
+    if (contents == image::Contents::a32) return isa::Isa::a32;
+    if (contents == image::Contents::t32) return isa::Isa::t32;
+    // A stripped file has no mapping symbols, but its dynamic symbols say how a function is entered.
+    const auto function = contents ? std::nullopt : function_symbol(address);
+    if (!function) return std::nullopt;
+    return function->thumb ? isa::Isa::t32 : isa::Isa::a32;
+}
+
+std::optional<DpuCode::Instruction> DpuCode::instruction(std::uint32_t address, isa::Isa isa) const {
+    const isa::Fetched fetched = isa::fetch(memory_, {}, {address}, isa);
+    if (fetched.bytes == 0) return std::nullopt;
+    const bool thumb = isa == isa::Isa::t32;
+    const bool it = thumb && fetched.bytes == 2 && fetched.opcode >> 8 == 0xbf && (fetched.opcode & 0xfU) != 0;
+    return Instruction{isa::decode_instr({address}, isa, fetched.opcode, thumb && fetched.bytes == 4, {}), it};
 }
 
 DpuCode::Change DpuCode::change(std::uint32_t source) const {
     const auto found = instruction(source);
     if (!found) return Change::unknown;
-    return found->link ? Change::call : found->function_return ? Change::ret : Change::unknown;
+    return found->decoded.link ? Change::call : found->decoded.function_return ? Change::ret : Change::unknown;
 }
 
 std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uint32_t last) const {
@@ -109,8 +220,8 @@ std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uin
     std::uint64_t count = 0;
     for (std::uint32_t at = start; at <= last;) {
         const auto found = instruction(at);
-        if (!found || found->bytes == 0) return std::nullopt;
-        at += found->bytes;
+        if (!found || found->decoded.bytes == 0) return std::nullopt;
+        at += found->decoded.bytes;
         ++count;
     }
     return count;
@@ -118,8 +229,9 @@ std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uin
 
 std::optional<std::uint32_t> DpuCode::loop_start(std::uint32_t last) const {
     const auto found = instruction(last);
-    if (!found || found->waypoint != isa::Waypoint::direct || found->target.value > last) return std::nullopt;
-    return static_cast<std::uint32_t>(found->target.value);
+    if (!found || found->decoded.waypoint != isa::Waypoint::direct || found->decoded.target.value > last)
+        return std::nullopt;
+    return static_cast<std::uint32_t>(found->decoded.target.value);
 }
 
 // ---- DpuFilter
@@ -183,10 +295,10 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
 
 DpuCosts::~DpuCosts() = default;
 
-const DpuCode::Function& DpuCosts::function(std::uint32_t address) {
+const DpuCosts::Place& DpuCosts::place(std::uint32_t address) {
     const auto found = known_.find(address);
     if (found != known_.end()) return found->second;
-    return known_.emplace(address, code_.function(address)).first->second;
+    return known_.emplace(address, Place{code_.function(address), code_.home(address)}).first->second;
 }
 
 void DpuCosts::consume(const dpu::Batch& batch) {
@@ -358,27 +470,26 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     if (!in_range) add(outside_, counts);
 
     if (setup_.mode != dpu::TraceMode::flow) return;
-    const DpuCode::Function where = !who.is_context() ? DpuCode::Function{0, to_text(who)}
-                                    : in_code         ? function(*run_)
-                                                      : nowhere;
+    DpuCode::Function where = {0, to_text(who)};
+    std::size_t path = 0;
+    bool crosses = false;
+    if (who.is_context()) {
+        Stack& s = stack(who.context.id);
+        if (s.empty()) begin(s, in_code ? run_ : std::nullopt, who.context);
+        if (in_code && last_pc) crosses = jump(s, *run_, *last_pc);
+        for (Frame& frame : s) add(frame.inclusive, counts);
+        where = s.back().function;
+        path = s.back().path;
+        if (crosses) replace(s, code_.function_around(*last_pc), place(*last_pc).home, true);
+    } else {
+        path = child(0, where, std::nullopt, false);
+    }
     DpuFunctionCost& cost = functions_[where];
     cost.known &= known;
     add(cost.self, counts);
-    if (in_code && last_pc && function(*last_pc) != where) add(cost.crossed, counts);
-    std::size_t path = 0;
-    if (who.is_context()) {
-        Stack& s = stack(who.context.id);
-        if (s.empty()) {
-            path = child(0, where, who.context, false);
-            s.push_back({path, 0, who.context.supervisor, true, where, {}});
-        }
-        for (Frame& frame : s) add(frame.inclusive, counts);
-        // It jumped elsewhere without a call: the cost is of the function it is in.
-        path = s.back().path;
-        if (paths_[path].function != where)
-            path = child(paths_[path].parent, where, paths_[path].root, paths_[path].service);
-    } else {
-        path = child(0, where, std::nullopt, false);
+    if (crosses) {
+        ++crossings_;
+        add(cost.crossed, counts);
     }
     paths_[path].known &= known;
     add(paths_[path].self, counts);
@@ -418,12 +529,78 @@ std::size_t DpuCosts::child(std::size_t parent, const DpuCode::Function& functio
 }
 
 void DpuCosts::push(Stack& s, std::uint32_t address, std::uint32_t call, bool service, const dpu::Context& context) {
-    const DpuCode::Function& what = function(address);
+    const auto& [what, home] = place(address);
     const std::size_t path = child(s.empty() ? 0 : s.back().path, what, context, service);
     ++paths_[path].calls;
     ++functions_[what].calls;
     const bool outermost = std::none_of(s.begin(), s.end(), [&](const Frame& f) { return f.function == what; });
-    s.push_back({path, call, service, outermost, what, {}});
+    s.push_back({path, call, service, outermost, home, what, {}});
+}
+
+/// Begins a stack with the function at `address`, whose caller is not known; no address: nor is its code.
+void DpuCosts::begin(Stack& s, const std::optional<std::uint32_t>& address, const dpu::Context& context) {
+    const DpuCode::Function what = address ? code_.function_around(*address) : nowhere;
+    const std::size_t path = child(0, what, context, false);
+    s.push_back({path, 0, context.supervisor, true, address ? place(*address).home : 0, what, {}});
+}
+
+/// Another function takes the place of the topmost one, and returns to where that would have returned to.
+void DpuCosts::replace(Stack& s, const DpuCode::Function& what, std::uint64_t home, bool called) {
+    Frame& frame = s.back();
+    if (frame.outermost && frame.function != nowhere) functions_[frame.function].activations.take(frame.inclusive);
+    const DpuPath& before = paths_[frame.path];
+    frame.path = child(before.parent, what, before.root, before.service);
+    frame.function = what;
+    frame.home = home;
+    frame.inclusive = {};
+    frame.outermost = std::none_of(s.begin(), s.end() - 1, [&](const Frame& f) { return f.function == what; });
+    if (!called) return;
+    ++paths_[frame.path].calls;
+    ++functions_[what].calls;
+    ++jumps_;
+}
+
+/// Code ran from `start` to a change of flow at `last`, which may lie in another function than the topmost one: a jump
+/// led there. Where the instructions up to the jump are the same each time, as in the procedure linkage table, the run
+/// belongs to where they lead. Otherwise true: part of it belongs to the function that is still the topmost one.
+bool DpuCosts::jump(Stack& s, std::uint32_t start, std::uint32_t last) {
+    // The stack may be one that was left elsewhere.
+    if (const std::uint64_t home = place(start).home; home != 0 && home != s.back().home)
+        replace(s, code_.function_around(start), home, false);
+    const std::uint64_t home = place(last).home;
+    if (home == 0 || home == s.back().home) return false;
+    auto found = ways_.find({start, last});
+    if (found == ways_.end()) found = ways_.emplace(std::pair(start, last), code_.way(start, last)).first;
+    const DpuCode::Way& way = found->second;
+    for (const std::uint32_t entered : way.entered) {
+        const Place& at = place(entered);
+        replace(s, at.function, at.home, true);
+    }
+    if (home == s.back().home) return false;
+    if (way.jumps_on) replace(s, code_.function_around(last), home, true);
+    return !way.jumps_on;
+}
+
+/// Whether a function that has a symbol begins at an address.
+bool DpuCosts::begins_at(std::uint32_t address) {
+    const DpuCode::Function& function = place(address).function;
+    return function.address == address && code_.function_around(address) == function;
+}
+
+/// A return to where nobody waits: longjmp or a handler of a C++ exception, where a function that has a frame goes on
+/// in its middle; or a function is entered that way, as the dynamic linker does once it has found it.
+bool DpuCosts::unwind(Stack& s, std::uint32_t to) {
+    const Place& at = place(to);
+    if (at.home == 0 || s.empty()) return false;
+    if (begins_at(to)) {
+        if (s.back().home == at.home) return false;
+        replace(s, at.function, at.home, true);
+        return true;
+    }
+    auto found = std::find_if(s.rbegin(), s.rend(), [&](const Frame& f) { return f.service || f.home == at.home; });
+    if (found == s.rend() || found->service) return false;
+    for (auto above = found - s.rbegin(); above != 0; --above) pop(s);
+    return true;
 }
 
 void DpuCosts::pop(Stack& s) {
@@ -452,6 +629,8 @@ void DpuCosts::flow(const Element& e) {
     if (e.kind != ElementKind::flow) return;
     const std::uint8_t old_id = context_ ? context_->id : e.context.id;
     Stack& s = stack(old_id);
+    if (!s.empty() && s.back().function == nowhere)
+        replace(s, code_.function_around(e.from), place(e.from).home, false);
     if (!before && after) {
         push(s, e.to, e.from, true, e.context);
         return;
@@ -463,7 +642,16 @@ void DpuCosts::flow(const Element& e) {
             pop(s);
         while (!s.empty() && s.back().service) pop(s);
         Stack& next = stack(e.context.id);
-        if (next.empty()) push(next, e.to, e.from, false, e.context);
+        const Place& at = place(e.to);
+        if (next.empty()) {
+            begin(next, e.to, e.context);
+        } else if (at.home != 0 && at.home != next.back().home) {
+            // The handler of a signal, or back from one.
+            if (begins_at(e.to))
+                push(next, e.to, 0, false, e.context);
+            else
+                static_cast<void>(unwind(next, e.to));
+        }
         return;
     }
     const DpuCode::Change change = code_.change(e.from);
@@ -476,13 +664,16 @@ void DpuCosts::flow(const Element& e) {
         if (found != s.rend()) {
             const auto keep = static_cast<std::size_t>(s.rend() - found) - 1;
             while (s.size() > keep) pop(s);
-            if (s.empty()) push(s, e.to, 0, false, e.context);
+            if (s.empty()) begin(s, e.to, e.context);
             return;
         }
+        // No call leads into the middle of a function.
+        const bool inside = place(e.to).function.address != e.to;
+        if ((change == DpuCode::Change::ret || inside) && unwind(s, e.to)) return;
         if (change == DpuCode::Change::ret) {
             ++returns_without_call_;
             while (!s.empty()) pop(s);
-            push(s, e.to, 0, false, e.context);
+            begin(s, e.to, e.context);
             return;
         }
     }
@@ -540,7 +731,7 @@ void DpuCosts::finish() {
     }
     // The program's image first, then what the trace showed (5.4).
     for (auto& [last, loop] : loops_) {
-        if (const auto start = code_.loop_start(last)) starts_.tell(last, *start);
+        if (const auto start = code_.loop_start(last)) starts_.set(last, *start);
         loop.start = starts_.find(last);
     }
 }

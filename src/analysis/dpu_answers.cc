@@ -128,13 +128,13 @@ public:
     Answers make() {
         out_.unit = "DPU";
         out_.trace_bytes = said_.totals.bytes;
-        for (const DpuSaid::Image& image : said_.images) {
-            const auto slash = image.path.rfind('/');
+        for (const DpuCode::Image& image : code_.images()) {
+            const auto slash = image.name.rfind('/');
             auto info = image::DebugInfo::open(image.path);
             std::string id;
             if (info)
                 for (const std::uint8_t byte : info->build_id()) id += fmt::format("{:02x}", byte);
-            out_.images.push_back({image.path.substr(slash == image.path.npos ? 0 : slash + 1), image.path, id});
+            out_.images.push_back({image.name.substr(slash == image.name.npos ? 0 : slash + 1), image.path, id});
             debug_.push_back(info ? std::optional(std::move(*info)) : std::nullopt);
         }
         metrics();
@@ -320,6 +320,11 @@ private:
         return who.is_context() ? context_text(who.context) : to_text(who);
     }
 
+    [[nodiscard]] std::optional<image::SourceLine> line_of(std::uint32_t address) {
+        const auto image = code_.image(address);
+        if (!image || !debug_[*image]) return std::nullopt;
+        return debug_[*image]->line({address - code_.images()[*image].load_bias});
+    }
     Index function(const DpuCode::Function& f) {
         // Names in angle brackets stand for what is no code.
         if (f.address == 0) return synthetic_.of(f.name.empty() ? "[not known]" : f.name);
@@ -329,15 +334,10 @@ private:
         made.name = function_text(f);
         made.linkage_name = f.linkage_name;
         made.address = f.address;
-        if (!f.name.empty() && out_.images.size() == 1) made.image = 0;
-        for (std::size_t i = 0; i < debug_.size(); ++i) {
-            if (!debug_[i] || f.address < said_.images[i].load_bias) continue;
-            const auto line = debug_[i]->line({f.address - said_.images[i].load_bias});
-            if (!line) continue;
-            made.image = static_cast<Index>(i);
+        if (const auto image = code_.image(f.address)) made.image = static_cast<Index>(*image);
+        if (const auto line = line_of(f.address)) {
             made.source = sources_.of(line->file);
             made.line = line->line;
-            break;
         }
         out_.functions.push_back(std::move(made));
         return at->second;
@@ -397,13 +397,9 @@ private:
             const Index where = function(code_.function(last));
             made.function = where;
             made.source = out_.functions[where].source;
-            for (std::size_t i = 0; i < debug_.size(); ++i) {
-                if (!debug_[i] || made.head < said_.images[i].load_bias) continue;
-                const auto line = debug_[i]->line({made.head - said_.images[i].load_bias});
-                if (!line) continue;
+            if (const auto line = line_of(static_cast<std::uint32_t>(made.head))) {
                 made.source = sources_.of(line->file);
                 made.line = line->line;
-                break;
             }
             out_.loops.push_back(std::move(made));
         }

@@ -82,10 +82,19 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
         out.not_known = mode_only(said, "what functions cost", flow_only);
         return out;
     }
-    out.exact = all_there ? "calls, and what lies between one call, return or interrupt and the next; it counts for "
-                            "the function where it begins"
+    out.exact = all_there ? "the sum of all rows, and calls and costs of functions that are entered by a call and left "
+                            "by a return"
                           : "the sum of all rows; each row but those in < > is a lower bound";
-    out.estimated = "where code goes on in another function without a call, as tail calls do, the first has its cost";
+    // Mode FLOW has TINT, TRTE and TSUB: no jump (docs/spec/dpu.md, 12.2).
+    out.estimated =
+        "functions that are entered or left by a jump, as by tail calls and the procedure linkage table: the trace has "
+        "no jumps, so such a function counts as called only where a call, return or interrupt is seen in it";
+    if (costs.jumps() != 0) out.estimated += fmt::format(" (such calls: {})", grouped_digits(costs.jumps()));
+    if (costs.crossings() != 0)
+        out.estimated += fmt::format(
+            "; where the program's code does not show when the jump was taken, or is not known, the function before "
+            "the jump has the cost of both (such intervals: {} of {})",
+            grouped_digits(costs.crossings()), grouped_digits(costs.readings() + 1));
     if (costs.returns_without_call() != 0)
         out.estimated +=
             fmt::format("; costs with callees: {} led to where no call is open",
@@ -101,6 +110,20 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
     const bool all_there = t.lost == 0 && !said.overwritten && !said.cut && t.lost_bytes() == 0 && t.doubtful == 0 &&
                            t.holds == 0 && costs.wide().intervals == 0 && costs.wide().beyond == 0 &&
                            costs.doubted().readings == 0 && said.complete && said.missing_bytes == 0;
+    if (view == "report") {
+        Trust out = trust_in("tasks", said, costs);
+        out.view = view;
+        if (said.mode != dpu::TraceMode::flow) return out;
+        const Trust functions = trust_in("functions", said, costs);
+        const auto join = [](std::string& tasks, const std::string& of_functions) {
+            if (!tasks.empty()) tasks.insert(0, "tasks: ");
+            if (!of_functions.empty()) tasks += (tasks.empty() ? "functions: " : "; functions: ") + of_functions;
+        };
+        join(out.exact, functions.exact);
+        join(out.estimated, functions.estimated);
+        join(out.not_known, functions.not_known);
+        return out;
+    }
     Trust out{.view = std::string(view)};
     if ((costs.wide().intervals != 0 || costs.wide().beyond != 0) && view != "loops" && view != "data" &&
         view != "health") {

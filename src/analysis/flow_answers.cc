@@ -260,6 +260,13 @@ private:
                 out.source = source(line->file);
                 out.line = line->line;
             }
+            if (options_.inlined)
+                if (auto declared = file->info.function({f.value - file->bias})) {
+                    out.declared_name = std::move(declared->linkage_name);
+                    out.declared_source = source(declared->at.file);
+                    out.declared_line = declared->at.line;
+                    out.by_llvm = declared->by_llvm;
+                }
         }
         return out;
     }
@@ -320,8 +327,9 @@ private:
         }
         nodes_.push_back({CallNode::Kind::root, none, 0, {}, {}});
         for (const FlowStream& s : streams_) {
-            const std::size_t top =
-                sources.size() > 1 ? node_below(0, CallNode::Kind::root, named_.of(s.source)) : std::size_t{0};
+            const std::size_t top = sources.size() > 1 || options_.several_sources
+                                        ? node_below(0, CallNode::Kind::root, named_.of(s.source))
+                                        : std::size_t{0};
             const std::vector<CodeFunction> known = s.sink->code().functions();
             for (const FlowCalls::Tree& tree : s.sink->calls().trees()) {
                 if (!worth(tree.tree)) continue;
@@ -401,9 +409,16 @@ private:
                     sum.first += counts->way_sums()[i].times;
                     sum.second += counts->way_sums()[i].inclusive;
                 }
+        for (const FlowStream& s : streams_)
+            for (const FlowCounts* counts : s.sink->counts())
+                for (std::size_t i = 0; i < counts->carried.size(); ++i) {
+                    const CarriedCall& call = s.sink->calls().carried()[i];
+                    sums[{last_address(call.block), call.to, kind_of(call.block)}].second +=
+                        counts->carried[i].inclusive;
+                }
         for (const auto& [key, sum] : sums) {
             const auto& [from, to, kind] = key;
-            if (sum.first == 0) continue;
+            if (sum.first == 0 && sum.second == Work{}) continue;
             const bool call = kind == Branch::Kind::call || kind == Branch::Kind::indirect_call;
             const bool known = call && streams_.front().sink->options().calls;
             a_.edges.push_back({from, to, function_index(from), function_index(to), kind, sum.first,
@@ -451,7 +466,7 @@ private:
         const auto all = [&](auto&& test) {
             return std::all_of(parts.begin(), parts.end(), [&](const FlowStream* s) { return test(*s->timeline); });
         };
-        // A clock that stands tells no time.
+        // Timestamps that never advance are ignored.
         const bool ticks = all([](const FlowTimeline& t) {
             return t.anchors().size() > 1 && t.anchors().back().ticks > t.anchors().front().ticks;
         });
@@ -785,7 +800,7 @@ private:
 
     void find_unobserved() {
         std::set<Loss> losses;
-        bool everything = false;
+        bool everything = options_.partial;
         for (const FlowStream& s : streams_)
             for (const FlowCounts* counts : s.sink->counts()) {
                 losses.insert(counts->losses().begin(), counts->losses().end());
@@ -868,7 +883,9 @@ private:
             if (call.at) {
                 out.source = source(call.at->file);
                 out.line = call.at->line;
+                out.discriminator = call.at->discriminator;
             }
+            out.declared_line = call.declared_line;
             file.inlined = inlined_.of(std::move(out));
         }
         return file.inlined;
@@ -904,6 +921,7 @@ private:
                 if (const auto line = file->info.line({address - file->bias})) {
                     out.source = source(line->file);
                     out.line = line->line;
+                    out.discriminator = line->discriminator;
                     LineSum& sum = lines[{out.source, out.line}];
                     if (sum.function == none) sum.function = out.function;
                     sum.times = std::max(sum.times, code.times);
@@ -1137,10 +1155,13 @@ private:
             return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
         });
         if (lost) functions.not_known = "what ran where flow was lost";
+        const std::string part = "what ran outside the part of the run that was captured";
+        if (options_.partial) functions.not_known += (lost ? ", and " : "") + part;
         a_.trust.push_back(functions);
         if (options_.instructions)
             a_.trust.push_back({"coverage", "what was executed, and which way branches went", "",
-                                "what is not observed: flow was lost where it could have run"});
+                                options_.partial ? "whether the rest ran: " + part + " could have run all of it"
+                                                 : "what is not observed: flow was lost where it could have run"});
         if (a_.timeline.tracks.empty()) return;
         Trust time{.view = "timeline"};
         if (a_.timeline.axis.unit == "ns" || a_.timeline.axis.unit == "ticks") {

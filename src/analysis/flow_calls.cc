@@ -241,16 +241,28 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     const Wait wait = std::exchange(wait_, Wait::no);
     const bool lost = std::exchange(lost_, false), off = std::exchange(switched_off_, false);
     const bool switched = std::exchange(switched_stack_, false);
+    const bool handed_over = std::exchange(handed_over_, false);
     if (lost) {
         loss_.to = place.address;
         loss_.regained = true;
         if (observer_ != nullptr) observer_->regained(now());
-        go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);
+        // The call that the source before ended with is the one that this source begins in.
+        if (handed_over && is_just_called(place))
+            counts.lost(loss_);
+        else
+            go({off && place.begins ? Go::enter : Go::resume, place, loss_}, counts);
     } else if (switched) {
         go({Go::take_up, place, {}}, counts);
     } else {
         arrive_behind(wait, place, counts);
     }
+}
+
+/// The topmost frame is that of a call of this place, and nothing has run in it.
+bool FlowCalls::is_just_called(const Arrival& place) {
+    const Stack& stack = current();
+    return !stack.empty() && stack.frames.back().edge != no_edge && stack.frames.back().to == place.address &&
+           stack.frames.back().at == stack.clock;
 }
 
 void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& counts) {
@@ -263,6 +275,7 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
             push({.waits_for = wait == Wait::call ? wait_return_ : nothing,
                   .function = place.home,
                   .named = named,
+                  .entered = place.address,
                   .edge = wait == Wait::call ? wait_edge_ : no_edge,
                   .to = place.address,
                   .at = stack.clock,
@@ -539,7 +552,11 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
             if (returned)
                 return_from(top, counts);
             else
-                push({.function = operation.place.home, .named = true, .at = stack.clock}, operation.place.entry);
+                push({.function = operation.place.home,
+                      .named = true,
+                      .entered = operation.place.address,
+                      .at = stack.clock},
+                     operation.place.entry);
             return true;
         }
         case Go::exception_return: {
@@ -603,14 +620,56 @@ bool FlowCalls::find_frame(const Operation& operation, FlowCounts& counts) {
             if (again <= top) continue;
             if (open_) return false;  // of the frames that are not known, one may be marked
         }
-        if (operation.loss)
-            counts.lost(*operation.loss);
-        else if (operation.go != Go::take_up && i < top && stack.frames[i + 1].waits_for != nothing)
-            counts.resumed({stack.frames[i + 1].waits_for, address, stack.frames[i + 1].exception != none});
-        pop_to(i + 1, counts);
+        go_on_in(i, operation, counts);
         return true;
     }
-    return false;
+    if (!goes || operation.place.entry == operation.place.home) return false;
+    const std::size_t nameless = again <= top ? again : nameless_frame_of(operation);
+    if (nameless > top || is_waited_for_aside(address)) return false;
+    go_on_in(nameless, operation, counts);
+    return true;
+}
+
+/// Flow is in the function of a frame, but not where that waits; the frames above it are left.
+void FlowCalls::go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts) {
+    const Stack& stack = *stack_;
+    if (operation.loss)
+        counts.lost(*operation.loss);
+    else if (operation.go != Go::take_up && frame + 1 < stack.frames.size() &&
+             stack.frames[frame + 1].waits_for != nothing)
+        counts.resumed(
+            {stack.frames[frame + 1].waits_for, operation.place.address, stack.frames[frame + 1].exception != none});
+    pop_to(frame + 1, counts);
+}
+
+/// Whether a frame that is kept aside waits for the address.
+bool FlowCalls::is_waited_for_aside(std::uint64_t address) const {
+    return std::any_of(stack_->aside.begin(), stack_->aside.end(), [&](const Aside& frames) {
+        return std::any_of(frames.begin() + 1, frames.end(),
+                           [&](const AsideFrame& f) { return f.frame.waits_for == address; });
+    });
+}
+
+/// The frame whose function a place lies in that no symbol names: the one of which the nearest address at or before the
+/// place is known. No address of another function lies between the beginning of the place's function and the place.
+/// The number of frames if there is none.
+std::size_t FlowCalls::nameless_frame_of(const Operation& operation) const {
+    const Stack& stack = *stack_;
+    std::size_t best = stack.frames.size();
+    std::uint64_t nearest = 0;
+    for (std::size_t i = stack.frames.size(); i-- > stack.bottom;) {
+        const Frame& frame = stack.frames[i];
+        const Frame* const above = i + 1 < stack.frames.size() ? &stack.frames[i + 1] : nullptr;
+        // A function does not return to itself, and a frame that has called _Unwind_Resume is done.
+        if (above == nullptr ? operation.go == Go::function_return : above->unwinds) continue;
+        if (frame.named || frame.function != operation.place.home) continue;
+        for (const std::uint64_t known : {frame.entered, above == nullptr ? nothing : above->waits_for})
+            if (known <= operation.place.address && (best == stack.frames.size() || known > nearest)) {
+                best = i;
+                nearest = known;
+            }
+    }
+    return best;
 }
 
 /// Nothing that is known fits: what lies below is not in the trace.
@@ -713,6 +772,7 @@ void FlowCalls::tail(const Arrival& place) {
     frame.node = child(frame.caller, place.entry, place.begins || place.entry != place.home ? 1 : 0);
     frame.function = place.home;
     frame.named = place.entry == place.home;
+    frame.entered = place.address;
     frame.returns_twice |= place.returns_twice;
     frame.unwinds |= place.unwinds;
     if (observer_ != nullptr) {
@@ -823,6 +883,77 @@ void FlowCalls::finish(FlowCounts& counts) {
     stack_ = nullptr;
 }
 
+// ---- the next source of a thread
+
+void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
+    flush();
+    if (!lost_) lose(true, counts);
+    for (const auto& [key, stack] : order_) {
+        next.take_over(*this, key, *stack, counts);
+        // What passes in these frames is not over.
+        stack->frames.clear();
+        stack->bottom = 0;
+        stack->aside.clear();
+        stack->frames_aside = 0;
+        settle(*stack);
+    }
+    next.context_ = context_;
+    next.total_ = now();
+    next.loss_ = std::exchange(loss_, {});
+    next.switched_off_ = switched_off_;
+    next.handed_over_ = true;
+    next.stack_ = nullptr;
+    if (context_ == StackKey{})
+        next.tell_entered();
+    else
+        next.tell_frames();
+    stack_ = nullptr;
+}
+
+void FlowCalls::take_over(const FlowCalls& from, StackKey key, const Stack& stack, const FlowCounts& counts) {
+    stack_ = &stack_of(key);
+    Stack& mine = *stack_;
+    const std::vector<CodeFunction> known = from.code_.functions();
+    const std::vector<CallTree::Node>& nodes = stack.tree.nodes();
+    std::vector<std::uint32_t> at(nodes.size(), CallTree::nowhere);
+    at[stack.root] = mine.root;
+    // Only what frames hang from: what was called and left stays where it was counted.
+    const auto place = [&](std::uint32_t node) {
+        std::vector<std::uint32_t> up;
+        for (; at[node] == CallTree::nowhere; node = nodes[node].parent) up.push_back(node);
+        for (; !up.empty(); up.pop_back())
+            at[up.back()] =
+                child(at[nodes[up.back()].parent], code_.known_elsewhere(known[nodes[up.back()].function]), 0);
+    };
+    const auto take = [&](Frame frame) {
+        frame.function = code_.known_elsewhere(known[frame.function]);
+        if (frame.edge == no_edge) return frame;
+        carried_.push_back(frame.edge >= FlowCounts::first_carried
+                               ? from.carried_[frame.edge - FlowCounts::first_carried]
+                               : CarriedCall{counts.known.blocks[frame.edge / 2], frame.to});
+        frame.edge = FlowCounts::first_carried + static_cast<std::uint32_t>(carried_.size() - 1);
+        return frame;
+    };
+    for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i) {
+        Frame frame = take(stack.frames[i]);
+        place(frame.node);
+        place(frame.caller);
+        frame.node = at[frame.node];
+        frame.caller = at[frame.caller];
+        mine.frames.push_back(frame);
+    }
+    for (const Aside& frames : stack.aside) {
+        Aside& aside = mine.aside.emplace_back();
+        for (const AsideFrame& f : frames) aside.push_back({take(f.frame), code_.known_elsewhere(known[f.entry])});
+        mine.frames_aside += aside.size();
+    }
+    mine.above = stack.above + stack.bottom;
+    mine.cut = stack.cut;
+    mine.interrupts = stack.interrupts;
+    mine.clock = stack.clock;
+    mine.aside_given_up = stack.aside_given_up;
+}
+
 std::vector<FlowCalls::Tree> FlowCalls::trees() const {
     std::vector<Tree> result;
     for (const auto& [key, stack] : order_) result.push_back({key, stack->settled});
@@ -832,6 +963,11 @@ std::vector<FlowCalls::Tree> FlowCalls::trees() const {
 void FlowCalls::tell_frames() {
     if (observer_ == nullptr) return;
     observer_->switch_to(now(), context_.context_id);
+    tell_entered();
+}
+
+void FlowCalls::tell_entered() {
+    if (observer_ == nullptr) return;
     const Stack& stack = current();
     for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i)
         observer_->enter(now(), stack.depth(i), stack.tree.nodes()[stack.frames[i].node].function);

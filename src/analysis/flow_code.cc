@@ -107,6 +107,11 @@ FunctionId FlowCode::exception(std::uint32_t number_) {
     return number({CodeFunction::Kind::exception, number_});
 }
 
+FunctionId FlowCode::known_elsewhere(const CodeFunction& function) {
+    const std::scoped_lock lock(mutex_);
+    return function.kind == CodeFunction::Kind::unknown ? no_function : number(function);
+}
+
 std::vector<CodeFunction> FlowCode::functions() const {
     const std::scoped_lock lock(mutex_);
     return functions_;

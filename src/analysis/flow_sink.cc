@@ -83,6 +83,13 @@ void FlowSink::finish() {
     if (options_.calls) calls_.finish(*counts);
 }
 
+void FlowSink::hand_over(FlowSink& next) {
+    if (!options_.calls) return;
+    const CountsPool::Lease counts(*pool_);
+    counts->reach(code_);
+    calls_.hand_over(next.calls_, *counts);
+}
+
 std::vector<const FlowCounts*> FlowSink::counts() const {
     std::vector<const FlowCounts*> result;
     for (const auto& counts : pool_->all()) result.push_back(counts.get());

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "waymark/capture/module_map.h"
+#include "waymark/capture/text_file.h"
 #include "waymark/image/symbols.h"
 
 namespace waymark::analysis {
@@ -109,6 +110,8 @@ struct Program::State {
         }
         if (!found.error().message.empty())
             file.problem = found.error().message;
+        else if (kernel && given_kallsyms && !*given_kallsyms)
+            file.problem = given_kallsyms->error().message;
         else if (kernel && !options.kallsyms.empty())
             file.problem = fmt::format(
                 "{} has no lines as those of /proc/kallsyms, or only addresses of 0, as others "
@@ -137,30 +140,42 @@ struct Program::State {
     /// Addresses of the running kernel, from a copy of /proc/kallsyms: `ADDRESS TYPE NAME`.
     bool read_kallsyms(File& file, Opened& o) {
         std::vector<fs::path> paths;
-        if (!options.kallsyms.empty()) paths.push_back(options.kallsyms);
+        if (!options.kallsyms.empty()) {
+            // Once for all files of the kernel: a pipe has nothing more to give.
+            if (!given_kallsyms) given_kallsyms = capture::read_text_file(options.kallsyms, most_kallsyms);
+            if (!*given_kallsyms) return false;
+            if (add_kallsyms(**given_kallsyms, o)) return named_by(options.kallsyms, file, o);
+        }
         if (const char* home = std::getenv("HOME"); home != nullptr && !file.build_id.empty())
             paths.push_back(fs::path(home) / ".debug/[kernel.kallsyms]" / capture::hex_text(file.build_id) /
                             "kallsyms");
-        for (const fs::path& path : paths) {
-            std::ifstream in(path);
-            std::size_t count = 0, bytes = 0;
-            for (std::string line; std::getline(in, line) && (bytes += line.size()) < most_kallsyms;) {
-                char* end = nullptr;
-                const std::uint64_t address = std::strtoull(line.c_str(), &end, 16);
-                if (address == 0 || end == nullptr || end[0] != ' ' || end[1] == 0 || end[2] != ' ') continue;
-                if (end[1] != 't' && end[1] != 'T' && end[1] != 'w' && end[1] != 'W') continue;
-                std::string name(end + 3);
-                name = name.substr(0, name.find('\t'));
-                if (name.empty() || name[0] == '$') continue;
-                o.symbols.add(name, {address}, 0, image::SymbolKind::function);
-                ++count;
-            }
-            if (count == 0) continue;
-            file.path = path.string();
-            file.symbols = o.runtime_addresses = true;
-            return true;
-        }
+        for (const fs::path& path : paths)
+            if (const auto text = capture::read_text_file(path, most_kallsyms); text && add_kallsyms(*text, o))
+                return named_by(path, file, o);
         return false;
+    }
+    static bool named_by(const fs::path& path, File& file, Opened& o) {
+        file.path = path.string();
+        file.symbols = o.runtime_addresses = true;
+        return true;
+    }
+    /// Whether there is a function in it.
+    static bool add_kallsyms(std::string_view text, Opened& o) {
+        bool any = false;
+        while (!text.empty()) {
+            const std::string line(text.substr(0, text.find('\n')));
+            text.remove_prefix(std::min(line.size() + 1, text.size()));
+            char* end = nullptr;
+            const std::uint64_t address = std::strtoull(line.c_str(), &end, 16);
+            if (address == 0 || end == nullptr || end[0] != ' ' || end[1] == 0 || end[2] != ' ') continue;
+            if (end[1] != 't' && end[1] != 'T' && end[1] != 'w' && end[1] != 'W') continue;
+            std::string name(end + 3);
+            name = name.substr(0, name.find('\t'));
+            if (name.empty() || name[0] == '$') continue;
+            o.symbols.add(name, {address}, 0, image::SymbolKind::function);
+            any = true;
+        }
+        return any;
     }
 
     std::uint32_t function(std::uint32_t file, std::string_view name, std::string_view linkage_name, Address address) {
@@ -188,6 +203,7 @@ struct Program::State {
 
     const SampleCapture& capture;
     ProgramOptions options;
+    std::optional<Result<std::string>> given_kallsyms;  // once read
     std::vector<std::uint32_t> of_mapping;
     std::map<std::string, std::vector<std::uint8_t>> build_ids;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::uint32_t> by_name;
@@ -235,6 +251,13 @@ std::vector<image::InlinedCall> Program::inlined(std::uint32_t mapping, std::uin
     State::Opened& o = state_->opened[code.file];
     if (!code.address || !o.info) return {};
     return o.info->inlined(*code.address).calls;
+}
+
+std::optional<image::DeclaredFunction> Program::declared(std::uint32_t function) {
+    const Function& f = state_->functions[function];
+    State::Opened& o = state_->opened[f.file];
+    if (f.name.empty() || !o.info) return std::nullopt;
+    return o.info->function(f.address);
 }
 
 std::uint32_t Program::mapping_beside(std::uint32_t mapping, std::uint64_t address) {

@@ -90,6 +90,17 @@ std::string core_name(std::uint32_t midr, bool modelled) {
     return fmt::format("implementer {:#04x} part {:#05x} {}", implementer, part, revision);
 }
 
+std::string why_no_address(const Quality& q) {
+    const std::uint64_t others = q.without_address - q.sve_without_address;
+    std::string out;
+    if (q.modelled && q.sve_without_address != 0)
+        out = fmt::format("{} of SVE: QEMU reports those of LDR, STR and LD1R to plugins only", q.sve_without_address);
+    else if (q.sve_without_address != 0)
+        out = fmt::format("{} of SVE", q.sve_without_address);
+    if (others != 0 && !out.empty()) out += fmt::format("; {} others", others);
+    return out;
+}
+
 std::uint64_t Quality::lost_bytes() const {
     std::uint64_t sum = 0;
     for (const StreamQuality& s : streams) sum += s.lost_bytes;
@@ -172,6 +183,8 @@ Quality quality_of(const SampleCapture& capture, const SampleTotals& totals) {
     out.without_thread = totals.without_thread;
     out.with_context = totals.with_context;
     out.without_mapping = totals.without_mapping;
+    out.without_address = totals.without_address;
+    out.sve_without_address = totals.sve_without_address;
     return out;
 }
 

@@ -22,6 +22,8 @@ namespace perf = capture::perf;
 namespace {
 
 constexpr std::size_t read_bytes = 1 << 18;
+constexpr std::uint32_t data_address = std::uint32_t{1} << static_cast<unsigned>(spe::Column::data_virtual) |
+                                       std::uint32_t{1} << static_cast<unsigned>(spe::Column::data_physical);
 
 struct PlaceKey {
     std::uint32_t mapping{};
@@ -104,6 +106,12 @@ public:
             totals.without_thread += answer.tid == perf::nobody;
             totals.with_context += answer.by_context;
             totals.without_mapping += answer.mapping == 0;
+            const auto kind = static_cast<spe::OperationClass>(c.operation_class[i]);
+            if (kind == spe::OperationClass::load_store && (c.present[i] & data_address) == 0) {
+                ++totals.without_address;
+                totals.sve_without_address +=
+                    spe::operation(kind, c.operation_type[i]).kind == spe::Operation::Kind::sve_memory;
+            }
         }
         now_->selected += count;
         if (count != 0) sink_.consume({c, std::span(rows_).first(count), mapping_, pid_, tid_, facts_});
@@ -213,6 +221,8 @@ void merge(SampleTotals& to, const SampleTotals& from) {
     to.without_thread += from.without_thread;
     to.with_context += from.with_context;
     to.without_mapping += from.without_mapping;
+    to.without_address += from.without_address;
+    to.sve_without_address += from.sve_without_address;
     to.errors.insert(to.errors.end(), from.errors.begin(), from.errors.end());
 }
 

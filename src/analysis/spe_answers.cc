@@ -228,6 +228,12 @@ private:
                 "sources and events of caches, TLBs and prediction are those of the modelled machine");
         for (const auto& [midr, erratum] : q.errata)
             say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
+        if (q.without_address != 0) {
+            const std::string why = why_no_address(q);
+            say(Severity::note, fmt::format("No address of {} of loads and stores is known{}",
+                                            times_text(q.without_address, "sample", "samples"),
+                                            why.empty() ? "" : fmt::format(" ({})", why)));
+        }
         if (!capture_.bare && q.without_thread != 0)
             say(Severity::note,
                 fmt::format("The thread is not known of {}", times_text(q.without_thread, "sample", "samples")),
@@ -288,7 +294,7 @@ private:
         std::uint32_t file{}, function{};
         std::uint64_t address{};
         Index source = none;
-        std::uint32_t line{};
+        std::uint32_t line{}, discriminator{};
         std::vector<InlinedCall> chain{};  // the outermost first; its parents and function are still to come
         [[nodiscard]] auto key() const { return std::tuple(file, address, function); }
     };
@@ -298,9 +304,11 @@ private:
         for (image::InlinedCall& call : program_.inlined(mapping, pc)) {
             InlinedCall& one =
                 out.emplace_back(InlinedCall{none, none, std::move(call.function), std::move(call.linkage_name)});
+            one.declared_line = call.declared_line;
             if (!call.at) continue;
             one.source = sources_.of(call.at->file);
             one.line = call.at->line;
+            one.discriminator = call.at->discriminator;
         }
         return out;
     }
@@ -311,6 +319,7 @@ private:
         if (const auto line = program_.line(mapping, pc)) {
             out.source = sources_.of(line->file);
             out.line = line->line;
+            out.discriminator = line->discriminator;
         }
         const auto [at, fresh] = found_.try_emplace(code.function);
         if (fresh && code.address && !program_.function(code.function).name.empty()) {
@@ -357,6 +366,7 @@ private:
             at.function = function;
             at.source = p.source;
             at.line = p.line;
+            at.discriminator = p.discriminator;
             add(at.costs, costs_of(m));
             if (!p.chain.empty()) chains[{p.address, image_[p.file], function}] = std::move(p.chain);
         }
@@ -474,6 +484,13 @@ private:
             function.address = f.address.value;
             function.source = found_[n].source;
             function.line = found_[n].line;
+            if (options_.inlined)
+                if (auto declared = program_.declared(n)) {
+                    function.declared_name = std::move(declared->linkage_name);
+                    function.declared_source = sources_.of(declared->at.file);
+                    function.declared_line = declared->at.line;
+                    function.by_llvm = declared->by_llvm;
+                }
             out_.functions.push_back(std::move(function));
         }
     }
@@ -502,7 +519,10 @@ private:
             renumber(pair.from.source);
             renumber(pair.to.source);
         }
-        for (Function& f : out_.functions) renumber(f.source);
+        for (Function& f : out_.functions) {
+            renumber(f.source);
+            renumber(f.declared_source);
+        }
     }
 
     // ---- when

@@ -225,7 +225,7 @@ private:
             end();
             return false;
         }
-        // Zeros behind the last member are padding from block devices; gzip itself passes over them too.
+        // Zeros after the last member are padding from block devices; gzip itself passes over them too.
         if (pending().front() == 0) {
             const auto zeros = std::find_if(pending().begin(), pending().end(), [](std::uint8_t b) { return b != 0; });
             consume(static_cast<std::size_t>(zeros - pending().begin()));
@@ -233,7 +233,7 @@ private:
         }
         constexpr std::uint8_t first_magic_byte = 0x1f;
         if (pending().front() != first_magic_byte) {
-            fail("there are bytes behind the gzip data that are not gzip",
+            fail("there are bytes after the gzip data that are not gzip",
                  "Cut them off, or name them as a file of their own.");
             return false;
         }
@@ -285,7 +285,7 @@ private:
             fail(fmt::format("the zstd frame cannot be read in bounded memory ({})", what),
                  "Decompress it first with zstd -d --long=31.");
         else if (frame_done_)
-            fail("there are bytes behind the zstd data that are not zstd",
+            fail("there are bytes after the zstd data that are not zstd",
                  "Cut them off, or name them as a file of their own.");
         else
             fail(fmt::format("the zstd data are damaged ({})", what), copy_again);
@@ -336,7 +336,7 @@ class ConcatenatedStream final : public ByteStream {
 public:
     explicit ConcatenatedStream(std::vector<std::filesystem::path> paths) : paths_(std::move(paths)) {}
 
-    /// Goes on to the next file that is not empty; `current_` is null behind the last.
+    /// Goes on to the next file that is not empty; `current_` is null after the last.
     Status advance() {
         current_.reset();
         while (current_ == nullptr && next_ < paths_.size()) {

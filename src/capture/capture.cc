@@ -47,6 +47,22 @@ std::string to_string(const Problem& problem) {
     return fmt::format("{}:{}: {}", problem.file.string(), problem.line, problem.message);
 }
 
+std::vector<std::string> missing_parts(const Buffer& buffer) {
+    std::vector<std::string> out;
+    const std::string held =
+        buffer.length ? fmt::format(" the last {} of {}", *buffer.length, *buffer.length + buffer.overwritten)
+                      : fmt::format(" all but the first {}", buffer.overwritten);
+    if (buffer.overwritten != 0)
+        out.push_back(fmt::format(
+            "buffer {} wrapped: it holds{} bytes of trace. What ran before is not in it; a larger buffer keeps more.",
+            buffer.name, held));
+    if (!buffer.begins.empty())
+        out.push_back(fmt::format("the recording began {}: what ran before is not in it.", buffer.begins));
+    if (!buffer.ends.empty())
+        out.push_back(fmt::format("the recording ended {}: what ran afterwards is not in it.", buffer.ends));
+    return out;
+}
+
 const Core* Capture::find_core(std::string_view core_name) const { return by_name(cores, core_name); }
 const Source* Capture::find_source(std::string_view source_name) const { return by_name(sources, source_name); }
 const Buffer* Capture::find_buffer(std::string_view buffer_name) const { return by_name(buffers, buffer_name); }

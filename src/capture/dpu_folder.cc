@@ -164,10 +164,11 @@ private:
         for (const IniEntry& entry : section->entries) {
             const auto value = text::number(entry.value);
             if (!value || *value > 0xffffffff)
-                problem(entry.line, fmt::format("'{}' is no value of 32 bits; register {} was left out. Mend it.",
+                problem(entry.line, fmt::format("'{}' is no value of 32 bits; register '{}' was left out. Mend it.",
                                                 entry.value, entry.key));
             else if (capture_.find_register(entry.key) != nullptr)
-                problem(entry.line, fmt::format("Register {} appears again; the first counts. Remove one.", entry.key));
+                problem(entry.line,
+                        fmt::format("Register '{}' appears again; the first counts. Remove one.", entry.key));
             else if (capture_.registers.size() < most_items)
                 capture_.registers.push_back({entry.key, *value});
         }
@@ -387,13 +388,13 @@ private:
                                 capture_.buffer.filename().string(), bytes, expected));
     }
 
-    /// What is not in the capture, and what cannot be told without it.
+    /// What the capture lacks, and what cannot be known without it.
     void name_missing() {
         const auto lacks = [&](bool missing, std::string_view what, std::string_view consequence) {
             if (missing) problem(0, fmt::format("The capture does not give {}: {}.", what, consequence));
         };
         const auto no = [&](std::string_view name) { return capture_.find_register(name) == nullptr; };
-        lacks(no("DP_TC"), "DP_TC", "entries are told apart without the trace mode, and damage is seen less often");
+        lacks(no("DP_TC"), "DP_TC", "entries are distinguished without the trace mode, and damage is seen less often");
         lacks(no("DP_SR"), "DP_SR", "the last entry may have been cut and is not trusted");
         lacks(no("DP_TSA") || no("DP_TEA") || no("DP_TW") || no("DP_MR"), "DP_TSA, DP_TEA, DP_TW and DP_MR",
               "the buffer is read from its beginning, as if it had not wrapped");

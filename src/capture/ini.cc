@@ -58,7 +58,7 @@ Ini::Ini(std::filesystem::path file, std::string_view text, ProblemList& problem
             else if (close + 1 != line.size())
                 problems.add(
                     file_, number,
-                    fmt::format("Behind the section header [{}] stands '{}', which was ignored. Give it a line "
+                    fmt::format("The section header [{}] is followed by '{}', which was ignored. Give it a line "
                                 "of its own.",
                                 section_name, text::trim(line.substr(close + 1))));
             const auto [known, added] = index_.try_emplace(text::lower(section_name), sections_.size());
@@ -87,7 +87,7 @@ Ini::Ini(std::filesystem::path file, std::string_view text, ProblemList& problem
         else if (current == std::string::npos)
             problems.add(
                 file_, number,
-                fmt::format("Key '{}' stands before any section and was ignored. Move it below the [section] it "
+                fmt::format("Key '{}' comes before any section and was ignored. Move it below the [section] it "
                             "belongs to.",
                             key));
         else

@@ -120,6 +120,34 @@ std::string_view read_module(std::string_view line, Module& out) {
     return {};
 }
 
+std::string_view format_word(GeneratedNames::Format format) {
+    return format == GeneratedNames::Format::perf_map ? "perf-map" : "jitdump";
+}
+
+std::string_view read_thread(std::string_view line, TracedThread& out) {
+    std::uint64_t thread = 0;
+    if (!take(line, thread) || thread > 0xffffffff) return "the thread is no number of 32 bits";
+    out.thread = static_cast<std::uint32_t>(thread);
+    const auto name = plain_name(line);
+    if (!name || name->empty()) return "the name of the source is missing or wrongly escaped";
+    out.source = *name;
+    return {};
+}
+
+std::string_view read_names(std::string_view line, GeneratedNames& out) {
+    const std::string_view format = word(line);
+    for (const auto known : {GeneratedNames::Format::perf_map, GeneratedNames::Format::jitdump}) {
+        if (format != format_word(known)) continue;
+        out.format = known;
+        const auto name = plain_name(line);
+        // A file of the folder: nothing that is read from elsewhere.
+        if (!name || name->empty() || name->find('/') != name->npos) return "it names no file of the folder";
+        out.file = *name;
+        return {};
+    }
+    return "it is of neither format, perf-map nor jitdump";
+}
+
 std::string_view read_time(std::string_view line, TracedTime& out) {
     if (!take(line, out.from) || !take(line, out.to)) return "its times are no numbers";
     if (out.to && *out.to < out.from) return "it ends before it begins";
@@ -150,11 +178,23 @@ std::vector<std::size_t> ModuleMap::seen_by(std::string_view source) const {
     return out;
 }
 
+std::string_view ModuleMap::before(std::string_view source) const {
+    const auto mine =
+        std::find_if(threads.begin(), threads.end(), [&](const TracedThread& t) { return t.source == source; });
+    if (mine == threads.end()) return {};
+    const auto earlier = std::find_if(std::make_reverse_iterator(mine), threads.rend(),
+                                      [&](const TracedThread& t) { return t.thread == mine->thread; });
+    return earlier == threads.rend() ? std::string_view() : std::string_view(earlier->source);
+}
+
 std::string to_text(const ModuleMap& map) {
     std::string out = fmt::format("{} {}\n", head_word, module_map_version);
     if (!map.clock.empty()) out += fmt::format("clock {}\n", escaped_name(map.clock));
     for (const TracedTime& t : map.sources)
         out += fmt::format("source {} {} {}\n", t.from, end_text(t.to), escaped_name(t.source));
+    for (const TracedThread& t : map.threads) out += fmt::format("thread {} {}\n", t.thread, escaped_name(t.source));
+    for (const GeneratedNames& n : map.names)
+        out += fmt::format("names {} {}\n", format_word(n.format), escaped_name(n.file));
     for (const Module& m : map.modules)
         out += fmt::format("map {} {} {} {:#x} {:#x} {:#x} {} {}\n", m.process, m.from, end_text(m.to), m.address.value,
                            m.bytes, m.offset, m.build_id.empty() ? "-" : hex_text(m.build_id),
@@ -200,6 +240,14 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
             TracedTime time;
             what = out.sources.size() >= most_modules ? "there are more than anything has" : read_time(line, time);
             if (what.empty()) out.sources.push_back(std::move(time));
+        } else if (kind == "thread") {
+            TracedThread thread;
+            what = out.threads.size() >= most_modules ? "there are more than anything has" : read_thread(line, thread);
+            if (what.empty()) out.threads.push_back(std::move(thread));
+        } else if (kind == "names") {
+            GeneratedNames names;
+            what = out.names.size() >= most_modules ? "there are more than anything has" : read_names(line, names);
+            if (what.empty()) out.names.push_back(std::move(names));
         } else if (kind == "clock") {
             const auto name = plain_name(line);
             if (name)
@@ -207,7 +255,7 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
             else
                 what = "the name of the clock is wrongly escaped";
         } else {
-            what = "it begins with none of map, source, clock";
+            what = "it begins with none of map, source, thread, names, clock";
         }
         if (!what.empty())
             problem(

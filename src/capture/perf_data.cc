@@ -357,7 +357,7 @@ private:
     Result<std::uint64_t> find_records(std::uint64_t at, std::uint64_t end) {
         const auto indexed = std::lower_bound(index_.begin(), index_.end(), at);
         const std::uint64_t limit = indexed == index_.end() ? end : std::min(*indexed, end);
-        // perf keeps records at multiples of 8, of 4 behind build ids, and anywhere behind compressed ones.
+        // perf keeps records at multiples of 8, of 4 after build IDs, and anywhere after compressed ones.
         const std::uint64_t step = compressed_ ? 1 : 4;
         at += (step - (at - begin_) % step) % step;
         for (; at < limit; at += step) {
@@ -387,7 +387,7 @@ private:
         return true;
     }
 
-    /// Gives back where the next record stands.
+    /// Returns the offset of the next record.
     Result<std::uint64_t> take_auxtrace(std::uint64_t at, const Header& h, std::uint64_t end) {
         WM_ASSIGN_OR_RETURN(const Bytes record, get(at, h.size));
         const Fields f(record);

@@ -106,8 +106,8 @@ Tasks::Tasks(const PerfData& data) : state_(std::make_unique<State>()) {
     for (const TaskEvent& e : data.tasks) {
         state_->threads[e.tid].push_back(&e);
         const bool new_process = e.kind == TaskEvent::Kind::fork && e.pid != e.parent_pid;
-        // perf tells of processes that ran before it as if they had been executed at time 0; what was mapped at that
-        // time is told after it, or before it, and is theirs.
+        // perf reports processes that ran before it as if they had been executed at time 0; what was mapped at that
+        // time is reported after it, or before it, and is theirs.
         if (new_process || (e.kind == TaskEvent::Kind::exec && e.time != 0))
             state_->processes[e.pid].changes.push_back({e.time, nullptr, &e});
     }

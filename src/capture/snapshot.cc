@@ -193,6 +193,9 @@ Result<Capture> SnapshotReader::read() {
     }
 
     capture_.problems = problems_.take();
+    for (const Buffer& buffer : capture_.buffers)
+        for (std::string& sentence : missing_parts(buffer))
+            capture_.problems.push_back({folder_, 0, std::move(sentence), {}, Problem::Kind::part});
     // Not named by snapshot.ini, so that other readers do not meet it.
     capture_.modules = read_module_map(folder_, files_, capture_.problems);
     if (capture_.cores.empty() && capture_.sources.empty() && capture_.buffers.empty() && capture_.dumps.empty()) {
@@ -582,7 +585,7 @@ void SnapshotReader::read_buffers(const Ini& ini) {
 }
 
 void SnapshotReader::read_buffer(const Ini& ini, const IniSection& section) {
-    unknown_keys(ini, section, {"name", "file", "format", "length"}, false);
+    unknown_keys(ini, section, {"name", "file", "format", "length", "overwritten", "begins", "ends"}, false);
     Buffer buffer;
     if (const IniEntry* name = ini.single(section, "name", problems_)) buffer.name = name->value;
     if (buffer.name.empty()) {
@@ -617,6 +620,11 @@ void SnapshotReader::read_buffer(const Ini& ini, const IniSection& section) {
     }
     if (const IniEntry* length = ini.single(section, "length", problems_))
         buffer.length = number(ini, section, *length, "it is not known how many bytes were written");
+    if (const IniEntry* overwritten = ini.single(section, "overwritten", problems_))
+        buffer.overwritten =
+            number(ini, section, *overwritten, "it is not known whether older trace was replaced").value_or(0);
+    if (const IniEntry* begins = ini.single(section, "begins", problems_)) buffer.begins = begins->value;
+    if (const IniEntry* ends = ini.single(section, "ends", problems_)) buffer.ends = ends->value;
     const IniEntry* file = ini.single(section, "file", problems_);
     if (file == nullptr || file->value.empty()) {
         problem(ini, section.line,
@@ -766,7 +774,7 @@ void SnapshotReader::read_source_buffer(const Ini& ini, const IniEntry& entry, s
             stream = static_cast<std::uint32_t>(*value);
         else
             problem(ini, entry.line,
-                    fmt::format("'({})' behind '{}' is not understood and was ignored. Expected "
+                    fmt::format("'({})' after '{}' is not understood and was ignored. Expected "
                                 "(stream:N).",
                                 info, name));
     }

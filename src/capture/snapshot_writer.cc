@@ -222,6 +222,11 @@ Result<std::string> SnapshotWriter::trace() const {
                          fmt::format("buffer '{}': its format name '{}' contradicts its format", buffer.name, format)};
         sections += fmt::format("\n[buffer{}]\nname={}\nfile={}\nformat={}\n", i, buffer.name, files, format);
         if (buffer.length) sections += fmt::format("length={}\n", *buffer.length);
+        if (buffer.overwritten != 0) sections += fmt::format("overwritten={}\n", buffer.overwritten);
+        for (const auto& [key, text] : {std::pair("begins", &buffer.begins), std::pair("ends", &buffer.ends)}) {
+            WM_RETURN_IF_ERROR(check_text(fmt::format("buffer '{}', '{}'", buffer.name, key), *text));
+            if (!text->empty()) sections += fmt::format("{}={}\n", key, *text);
+        }
     }
     for (const Source& source : capture_.sources) {
         if (!source.core.empty()) cores += fmt::format("{}={}\n", source.core, source.name);

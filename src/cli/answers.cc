@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "disassembly.h"
 #include "trouble.h"
@@ -31,6 +32,8 @@ struct Stream {
     std::unique_ptr<analysis::FlowCode> code;
     std::unique_ptr<analysis::FlowTimeline> timeline;
     std::unique_ptr<analysis::FlowSink> sink;
+    const pipeline::Source* first{};  ///< the source that began with the thread; `source` if that is none other
+    bool continued = false;           ///< another stream goes on with the thread
 };
 
 class FlowAnswers {
@@ -54,6 +57,16 @@ public:
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
                 analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
                                             .observer = s.timeline.get()});
+            s.first = s.source;
+            // Calls go on where the thread does.
+            const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const Stream& other) {
+                return !other.continued && other.source->name == stream.source.continues;
+            });
+            if (before != streams_.rend()) {
+                before->sink->hand_over(*s.sink);
+                before->continued = true;
+                s.first = before->first;
+            }
             return pipeline::flow_consumer(stream, *s.sink, pipeline::DecoderKind::fast, workers(options_.jobs));
         };
         ProgressLine progress;
@@ -73,26 +86,30 @@ private:
         out.capture = options_.input.capture;
         out.unit = "PTM";
         out.version = WAYMARK_VERSION;
-        std::map<const pipeline::Names*, std::vector<analysis::FlowStream>> streams;
+        std::vector<analysis::FlowStream> streams;
+        std::vector<const pipeline::Names*> names;
         analysis::FlowAnswersOptions options;
         for (const Stream& s : streams_) {
             s.sink->finish();
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             const pft::Config& config = s.source->config;
             options.cycles |= config.cycle_accurate;
-            streams[s.source->names.get()].push_back({s.sink.get(),
-                                                      s.source->label(),
-                                                      {.dmb_dsb_waypoints = config.barrier_waypoints},
-                                                      s.buffer,
-                                                      s.timeline.get()});
+            streams.push_back({s.sink.get(),
+                               s.first->label(),
+                               {.dmb_dsb_waypoints = config.barrier_waypoints},
+                               s.buffer,
+                               s.timeline.get()});
+            names.push_back(s.source->names.get());
         }
         options.instructions = options_.instructions;
         options.inlined = options_.inlined;
         options.ticks_per_second =
             options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
         options.all_functions = options_.all_functions;
+        options.partial = cut || has_part_only();
         options.most_slices = options_.most_slices;
-        fill(out, streams, options);
+        fill_by_names(out, streams, names, options);
+        name_builds(out);
         if (options_.disassembly) disassemble(out);
         if (options_.sources) read_sources(out);
 
@@ -117,38 +134,16 @@ private:
         return out;
     }
 
-    /// Where addresses belonged to one file first and to another later, there are names for each of these times: what
-    /// each reports is added up by file and function.
-    void fill(Answers& out, const std::map<const pipeline::Names*, std::vector<analysis::FlowStream>>& streams,
-              analysis::FlowAnswersOptions options) const {
-        std::vector<const pipeline::Names*> order;
-        for (const Stream& s : streams_)
-            if (std::find(order.begin(), order.end(), s.source->names.get()) == order.end())
-                order.push_back(s.source->names.get());
-        if (order.empty()) analysis::fill_flow_answers(out, {}, options);
-        for (const pipeline::Names* names : order) {
-            options.files = names->files;
-            if (names == order.front()) {
-                analysis::fill_flow_answers(out, streams.at(names), options);
-                continue;
-            }
-            Answers more;
-            more.capture = out.capture;
-            more.unit = out.unit;
-            more.version = out.version;
-            analysis::fill_flow_answers(more, streams.at(names), options);
-            analysis::merge(out, more);
-        }
-        if (order.size() > 1 && options_.timeline) {
-            out.timeline = {};
-            std::erase_if(out.trust, [](const analysis::Trust& t) { return t.view == "timeline"; });
-            out.health.push_back({Finding::Severity::note,
-                                  "There is no timeline: addresses belonged to different files at different times.",
-                                  "",
-                                  {}});
+    /// Images whose files were not found have the build IDs that the capture knows.
+    void name_builds(Answers& out) const {
+        for (analysis::Image& image : out.images) {
+            if (!image.build_id.empty() || !image.path.empty()) continue;
+            std::set<std::string> ids;
+            for (const capture::Module& m : session_.capture.modules.modules)
+                if (std::filesystem::path(m.file).filename() == image.name) ids.insert(capture::hex_text(m.build_id));
+            if (ids.size() == 1) image.build_id = *ids.begin();
         }
     }
-
     void disassemble(Answers& out) const {
         Disassembler disassembler;
         for (analysis::Instruction& i : out.instructions)
@@ -171,6 +166,12 @@ private:
         }
     }
 
+    /// The run has more than the streams: the capture says so, or a stream begins amid trace.
+    [[nodiscard]] bool has_part_only() const {
+        return is_part_of_run(session_) || std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+                   return s.sink->troubles().gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
+               });
+    }
     [[nodiscard]] bool went_nowhere_known() const {
         return std::any_of(streams_.begin(), streams_.end(),
                            [](const Stream& s) { return s.sink->troubles().no_memory.times != 0; });
@@ -200,7 +201,14 @@ private:
                              std::optional<std::uint64_t> offset = {}) {
             out.health.push_back({severity, std::move(what), std::move(todo), offset});
         };
-        for (const capture::Problem& problem : session_.problems) add(warning, capture::to_string(problem), "");
+        std::vector<capture::Problem> of_names, others;
+        for (const capture::Problem& problem : session_.problems)
+            (problem.kind == capture::Problem::Kind::names ? of_names : others).push_back(problem);
+        for (std::string& sentence : gathered(others)) add(warning, std::move(sentence), "");
+        for (std::string& sentence : gathered(of_names)) {
+            add(warning, std::move(sentence), "");
+            out.health.back().of_names = true;
+        }
         for (const pipeline::BufferReport& buffer : report.buffers) {
             if (const std::string cut = file_was_cut(buffer); !cut.empty()) add(bad, cut, "Copy the whole file again.");
             if (buffer.error)
@@ -212,7 +220,7 @@ private:
             if (std::string silence = sudden_silence(stream); !silence.empty()) add(warning, std::move(silence), "");
         for (const Stream& s : streams_) stream_health(s, add);
         if (std::none_of(out.health.begin(), out.health.end(),
-                         [](const Finding& f) { return f.severity == warning || f.severity == bad; }))
+                         [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
             add(good, "Nothing was lost, and trace and image agree everywhere.", "");
         std::stable_sort(out.health.begin(), out.health.end(),
                          [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
@@ -251,9 +259,10 @@ private:
             switch (static_cast<GapReason>(i)) {
                 case GapReason::padding: break;
                 case GapReason::unsynchronised:
-                    add(note,
-                        fmt::format("{}{} before the first synchronisation: what ran there is not known", source,
-                                    counted(gap.bytes, "byte")),
+                    add(warning,
+                        fmt::format("{}the trace begins amid packets: {} before the first synchronisation. What ran "
+                                    "there, and before, is not known",
+                                    source, counted(gap.bytes, "byte")),
                         "", gap.offset);
                     break;
                 case GapReason::incomplete_packet:
@@ -323,7 +332,8 @@ private:
         const auto add = [&](std::string name, std::uint64_t value) {
             out.summary.push_back({std::move(name), std::to_string(value)});
         };
-        add("sources", streams_.size());
+        add("sources", static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
+                                                                [](const Stream& s) { return s.first == s.source; })));
         add("instructions", instructions);
         add("ranges", ranges);
         if (out.metrics.size() > 1) {
@@ -334,9 +344,13 @@ private:
         }
         add("calls", calls);
         add("exceptions", exceptions);
-        add("functions",
-            static_cast<std::uint64_t>(std::count_if(out.functions.begin(), out.functions.end(),
-                                                     [](const analysis::Function& f) { return !f.synthetic; })));
+        // As many as tables of functions have rows.
+        const auto synthetic = std::count_if(out.functions.begin(), out.functions.end(),
+                                             [](const analysis::Function& f) { return f.synthetic; });
+        add("functions", out.functions.size());
+        if (synthetic != 0)
+            out.summary.back().note =
+                fmt::format("{} of them no code of the program, such as exceptions", grouped(synthetic));
     }
 
     const AnswersOptions& options_;
@@ -345,6 +359,43 @@ private:
 };
 
 }  // namespace
+
+void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& streams,
+                   const std::vector<const pipeline::Names*>& names, analysis::FlowAnswersOptions options) {
+    // A tree of calls has the name of its source where there are several, whatever names the other streams have.
+    std::map<const pipeline::Names*, std::vector<analysis::FlowStream>> by_names;
+    std::vector<const pipeline::Names*> order;
+    bool timeline = false;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        timeline |= streams[i].timeline != nullptr;
+        options.several_sources |= streams[i].source != streams.front().source;
+        std::vector<analysis::FlowStream>& same = by_names[names[i]];
+        if (same.empty()) order.push_back(names[i]);
+        same.push_back(streams[i]);
+    }
+    if (order.empty()) analysis::fill_flow_answers(answers, {}, options);
+    for (const pipeline::Names* each : order) {
+        options.files = each->files;
+        if (each == order.front()) {
+            analysis::fill_flow_answers(answers, by_names.at(each), options);
+            continue;
+        }
+        Answers more;
+        more.capture = answers.capture;
+        more.unit = answers.unit;
+        more.version = answers.version;
+        analysis::fill_flow_answers(more, by_names.at(each), options);
+        analysis::merge(answers, more);
+    }
+    if (order.size() <= 1 || !timeline) return;
+    answers.timeline = {};
+    std::erase_if(answers.trust, [](const analysis::Trust& t) { return t.view == "timeline"; });
+    answers.health.push_back({Finding::Severity::note,
+                              "There is no timeline: addresses belonged to different files, or to different generated "
+                              "code, at different times.",
+                              "",
+                              {}});
+}
 
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
     command

@@ -8,6 +8,7 @@
 
 #include "options.h"
 #include "waymark/analysis/answers.h"
+#include "waymark/analysis/flow_answers.h"
 
 namespace waymark::cli {
 
@@ -28,6 +29,11 @@ struct AnswersOptions {
 
     std::string kallsyms;  ///< of a profile (waymark spe report)
 };
+
+/// Fills `answers` from streams that may have different names for their addresses: what each set of names gives is
+/// added up by file and function. `names`: by stream. More than one set leaves no timeline, and a finding that says so.
+void fill_by_names(analysis::Answers& answers, const std::vector<analysis::FlowStream>& streams,
+                   const std::vector<const pipeline::Names*>& names, analysis::FlowAnswersOptions options);
 
 /// Adds the option that says how fast timestamps count.
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options);

@@ -2,15 +2,22 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "answers.h"
 #include "commands.h"
 #include "views.h"
 #include "waymark/analysis/counter_runs.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/snapshot.h"
+#include "waymark/image/program_file.h"
 
 namespace waymark::cli {
 
@@ -42,12 +49,15 @@ struct Request {
             ->capture_default_str();
         command.add_option("--limit", view.limit, "Show so many rows; 0: all. tsv and json have all")
             ->type_name("N")
+            ->check(not_negative())
             ->capture_default_str();
         command.add_option("--jobs", answers.jobs, "Threads to work with; 0: as many as there are processors")
             ->type_name("N")
             ->capture_default_str();
         add_kallsyms(command, answers);
-        command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
+        command.add_flag("--strict", strict,
+                         "Exit with status 1 if trace was lost or damaged, contradicts the image, or is of a part of "
+                         "the run only. Missing names are no loss");
     }
 };
 
@@ -67,11 +77,11 @@ CLI::Option* add_metric(CLI::App& command, ViewOptions& view) {
         ->type_name("NAME");
 }
 
-/// Whether a capture lost something, as --strict asks.
-bool anything_lost(const analysis::Answers& answers) {
+/// What --strict fails for, the worst first: trace that is missing, damaged or contradicted. Null: there is nothing.
+const analysis::Finding* loss(const analysis::Answers& answers) {
     for (const analysis::Finding& f : answers.health)
-        if (f.severity >= analysis::Finding::Severity::warning) return true;
-    return false;
+        if (f.severity >= analysis::Finding::Severity::warning && !f.of_names) return &f;
+    return nullptr;
 }
 
 /// Ends a command: what was printed, and what became of the captures.
@@ -82,8 +92,8 @@ Status finish(Output& out, Status shown, std::initializer_list<const analysis::A
         if (answers->cut) return unreadable;
     if (shown != decoded) return shown;
     for (const analysis::Answers* answers : all)
-        if (strict && anything_lost(*answers)) {
-            say("error", fmt::format("{}: {} (--strict)", answers->capture, answers->health.front().what));
+        if (const analysis::Finding* lost = strict ? loss(*answers) : nullptr) {
+            say("error", fmt::format("{}: {} (--strict)", answers->capture, lost->what));
             return nothing;
         }
     return decoded;
@@ -101,12 +111,66 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
-/// The answers of several captures together. `usage`: of several units.
-Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures) {
+/// Copies of the programs that were recorded, by build ID.
+class Builds {
+public:
+    /// Of those of these captures that have a map of modules.
+    Builds(const std::vector<std::string>& captures, const image::FileSearch& files) : files_(files) {
+        if (captures.size() < 2) return;
+        for (const std::string& capture : captures) {
+            std::error_code none;
+            if (!std::filesystem::is_directory(capture, none) || capture::is_dpu_folder(capture)) continue;
+            const auto read = capture::read_snapshot(capture);
+            if (!read) continue;  // said where its answers are asked for
+            for (const capture::Module& m : read->modules.modules)
+                if (!m.file.empty() && !m.build_id.empty()) {
+                    of_capture_[capture].insert({m.build_id, m.file});
+                    of_build_[m.build_id].insert(m.file);
+                }
+        }
+    }
+    /// Files of other captures that name code of this one better than its own do.
+    [[nodiscard]] std::vector<std::string> names_for(const std::string& capture) const {
+        std::vector<std::string> out;
+        const auto found = of_capture_.find(capture);
+        if (found == of_capture_.end()) return out;
+        for (const auto& [id, file] : found->second) {
+            const std::set<std::string>& copies = of_build_.at(id);
+            if (copies.size() < 2) continue;
+            auto [best, most] = symbols(file, id);
+            const std::string own = best;
+            for (const std::string& copy : copies)
+                if (auto [path, count] = symbols(copy, id); count > most) std::tie(best, most) = {path, count};
+            if (best != own) out.push_back(best);
+        }
+        return out;
+    }
+
+private:
+    using Id = std::vector<std::uint8_t>;
+    /// The path of a file of this very build, and how many symbols it has.
+    [[nodiscard]] std::pair<std::string, std::size_t> symbols(const std::string& file, const Id& id) const {
+        auto found = image::find_file(file, id, files_);
+        if (!found || found->info.build_id() != id) return {};
+        image::Symbols names;
+        const Result<std::size_t> count = image::add_all_symbols(names, found->path, found->info, 0);
+        return {found->path.string(), count ? *count : 0};
+    }
+    const image::FileSearch& files_;
+    std::map<std::string, std::set<std::pair<Id, std::string>>> of_capture_;
+    std::map<Id, std::set<std::string>> of_build_;
+};
+
+/// The answers of several captures together. `builds`: of all captures of the command. `usage`: of several units.
+Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures,
+                                         const Builds& builds) {
+    const std::vector<std::string> symbols = options.input.symbols;
     std::optional<analysis::Answers> all;
     std::vector<analysis::Answers> counters;  // runs of a DPU, which need not count the same
     for (const std::string& capture : captures) {
         options.input.capture = capture;
+        options.input.symbols = symbols;
+        for (std::string& file : builds.names_for(capture)) options.input.symbols.push_back(std::move(file));
         WM_ASSIGN_OR_RETURN(analysis::Answers one, answers_of(options));
         if (!all) {
             all = std::move(one);
@@ -142,7 +206,9 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
     return [request, options, show] {
         std::vector<std::string> captures{request->answers.input.capture};
         captures.insert(captures.end(), request->more.begin(), request->more.end());
-        const auto answers = answers_of_all(request->answers, captures);
+        const auto files = request->answers.input.file_search();
+        if (!files) return fail(files.error());
+        const auto answers = answers_of_all(request->answers, captures, Builds(captures, *files));
         if (!answers) return fail_answers(answers.error(), captures);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
@@ -236,7 +302,8 @@ Run add_coverage(CLI::App& app) {
     command.footer(
         "Three classes: executed; not executed, where the trace is whole and the code did not run; unknown (not\n"
         "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
-        "Both directions of each conditional branch are told. Lines need debug information. Functions that never ran\n"
+        "Both directions of each conditional branch are listed. Lines need debug information. Functions that never "
+        "ran\n"
         "are known by the symbols of --image and --symbols, and count where their code is in an image.\n"
         "A name that --only is given is that of a function, with or without its parameters; if none is called so, the\n"
         "end of a source file's path, or with / at its end a folder of that; if there is none either, an image. So "
@@ -330,6 +397,7 @@ Run add_diff(CLI::App& app) {
         ->type_name("FILE")
         ->take_all();
     input.add_folders_to(command);
+    input.add_generated_to(command);
     command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
     request->add_shared(command, *options);
     request->answers.calls = true;
@@ -354,16 +422,19 @@ Run add_diff(CLI::App& app) {
     command
         .add_option("--threshold-count", options->threshold_count,
                     "The same if a function, or all together, cost more by this number. Not of samples")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(not_negative());
     command
         .add_option("--least", options->least,
                     "Functions that cost less than this before and after exceed no threshold")
         ->type_name("N")
+        ->check(not_negative())
         ->capture_default_str();
     command
-        .add_option("--only", options->only,
-                    "Only this function, or those of this source file, folder or image, as in waymark coverage; shares "
-                    "stay those of everything. May be repeated")
+        .add_option(
+            "--only", options->only,
+            "Only this function, or those of this source file, folder or image, as in waymark coverage: chosen "
+            "on either side, compared on both. Shares and --threshold stay those of everything. May be repeated")
         ->type_name("NAME")
         ->check(not_empty())
         ->allow_extra_args(false)
@@ -377,21 +448,27 @@ Run add_diff(CLI::App& app) {
         ->take_all();
     command.add_flag("--mean", options->mean,
                      "Of sets: compare what one capture cost on average, rather than all of them");
-    command.footer(
-        std::string("Functions are compared by name. Counts of program flow and of counters are compared as they are; "
-                    "samples by\n"
-                    "their shares, for their number depends on how long was recorded.\n"
-                    "\n"
-                    "  waymark diff yesterday today --symbols program\n"
-                    "  waymark diff yesterday today --threshold 2 || echo slower\n"
-                    "  waymark diff yesterday today --metric cycles --threshold-each 10 --least 1000\n"
-                    "  waymark diff --before run1 run2 --after run3 run4\n"
-                    "\n"
-                    "Exit status: 0 compared, and nothing exceeds a threshold; 1 it does, or there is nothing to "
-                    "compare, or\n"
-                    "something was lost under --strict; 2 usage; 3 a capture cannot be read to its end, or the output "
-                    "not be\n"
-                    "written.\n"));
+    command.footer(std::string(
+        "Functions are compared by name, whatever their image is called; code without names by its place in "
+        "the\n"
+        "file, where both sides have one build. Where the names of an image are known on one side only, "
+        "and no\n"
+        "other copy of that build has them, no threshold is judged for its functions: status 1.\nCounts of program "
+        "flow "
+        "and of counters are compared as they are; "
+        "samples by\n"
+        "their shares, for their number depends on how long was recorded.\n"
+        "\n"
+        "  waymark diff yesterday today --symbols program\n"
+        "  waymark diff yesterday today --threshold 2 || echo slower\n"
+        "  waymark diff yesterday today --metric cycles --threshold-each 10 --least 1000\n"
+        "  waymark diff --before run1 run2 --after run3 run4\n"
+        "\n"
+        "Exit status: 0 compared, and nothing exceeds a threshold; 1 it does, or there is nothing to "
+        "compare, or\n"
+        "something was lost under --strict; 2 usage; 3 a capture cannot be read to its end, or the output "
+        "not be\n"
+        "written.\n"));
     return [request, options, before, after, two] {
         if (two->size() == 2 && before->empty() && after->empty()) {
             *before = {two->front()};
@@ -403,12 +480,15 @@ Run add_diff(CLI::App& app) {
         }
         options->captures_before = before->size();
         options->captures_after = after->size();
-        const auto a = answers_of_all(request->answers, *before);
-        if (!a) return fail_answers(a.error(), *before);
-        const auto b = answers_of_all(request->answers, *after);
-        if (!b) return fail_answers(b.error(), *after);
         std::vector<std::string> captures = *before;
         captures.insert(captures.end(), after->begin(), after->end());
+        const auto files = request->answers.input.file_search();
+        if (!files) return fail(files.error());
+        const Builds builds(captures, *files);
+        const auto a = answers_of_all(request->answers, *before, builds);
+        if (!a) return fail_answers(a.error(), *before);
+        const auto b = answers_of_all(request->answers, *after, builds);
+        if (!b) return fail_answers(b.error(), *after);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
         return finish(*out, show_diff(*a, *b, *options, *out), {&*a, &*b}, request->strict);

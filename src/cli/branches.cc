@@ -49,7 +49,7 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
     }
     if (rows.empty()) {
         say("error", fmt::format("{}: {}", answers.capture,
-                                 answers.unit == "DPU" ? "counters do not tell branches"
+                                 answers.unit == "DPU" ? "counters do not record branches"
                                  : answers.branches.empty() && samples
                                      ? "no sample is of a branch: were branches filtered out (branch_filter)?"
                                  : answers.branches.empty() ? "no branch of a known image ran"
@@ -60,7 +60,8 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
     const bool predictions =
         std::any_of(rows.begin(), rows.end(), [](const Branch* b) { return b->mispredicted.has_value(); });
     const bool by_predictions = options.sort == "mispredicted" && predictions;
-    if (options.sort == "mispredicted" && !predictions) say_not_sorted(options.sort, "told by samples only", "times");
+    if (options.sort == "mispredicted" && !predictions)
+        say_not_sorted(options.sort, "known from samples only", "times");
     std::stable_sort(rows.begin(), rows.end(), [&](const Branch* a, const Branch* b) {
         const auto key = [&](const Branch* x) {
             if (options.sort == "address") return std::uint64_t{0};
@@ -109,8 +110,7 @@ Status show_branches(const Answers& answers, const BranchOptions& options, Outpu
         if (samples) out.print("; {} mispredicted", Cell::share(mispredicted, all).shown);
         out.write("\n");
         if (samples)
-            out.write(
-                "A sample stands for many operations: what was never sampled may have happened all the same (0?)\n");
+            out.write("A sample stands for many operations: what was never sampled may still have happened (0?)\n");
     }
     return decoded;
 }

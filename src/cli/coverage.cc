@@ -235,21 +235,20 @@ Rows uncovered(const Answers& answers, const Chosen& chosen) {
 
 Status show_coverage(const Answers& answers, const CoverageOptions& options, Output& out) {
     if (answers.unit == "SPE" || answers.unit == "DPU") {
-        say("error", fmt::format("{}: {} never tell that code did not run: coverage needs a trace of program flow",
+        say("error", fmt::format("{}: {} cannot show that code did not run: coverage needs a trace of program flow",
                                  answers.capture, answers.unit == "SPE" ? "samples" : "counters"));
         return nothing;
     }
     const Chosen chosen(answers, options);
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty()) {
-        say("error", fmt::format("{}: no instruction of a known image ran; waymark flow {} tells what did",
+        say("error", fmt::format("{}: no instruction of a known image ran; waymark flow {} shows what did",
                                  answers.capture, answers.capture));
         return nothing;
     }
     // A word that names nothing is a mistake even where others name something: a gate must not pass without it.
     if (const std::string unknown = chosen.unknown(); !unknown.empty() || coverage.empty()) {
-        say("error", fmt::format("--only: {}: {}", answers.capture,
-                                 unknown.empty() ? "no code is known of what it asks for" : unknown));
+        say("error", fmt::format("--only: {}: {}", answers.capture, unknown.empty() ? "no code matches it" : unknown));
         return nothing;
     }
     const Classes& of = Coverage::classes(coverage.all(), options.of);

@@ -43,6 +43,7 @@ Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
     capture::Capture capture;
     capture.path = files.front();
     for (const std::string& file : files) {
+        if (auto error = other_file(file)) return std::move(*error);
         capture::Buffer buffer;
         buffer.name = file == "-" ? "standard input" : fs::path(file).filename().string();
         const auto taken = std::count_if(capture.buffers.begin(), capture.buffers.end(),
@@ -73,13 +74,14 @@ Result<doctor::Report> diagnose(const DoctorOptions& options) {
 
 // ---- text
 
-void line(Output& out, std::string_view head, std::string_view text) {
+void line(Output& out, std::string_view head, std::string_view sentence) {
     constexpr std::size_t width = 100, indent = 12;
+    const std::string text = one_line(sentence);
     std::string row = fmt::format("  {:<10}", head);
     std::size_t at = 0, column = indent;
     while (at < text.size()) {
         const std::size_t end = std::min(text.find(' ', at), text.size());
-        const std::string_view word = text.substr(at, end - at);
+        const std::string_view word = std::string_view(text).substr(at, end - at);
         if (column != indent && column + 1 + word.size() > width) {
             row += "\n" + std::string(indent, ' ');
             column = indent;
@@ -91,7 +93,7 @@ void line(Output& out, std::string_view head, std::string_view text) {
         column += word.size();
         at = end + 1;
     }
-    out.print("{}\n", row);
+    out.write(row + '\n');
 }
 
 std::string looked_at(const doctor::BufferReport& b) {
@@ -117,7 +119,7 @@ std::string confidence_text(double confidence) { return fmt::format("{:.4f}", st
 
 std::string head_text(const pft::HeadRecovery& head) {
     if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
-    if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync behind an A-sync in the first MiB";
+    if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync after an A-sync in the first MiB";
     const std::string all = counted(head.async.value, "byte");
     if (head.outcome != pft::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}", all, name(head.outcome));
@@ -130,7 +132,8 @@ std::string head_text(const pft::HeadRecovery& head) {
 }
 
 std::string image_text(const ImageVerdict& v) {
-    if (v.kind == ImageVerdict::Kind::unreadable) return fmt::format("{}: {}", name(v.kind), v.why);
+    if (v.kind == ImageVerdict::Kind::unreadable || v.kind == ImageVerdict::Kind::other_build)
+        return fmt::format("{}: {}", name(v.kind), v.why);
     std::string text = fmt::format("{}{}: {}: {}", name(v.kind), v.trial.proven() ? ", proven" : "", v.image,
                                    doctor::evidence(v.trial));
     if (v.shift) text += fmt::format("; proven as {}: {}", v.argument, doctor::evidence(v.shift->trial));
@@ -308,9 +311,11 @@ Status run_doctor(const DoctorOptions& options) {
                          : "nothing diagnosed: no bytes of a known protocol; the report says what was tried");
         return nothing;
     }
-    const std::size_t found = report.count(Severity::error) + report.count(Severity::warning);
-    if (!options.strict || found == 0) return decoded;
-    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), report.findings.front().found));
+    const auto fails = std::find_if(report.findings.begin(), report.findings.end(), [](const doctor::Finding& f) {
+        return (f.severity == Severity::error || f.severity == Severity::warning) && f.kind != doctor::missing_names;
+    });
+    if (!options.strict || fails == report.findings.end()) return decoded;
+    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), fails->found));
     return nothing;
 }
 
@@ -405,7 +410,8 @@ Run add_doctor(CLI::App& app) {
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
-    command.add_flag("--strict", options->strict, "Exit with status 1 if there is an error or warning");
+    command.add_flag("--strict", options->strict,
+                     "Exit with status 1 if there is an error or warning that is not about names alone");
     command.add_option("--format", options->format, "text: for reading; tsv (findings), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))

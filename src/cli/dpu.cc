@@ -16,9 +16,11 @@
 #include "views.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/dpu_ratios.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/packet.h"
+#include "waymark/record/dpu.h"
 
 namespace waymark::cli {
 
@@ -71,6 +73,11 @@ ordered_json trust_json(const analysis::Trust& trust) {
     return {{"exact", trust.exact}, {"estimated", trust.estimated}, {"not_known", trust.not_known}};
 }
 
+/// An address as the tables of all commands have it.
+Value address_value(std::uint32_t address) {
+    return Value(fmt::format("{:#010x}", address), fmt::format("{:#x}", address));
+}
+
 /// A capture, decoded and added up.
 class DpuAnswer {
 public:
@@ -91,8 +98,7 @@ public:
         said.complete = out->setup_.complete;
         said.missing_bytes = out->input_.missing_bytes();
         said.rules = in.counter_rules();
-        out->trust_ =
-            analysis::trust_in(view == "report" || view == "ratios" ? "tasks" : view, said, *out->sums_.costs);
+        out->trust_ = analysis::trust_in(view == "ratios" ? "report" : view, said, *out->sums_.costs);
         return out;
     }
 
@@ -169,7 +175,10 @@ public:
     /// What there is but cannot be so, or hardly.
     [[nodiscard]] std::vector<std::string> doubts() const { return doubts_of(input_, sums_, counters_, sorted_by_); }
     [[nodiscard]] std::vector<std::string> losses() const {
-        return doctor::losses(sums_, input_.missing_bytes(), setup_.complete);
+        std::vector<std::string> out = doctor::losses(sums_, input_.missing_bytes(), setup_.complete);
+        if (input_.parameter("ended") == record::limited_run)
+            out.push_back(fmt::format("the recording ended {}", record::limited_run));
+        return out;
     }
     /// Of a view whose rows, those that are not shown too, add up to `rows`.
     [[nodiscard]] Table reconciliation(const DpuCounts& rows) const {
@@ -306,7 +315,7 @@ private:
         if (dash != text.npos && wire::scan_number(text.substr(0, dash), from) &&
             wire::scan_number(text.substr(dash + 1), to)) {
             if (to <= from || to > 0xffffffff)
-                return Error{Errc::usage, fmt::format("--range {}: the second address lies behind the first", text)};
+                return Error{Errc::usage, fmt::format("--range {}: the second address is not after the first", text)};
         } else if (const auto address = code_.address_of(text)) {
             from = *address;
             constexpr std::uint64_t longest = 1 << 20;
@@ -342,7 +351,7 @@ Value rate(const DpuAnswer& a, const DpuCounts& counts, unsigned counter) {
     const auto cycles = a.setup().cycles;
     if (!cycles || counts[*cycles] == 0 || !a.input().is_driven(counter)) return {};
     const double value = 1000.0 * static_cast<double>(counts[counter]) / static_cast<double>(counts[*cycles]);
-    return {fmt::format("{:.1f}", value), value};
+    return {decimal_text(value), value};
 }
 
 Table tasks(const DpuAnswer& a) {
@@ -414,8 +423,7 @@ Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) 
     rows.resize(rows.size() - left_out);
     for (const auto& [f, cost] : rows) {
         const bool none = f.address == 0;
-        std::vector<Value> row{Value(DpuAnswer::function_text(f)),
-                               none ? Value() : Value(fmt::format("{:#010x}", f.address), f.address),
+        std::vector<Value> row{Value(DpuAnswer::function_text(f)), none ? Value() : address_value(f.address),
                                none ? Value("-", nullptr) : Value(cost.calls), a.share(cost.self, cost.known)};
         a.counter_values(row, cost.self, cost.known);
         const auto& calls = cost.activations;
@@ -477,8 +485,8 @@ Table interrupts(const DpuAnswer& a) {
     columns.insert(columns.end(), {{"mean " + name, "mean"}, {"least " + name, "least"}, {"most " + name, "most"}});
     Table table(columns);
     for (const auto& [entry, service] : a.costs().services()) {
-        std::vector<Value> row{Value(DpuAnswer::function_text(a.code().function(entry))),
-                               Value(fmt::format("{:#010x}", entry), entry), Value(service.stays.times)};
+        std::vector<Value> row{Value(DpuAnswer::function_text(a.code().function(entry))), address_value(entry),
+                               Value(service.stays.times)};
         a.counter_values(row, service.stays.sum);
         row.push_back(Value::mean(service.stays.sum[key], service.stays.times));
         row.push_back(Value(service.stays.least[key]));
@@ -586,17 +594,18 @@ Table ratios(const DpuAnswer& a, bool by_function) {
 }
 
 Table loops(const DpuAnswer& a) {
-    Table table({{"last", "last", true},
-                 {"start", "first", true},
-                 {"kind", "kind", true},
-                 {"runs", "runs"},
+    // Headings and order as those of 'waymark loops'.
+    Table table({{"runs", "entries"},
                  {"iterations", "iterations"},
                  {"mean", "mean"},
                  {"least", "least"},
                  {"most", "most"},
                  {"body", "body"},
                  {"instructions", "instructions"},
-                 {"where", "where", true}});
+                 {"start", "head", true},
+                 {"last", "tail", true},
+                 {"where", "in", true},
+                 {"kind", "kind", true}});
     std::vector<std::pair<std::uint32_t, analysis::DpuLoop>> rows(a.costs().loops().begin(), a.costs().loops().end());
     std::stable_sort(rows.begin(), rows.end(), [](const auto& x, const auto& y) {
         return x.second.jumps + x.second.runs > y.second.jumps + y.second.runs;
@@ -605,12 +614,12 @@ Table loops(const DpuAnswer& a) {
         const std::uint64_t iterations = loop.jumps + loop.runs;
         std::optional<std::uint64_t> body;
         if (loop.start) body = a.code().instructions(*loop.start, last);
-        table.add({Value(fmt::format("{:#010x}", last), last),
-                   loop.start ? Value(fmt::format("{:#010x}", *loop.start), *loop.start) : Value("-", nullptr),
-                   Value(std::string(loop.is_short ? "short" : "long")), Value(loop.runs), Value(iterations),
-                   Value::mean(iterations, loop.runs), Value(loop.least + 1), Value(loop.most + 1),
-                   body ? Value(*body) : Value("-", nullptr), body ? Value(*body * iterations) : Value("-", nullptr),
-                   Value(DpuAnswer::function_text(a.code().function(last)))});
+        table.add({Value(loop.runs), Value(iterations), Value::mean(iterations, loop.runs), Value(loop.least + 1),
+                   Value(loop.most + 1), body ? Value(*body) : Value("-", nullptr),
+                   body ? Value(*body * iterations) : Value("-", nullptr),
+                   loop.start ? address_value(*loop.start) : Value("-", nullptr), address_value(last),
+                   Value(DpuAnswer::function_text(a.code().function(last))),
+                   Value(std::string(loop.is_short ? "short" : "long"))});
     }
     return table;
 }
@@ -678,7 +687,7 @@ DpuCounts sum_of(const Rows& rows, const Counts& counts) {
 
 /// Why a view that needs another mode is empty.
 std::string needs(const DpuAnswer& a, const char* mode, const char* option) {
-    return fmt::format("mode {} does not tell: record with --mode {} ({})", a.input().mode_text(), option, mode);
+    return fmt::format("mode {} does not record it; record with --mode {} ({})", a.input().mode_text(), option, mode);
 }
 
 /// Adds up all rows of the table of ranges; nothing where ranges overlap and count twice.
@@ -903,8 +912,11 @@ Run add_dpu(CLI::App& app) {
         {"functions", "What each function cost by itself and with what it called (mode flow)", "",
          "Readings come with each call, return and interrupt; what lies between two of them is the cost of the "
          "function\n"
-         "the first led to. Code that jumps elsewhere without a call is counted there all the same (column crossed of\n"
-         "tsv). Of a function that calls itself, outermost calls alone have a cost with callees.\n\n  waymark dpu "
+         "the first led to. The trace has no jumps: a function that is seen to run after one, as after a tail call\n"
+         "or through the procedure linkage table (puts@plt), counts as called. The cost up to the next call or return\n"
+         "is its own where the program leads there without a condition, and else that of the function before (column\n"
+         "crossed of tsv). Of a function that calls itself, outermost calls alone have a cost with callees.\n\n"
+         "  waymark dpu "
          "functions DIR --limit 0\n",
          true},
         {"paths", "What each call path cost (mode flow)", "",

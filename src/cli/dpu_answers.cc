@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "trouble.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
@@ -113,7 +114,7 @@ std::vector<std::string> DpuInput::name_code(analysis::DpuCode& code) const {
     std::vector<std::string> out;
     for (const doctor::DpuImageProblem& problem : doctor::name_code(capture_, code))
         out.push_back(problem.what + "; " + doctor::cost_and_remedy(problem));
-    return out;
+    return gathered(out);
 }
 
 std::vector<std::string> DpuInput::counter_rules() const {
@@ -148,7 +149,7 @@ waymark::Status add_image(analysis::DpuCode& code, const std::string& text) {
 }
 
 void warn(const DpuInput& input) {
-    for (const capture::Problem& problem : input.capture().problems) say("warning", capture::to_string(problem));
+    for (const std::string& sentence : gathered(input.capture().problems)) say("warning", sentence);
 }
 
 std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums& sums,
@@ -197,7 +198,7 @@ std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums&
                             "are no counts",
                             dpu::counter_name(c)));
     if (const std::uint64_t n = sums.decoded.totals.doubtful; n != 0)
-        out.push_back(fmt::format("{} beside damage, not taken for true", counted(n, "entry", "entries")));
+        out.push_back(fmt::format("{} next to damage, left out", counted(n, "entry", "entries")));
     const auto all = sums.costs->reconciled(sums.costs->total());
     if (sums.costs->readings() != 0 && !counters.empty() &&
         std::all_of(counters.begin(), counters.end(), [&](unsigned c) { return all[c].sum == 0; }))

@@ -9,8 +9,11 @@
 #include <set>
 
 #include "dpu_answers.h"
+#include "info_others.h"
 #include "json_fields.h"
 #include "listing.h"
+#include "maps_listing.h"
+#include "trouble.h"
 #include "waymark/analysis/dpu.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
@@ -193,8 +196,8 @@ private:
 };
 
 /// What a message tells, for people.
-std::string told_text(const dpu::nexus::Told& t) {
-    using Kind = dpu::nexus::Told::Kind;
+std::string told_text(const dpu::nexus::Meaning& t) {
+    using Kind = dpu::nexus::Meaning::Kind;
     const auto process = dpu::nexus::Process::of(t.value);
     switch (t.kind) {
         case Kind::owner:
@@ -393,12 +396,11 @@ private:
         const std::string reason = e.kind == dpu::ElementKind::gap ? std::string(name(e.reason)) : std::string();
         const auto hex = [](bool there, std::uint32_t v) { return there ? fmt::format("{:#010x}", v) : std::string(); };
         if (form_ == "tsv") {
-            std::string deltas;
+            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}", e.offset.value, name(e.kind), context(e), hex(has_from, e.from),
+                       hex(has_to, e.to), has_value ? std::to_string(e.value) : "", reason);
             for (unsigned c = 0; c < dpu::counter_count; ++c)
-                deltas += "\t" + (r == nullptr ? std::string() : std::to_string(r->deltas[c]));
-            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}{}\n", e.offset.value, name(e.kind), context(e),
-                       hex(has_from, e.from), hex(has_to, e.to), has_value ? std::to_string(e.value) : "", reason,
-                       deltas);
+                out_.print("\t{}", r == nullptr ? std::string() : std::to_string(r->deltas[c]));
+            out_.write("\n");
             return;
         }
         ordered_json json{{"offset", e.offset.value}, {"element", name(e.kind)}};
@@ -451,6 +453,7 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
                          {"messages", kinds},
                          {"gaps", gaps}};
     }
+    if (ordered_json maps = maps_json(c.modules); !maps.is_null()) info["maps"] = std::move(maps);
     info["registers"] = ordered_json::array();
     for (const capture::Register& r : c.registers) {
         ordered_json fields = ordered_json::object();
@@ -496,7 +499,7 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
     info["gaps"] = gaps;
     info["entries_lost"] = d.totals.lost;
     info["problems"] = ordered_json::array();
-    for (const capture::Problem& problem : c.problems) info["problems"].push_back(capture::to_string(problem));
+    for (std::string& sentence : gathered(c.problems)) info["problems"].push_back(std::move(sentence));
     analysis::DpuCode code;
     for (const std::string& problem : input.name_code(code)) info["problems"].push_back(problem);
     if (d.totals.lost != 0)
@@ -550,6 +553,7 @@ void print_info(Output& out, const ordered_json& info) {
     }
     if (!info["images"].empty()) out.write("\nprograms\n");
     for (const auto& i : info["images"]) out.print("  {}  +{}\n", text(i["file"]), text(i["load_bias"]));
+    if (info.contains("maps")) print_maps(out, info["maps"]);
     if (!info["parameters"].empty()) out.write("\nwhat stood in for the core\n");
     for (const auto& [name, value] : info["parameters"].items()) out.print("  {:<16} {}\n", name, text(value));
     if (info["problems"].empty()) {
@@ -560,22 +564,6 @@ void print_info(Output& out, const ordered_json& info) {
     for (const auto& problem : info["problems"]) out.print("  - {}\n", text(problem));
 }
 
-/// Every leaf as a line: where it stands, and its value.
-void print_leaves(Output& out, const ordered_json& value, const std::string& path) {
-    if (value.is_structured()) {
-        std::size_t index = 0;
-        for (const auto& [key, below] : value.items()) {
-            const std::string step = value.is_array() ? std::to_string(index++) : key;
-            print_leaves(out, below, path.empty() ? step : path + "/" + step);
-        }
-        return;
-    }
-    out.print("{}\t{}\n", one_line(path),
-              value.is_string() ? one_line(value.get<std::string>())
-              : value.is_null() ? ""
-                                : value.dump());
-}
-
 }  // namespace
 
 std::string not_for_dpu(const InputOptions& input) {
@@ -584,6 +572,8 @@ std::string not_for_dpu(const InputOptions& input) {
     if (!input.buffer_format.empty()) return "--buffer-format";
     if (!input.trace_ids.empty()) return "--trace-id";
     if (!input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty()) return "registers of a PTM";
+    if (!input.perf_maps.empty()) return "--perf-map";
+    if (!input.jitdumps.empty()) return "--jitdump";
     return {};
 }
 
@@ -609,13 +599,10 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     if (!nexus) return fail(nexus.error());
     const MessageCounts messages = count_messages(nexus->bytes());
     const ordered_json info = describe(*opened, *done, messages);
-    if (format == "json")
-        out->write(json_text(info) + "\n");
-    else if (format == "tsv") {
-        out->write("item\tvalue\n");
-        print_leaves(*out, info, "");
-    } else
+    if (format == "text")
         print_info(*out, info);
+    else
+        print_info_for_programs(*out, info, format);
     if (const Status status = out->close(); status != decoded) return status;
     const bool cut = opened->is_cut(*done);
     if (cut) say("error", opened->cut_text());

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +11,7 @@
 #include "commands.h"
 #include "options.h"
 #include "table.h"
-#include "waymark/core/regular_file.h"
+#include "waymark/capture/text_file.h"
 #include "waymark/dpu/events.h"
 #include "waymark/dpu/register_program.h"
 #include "waymark/dpu/registers.h"
@@ -88,16 +85,12 @@ std::vector<std::string> tracing(const dpu::Registers& r) {
 }
 
 Result<std::string> read(const std::string& path) {
-    if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
     if (std::error_code error; std::filesystem::is_directory(path, error))
         return Error{Errc::unreadable,
                      fmt::format("{} is a folder; name a file of register writes. What a capture's registers held "
                                  "'waymark info {}' shows",
                                  path, path)};
-    if (const auto error = no_regular_file(path)) return *error;
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return Error{Errc::unreadable, fmt::format("cannot read {}; is it a file?", path)};
-    return std::string{std::istreambuf_iterator<char>(in), {}};
+    return capture::read_text_file(path, capture::most_settings_bytes);
 }
 
 Status run_program(const ProgramOptions& options) {
@@ -194,7 +187,7 @@ Run add_dpu_program(CLI::App& dpu) {
         ->transform(one_of({"TCHOF", "TINT", "TEXEC", "TMARK", "TLOOP", "TSUB", "TRTE"}));
     command.add_option("-o,--output", options->output, "Write to this file")->type_name("FILE");
     command.footer(
-        "A write on each line; fields that are not named are 0, a cycle may stand before the register:\n"
+        "One write per line; fields that are not named are 0; a cycle may precede the register:\n"
         "\n"
         "  DP_TSA 0x20000000\n"
         "  DP_TEA 0x20000fe0\n"

@@ -261,7 +261,7 @@ private:
         if (tasks_compared_ && mode == flow) compare_intervals(d);
         if (mode == flow || mode == eonce_raw || mode == eonce_comp) compare_changes(d);
         if (mode == sw_sample || mode == edca5)
-            notes_.emplace_back("what tasks had is not compared: samples do not tell");
+            notes_.emplace_back("costs of tasks are not compared: samples do not record tasks");
         compare_user_data(d, totals);
     }
 
@@ -369,7 +369,7 @@ private:
                        counted(totals.holds, "time"));
         if (overwritten_)
             out_.write("  older trace was overwritten: what is decoded must not be more than what executed\n");
-        if (damaged_) out_.write("  the trace is damaged or cut: 'waymark dpu health' tells\n");
+        if (damaged_) out_.write("  the trace is damaged or cut: 'waymark dpu health' shows where\n");
         if (compared_ == 0)
             out_.print("{}: there was nothing that could be compared\n",
                        different_ != 0 || damaged_ ? "DIFFERENT" : "NOT COMPARED");

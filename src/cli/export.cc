@@ -56,7 +56,7 @@ std::string format_list() {
 Status print_list() {
     auto out = Output::open("-");
     if (!out) return fail(out.error());
-    out->print("{}", format_list());
+    out->write(format_list());
     return out->close();
 }
 
@@ -101,7 +101,7 @@ public:
         wanted.calls = format_->calls;
         wanted.timeline = format_->timeline;
         wanted.instructions = format_->instructions;
-        wanted.inlined = is_table_format() || format_->name == "pprof";
+        wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "autofdo";
         // What was never entered was not covered either.
         wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura";
         // What shows each instruction shows its text too.
@@ -114,10 +114,9 @@ public:
         const Status status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
         // What is written does not show what it lacks. Why a capture was cut was told when it was read.
-        using Severity = analysis::Finding::Severity;
+        using Health = analysis::Finding::Severity;
         for (const analysis::Finding& f : answers->health)
-            if (f.severity == Severity::warning || (f.severity == Severity::bad && !answers->cut))
-                say("warning", f.what);
+            if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
         return answers->cut ? unreadable : decoded;
     }
 
@@ -211,7 +210,8 @@ private:
             return fail({Errc::usage, path_ + " is no file that SQLite could write"});
         if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty() && !fs::is_directory(folder, none))
             return fail(cannot_create(path_, fs::exists(folder, none) ? ENOTDIR : ENOENT));
-        const fs::path temporary = temporary_name(path_);
+        const TemporaryName name(path_);
+        const fs::path& temporary = name.path();
         auto report = exports::write_sqlite(a, temporary);
         std::error_code error;
         if (report) fs::rename(temporary, path_, error);
@@ -311,7 +311,7 @@ Run add_export(CLI::App& app) {
         .add_option_function<std::string>(
             "--format",
             [](const std::string& format) {
-                throw CLI::ValidationError("--format", fmt::format("say --to {}: it is how waymark export is told the "
+                throw CLI::ValidationError("--format", fmt::format("say --to {}: this is how waymark export takes the "
                                                                    "format",
                                                                    format));
             })
@@ -340,14 +340,14 @@ Run add_export(CLI::App& app) {
     command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
     command.footer(
         "Formats:\n" + format_list() +
-        "\nA file is written whole or not at all. What a capture does not tell is said, and where a format "
+        "\nA file is written whole or not at all. Whatever a capture does not contain is reported, and where a format "
         "cannot do\nwithout it, nothing is written.\n"
         "\nExamples:\n"
         "  waymark export out --symbols program --to perfetto -o out.pftrace\n"
         "  waymark export out --symbols program --to lcov -o out.info && genhtml -o html out.info\n"
         "  waymark export out --to folded | flamegraph.pl > out.svg\n"
         "  waymark export out --to sqlite -o out.sqlite && waymark query out.sqlite\n"
-        "\nExit status: 0 written; 1 the capture does not tell what the format needs; 2 usage; 3 the capture "
+        "\nExit status: 0 written; 1 the capture lacks what the format needs; 2 usage; 3 the capture "
         "cannot\nbe read, or not to its end (what could is written), or the output not be written.\n");
     return [options] { return ExportCommand(*options).run(); };
 }

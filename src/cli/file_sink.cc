@@ -2,12 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "output.h"
@@ -17,13 +26,147 @@ namespace waymark::cli {
 
 namespace fs = std::filesystem;
 
-fs::path temporary_name(const fs::path& path) {
-    std::error_code none;
-    for (unsigned i = 0;; ++i) {
-        fs::path name = path;
-        name += fmt::format(".{}-{}.part", ::getpid(), i);
-        if (!fs::exists(fs::symlink_status(name, none))) return name;
+namespace {
+
+// ---- what a signal removes
+
+/// Names in use. A signal handler reads it at any time, so a name is there before its file and goes after it.
+std::array<std::atomic<const char*>, 64> names_in_use;
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+/// Removes a file, or a folder of files. Calls only what a signal handler may call.
+void remove_now(const char* path) {
+    if (::unlink(path) == 0 || errno != EISDIR) return;
+    // Another thread may still be writing a file into it.
+    for (unsigned tries = 0; tries < 100; ++tries) {
+        const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0) return;
+        struct Entry {
+            std::uint64_t inode;
+            std::int64_t next;
+            std::uint16_t bytes;
+            std::uint8_t type;
+            char name[1];
+        };
+        alignas(Entry) char entries[4096];
+        for (long count = 0; (count = ::syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
+            for (long at = 0; at < count;) {
+                Entry head{};
+                std::memcpy(&head, entries + at, sizeof head);
+                ::unlinkat(folder, entries + at + offsetof(Entry, name), 0);
+                at += head.bytes;
+            }
+        ::close(folder);
+        if (::rmdir(path) == 0 || errno != ENOTEMPTY) return;
     }
+}
+
+extern "C" void remove_names_in_use(int signal) {
+    for (const auto& name : names_in_use)
+        if (const char* const path = name.load(); path != nullptr) remove_now(path);
+    // The handler was reset when it was entered: the process ends by the signal, as its parent expects.
+    ::raise(signal);
+}
+
+void remove_on_signals() {
+    static const bool once = [] {
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+            struct sigaction now {};
+            ::sigaction(signal, nullptr, &now);
+            if (now.sa_handler != SIG_DFL) continue;  // ignored, as under nohup, or in use
+            now.sa_handler = remove_names_in_use;
+            now.sa_flags = static_cast<int>(SA_RESETHAND);
+            ::sigaction(signal, &now, nullptr);
+        }
+        return true;
+    }();
+    static_cast<void>(once);
+}
+
+// ---- what a process left that was killed
+
+/// The process that `name` was made by, if it is a temporary name of `place`; else 0.
+pid_t maker_of(std::string_view name, const std::string& place) {
+    constexpr std::string_view end = ".part";
+    if (!name.starts_with(place + ".") || !name.ends_with(end)) return 0;
+    name.remove_prefix(place.size() + 1);
+    if (name.size() <= end.size()) return 0;
+    name.remove_suffix(end.size());
+    const std::size_t dash = name.find('-');
+    if (dash == name.npos || dash == 0 || dash + 1 == name.size() || dash > 9 ||
+        name.find_first_not_of("0123456789-") != name.npos || name.find('-', dash + 1) != name.npos)
+        return 0;
+    return static_cast<pid_t>(std::stol(std::string(name.substr(0, dash))));
+}
+
+/// A file, or a folder of nothing but files.
+bool has_our_shape(const fs::path& path) {
+    std::error_code error;
+    const auto status = fs::symlink_status(path, error);
+    if (fs::is_regular_file(status)) return true;
+    if (!fs::is_directory(status)) return false;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+        if (!entry.is_regular_file(error) || entry.is_symlink(error)) return false;
+    return !error;
+}
+
+/// Removes temporary files and folders of `place` whose process is gone: it is no process of this machine, and nobody
+/// holds the lock, which a process of another container would.
+void remove_stale(const fs::path& place) {
+    std::error_code error;
+    const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
+    std::vector<fs::path> stale;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const pid_t maker = maker_of(entry.path().filename().string(), place.filename().string());
+        if (maker <= 0 || ::kill(maker, 0) == 0 || errno != ESRCH || !has_our_shape(entry.path())) continue;
+        const int file = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (file < 0) continue;
+        if (::flock(file, LOCK_EX | LOCK_NB) == 0) stale.push_back(entry.path());
+        ::close(file);
+    }
+    for (const fs::path& path : stale) fs::remove_all(path, error);
+}
+
+}  // namespace
+
+TemporaryName::TemporaryName(const fs::path& place) {
+    remove_on_signals();
+    remove_stale(place);
+    std::error_code none;
+    for (unsigned i = 0; path_.empty() || fs::exists(fs::symlink_status(path_, none)); ++i) {
+        path_ = place;
+        path_ += fmt::format(".{}-{}.part", ::getpid(), i);
+    }
+    for (std::size_t i = 0; i < names_in_use.size() && slot_ < 0; ++i) {
+        const char* expected = nullptr;
+        if (names_in_use[i].compare_exchange_strong(expected, path_.c_str())) slot_ = static_cast<int>(i);
+    }
+}
+
+TemporaryName::TemporaryName(TemporaryName&& other) noexcept { *this = std::move(other); }
+
+TemporaryName& TemporaryName::operator=(TemporaryName&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(lock_, other.lock_);
+    std::swap(slot_, other.slot_);
+    // A short path moves with its object.
+    if (slot_ >= 0) names_in_use[static_cast<std::size_t>(slot_)] = path_.c_str();
+    if (other.slot_ >= 0) names_in_use[static_cast<std::size_t>(other.slot_)] = other.path_.c_str();
+    return *this;
+}
+
+TemporaryName::~TemporaryName() { release(); }
+
+void TemporaryName::lock() {
+    if (lock_ < 0) lock_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (lock_ >= 0) static_cast<void>(::flock(lock_, LOCK_EX | LOCK_NB));
+}
+
+void TemporaryName::release() {
+    if (slot_ >= 0) names_in_use[static_cast<std::size_t>(slot_)] = nullptr;
+    if (lock_ >= 0) ::close(lock_);
+    slot_ = lock_ = -1;
+    path_.clear();
 }
 
 namespace {
@@ -44,7 +187,7 @@ std::FILE* open_unnamed(const fs::path& folder) {
 }  // namespace
 
 Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, const std::vector<std::string>& inputs) {
-    const auto made = [](std::FILE* file, fs::path temporary, fs::path place) {
+    const auto made = [](std::FILE* file, TemporaryName temporary, fs::path place) {
         return std::unique_ptr<PlacedFile>(new PlacedFile(file, std::move(temporary), std::move(place)));
     };
     if (path.empty() || path == "-") return made(stdout, {}, {});
@@ -66,10 +209,11 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
         out = made(unnamed, {}, place);
         out->unnamed_ = true;
     } else {
-        fs::path temporary = temporary_name(place);
-        std::FILE* const file = std::fopen(temporary.c_str(), "wbxe");
+        TemporaryName temporary(place);
+        std::FILE* const file = std::fopen(temporary.path().c_str(), "wbxe");
         if (file == nullptr && (errno == EACCES || errno == EPERM) && fs::exists(there)) return in_place();
         if (file == nullptr) return cannot_create(path, errno);
+        temporary.lock();
         out = made(file, std::move(temporary), place);
     }
     if (fs::exists(there))
@@ -80,14 +224,15 @@ Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, co
 PlacedFile::~PlacedFile() {
     if (file_ != nullptr && file_ != stdout) std::fclose(file_);
     std::error_code none;
-    if (!temporary_.empty()) fs::remove(temporary_, none);
+    if (!temporary_.empty()) fs::remove(temporary_.path(), none);
 }
 
 int PlacedFile::commit(int error) {
     if (std::fflush(file_) != 0 && error == 0) error = errno;
     if (error == 0 && unnamed_) {
-        fs::path name = temporary_name(place_);
-        if (::linkat(AT_FDCWD, by_descriptor(::fileno(file_)).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
+        TemporaryName name(place_);
+        if (::linkat(AT_FDCWD, by_descriptor(::fileno(file_)).c_str(), AT_FDCWD, name.path().c_str(),
+                     AT_SYMLINK_FOLLOW) != 0)
             error = errno;
         else
             temporary_ = std::move(name);
@@ -95,8 +240,8 @@ int PlacedFile::commit(int error) {
     if (file_ != stdout && std::fclose(file_) != 0 && error == 0) error = errno;
     file_ = nullptr;
     if (error != 0 || temporary_.empty()) return error;
-    if (std::rename(temporary_.c_str(), place_.c_str()) != 0) return errno;
-    temporary_.clear();
+    if (std::rename(temporary_.path().c_str(), place_.c_str()) != 0) return errno;
+    temporary_.release();
     return 0;
 }
 
@@ -124,14 +269,15 @@ Result<std::unique_ptr<PlacedFolder>> PlacedFolder::open(const std::string& path
         return Error{Errc::usage, fmt::format("{} is no folder", path)};
     if (const fs::path around = place.parent_path(); !around.empty()) fs::create_directories(around, error);
     if (error) return cannot_create(path, error.value());
-    const fs::path temporary = temporary_name(place);
-    if (!fs::create_directory(temporary, error)) return cannot_create(path, error.value());
-    return std::unique_ptr<PlacedFolder>(new PlacedFolder(temporary, std::move(place)));
+    TemporaryName temporary(place);
+    if (!fs::create_directory(temporary.path(), error)) return cannot_create(path, error.value());
+    temporary.lock();
+    return std::unique_ptr<PlacedFolder>(new PlacedFolder(std::move(temporary), std::move(place)));
 }
 
 PlacedFolder::~PlacedFolder() {
     std::error_code none;
-    if (!temporary_.empty()) fs::remove_all(temporary_, none);
+    if (!temporary_.empty()) fs::remove_all(temporary_.path(), none);
 }
 
 waymark::Status PlacedFolder::commit(const std::string& last,
@@ -140,8 +286,9 @@ waymark::Status PlacedFolder::commit(const std::string& last,
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", place_.string(), reason(error))};
     };
     // Only what is empty, or not there, is replaced so.
-    if (std::rename(temporary_.c_str(), place_.c_str()) == 0) {
-        temporary_.clear();
+    const fs::path temporary = temporary_.path();
+    if (std::rename(temporary.c_str(), place_.c_str()) == 0) {
+        temporary_.release();
         return Nothing{};
     }
     if (errno != ENOTEMPTY && errno != EEXIST) return failed(errno);
@@ -153,9 +300,9 @@ waymark::Status PlacedFolder::commit(const std::string& last,
                                              : static_cast<void>(of_others = true));
     if (error) return failed(error.value());
     // What the folder's temporary name then holds is the earlier one, which goes with this object.
-    if (!of_others && ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0)
+    if (!of_others && ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0)
         return Nothing{};
-    for (const fs::directory_entry& entry : fs::directory_iterator(temporary_, error))
+    for (const fs::directory_entry& entry : fs::directory_iterator(temporary, error))
         now.push_back(entry.path().filename());
     if (error) return failed(error.value());
     fs::remove(place_ / last, error);
@@ -165,7 +312,7 @@ waymark::Status PlacedFolder::commit(const std::string& last,
     for (const fs::path& name : earlier)
         if (std::find(now.begin(), now.end(), name) == now.end() && name != last) fs::remove(place_ / name, error);
     for (const fs::path& name : now) {
-        fs::rename(temporary_ / name, place_ / name, error);
+        fs::rename(temporary / name, place_ / name, error);
         if (error) return failed(error.value());
     }
     return Nothing{};

@@ -13,8 +13,32 @@
 
 namespace waymark::cli {
 
+/// A name beside the place of an output, for a file or folder that is not whole yet: `PLACE.PID-N.part`. What has the
+/// name is removed by SIGINT, SIGTERM and SIGHUP. Nothing can be done about SIGKILL, so the next one for the same place
+/// removes what earlier processes left.
+class TemporaryName {
+public:
+    TemporaryName() = default;
+    /// A name that nobody has; the file or folder is for others to make.
+    explicit TemporaryName(const std::filesystem::path& place);
+    TemporaryName(TemporaryName&& other) noexcept;
+    TemporaryName& operator=(TemporaryName&& other) noexcept;
+    ~TemporaryName();
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] bool empty() const { return path_.empty(); }
+    /// Shows other processes that the file or folder of this name, which is there now, is in use.
+    void lock();
+    /// Nothing has the name any more, or it is no temporary one.
+    void release();
+
+private:
+    std::filesystem::path path_;
+    int lock_ = -1, slot_ = -1;
+};
+
 /// A file on its way to its place. Where the file system can, it has no name until `commit`, so that nothing is left of
-/// it even where the program is killed; elsewhere it has one beside its place, which ends in `.part`.
+/// it even where the program is killed; elsewhere it has a `TemporaryName`.
 class PlacedFile {
 public:
     /// `-` is standard output; that, and what is no regular file, is written as it comes. `usage`: the path is that of
@@ -30,13 +54,13 @@ public:
     [[nodiscard]] int commit(int error);
 
 private:
-    PlacedFile(std::FILE* file, std::filesystem::path temporary, std::filesystem::path place)
+    PlacedFile(std::FILE* file, TemporaryName temporary, std::filesystem::path place)
         : file_(file), temporary_(std::move(temporary)), place_(std::move(place)) {}
 
     std::FILE* file_;
-    bool unnamed_ = false;             // not yet in any folder
-    std::filesystem::path temporary_;  // empty: there is none
-    std::filesystem::path place_;      // empty: it is there already
+    bool unnamed_ = false;         // not yet in any folder
+    TemporaryName temporary_;      // empty: there is none
+    std::filesystem::path place_;  // empty: it is there already
 };
 
 /// The first error sticks, and `commit` returns it. Without `commit` no file is left.
@@ -60,10 +84,7 @@ private:
     int error_ = 0;
 };
 
-/// A name beside `path` that nobody has; the file or folder is for others to make.
-[[nodiscard]] std::filesystem::path temporary_name(const std::filesystem::path& path);
-
-/// A folder of files on its way to its place: written beside it, in a folder whose name ends in `.part`.
+/// A folder of files on its way to its place: written beside it, in a folder with a `TemporaryName`.
 class PlacedFolder {
 public:
     /// `unreadable`: the folder cannot be made; `usage`: `path` is a file.
@@ -73,7 +94,7 @@ public:
     ~PlacedFolder();
 
     /// Where files go meanwhile.
-    [[nodiscard]] const std::filesystem::path& folder() const { return temporary_; }
+    [[nodiscard]] const std::filesystem::path& folder() const { return temporary_.path(); }
     /// Puts all into place. What is at the place is replaced in one step where `of_earlier` says of all it holds that
     /// it comes from an earlier run; else the files move there one by one, the one called `last` in the end, which is
     /// not there meanwhile. `unreadable`: something could not be moved.
@@ -81,10 +102,11 @@ public:
                                          const std::function<bool(const std::filesystem::path& name)>& of_earlier);
 
 private:
-    PlacedFolder(std::filesystem::path temporary, std::filesystem::path place)
+    PlacedFolder(TemporaryName temporary, std::filesystem::path place)
         : temporary_(std::move(temporary)), place_(std::move(place)) {}
 
-    std::filesystem::path temporary_, place_;
+    TemporaryName temporary_;
+    std::filesystem::path place_;
 };
 
 }  // namespace waymark::cli

@@ -4,13 +4,13 @@
 #include <map>
 #include <memory>
 
+#include "answers.h"
 #include "calls.h"
 #include "commands.h"
 #include "dpu_listing.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
-#include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
@@ -289,7 +289,7 @@ std::string why_nothing(const pipeline::Session& session, const pipeline::Report
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (packets == 0) return no_async(bytes);
     if (no_memory) return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
-    if (damaged) return "the trace is damaged before anything could be told from it, see above";
+    if (damaged) return "the trace is damaged before anything could be decoded, see above";
     if (unsynchronised) return "no I-sync follows an A-sync, so no address is known";
     return "no waypoint was traced between synchronisations";
 }
@@ -327,7 +327,9 @@ private:
         struct Calls {
             std::unique_ptr<analysis::FlowCode> code;
             analysis::FlowSink* sink;
+            const pipeline::Source* source;
         };
+        // By the source that began with a thread, with those that went on with it.
         std::map<const pipeline::Source*, std::vector<Calls>> calls;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::unique_ptr<flow::Sink> next;
@@ -337,7 +339,14 @@ private:
                 auto code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
                 auto sink = std::make_unique<analysis::FlowSink>(
                     *code, [](Offset at) { return at.value; }, analysis::FlowSink::Options{.calls = true});
-                calls[&stream.source].push_back({std::move(code), sink.get()});
+                std::vector<Calls>* thread = &calls[&stream.source];
+                for (auto& [first, parts] : calls)
+                    if (!parts.empty() && !stream.source.continues.empty() &&
+                        parts.back().source->name == stream.source.continues) {
+                        parts.back().sink->hand_over(*sink);
+                        thread = &parts;
+                    }
+                thread->push_back({std::move(code), sink.get(), &stream.source});
                 next = std::move(sink);
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
@@ -366,16 +375,18 @@ private:
         if (options_.format == "summary") print_summary(out, report, all);
         for (const pipeline::Source* source : sources) {
             const auto found = calls.find(source);
-            if (found == calls.end()) continue;
+            if (found == calls.end() || found->second.empty()) continue;
             out.print("source {} ({}{}{})\n", source->label(), source->type, source->core_type.empty() ? "" : ", ",
                       source->core_type);
             std::vector<analysis::FlowStream> streams;
+            std::vector<const pipeline::Names*> names;
             for (const Calls& c : found->second) {
                 c.sink->finish();
                 streams.push_back({.sink = c.sink, .source = source->label()});
+                names.push_back(c.source->names.get());
             }
             analysis::Answers answers;
-            analysis::fill_flow_answers(answers, streams, {.files = source->names->files});
+            fill_by_names(answers, streams, names, {});
             print_calls(out, answers);
         }
         return finish(session, report, all, selected, out);
@@ -401,7 +412,7 @@ private:
             say("error", "nothing decoded: " + why_nothing(session, report, all, selected));
         if (read_errors) return unreadable;
         if (!ranges && !blind) return nothing;
-        bool lost = any([](const Decoded& d) { return d.totals.has_gaps(); });
+        bool lost = is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
         for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
         if (options_.strict && lost) {
             say("error", "--strict: something was lost or contradicts the image; --format summary says how much");

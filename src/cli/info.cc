@@ -1,5 +1,10 @@
 /// `waymark info`: what a capture holds, how its units were programmed, and what is wrong with it.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,80 +15,27 @@
 #include "info_others.h"
 #include "json_fields.h"
 #include "listing.h"
+#include "maps_listing.h"
 #include "options.h"
 #include "table.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
-#include "waymark/pft/parser.h"
-#include "waymark/pft/state.h"
 #include "waymark/pft/text.h"
+#include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::cli {
 
 namespace {
 
 using nlohmann::ordered_json;
+using pipeline::PacketCounter;
 
 struct InfoOptions {
     InputOptions input;
     std::string format = "text";
-};
-
-/// What one PTM's bytes hold, without a program image.
-class PacketCounter final : public pipeline::Consumer {
-public:
-    explicit PacketCounter(const pipeline::StreamInfo& stream)
-        : offsets_(stream.offsets), config_(stream.source.config), parser_(config_, *this) {}
-
-    void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset() override { parser_.reset(); }
-    void finish() override { parser_.finish(); }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
-    [[nodiscard]] bool amid_packet() override { return parser_.progress().amid_packet(); }
-
-    template <class P>
-    void operator()(const P& packet, pft::Extent at) {
-        ++packets[std::string(P::info.name)];
-        bytes_in_packets += at.bytes;
-        if constexpr (std::is_same_v<P, pft::ASync>) {
-            if (!first_sync) first_sync = offsets_.capture(at.first);
-        } else if constexpr (std::is_same_v<P, pft::ISync>) {
-            ++isyncs[static_cast<unsigned>(packet.reason)];
-            if (packet.context_id != 0) ++with_context;
-        } else if constexpr (std::is_same_v<P, pft::Timestamp>) {
-            timestamps_.update(packet.value, config_);
-            if (timestamps_.known()) {
-                last_timestamp = timestamps_.value(config_);
-                if (!first_timestamp) first_timestamp = last_timestamp;
-            }
-        }
-    }
-    void operator()(const Gap& gap) {
-        timestamps_.forget();
-        auto& [times, bytes, first] = gaps[static_cast<unsigned>(gap.reason)];
-        if (times++ == 0) first = offsets_.capture(gap.first);
-        bytes += gap.bytes();
-    }
-
-    struct Gaps {
-        std::uint64_t times{}, bytes{};
-        Offset first{};
-    };
-    std::map<std::string, std::uint64_t> packets;
-    std::uint64_t bytes_in_packets = 0, with_context = 0;
-    std::array<std::uint64_t, 4> isyncs{};
-    std::array<Gaps, gap_reasons> gaps{};
-    std::optional<Offset> first_sync;
-    std::optional<std::uint64_t> first_timestamp, last_timestamp;
-
-private:
-    const pipeline::OffsetMap& offsets_;
-    const pft::Config config_;
-    pft::Parser<PacketCounter> parser_;
-    pft::TimestampState timestamps_;
 };
 
 /// The fields of a register by name, as its description lists them.
@@ -237,9 +189,7 @@ ordered_json memory_json(const pipeline::Source& source) {
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
     const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
-    std::vector<std::string> described;
-    for (const capture::Problem& p : session.problems) described.push_back(capture::to_string(p));
-    for (std::string& sentence : gathered(described)) add(std::move(sentence));
+    for (std::string& sentence : gathered(session.problems)) add(std::move(sentence));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
         if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
@@ -340,6 +290,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
                        {"core", source->core},
                        {"core_type", source->core_type},
                        {"decodable", source->protocol == pipeline::Protocol::pft}};
+        if (!source->continues.empty()) s["continues"] = source->continues;
         s["registers"] = ordered_json::array();
         for (const capture::Register& r : source->registers)
             s["registers"].push_back(register_json(r, source->protocol));
@@ -350,6 +301,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
         s["memory"] = memory_json(*source);
         info["sources"].push_back(std::move(s));
     }
+    if (ordered_json maps = maps_json(session.capture.modules); !maps.is_null()) info["maps"] = std::move(maps);
     info["buffers"] = ordered_json::array();
     for (const pipeline::BufferReport& buffer : report.buffers) info["buffers"].push_back(buffer_json(buffer, session));
     info["problems"] = ordered_json::array();
@@ -448,7 +400,8 @@ void print_source(Output& out, const ordered_json& s) {
 }
 
 /// What a recording continues where code changed: `waymark record` then begins a buffer and sources of their own, with
-/// the names of those before and a number (src/record/README.md).
+/// the names of those before and a number (src/record/README.md). Which source goes on with which, maps.txt says; for a
+/// recording without that, the names do.
 class Continuations {
 public:
     explicit Continuations(const ordered_json& info) {
@@ -457,11 +410,15 @@ public:
             return;
         std::set<std::string> names;
         for (const auto& s : info["sources"]) names.insert(s["name"].get<std::string>());
-        for (const std::string& name : names)
-            if (const std::string first = before_number(name); names.contains(first)) {
-                sources_.insert(name);
-                firsts_.insert(first);
-            }
+        for (const auto& s : info["sources"]) {
+            const std::string name = s["name"].get<std::string>();
+            const std::string before =
+                s.contains("continues") ? s["continues"].get<std::string>() : before_number(name);
+            if (!names.contains(before)) continue;
+            sources_.insert(name);
+            // Sources come in the order in which they traced.
+            if (!sources_.contains(before)) firsts_.insert(before);
+        }
         for (const auto& b : info["buffers"]) {
             const std::string name = b["name"].get<std::string>();
             const bool all = std::all_of(b["ids"].begin(), b["ids"].end(), [&](const auto& id) {
@@ -530,6 +487,7 @@ void print_text(Output& out, const ordered_json& info) {
     }
     for (const auto& s : info["sources"])
         if (!continuations.has_source(s)) print_source(out, s);
+    if (info.contains("maps")) print_maps(out, info["maps"]);
     if (info["problems"].empty()) {
         out.write("\nNothing wrong was found.\n");
         return;
@@ -548,15 +506,41 @@ void print_tsv(Output& out, const ordered_json& value, const std::string& path) 
         }
         return;
     }
-    out.print("{}\t{}\n", one_line(path),
-              value.is_string() ? one_line(value.get_ref<const std::string&>())
-              : value.is_null() ? ""
-                                : value.dump());
+    out.print("{}\t{}\n", path, value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
+}
+
+/// Puts a temporary file with its bytes in the place of standard input, unless that is a file: what is in it decides
+/// who reads it, and a pipe can be read only once. `unreadable`: they cannot be read, or there is no room for them.
+waymark::Status keep_standard_input() {
+    struct stat about {};
+    if (::fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode)) return Nothing{};
+    const auto failed = [](std::string_view what) {
+        return Error{Errc::unreadable, fmt::format("cannot {}: {}", what, reason(errno))};
+    };
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+    if (!file) return failed("create a temporary file for standard input");
+    std::vector<char> piece(1 << 16);
+    for (ssize_t count = 0; (count = ::read(STDIN_FILENO, piece.data(), piece.size())) != 0;) {
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return failed("read standard input");
+        if (std::fwrite(piece.data(), 1, static_cast<std::size_t>(count), file.get()) !=
+            static_cast<std::size_t>(count))
+            return failed("keep standard input in a temporary file");
+    }
+    if (std::fflush(file.get()) != 0 || ::lseek(::fileno(file.get()), 0, SEEK_SET) != 0 ||
+        ::dup2(::fileno(file.get()), STDIN_FILENO) < 0)
+        return failed("keep standard input in a temporary file");
+    return Nothing{};
 }
 
 Status run_info(const InfoOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) return run_dpu_info(options.input, options.format);
-    if (is_profile(options.input.capture)) return run_profile_info(options.input, options.format);
+    bool profile = is_profile(options.input.capture);
+    if (options.input.capture == "-" && is_bare(options.input)) {
+        if (const auto kept = keep_standard_input(); !kept) return fail(kept.error());
+        profile = is_profile("/proc/self/fd/0");
+    }
+    if (profile) return run_profile_info(options.input, options.format);
     if (is_bare(options.input)) return run_bare_info(options.input, options.format);
     auto opened = open_session(options.input);
     if (!opened) return fail(opened.error());
@@ -609,6 +593,10 @@ Run add_info(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("info", "What a capture holds: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
+    command.get_option("CAPTURE")->description(
+        "Any capture: a snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); a perf.data file, also as "
+        "written to a pipe; or a bare buffer of PTM, SPE or DPU. Files may be compressed (.gz, .zst); - is standard "
+        "input. What a bare buffer holds is inferred from its bytes, unless --protocol says it");
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))

@@ -173,9 +173,9 @@ public:
 private:
     void begin() override {
         if (context_.last_source == &stream_.source) return;
-        context_.out.print("{}# source {} ({}{}{}), buffer {}\n", context_.last_source == nullptr ? "" : "\n",
-                           stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ",
-                           stream_.source.core_type, stream_.buffer.name);
+        if (context_.last_source != nullptr) context_.out.write("\n");
+        context_.out.print("# source {} ({}{}{}), buffer {}\n", stream_.source.label(), stream_.source.type,
+                           stream_.source.core_type.empty() ? "" : ", ", stream_.source.core_type, stream_.buffer.name);
         context_.out.print("# {:>8}  {:<19} {:>6}  {:<4} {:<1}  {:<18} {:>7}  symbol -> branch target\n", "offset",
                            "from-to", "instrs", "isa", "", "ends in", "cycles");
         context_.last_source = &stream_.source;

@@ -1,4 +1,4 @@
-/// What is said of hardware loops, in every command's words.
+/// Sentences about loops that several commands print.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,8 @@
 namespace waymark::cli {
 
 inline constexpr std::string_view hardware_loops =
-    "hardware loops: runs, of which an interrupt makes two, and times their body ran";
-inline constexpr std::string_view no_hardware_loop = "no loop is in the trace";
+    "hardware loops: entries (an interrupt splits one in two), and iterations of the body";
+inline constexpr std::string_view loops_by_flow = "loops: entries, and iterations (executions of the head)";
+inline constexpr std::string_view no_hardware_loop = "the trace contains no loop";
 
 }  // namespace waymark::cli

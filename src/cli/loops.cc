@@ -53,16 +53,14 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
     });
     std::vector<Rows::Column> columns;
     if (costs) columns.push_back({"", "share of " + answers.metrics[*metric].name, true});
-    // A unit that tells hardware loops tells them in runs.
+    // Programs know the entries of hardware loops as runs.
     const bool hardware = answers.unit == "DPU";
-    if (hardware)
-        columns.insert(columns.end(), {{"runs", "runs"}, {"iterations", "iterations"}, {"mean", "each run"}});
-    else
-        columns.insert(columns.end(), {{"entries", "entries"}, {"iterations", "iterations"}, {"mean", "each time"}});
+    columns.insert(columns.end(),
+                   {{hardware ? "runs" : "entries", "entries"}, {"iterations", "iterations"}, {"mean", "mean"}});
     if (costs)
         for (const analysis::Metric& m : answers.metrics) columns.push_back({m.name, m.name});
-    columns.insert(columns.end(), {{"head", hardware ? "first" : "head", true},
-                                   {"tail", hardware ? "last" : "jumps back at", true},
+    columns.insert(columns.end(), {{"head", "head", true},
+                                   {"tail", "tail", true},
                                    {"function", "in", true},
                                    {"line", "line", true},
                                    {"file", ""}});
@@ -90,10 +88,7 @@ Status show_loops(const Answers& answers, const ViewOptions& options, Output& ou
         }
         table.add(std::move(cells));
     }
-    print_rows(out, answers, options,
-               hardware ? std::string(hardware_loops)
-                        : std::string("loops: times they were entered, and times their head ran"),
-               table);
+    print_rows(out, answers, options, hardware ? hardware_loops : loops_by_flow, table);
     if (options.format == "text" && costs)
         out.write("Costs are of all code of a loop, loops inside included, so they do not add up.\n");
     return decoded;
@@ -103,7 +98,7 @@ Status show_exceptions(const Answers& answers, const ViewOptions& options, Outpu
     if (answers.exceptions.empty()) {
         say("error",
             fmt::format("{}: {}", answers.capture,
-                        answers.unit == "SPE"   ? "samples do not tell exceptions"
+                        answers.unit == "SPE"   ? "samples do not record exceptions"
                         : answers.unit == "DPU" ? "no interrupt, exception or system call is in the trace; modes "
                                                   "task and flow show them"
                                                 : "no exception is in the trace"));

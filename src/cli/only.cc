@@ -22,19 +22,8 @@ bool names(std::string_view word, Only::Kind kind, std::string_view name) {
 
 }  // namespace
 
-std::string_view without_suffix(std::string_view name) {
-    constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
-                                                       ".cold",       ".lto_priv.", ".llvm."};
-    std::size_t end = name.size();
-    for (const std::string_view suffix : suffixes)
-        if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
-    // As the demangler has them: `f() [clone .part.0]`.
-    if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
-    return name.substr(0, end);
-}
-
 bool names_function(std::string_view word, std::string_view name) {
-    const std::string_view base = without_suffix(name);
+    const std::string_view base = analysis::without_suffix(name);
     if (word == name || word == base) return true;
     if (base.starts_with(word) && base[word.size()] == '(') return true;
     return fits(word, name) || fits(word, base);
@@ -66,6 +55,13 @@ void Only::add(const analysis::Function& function) {
 void Only::add(const analysis::Image& image) {
     add(Kind::image, image.name);
     if (!image.path.empty()) add(Kind::image, image.path);
+}
+
+std::vector<std::string> Only::words(Kind kind) const {
+    std::vector<std::string> out;
+    for (const Word& word : words_)
+        if (word.kind == kind) out.push_back(word.text);
+    return out;
 }
 
 bool Only::asks_for(const analysis::Function& function) const {

@@ -12,10 +12,6 @@
 
 namespace waymark::cli {
 
-/// Without what compilers put behind names of parts and copies of a function, with numbers that change from build to
-/// build.
-[[nodiscard]] std::string_view without_suffix(std::string_view name);
-
 /// Whether a word names a function: its whole name, with or without its parameters and what compilers add to it; or a
 /// pattern (`*`, `?`, `[…]`) of that.
 [[nodiscard]] bool names_function(std::string_view word, std::string_view name);
@@ -34,6 +30,8 @@ public:
     }
     /// Nothing in particular is asked for.
     [[nodiscard]] bool empty() const { return words_.empty(); }
+    /// The words that name things of this kind.
+    [[nodiscard]] std::vector<std::string> words(Kind kind) const;
     /// What there is, all of it before anything is asked for.
     void add(Kind kind, std::string_view name);
     void add(const analysis::Function& function);

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "info_others.h"
 #include "trouble.h"
+#include "unit_answers.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/perf_data.h"
 #include "waymark/capture/snapshot.h"
@@ -144,7 +146,7 @@ Error what_it_takes(const InputOptions& options) {
         auto head = head_of(options.capture);
         if (!head) return std::move(head.error());
         if (capture::perf::is_perf_data(*head))
-            return {Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} tells what is in it, "
+            return {Errc::usage, fmt::format("{} is a perf.data file: waymark spe quality {} shows what it contains, "
                                              "waymark spe report what it means",
                                              options.capture, options.capture)};
         protocol = protocol_in(std::move(*head));
@@ -152,10 +154,10 @@ Error what_it_takes(const InputOptions& options) {
     if (protocol == doctor::Protocol::spe)
         return {
             Errc::usage,
-            fmt::format(
-                "{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
-                "that would be around them: waymark spe report {} tells what they mean, waymark spe records lists them",
-                options.capture, options.capture)};
+            fmt::format("{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
+                        "that would be around them: waymark spe report {} explains what they mean, waymark spe records "
+                        "lists them",
+                        options.capture, options.capture)};
     if (protocol == doctor::Protocol::dpu)
         return {Errc::usage,
                 fmt::format("{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
@@ -173,7 +175,10 @@ Error what_it_takes(const InputOptions& options) {
 }
 
 Result<capture::Capture> open_raw(const InputOptions& options) {
-    if (options.protocol.empty()) return what_it_takes(options);
+    if (options.protocol.empty()) {
+        if (auto error = other_file(options.capture)) return std::move(*error);
+        return what_it_takes(options);
+    }
     WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
     WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
     capture::RawOptions raw;
@@ -225,6 +230,27 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
     return capture;
 }
 
+/// A folder that is no capture: which of what is in it may be meant.
+Error no_capture(const fs::path& folder) {
+    std::string inside;
+    std::error_code error;
+    std::vector<std::string> captures;
+    constexpr std::size_t most_looked_at = 1000;
+    std::size_t looked_at = 0;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        if (++looked_at > most_looked_at) break;
+        const bool is_folder =
+            fs::exists(entry.path() / "snapshot.ini", error) || fs::exists(entry.path() / "dpu.ini", error);
+        if (is_folder || is_profile(entry.path().string())) captures.push_back(entry.path().string());
+    }
+    std::sort(captures.begin(), captures.end());
+    if (!captures.empty()) inside = fmt::format("; it contains {}: name that", captures.front());
+    return {
+        Errc::not_found,
+        fmt::format("{}: this folder holds neither a snapshot.ini nor a dpu.ini, so it is no capture{}",
+                    folder.string(), inside.empty() ? "; name the folder that has one, or a perf.data file" : inside)};
+}
+
 /// The first option given that is for bare trace files only.
 std::string raw_option(const InputOptions& options) {
     if (!options.protocol.empty()) return "--protocol";
@@ -239,6 +265,8 @@ std::string raw_option(const InputOptions& options) {
 
 std::vector<std::string> InputOptions::files() const {
     std::vector<std::string> out = symbols;
+    out.insert(out.end(), perf_maps.begin(), perf_maps.end());
+    out.insert(out.end(), jitdumps.begin(), jitdumps.end());
     out.push_back(capture);
     for (const std::string& argument : images)
         if (const auto image = image::parse_image_argument(argument)) out.push_back(image->path.string());
@@ -274,6 +302,7 @@ void InputOptions::add_to(CLI::App& command) {
         ->type_name("FILE")
         ->take_all();
     add_folders_to(command);
+    add_generated_to(command);
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
     const auto raw = [&](const char* name, std::string& value, const char* help, const char* type) {
         command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
@@ -310,6 +339,18 @@ void InputOptions::add_folders_to(CLI::App& command) {
         ->group(group);
 }
 
+void InputOptions::add_generated_to(CLI::App& command) {
+    const auto add = [&](const char* name, std::vector<std::string>& into, const char* help) {
+        command.add_option(name, into, help)->type_name("FILE")->allow_extra_args(false)->take_all()->group("Names");
+    };
+    add("--perf-map", perf_maps,
+        "Names of code that the program generated: lines START SIZE NAME, as /tmp/perf-PID.map. Where several name an "
+        "address, the last one holds. May be repeated");
+    add("--jitdump", jitdumps,
+        "The same from a jitdump file (jit-PID.dump). It has the code too, so that of several names for an address "
+        "each holds where its code ran. May be repeated");
+}
+
 Result<image::FileSearch> InputOptions::file_search() const {
     image::FileSearch out{symfs, {debug_folders.begin(), debug_folders.end()}};
     std::error_code ignored;
@@ -322,10 +363,34 @@ Result<image::FileSearch> InputOptions::file_search() const {
     return out;
 }
 
+std::optional<Error> other_file(const std::string& path) {
+    if (path == "-" || no_regular_file(path)) return {};
+    const auto head = head_of(path);
+    if (!head) return {};
+    const std::string_view text(reinterpret_cast<const char*>(head->data()), head->size());
+    if (text.starts_with("\x7f"
+                         "ELF"))
+        return Error{
+            Errc::usage,
+            fmt::format("{} is an ELF file, a program or a library, and contains no trace. Name the capture, and "
+                        "give this file with --image {}",
+                        path, path)};
+    constexpr std::size_t least_bytes = 8;
+    const bool readable = std::all_of(
+        text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+    if (readable && text.size() >= least_bytes)
+        return Error{Errc::usage,
+                     fmt::format("{} is a text file and contains no trace. Name a capture folder, a perf.data "
+                                 "file, or the file of a trace buffer",
+                                 path)};
+    return {};
+}
+
 bool is_bare(const InputOptions& options) {
     std::error_code error;
     const fs::path path = options.capture;
-    if (!raw_option(options).empty() || !options.images.empty() || !options.symbols.empty() || !options.sources.empty())
+    if (!raw_option(options).empty() || !options.images.empty() || !options.symbols.empty() ||
+        !options.perf_maps.empty() || !options.jitdumps.empty() || !options.sources.empty())
         return false;
     return options.capture == "-" || (fs::exists(path, error) && !fs::is_directory(path, error) &&
                                       path.extension() != ".ini" && !no_regular_file(path));
@@ -339,6 +404,7 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
         return Error{Errc::not_found, fmt::format("{}: no such file or folder", options.capture)};
     if (options.capture != "-")
         if (const auto error_of = no_regular_file(path)) return *error_of;
+    if (fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
     if (const std::string given = raw_option(options); snapshot && !given.empty())
         return Error{Errc::usage,
                      fmt::format("{} is a snapshot and says itself what it holds and how it was recorded; leave out {} "
@@ -347,7 +413,11 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);
     if (!capture) return std::move(capture.error());
     WM_ASSIGN_OR_RETURN(image::FileSearch files, options.file_search());
-    return pipeline::make_session(std::move(*capture), {options.images, options.symbols, std::move(files)});
+    pipeline::SessionOptions session{.images = options.images, .symbols = options.symbols};
+    session.perf_maps = options.perf_maps;
+    session.jitdumps = options.jitdumps;
+    session.files = std::move(files);
+    return pipeline::make_session(std::move(*capture), session);
 }
 
 unsigned workers(unsigned jobs) {
@@ -385,9 +455,7 @@ std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline:
 }
 
 void warn(const pipeline::Session& session) {
-    std::vector<std::string> sentences;
-    for (const capture::Problem& problem : session.problems) sentences.push_back(capture::to_string(problem));
-    for (const std::string& sentence : gathered(sentences)) say("warning", sentence);
+    for (const std::string& sentence : gathered(session.problems)) say("warning", sentence);
 }
 
 bool report_read_errors(const pipeline::Report& report) {

@@ -19,8 +19,9 @@ struct InputOptions {
     std::vector<std::string> sources;
     std::vector<std::string> images;
     std::vector<std::string> symbols;
-    std::string symfs;                       ///< where the files are that ran
-    std::vector<std::string> debug_folders;  ///< where their debug files are besides
+    std::vector<std::string> perf_maps, jitdumps;  ///< names of generated code
+    std::string symfs;                             ///< where the files are that ran
+    std::vector<std::string> debug_folders;        ///< where their debug files are besides
     std::string output;
 
     // For a bare trace file.
@@ -32,9 +33,12 @@ struct InputOptions {
     void add_to(CLI::App& command);
     /// Adds --symfs and --debug-dir alone.
     void add_folders_to(CLI::App& command);
+    /// Adds --perf-map and --jitdump alone.
+    void add_generated_to(CLI::App& command);
     /// These folders. `usage`: one is none.
     [[nodiscard]] Result<image::FileSearch> file_search() const;
-    /// What is read, so that no output replaces it: the capture, and the files of --image and --symbols.
+    /// What is read, so that no output replaces it: the capture, and the files of --image, --symbols, --perf-map and
+    /// --jitdump.
     [[nodiscard]] std::vector<std::string> files() const;
 };
 

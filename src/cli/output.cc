@@ -13,8 +13,8 @@
 #include <set>
 
 #include "file_sink.h"
-#include "rows.h"
 #include "waymark/core/file_error.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
 
 namespace waymark::cli {
@@ -120,24 +120,19 @@ std::FILE* create_file(const std::string& path) {
     return std::fopen(path.c_str(), "wb");
 }
 
-std::string printable(std::string_view text, bool colours) {
+std::string printable(std::string_view text) {
     if (is_printable(text)) return std::string(text);
     std::string out;
     out.reserve(text.size() + 16);
-    while (!text.empty()) {
-        const std::size_t length = utf8_character(text);
-        const auto first = static_cast<unsigned char>(text.front());
-        const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f ||
-                             (first == 0xc2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xa0);
-        if (const std::size_t own = colours && first == 0x1b ? colour_bytes(text) : 0; own != 0) {
-            out += text.substr(0, own);
-            text.remove_prefix(own);
-            continue;
-        }
-        out += length == 0 || control ? replacement_character : text.substr(0, length);
-        text.remove_prefix(std::max<std::size_t>(length, 1));
-    }
+    utf8_pieces(
+        text, [&](std::string_view c) { out += is_control(c) && c != "\n" && c != "\t" ? replacement_character : c; });
     return out;
+}
+
+Coloured::Coloured(std::string_view text, Colour colour, bool colours) : text_(one_line(text)) {
+    constexpr const char* codes[] = {"", "1", "2", "31", "32", "33", "36"};
+    if (colours && colour != Colour::plain && !text_.empty())
+        text_ = fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(colour)], text_);
 }
 
 std::size_t shown_width(std::string_view text) {
@@ -149,10 +144,16 @@ void say(std::string_view kind, std::string_view text) {
     static std::mutex one_at_a_time;
     static std::set<std::string> said;
     const std::lock_guard lock(one_at_a_time);
-    std::string line = printable(fmt::format("waymark: {}: {}", kind, text));
+    std::string line = fmt::format("waymark: {}: ", kind);
     // Lists in messages are indented; any other line break is part of a name.
-    for (std::size_t at = line.find('\n'); at != line.npos; at = line.find('\n', at + 1))
-        if (line.compare(at, 3, "\n  ") != 0) line[at] = ' ';
+    constexpr std::string_view next_item = "\n  ";
+    while (!text.empty()) {
+        const bool item = text.starts_with(next_item);
+        const std::size_t end = std::min(text.find(next_item, item ? next_item.size() : 0), text.size());
+        line += (item ? next_item : "");
+        line += one_line(text.substr(item ? next_item.size() : 0, end - (item ? next_item.size() : 0)));
+        text.remove_prefix(end);
+    }
     line += '\n';
     if (said.count(line) != 0) return;
     clear_progress();
@@ -174,31 +175,23 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     shown_ = now;
     const double seconds = duration<double>(now - began_).count();
     const double rate = static_cast<double>(bytes) / seconds;
-    std::string line = fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-    if (of && *of != 0)
-        line = fmt::format("{:3.0f} %  {} of {:.1f} MB", 100.0 * static_cast<double>(bytes) / static_cast<double>(*of),
-                           line, static_cast<double>(*of) / 1e6);
-    line += fmt::format("  {:.1f} MB/s", rate / 1e6);
-    if (of && *of > bytes) line += fmt::format("  {:.0f} s left", static_cast<double>(*of - bytes) / rate);
+    std::string line = size_text(bytes);
+    if (of && *of != 0) line = fmt::format("{:>6}  {} of {}", share_text(bytes, *of), line, size_text(*of));
+    line += fmt::format("  {} MB/s", decimal_text(rate / 1e6));
+    if (of && *of > bytes)
+        line +=
+            fmt::format("  {} s left", count_text(static_cast<std::uint64_t>(static_cast<double>(*of - bytes) / rate)));
     fmt::print(stderr, "\r\033[K{}", line);
     progress_shown = true;
 }
 
 void ProgressLine::text(std::string_view line) {
     if (!active_) return;
-    fmt::print(stderr, "\r\033[K{}", one_line(printable(line)));
+    fmt::print(stderr, "\r\033[K{}", one_line(line));
     progress_shown = true;
 }
 
-std::string grouped(std::uint64_t number) {
-    const std::string digits = std::to_string(number);
-    std::string out;
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-        if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
-        out += digits[i];
-    }
-    return out;
-}
+std::string grouped(std::uint64_t number) { return count_text(number); }
 
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
     if (number == 1) return fmt::format("1 {}", one);

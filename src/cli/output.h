@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "waymark/core/result.h"
+#include "waymark/core/utf8.h"
 
 namespace waymark::cli {
 
@@ -21,7 +23,7 @@ namespace waymark::cli {
 enum Status : int {
     decoded = 0,     ///< what was asked for was done
     nothing = 1,     ///< there is nothing to show; a gate failed, or with --strict something was lost
-    usage = 2,       ///< the command line cannot be meant as given
+    usage = 2,       ///< invalid command line
     unreadable = 3,  ///< an input cannot be read, or not to its end; or the output not be written
 };
 
@@ -29,10 +31,9 @@ enum Status : int {
 /// `path` is a link to it; then the error that says so.
 [[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
-/// Text that a terminal shows and does not obey: names, paths and messages come from files, and hold any bytes. Control
-/// characters (C0 but for tab and line break, DEL, C1) and bytes that are no part of a UTF-8 character become U+FFFD.
-/// `colours`: this program's own colours stay. All text output and all of standard error goes through it.
-[[nodiscard]] std::string printable(std::string_view text, bool colours = false);
+/// Text that a terminal shows and does not obey: control characters (C0 but for tab and line break, DEL, C1) and bytes
+/// that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error goes through it.
+[[nodiscard]] std::string printable(std::string_view text);
 /// Whether the text is printable ASCII, so that `printable` would replace nothing. May be false for printable UTF-8.
 [[nodiscard]] inline bool is_printable(std::string_view text) {
     bool other = false;
@@ -42,6 +43,40 @@ enum Status : int {
     }
     return !other;
 }
+
+enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
+
+/// A word in a colour. The escape sequences around it are the only ones that `Output` lets through.
+class Coloured {
+public:
+    /// `text` becomes one line (`one_line`); without `colours` there is nothing around it.
+    Coloured(std::string_view text, Colour colour, bool colours);
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+private:
+    std::string text_;
+};
+
+/// One argument of `Output::print`: text becomes one line, and all else stays what it is.
+class OneLine {
+public:
+    explicit OneLine(std::string_view text) : text_(text) {
+        if (is_printable(text) && text.find_first_of("\t\n") == text.npos) return;
+        cleaned_ = one_line(text);
+        text_ = cleaned_;
+    }
+    OneLine(const OneLine&) = delete;
+    OneLine& operator=(const OneLine&) = delete;
+    [[nodiscard]] std::string_view text() const { return text_; }
+
+private:
+    std::string cleaned_;
+    std::string_view text_;
+};
+
+/// What `Output::print` gives to fmt for an argument of this type.
+template <class T>
+using Shown = std::conditional_t<std::is_same_v<std::remove_cvref_t<T>, Coloured>, std::string_view, T>;
 
 class PlacedFile;
 
@@ -56,17 +91,20 @@ public:
     Output& operator=(Output&&) = delete;
     ~Output();
 
+    /// Line breaks and tabs of `format` itself are written as they are. Arguments that are text are names, or contain
+    /// them, so each becomes a part of one line (`one_line`).
     template <class... Args>
-    void print(fmt::format_string<Args...> format, Args&&... args) {
-        // Unlike `format_to` this is compiled once, in fmt's own library.
-        write(fmt::vformat(format, fmt::make_format_args(args...)));
+    void print(fmt::format_string<Shown<Args>...> format, Args&&... args) {
+        constexpr bool colours = (std::is_same_v<std::remove_cvref_t<Args>, Coloured> || ...);
+        print_kept<colours>(format, as_argument(args)...);
     }
-    /// Text for people and programs: what `printable` replaces is replaced, but for this program's own colours.
+    /// Whole lines, which the caller has composed (`one_line` is for names in them): what `printable` replaces is
+    /// replaced.
     void write(std::string_view text) {
         if (is_printable(text))
             append(text);
         else
-            append(printable(text, colours()));
+            append(printable(text));
     }
     /// The bytes as they are: for files that are no text in a terminal.
     void write_exactly(std::string_view bytes) { append(bytes); }
@@ -77,6 +115,33 @@ public:
 
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
+    template <class T>
+    [[nodiscard]] static decltype(auto) as_argument(const T& argument) {
+        if constexpr (std::is_convertible_v<const T&, std::string_view>)
+            return OneLine(argument);
+        else
+            return (argument);
+    }
+    template <class T>
+    [[nodiscard]] static decltype(auto) as_view(const T& argument) {
+        if constexpr (std::is_same_v<T, OneLine> || std::is_same_v<T, Coloured>)
+            return std::string_view(argument.text());
+        else
+            return (argument);
+    }
+    template <bool colours, class... Args>
+    void print_kept(fmt::string_view format, const Args&... args) {
+        print_views<colours>(format, as_view(args)...);
+    }
+    template <bool colours, class... Args>
+    void print_views(fmt::string_view format, const Args&... args) {
+        // Unlike `format_to` this is compiled once, in fmt's own library.
+        const std::string text = fmt::vformat(format, fmt::make_format_args(args...));
+        if constexpr (colours)
+            append(text);
+        else
+            write(text);
+    }
     Output(std::unique_ptr<PlacedFile> place, std::string path);
     void append(std::string_view text) {
         if (text.size() >= flush_bytes) return write_through(text);

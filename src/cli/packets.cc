@@ -79,9 +79,8 @@ public:
                 break;
             }
             case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", one_line(stream_.source.id_text()), offset,
-                                  at.bytes, P::info.name, pft::fields_text(packet, config_), meaning, bytes,
-                                  one_line(stream_.buffer.name));
+                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", stream_.source.id_text(), offset, at.bytes,
+                                  P::info.name, pft::fields_text(packet, config_), meaning, bytes, stream_.buffer.name);
                 break;
             case Format::json:
                 shared_.out.print(
@@ -103,8 +102,8 @@ public:
                                   "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
                 break;
             case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", one_line(stream_.source.id_text()), offset,
-                                  gap.bytes(), name(gap.reason), one_line(stream_.buffer.name));
+                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", stream_.source.id_text(), offset, gap.bytes(),
+                                  name(gap.reason), stream_.buffer.name);
                 break;
             case Format::json:
                 shared_.out.print("{{\"source\":{},\"buffer\":{},\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n",
@@ -117,10 +116,10 @@ public:
 private:
     void heading() {
         if (shared_.last_source == &stream_.source) return;
-        shared_.out.print("{}# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} meaning; fields\n",
-                          shared_.last_source == nullptr ? "" : "\n", stream_.source.label(), stream_.source.type,
-                          stream_.source.core_type.empty() ? "" : ", ", stream_.source.core_type, stream_.buffer.name,
-                          "offset", "bytes", "packet");
+        if (shared_.last_source != nullptr) shared_.out.write("\n");
+        shared_.out.print("# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} meaning; fields\n",
+                          stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ",
+                          stream_.source.core_type, stream_.buffer.name, "offset", "bytes", "packet");
         shared_.last_source = &stream_.source;
     }
     /// At most 16 bytes of what stood there.

@@ -308,21 +308,21 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
         return usage;
     }
     if (options.by == "block" && *metric != 0) {
-        say("error", fmt::format("blocks are told by {} only", answers.metrics.front().name));
+        say("error", fmt::format("blocks are known for {} only", answers.metrics.front().name));
         return usage;
     }
     if (options.inlines && answers.instructions.empty()) {
-        say("error", fmt::format("{}: --inlines needs the cost of single instructions, which counters do not tell",
+        say("error", fmt::format("{}: --inlines needs the cost of single instructions, which counters do not record",
                                  answers.capture));
         return usage;
     }
     const ProfileView profile(answers, options, *metric);
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
-                              ? "counters tell what functions and tasks cost, not which {} did"
+                              ? "counters record the cost of functions and tasks, not of each {}"
                           : answers.unit == "SPE" && options.by == "block"
-                              ? "samples tell instructions, not {}s; --by instruction shows them"
-                              : "nothing ran that could be told by {}";
+                              ? "samples are of instructions, not of {}s; use --by instruction"
+                              : "nothing that ran can be listed by {}";
         say("error", fmt::format("{}: {}", answers.capture, fmt::format(fmt::runtime(why), options.by)));
         return nothing;
     }
@@ -334,7 +334,7 @@ Status show_profile(const Answers& answers, const ProfileOptions& options, Outpu
                                                     : ", own and with what it called"),
                profile.table());
     if (options.inlines && answers.inlined.empty())
-        say("note", "no code is known to be inlined: debug information tells that, of programs built with -g");
+        say("note", "no code is known to be inlined; that needs debug information (programs built with -g)");
     if (options.format == "text") {
         // What several runs of counters give together, no view of one capture shows.
         const bool runs = std::any_of(answers.tables.begin(), answers.tables.end(),

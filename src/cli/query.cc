@@ -199,18 +199,20 @@ private:
 class TsvRows {
 public:
     TsvRows(Output& out, sqlite3_stmt* s) : out_(out) {
-        for (int c = 0; c < sqlite3_column_count(s); ++c)
-            out_.print("{}{}", c == 0 ? "" : "\t", one_line(sqlite3_column_name(s, c)));
+        for (int c = 0; c < sqlite3_column_count(s); ++c) field(c, sqlite3_column_name(s, c));
         out_.write("\n");
     }
     void row(sqlite3_stmt* s) {
-        for (int c = 0; c < sqlite3_column_count(s); ++c)
-            out_.print("{}{}", c == 0 ? "" : "\t", one_line(text_of(s, c)));
+        for (int c = 0; c < sqlite3_column_count(s); ++c) field(c, text_of(s, c));
         out_.write("\n");
     }
     void end() {}
 
 private:
+    void field(int column, std::string_view text) {
+        if (column != 0) out_.write("\t");
+        out_.print("{}", text);
+    }
     Output& out_;
 };
 
@@ -307,12 +309,11 @@ Result<std::vector<KnownTable>> tables_of(sqlite3* db) {
 
 void print_tables(Output& out, sqlite3* db, const std::vector<KnownTable>& tables) {
     if (std::all_of(tables.begin(), tables.end(), [](const KnownTable& t) { return t.what.empty(); }))
-        return out.print("This file is none of Waymark's, so its tables are not explained: {}\n",
-                         one_line(known_tables(db)));
+        return out.print("This file is none of Waymark's, so its tables are not explained: {}\n", known_tables(db));
     out.print("{:>12}  table\n", "rows");
     for (const KnownTable& t : tables)
         if (t.rows.value_or(0) != 0 && !t.what.empty())
-            out.print("{:>12}  {:<17}  {}\n", grouped(*t.rows), one_line(t.name), one_line(t.what));
+            out.print("{:>12}  {:<17}  {}\n", grouped(*t.rows), t.name, t.what);
     out.write("\nQuestions:\n");
     for (const exports::ExampleQuery& e : exports::example_queries()) out.print("\n  {}\n    {}\n", e.question, e.sql);
     out.write("\nThe table schema explains each column.\n");
@@ -357,7 +358,7 @@ Status overview(sqlite3* db, const QueryOptions& options, Output& out) {
         return fail(
             {tables.error().code, fmt::format("{}: {}; was the file cut?", options.file, tables.error().message)});
     if (options.format == "json")
-        out.print("{}\n", json_text(tables_json(*tables)));
+        out.write(json_text(tables_json(*tables)) + "\n");
     else if (options.format == "tsv")
         tables_table(*tables).print_tsv(out);
     else

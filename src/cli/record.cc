@@ -1,6 +1,10 @@
 /// `waymark record`: runs a program and writes the trace a unit would have given.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -55,7 +59,7 @@ Result<Address> place(const std::string& text, const char* option, const std::st
     if (is_position_independent(program))
         return Error{
             Errc::usage,
-            fmt::format("--{} {}: {} is position-independent, so where its symbols come to stand is not known "
+            fmt::format("--{} {}: {} is position-independent, so the addresses of its symbols are not known "
                         "before it runs; give an address (0x…), which a first recording shows, or link it with "
                         "-no-pie",
                         option, text, program)};
@@ -64,6 +68,38 @@ Result<Address> place(const std::string& text, const char* option, const std::st
     if (const auto found = symbols.address_of(text)) return *found;
     return Error{Errc::usage, fmt::format("--{} {}: {} has no such symbol{}; an address (0x…) does as well", option,
                                           text, program, taken == 0 ? " (it has none at all)" : "")};
+}
+
+/// Other files may be mapped when it runs: it is linked dynamically, or is the dynamic linker itself.
+bool is_dynamic(const std::string& program) {
+    std::ifstream in(program, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    const auto number = [&](std::size_t at, unsigned count) {
+        std::uint64_t out = 0;
+        for (unsigned i = 0; i < count && at + i < bytes.size(); ++i)
+            out |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << 8 * i;
+        return out;
+    };
+    // Of a 32-bit file: e_phoff, e_phentsize and e_phnum; p_type of each is PT_DYNAMIC or not.
+    constexpr std::uint64_t dynamic = 2;
+    for (std::uint64_t i = 0; i < number(44, 2); ++i)
+        if (number(number(28, 4) + i * number(42, 2), 4) == dynamic) return true;
+    return false;
+}
+
+/// Where recording begins or stops: a symbol may be of a file that is mapped anywhere.
+Result<record::CodePlace> code_place(const std::string& text, const char* option, const RecordOptions& options) {
+    const std::string& program = options.program.front();
+    std::uint64_t value = 0;
+    const bool loaded_anywhere = !options.system && is_position_independent(program);
+    image::Symbols symbols;
+    const bool in_program = !wire::scan_number(text, value) && symbols.add_elf(program) && symbols.address_of(text);
+    if (wire::scan_number(text, value) || (in_program ? !loaded_anywhere : options.system || !is_dynamic(program))) {
+        WM_ASSIGN_OR_RETURN(const Address address, place(text, option, program));
+        return record::CodePlace(address);
+    }
+    std::error_code error;
+    return record::CodePlace(text, in_program ? fs::canonical(program, error) : fs::path());
 }
 
 /// Arm's own programs only, and a message that helps otherwise.
@@ -79,7 +115,7 @@ waymark::Status read_program(const std::string& program, image::MemoryMap& map) 
         head[18] == aarch64)
         return Error{
             Errc::unsupported,
-            fmt::format("{} is an AArch64 program; a Program Trace Macrocell is beside AArch32 cores only, so it "
+            fmt::format("{} is an AArch64 program; a Program Trace Macrocell traces AArch32 cores only, so this "
                         "takes a 32-bit one (arm-linux-gnueabihf-gcc)",
                         program)};
     const auto added = map.add_elf(program);
@@ -95,13 +131,13 @@ waymark::Status check_way(const RecordOptions& options) {
             return wrong("--sysroot is for Linux programs; with --system there are no libraries");
         if (options.ptm.context_id_bytes != 0)
             return wrong(
-                "--context-id does not go with --system: QEMU does not show the recorder what the program "
+                "--context-id cannot be used with --system: QEMU does not show the recorder what the program "
                 "writes to CONTEXTIDR");
         const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
                                          [](const std::string& o) { return o == "-icount" || o == "--icount"; });
         if (counted && options.blocks)
             return wrong(
-                "--blocks does not go with -icount: QEMU then leaves blocks in front of every access to a "
+                "--blocks cannot be used with -icount: QEMU then leaves blocks in front of every access to a "
                 "device, which only exact recording notices");
         return Nothing{};
     }
@@ -207,11 +243,13 @@ Status run_record(const RecordOptions& options) {
     for (const auto& [text, option, address] :
          {std::tuple{&options.start_at, "start-at", &to.start_at}, {&options.stop_at, "stop-at", &to.stop_at}}) {
         if (text->empty()) continue;
-        const auto found = place(*text, option, program);
+        const auto found = code_place(*text, option, options);
         if (!found) return fail(found.error());
         *address = *found;
     }
     to.force = options.force;
+    if (!options.system)
+        if (const auto status = check_executable(program); !status) return fail(status.error());
     if (options.system) to.reset = entry_point(program);
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
@@ -242,6 +280,7 @@ Status run_record(const RecordOptions& options) {
     if (!options.system)
         how.qemu_arguments.insert(how.qemu_arguments.end(), options.qemu_options.begin(), options.qemu_options.end());
 
+    const auto began = fs::file_time_type::clock::now() - std::chrono::seconds(1);  // file systems have coarse clocks
     ProgressLine progress;
     const auto ending =
         record::run_qemu(how, **recorder,
@@ -252,6 +291,9 @@ Status run_record(const RecordOptions& options) {
                          })
                                            : nullptr);
     const bool whole = ending && !ending->killed;
+    if (ending && !options.system)
+        if (const auto taken = (*recorder)->take_generated_names(ending->process, began); !taken)
+            say("warning", fmt::format("{}; code that was generated has no names from it", taken.error().message));
     const auto finished = (*recorder)->finish(whole);
     const record::Recorded r = (*recorder)->recorded();
     if (!ending) return fail(ending.error());
@@ -279,19 +321,23 @@ Status run_record(const RecordOptions& options) {
         return static_cast<Status>(cut_off);
     }
     if (!r.began) {
-        say("error", fmt::format("nothing recorded: execution never reached --start-at {}", options.start_at));
+        say("error", fmt::format("nothing recorded: {} --start-at {}",
+                                 r.start_known ? "execution never reached" : "no file that ran has the symbol of",
+                                 options.start_at));
         return nothing;
     }
+    if (!options.stop_at.empty() && !r.stop_known)
+        say("note", fmt::format("--stop-at {}: no file that ran has such a symbol, so nothing stopped the recording",
+                                options.stop_at));
     if (r.instructions == 0) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
     }
     if (r.unknown_vector)
-        say("note",
-            fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
-                        "taken right behind an indirect branch look like its target. --vectors {:#x} tells of it",
-                        r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
-                        r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
+        say("note", fmt::format("exceptions went through a vector table at {:#x} that the image does not show; those "
+                                "taken right after an indirect branch look like its target; give --vectors {:#x}",
+                                r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
+                                r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
     if (ending->interrupt) {
         say("note",
             fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
@@ -320,11 +366,16 @@ Status run_record(const RecordOptions& options) {
                                : std::string()));
         return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
     }
-    if (r.ranges == 0)
-        say("note",
-            fmt::format("no waypoint was met, so the trace tells nothing{}",
+    if (r.ranges == 0) {
+        say("error",
+            fmt::format("nothing recorded: {} executed, but no branch, so the trace shows none of them{}",
+                        counted(r.instructions, "instruction"),
                         options.system ? fmt::format("; is the image made for the machine {}?", machine(options))
-                                       : std::string()));
+                        : options.start_at.empty() && options.stop_at.empty() && options.limit == 0
+                            ? ""
+                            : "; let --start-at, --stop-at or --limit leave more of the run"));
+        return nothing;
+    }
     if (ending->ended) {
         if (!options.quiet) say("note", "the recording was stopped as asked for, and QEMU ended");
         return decoded;
@@ -334,6 +385,12 @@ Status run_record(const RecordOptions& options) {
 }
 
 }  // namespace
+
+waymark::Status check_executable(const std::string& program) {
+    if (access(program.c_str(), X_OK) == 0 || errno != EACCES) return Nothing{};
+    return Error{Errc::unreadable,
+                 fmt::format("{} is not executable; chmod +x makes it so, if it is the program", program)};
+}
 
 Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();
@@ -351,7 +408,7 @@ Run add_record(CLI::App& app) {
         .add_option(
             "--unit", options->unit,
             "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug "
-            "and Profiling Unit of a DSP core, for which a 32-bit Arm program stands in")
+            "and Profiling Unit of a DSP core; a 32-bit Arm program is run in place of DSP code")
         ->check(CLI::IsMember({"ptm", "spe", "dpu"}))
         ->capture_default_str();
     const auto ptm = [&](CLI::Option* option) {
@@ -410,7 +467,9 @@ Run add_record(CLI::App& app) {
         ->type_name("N")
         ->check(not_negative());
     unit(command
-             .add_option("--start-at", options->start_at, "Begin when execution first reaches this symbol or address")
+             .add_option(
+                 "--start-at", options->start_at,
+                 "Begin when execution first reaches this symbol, of the program or else of a library, or address")
              ->type_name("SYMBOL"));
     unit(command
              .add_option(
@@ -458,10 +517,11 @@ Run add_record(CLI::App& app) {
         "recording of another unit is removed. Never where another 'waymark record' is still writing");
     command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
     command.footer(
-        "The capture is a snapshot folder with the executed code in it: every other command reads it as it stands, "
+        "The capture is a snapshot folder with the executed code in it: every other command reads it directly, "
         "also\n"
         "while it is being written. Each thread is a source. The kernel is not traced: a system call shows as its\n"
-        "exception, and trace goes on behind it with an I-sync. Changed code begins a new buffer with its own memory.\n"
+        "exception, and trace continues after it with an I-sync. Changed code begins a new buffer with its own "
+        "memory.\n"
         "With --system everything is traced, handlers too. The program may write through semihosting, and ends with "
         "its\n"
         "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
@@ -487,7 +547,7 @@ Run add_record(CLI::App& app) {
         "for\n"
         "the published description of the unit omits them.\n"
         "\n"
-        "Exit status: 0 recorded (the program's own status is told, not passed on); 1 nothing recorded; 2 usage;\n"
+        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
         "code changed more than --max-changes times, or execution ran into empty memory.\n"

@@ -9,11 +9,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "commands.h"
 #include "dpu_answers.h"
 #include "options.h"
+#include "trouble.h"
+#include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
 #include "waymark/record/dpu.h"
@@ -98,15 +99,13 @@ waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_by
     to.command = common.program;
     to.limit_instructions = common.limit;
     if (!options.registers.empty()) {
-        std::ifstream in(options.registers, std::ios::binary);
-        std::error_code error;
-        if (!in || fs::is_directory(options.registers, error))
-            return Error{Errc::not_found,
-                         fmt::format("cannot read {}; name a file of register writes, as 'waymark dpu program --help' "
+        const auto text = capture::read_text_file(options.registers, capture::most_settings_bytes);
+        if (!text)
+            return Error{text.error().code,
+                         fmt::format("{}; --registers takes a file of register writes, as 'waymark dpu program --help' "
                                      "shows",
-                                     options.registers)};
-        const std::string text{std::istreambuf_iterator<char>(in), {}};
-        auto program = dpu::read_program(text);
+                                     text.error().message)};
+        auto program = dpu::read_program(*text);
         if (!program)
             return Error{program.error().code, fmt::format("{}: {}", options.registers, program.error().message)};
         to.program = std::move(*program);
@@ -150,7 +149,7 @@ std::string events_help() {
 
 /// How the recording ended, for those who read it.
 std::string ended(const record::Ending& ending, bool limited) {
-    if (limited) return "by --limit, and the program ran on";
+    if (limited) return std::string(record::limited_run);
     if (ending.interrupt)
         return fmt::format("by {} to the recorder, and everything up to there is recorded",
                            signal_name(*ending.interrupt));
@@ -174,8 +173,10 @@ std::string nothing_ran(const record::Ending& ending) {
 }
 
 void say_what_is_missing(const RecordCommon& common, const record::DpuRecorded& r) {
+    std::vector<std::string> errors;
     for (const dpu::ProgrammingError& error : r.errors)
-        say("warning", fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
+        errors.push_back(fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
+    say_gathered("warning", errors);
     if (r.lost != 0)
         say("warning", fmt::format("{} lost: the trace write buffer was full; the trace says where",
                                    counted(r.lost, "entry is", "entries are")));
@@ -301,7 +302,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     if (!options.registers.empty())
         for (const CLI::Option* option : options.not_with_registers)
             if (option->count() != 0)
-                return fail({Errc::usage, fmt::format("{} does not go with --registers: the program in {} says it",
+                return fail({Errc::usage, fmt::format("{} cannot be used with --registers: the program in {} sets it",
                                                       option->get_name(), options.registers)});
     if (const auto status = check_arm_program(common.program.front()); !status) return fail(status.error());
     record::DpuOptions to;
@@ -321,7 +322,8 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
-    for (const std::string& warning : to.warnings) say("warning", warning);
+    say_gathered("warning", to.warnings);
+    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
     auto recorder = record::DpuRecorder::create(to);
     if (!recorder) return fail(recorder.error());
     ProgressLine progress;

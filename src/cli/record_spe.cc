@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "options.h"
+#include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/record/profile.h"
 #include "waymark/record/qemu.h"
@@ -40,9 +40,8 @@ waymark::Status check_a64_program(const std::string& program) {
 
 waymark::Status read_machine(const SpeRecordOptions& options, record::MachineModel& model) {
     if (!options.machine_file.empty()) {
-        std::ifstream in(options.machine_file, std::ios::binary);
-        if (!in) return Error{Errc::not_found, fmt::format("cannot read {}", options.machine_file)};
-        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        WM_ASSIGN_OR_RETURN(const std::string text,
+                            capture::read_text_file(options.machine_file, capture::most_settings_bytes));
         if (const auto status = record::set_from_json(model, text); !status)
             return Error{status.error().code, fmt::format("{}: {}", options.machine_file, status.error().message)};
     }
@@ -153,6 +152,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     how.qemu_arguments.insert(how.qemu_arguments.end(), {"-cpu", cpu_of(to.machine)});
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
+    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
     auto profiler = record::Profiler::create(to);
     if (!profiler) return fail(profiler.error());
     ProgressLine progress;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "output.h"
+#include "waymark/core/result.h"
 
 namespace waymark::cli {
 
@@ -17,6 +18,9 @@ struct RecordCommon {
     std::uint64_t limit = 0;
     bool quiet = false, force = false;
 };
+
+/// Errors: `unreadable`: QEMU would refuse to run it, for it has no permission to be executed.
+[[nodiscard]] waymark::Status check_executable(const std::string& program);
 
 struct SpeRecordOptions {
     std::string event = "arm_spe//", machine_file;

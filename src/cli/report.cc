@@ -1,5 +1,6 @@
 /// `waymark report`: what a capture says, as one HTML file to look at.
 #include "waymark/report/report.h"
+#include "waymark/core/numbers.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -66,15 +67,14 @@ Status report(const ReportCommandOptions& options) {
     const Status status = answers->cut ? unreadable : decoded;
     if (path == "-" && !no_code) return status;
     if (path != "-") {
-        std::string sentence =
-            fmt::format("{} ({:.1f} MB): open it in a browser", path, static_cast<double>(size->bytes) / 1e6);
+        std::string sentence = fmt::format("{} ({}): open it in a browser", path, size_text(size->bytes));
         if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
         sentence = printable(sentence) + "\n";
         std::fwrite(sentence.data(), 1, sentence.size(), stderr);
     }
     if (!no_code) return status;
     say("warning",
-        "nothing decoded: execution was only where no image is known; the report shows what the trace itself tells");
+        "nothing decoded: execution was only where no image is known; the report shows what the trace itself contains");
     return answers->cut ? unreadable : nothing;
 }
 
@@ -104,14 +104,14 @@ Run add_report(CLI::App& app) {
     command.footer(
         "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"
         "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, branches, loops,\n"
-        "exceptions, and what else the unit tells. It holds names, and source text where it is found: see "
+        "exceptions, and whatever else the unit records. It contains names, and source text where it is found: see "
         "--no-sources\n"
         "before you pass it on.\n"
         "\n"
         "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
         "  waymark report perf.data -o monday.html\n"
         "\n"
-        "Without any image the report shows what the trace itself tells, and says what an image would add.\n"
+        "Without any image the report shows what the trace itself contains, and says what an image would add.\n"
         "\n"
         "Exit status: 0 the report is written; 1 nothing could be decoded; 2 usage, or this waymark was built without\n"
         "the page; 3 the capture cannot be read, or not to its end (the report shows what could), or the report not "

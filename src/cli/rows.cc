@@ -2,46 +2,33 @@
 
 #include <algorithm>
 
+#include "waymark/core/numbers.h"
+
 namespace waymark::cli {
 
 namespace {
 
-constexpr const char* colour_codes[] = {"", "1", "2", "31", "32", "33", "36"};
-
 /// JSON as a field of a line: text without its quotes.
 std::string field(const Cell& cell) {
     if (cell.value.empty() || cell.value.front() != '"') return cell.value;
-    return one_line(cell.shown);
+    // Without escapes it is what stands between the quotes; numbers may be shown otherwise.
+    if (cell.value.find('\\') == cell.value.npos)
+        return one_line(std::string_view(cell.value).substr(1, cell.value.size() - 2));
+    return cell.shown;
 }
 
 }  // namespace
 
-std::string coloured(std::string_view text, Colour colour, bool colours) {
-    if (!colours || colour == Colour::plain || text.empty()) return std::string(text);
-    return fmt::format("\033[{}m{}\033[0m", colour_codes[static_cast<std::size_t>(colour)], printable(text));
-}
-
-std::size_t colour_bytes(std::string_view text) {
-    for (const char* code : colour_codes) {
-        const std::string sequence = fmt::format("\033[{}m", *code == '\0' ? "0" : code);
-        if (text.starts_with(sequence)) return sequence.size();
-    }
-    return 0;
-}
-
-Cell Cell::hex(std::uint64_t number) {
-    const std::string text = fmt::format("{:#x}", number);
-    return {text, '"' + text + '"'};
-}
+Cell Cell::hex(std::uint64_t number) { return {address_text(number), fmt::format("\"{:#x}\"", number)}; }
 Cell Cell::share(std::uint64_t part, std::uint64_t all) {
     if (all == 0) return {};
     const double share = static_cast<double>(part) / static_cast<double>(all);
-    return {fmt::format("{:.1f}%", 100 * share), fmt::format("{}", share)};
+    return {share_text(part, all), fmt::format("{}", share)};
 }
 Cell Cell::mean(std::uint64_t sum, std::uint64_t all) {
     if (all == 0) return {};
     const double mean = static_cast<double>(sum) / static_cast<double>(all);
-    return {fmt::format("{:.1f}", mean), fmt::format("{}", mean)};
+    return {decimal_text(mean), fmt::format("{}", mean)};
 }
 Cell Cell::bar(std::uint64_t part, std::uint64_t all) {
     constexpr unsigned cells = 20;
@@ -49,13 +36,13 @@ Cell Cell::bar(std::uint64_t part, std::uint64_t all) {
     const auto full = static_cast<unsigned>(share * cells + 0.5);
     std::string out;
     for (unsigned i = 0; i < cells; ++i) out += i < full ? "█" : "·";
-    return {out + fmt::format(" {:>5.1f}%", 100.0 * share), {}, share >= 0.1 ? Colour::cyan : Colour::plain};
+    return {out + fmt::format(" {:>6}", share_text(part, all)), {}, share >= 0.1 ? Colour::cyan : Colour::plain};
 }
 
 void Rows::print_text(Output& out, std::uint64_t limit, std::string_view indent) const {
     const std::size_t shown = limit == 0 ? rows_.size() : std::min<std::size_t>(rows_.size(), limit);
     const bool colours = out.colours();
-    // Of what nothing is known, there is no column.
+    // Empty columns are omitted.
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
         std::size_t most = 0;
@@ -63,7 +50,7 @@ void Rows::print_text(Output& out, std::uint64_t limit, std::string_view indent)
         widths.push_back(most == 0 || columns_[c].head.empty() ? 0 : std::max(most, shown_width(columns_[c].head)));
     }
     const auto line = [&](const auto& text_of, const auto& colour_of) {
-        std::string text(indent), gap;
+        std::string gap(indent);
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
@@ -71,12 +58,12 @@ void Rows::print_text(Output& out, std::uint64_t limit, std::string_view indent)
             // Spaces are kept back, so that none end a line.
             if (!columns_[c].left) gap += space;
             if (!cell.empty()) {
-                text += gap + coloured(cell, colour_of(c), colours);
+                out.print("{}{}", gap, Coloured(cell, colour_of(c), colours));
                 gap.clear();
             }
             gap += (columns_[c].left ? space : "") + "  ";
         }
-        out.print("{}\n", text);
+        out.write("\n");
     };
     line([&](std::size_t c) -> const std::string& { return columns_[c].head; },
          [](std::size_t) { return Colour::bold; });
@@ -91,12 +78,13 @@ void Rows::print_tsv(Output& out) const {
     std::string text;
     for (const Column& column : columns_)
         if (!column.name.empty()) text += (text.empty() ? "" : "\t") + column.name;
-    out.print("{}\n", text);
+    out.write(text + '\n');
     for (const auto& row : rows_) {
         bool first = true;
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             if (columns_[c].name.empty()) continue;
-            out.print("{}{}", first ? "" : "\t", field(row[c]));
+            if (!first) out.write("\t");
+            out.write(field(row[c]));
             first = false;
         }
         out.write("\n");

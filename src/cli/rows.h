@@ -12,12 +12,6 @@
 
 namespace waymark::cli {
 
-enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
-/// `text` as it is, if there are no colours.
-[[nodiscard]] std::string coloured(std::string_view text, Colour colour, bool colours);
-/// Bytes of the sequence that `coloured` writes, if `text` begins with one; else 0.
-[[nodiscard]] std::size_t colour_bytes(std::string_view text);
-
 struct Cell {
     std::string shown{};  ///< for reading
     std::string value{};  ///< for programs, as JSON; empty: not known
@@ -29,7 +23,8 @@ struct Cell {
     Cell(const char* text) : Cell(std::string_view(text)) {}
     Cell(std::uint64_t number) : shown(grouped(number)), value(std::to_string(number)) {}
     /// `value` is JSON.
-    Cell(std::string as, std::string what, Colour in = {}) : shown(std::move(as)), value(std::move(what)), colour(in) {}
+    Cell(std::string_view as, std::string what, Colour in = {})
+        : shown(one_line(as)), value(std::move(what)), colour(in) {}
 
     /// Hexadecimal; for programs text, for not all read such numbers.
     static Cell hex(std::uint64_t number);

@@ -170,16 +170,18 @@ CLI::Validator not_empty() {
 
 int run(int argc, char** argv) {
     CLI::App app{
-        "Waymark reads what processors write down about their own execution: which code ran, when, and what was lost.",
+        "Waymark decodes Arm program trace (PTM), statistical profiles (SPE) and captures of the StarCore DPU: which "
+        "code "
+        "ran, when, and what was lost.",
         "waymark"};
     app.require_subcommand(1);
     app.formatter(std::make_shared<Help>());
     app.set_version_flag("--version", "waymark " WAYMARK_VERSION);
     app.footer(
-        "Exit status: 0 done; 1 there is nothing to show, or something was lost under --strict; 2 usage;\n"
-        "3 an input cannot be read to its end, or the output not be written. 3 goes before 1, and what could be read\n"
-        "is shown all the same.\n"
-        "waymark COMMAND --help tells more about each.");
+        "Exit status: 0 success; 1 there is nothing to show, or something was lost under --strict; 2 invalid command\n"
+        "line; 3 an input could not be read to its end, or the output could not be written (also if 1 applies). What\n"
+        "could be read is shown in any case.\n"
+        "waymark COMMAND --help describes each command.");
     std::vector<std::pair<CLI::App*, Run>> commands;
     const auto add = [&](Run command) { commands.emplace_back(app.get_subcommands({}).back(), std::move(command)); };
     add(add_info(app));

@@ -6,8 +6,11 @@
 
 #include "commands.h"
 #include "options.h"
+#include "trouble.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/text_file.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::cli {
@@ -32,12 +35,6 @@ private:
 std::string stream_text(const StreamQuality& s) {
     if (s.cpu != perf::nobody) return fmt::format("CPU {}", s.cpu);
     return s.tid != perf::nobody ? fmt::format("thread {}", s.tid) : "the buffer";
-}
-
-std::string duration(double ns) {
-    if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-    if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
-    return fmt::format("{:.1f} ms", ns / 1e6);
 }
 
 std::string flagged_text(const Flagged& f) {
@@ -84,13 +81,14 @@ void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) 
         ->group("Names");
     command
         .add_option("--midr", midr,
-                    "The core's MIDR_EL1, where the file does not tell it: data sources are named by it")
+                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
         ->type_name("VALUE");
     command.add_option("--jobs", jobs, "Threads to work with; 0: as many as there are processors")
         ->type_name("N")
         ->capture_default_str();
-    command.add_flag("--mid-record", mid_record,
-                     "The buffer may begin inside a record, as a snapshot does: start behind the first end of one");
+    command.add_flag(
+        "--mid-record", mid_record,
+        "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
     command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
 }
@@ -126,6 +124,9 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
             return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
     if (!options.kallsyms.empty() && !std::filesystem::exists(options.kallsyms, ignored))
         return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
+    if (!options.kallsyms.empty())
+        if (const auto error = capture::no_text_file(options.kallsyms))
+            return Error{error->code, "--kallsyms: " + error->message};
     if (capture::is_dpu_folder(options.capture))
         return Error{Errc::usage, fmt::format("{0} is a capture of a Debug and Profiling Unit and holds no samples: "
                                               "waymark dpu report {0} shows what it does",
@@ -202,33 +203,47 @@ std::string Answer::why_nothing() const {
     return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
 }
 
-bool Answer::say_damage(const std::string& name) const {
-    for (const Error& error : capture_->damage) say("error", error.message);
-    for (const Error& error : totals_.errors) say("error", error.message);
-    const std::uint64_t losses = quality_.container_losses;
-    for (const perf::Loss& loss : capture_->data->losses)
-        say("error", fmt::format("{}: offset {:#x}: {}", name, loss.first.value, loss.message));
-    if (losses > capture_->data->losses.size())
-        say("error",
-            fmt::format("{} more places of the file are damaged", grouped(losses - capture_->data->losses.size())));
-    return !capture_->damage.empty() || !totals_.errors.empty() || losses != 0;
+bool say_file_damage(const analysis::SampleCapture& capture) {
+    const perf::PerfData& data = *capture.data;
+    std::vector<std::string> damage;
+    for (const Error& error : capture.damage) damage.push_back(error.message);
+    for (const perf::Loss& loss : data.losses) {
+        const std::uint64_t bytes = loss.end - loss.first;
+        damage.push_back(fmt::format("{}, offset {:#x}: {}{}", capture.file->name(), loss.first.value, loss.message,
+                                     bytes == 0 ? "" : fmt::format("; {} skipped", counted(bytes, "byte"))));
+    }
+    say_gathered("error", damage);
+    if (data.loss_count > data.losses.size())
+        say("error", fmt::format("{}: {} more places are damaged", capture.file->name(),
+                                 grouped(data.loss_count - data.losses.size())));
+    return !damage.empty();
+}
+
+bool Answer::say_damage() const {
+    const bool any = say_file_damage(*capture_);
+    std::vector<std::string> unread;
+    for (const Error& error : totals_.errors) unread.push_back(error.message);
+    say_gathered("error", unread);
+    return any || !unread.empty();
 }
 
 Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
     if (out.close() != decoded) return unreadable;
-    const bool cut = say_damage(options.capture);
+    const bool cut = say_damage();
     const analysis::Quality& q = quality_;
     if (q.unfinished) say("warning", "the recorder was ended before it had finished the file");
     if (q.lost_bytes() != 0)
         say("warning",
-            fmt::format("{} of trace in no record; waymark spe quality tells where", counted(q.lost_bytes(), "byte")));
+            fmt::format("{} of trace in no record; waymark spe quality shows where", counted(q.lost_bytes(), "byte")));
     if (q.damaged_bytes() != 0)
         say("warning", fmt::format("{} inside records {}; the records were kept", counted(q.damaged_bytes(), "byte"),
                                    q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
     if (names_used) {
+        std::vector<std::string> unnamed;
         for (std::uint32_t i = 1; i < program_->files(); ++i)
             if (const auto& file = program_->file(i); !file.symbols && !file.problem.empty())
-                say("note", fmt::format("no names for {}: {}", file.name, file.problem));
+                unnamed.push_back(fmt::format("no names for {}: {}", file.name, file.problem));
+        say_gathered("note", unnamed);
     }
     if (q.selected == 0) {
         say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
@@ -243,7 +258,7 @@ Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used
         return nothing;
     }
     if (!options.strict || !(q.anything_lost() || q.unfinished)) return decoded;
-    say("error", "--strict: something was lost or damaged; waymark spe quality tells where");
+    say("error", "--strict: something was lost or damaged; waymark spe quality shows where");
     return nothing;
 }
 
@@ -268,12 +283,13 @@ void Answer::print_quality(Output& out, bool all) const {
             "cores     {}{}{}\n", cores,
             q.modelled ? ": latencies, data sources and events of caches, TLBs and prediction are the model's" : "",
             midrs.contains(0) ? ": data sources have no names; --midr VALUE says which core it was" : "");
-    if (q.sampling.empty() && !capture_->bare) out.print("interval  not told by the file\n");
+    if (q.sampling.empty() && !capture_->bare) out.print("interval  not in the file\n");
     if (capture_->bare) out.print("interval  not known, nor filters and threads: bare bytes of a buffer\n");
     for (const analysis::Sampling& s : q.sampling) {
-        const std::string scale = s.scale_low() == s.scale_high()
-                                      ? fmt::format("{:.0f}", s.scale_low())
-                                      : fmt::format("{:.0f} to {:.1f}", s.scale_low(), s.scale_high());
+        const std::string scale =
+            s.scale_low() == s.scale_high()
+                ? fmt::format("{:.0f}", s.scale_low())
+                : fmt::format("{} to {}", quantity_text(s.scale_low()), quantity_text(s.scale_high()));
         out.print("interval  {}{}: a sample stands for about {} operations{}\n", grouped(s.interval),
                   s.asked == s.interval ? "" : fmt::format(" (asked for {})", grouped(s.asked)), scale,
                   s.filters.empty() ? "" : " among those the filters let pass");
@@ -285,7 +301,7 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("collided  {}: samples were dropped there, operations that take long more often\n",
                   flagged_text(q.collided));
     if (q.truncated.stretches != 0 || q.partial.stretches != 0)
-        out.print("cut short {}, {} of them amid a record: the buffer was full or could not be written\n",
+        out.print("cut short {}, {} of them inside a record: the buffer was full or could not be written\n",
                   flagged_text(q.truncated), grouped(q.partial.stretches));
     if (q.lost_bytes() + q.damaged_bytes() + q.container_losses != 0)
         out.print("lost      {} in no record, {} damaged inside records, {} of the file's own structure\n",
@@ -294,6 +310,11 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("lost      nothing of what was written\n");
     if (q.lost_events != 0)
         out.print("          perf lost {} about threads and mappings\n", counted(q.lost_events, "record"));
+    if (q.without_address != 0) {
+        const std::string why = analysis::why_no_address(q);
+        out.print("addresses not known of {} of loads and stores{}; they are in no cache line and have no data page\n",
+                  counted(q.without_address, "sample"), why.empty() ? "" : fmt::format(" ({})", why));
+    }
     if (!capture_->bare) {
         if (q.without_thread != 0)
             out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
@@ -301,7 +322,8 @@ void Answer::print_quality(Output& out, bool all) const {
         if (q.without_mapping != 0)
             out.print("code      {} ({}) in nothing that is known to be mapped\n", counted(q.without_mapping, "sample"),
                       Value::ratio(q.without_mapping, q.selected).shown);
-        if (!q.clock) out.print("clock     not told: samples count as if every mapping had been there all the time\n");
+        if (!q.clock)
+            out.print("clock     not in the file: samples are counted as if every mapping had existed all the time\n");
     }
     for (const auto& [midr, erratum] : q.errata)
         out.print("erratum   {}: {} ({})\n", erratum.number, erratum.text, analysis::core_name(midr));
@@ -332,7 +354,7 @@ Table Answer::streams_table() const {
     for (const StreamQuality& s : quality_.streams)
         table.add({Value(stream_text(s), known(s.cpu)), Value({}, known(s.tid)),
                    Value(analysis::core_name(s.midr, quality_.modelled)), Value(s.records), Value(s.selected),
-                   Value(s.bytes), s.mean_ns ? Value(duration(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
+                   Value(s.bytes), s.mean_ns ? Value(duration_text(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
                    s.min_interval == 0 ? Value("-", nullptr) : Value(s.min_interval), Value(s.collided.stretches),
                    Value(s.truncated.stretches), Value(s.lost_bytes), Value(s.damaged), Value(s.inconsistent),
                    Value(s.no_pc)});
@@ -379,6 +401,8 @@ ordered_json Answer::quality_json() const {
             {"without_thread", q.without_thread},
             {"with_context", q.with_context},
             {"without_mapping", q.without_mapping},
+            {"without_address", q.without_address},
+            {"sve_without_address", q.sve_without_address},
             {"clock", q.clock},
             {"unfinished", q.unfinished},
             {"lost_bytes", q.lost_bytes()},
@@ -407,7 +431,7 @@ Value share_with_interval(std::uint64_t part, std::uint64_t all) {
     if (all == 0) return {};
     const analysis::Interval i = analysis::wilson_95(part, all);
     const double share = static_cast<double>(part) / static_cast<double>(all);
-    return {fmt::format("{:.1f}% ({:.1f}-{:.1f})", 100 * share, 100 * i.low, 100 * i.high), share};
+    return {fmt::format("{} ({:.1f}-{:.1f}%)", share_text(part, all), 100 * i.low, 100 * i.high), share};
 }
 
 std::string source_text(std::uint32_t midr, std::uint32_t code) {

@@ -32,6 +32,9 @@ struct AnswerOptions {
     [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> folders() const;
 };
 
+/// Prints what is wrong with a capture's file itself, on standard error; true if anything is.
+bool say_file_damage(const analysis::SampleCapture& capture);
+
 /// A capture, opened, and the names of its code.
 class Answer {
 public:
@@ -50,8 +53,8 @@ public:
 
     /// Why there is not one sample; says nothing else.
     [[nodiscard]] std::string why_nothing() const;
-    /// Says what kept the file, called `name`, from being read to its end; true if anything did.
-    bool say_damage(const std::string& name) const;
+    /// Prints what kept the file from being read to its end, on standard error; true if anything did.
+    bool say_damage() const;
     /// Warnings of what was lost and which files are missing, on standard error, and the exit status.
     [[nodiscard]] Status finish(const AnswerOptions& options, Output& out, bool names_used);
 

@@ -60,15 +60,16 @@ public:
         if (options_.format == "json") {
             const Table rows = table();
             const BranchSum& all = branches_.all();
-            out.print("{}\n", json_text({{"quality", answer_.quality_json()},
-                                         {"branches", all.samples},
-                                         {"mispredicts", all.mispredicts},
-                                         {"not_taken", all.not_taken},
-                                         {"not_retired", all.not_retired},
-                                         {"branches_in_no_row", branches_.rest().samples},
-                                         {"by", options_.by},
-                                         {"rows", rows.json()},
-                                         {"rows_left_out", left_out_}}));
+            out.write(json_text({{"quality", answer_.quality_json()},
+                                 {"branches", all.samples},
+                                 {"mispredicts", all.mispredicts},
+                                 {"not_taken", all.not_taken},
+                                 {"not_retired", all.not_retired},
+                                 {"branches_in_no_row", branches_.rest().samples},
+                                 {"by", options_.by},
+                                 {"rows", rows.json()},
+                                 {"rows_left_out", left_out_}}) +
+                      "\n");
             return decoded;
         }
         answer_.print_quality(out, false);
@@ -82,7 +83,7 @@ public:
         }
         table().print_text(out);
         if (left_out_ != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out_, "row"));
-        out.print("{}", few_samples_note);
+        out.write(few_samples_note);
         if (branches_.rest().samples != 0)
             out.print("{} more had no room and are in no row.\n",
                       counted(branches_.rest().samples, "branch", "branches"));
@@ -128,7 +129,7 @@ private:
                 row.from_address = from_address;
                 row.kind = kind_text(p.operation_type);
                 if (pairs) {
-                    row.to = p.has_target ? place_text(to_mapping, p.to) : "not told";
+                    row.to = p.has_target ? place_text(to_mapping, p.to) : "unknown";
                     row.to_address = p.has_target ? to_address : 0;
                 }
             }
@@ -238,7 +239,7 @@ private:
             sum.mispredicts += std::min(s.mispredicts, s.taken());
         }
         if (at.empty()) {
-            say("error", fmt::format("{}: the file is needed to tell its addresses, and it was not found; --symfs says "
+            say("error", fmt::format("{}: the file is needed for its addresses, and it was not found; --symfs says "
                                      "where it is",
                                      wanted));
             return unreadable;
@@ -256,7 +257,7 @@ private:
             say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), wanted));
         if (not_retired != 0)
             say("note",
-                fmt::format("{} were not retired and count all the same", counted(not_retired, "branch", "branches")));
+                fmt::format("{} were not retired, but are counted", counted(not_retired, "branch", "branches")));
         return decoded;
     }
 
@@ -294,7 +295,10 @@ Run add_spe_branches(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of({"mispredicts", "samples"}))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
     command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
         ->type_name("NAME");
     command.footer(

@@ -1,8 +1,7 @@
 /// `waymark spe explain`: why a Statistical Profiling unit takes samples, or none.
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <iostream>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,7 @@
 #include "commands.h"
 #include "options.h"
 #include "table.h"
-#include "waymark/core/regular_file.h"
+#include "waymark/capture/text_file.h"
 #include "waymark/spe/explain.h"
 #include "waymark/spe/register_file.h"
 
@@ -122,21 +121,13 @@ private:
     }
 
     waymark::Status read_file(const std::string& path, std::vector<spe::Setting>& settings) {
-        constexpr std::size_t most = (1 << 20) + 1;  // the reader says what is too much
-        std::string text(most, '\0');
-        std::ifstream file;
-        if (path != "-") {
-            if (const auto error = no_regular_file(path)) return *error;
-            file.open(path, std::ios::binary);
-            if (!file)
-                return Error{Errc::not_found, path +
-                                                  ": cannot be read; a register is given as NAME=VALUE, anything "
-                                                  "without a = is a file"};
-        }
-        std::istream& in = path == "-" ? std::cin : file;
-        in.read(text.data(), static_cast<std::streamsize>(text.size()));
-        if (in.bad()) return Error{Errc::unreadable, path + ": cannot be read"};
-        text.resize(static_cast<std::size_t>(in.gcount()));
+        std::error_code none;
+        if (path != "-" && !std::filesystem::exists(path, none))
+            return Error{Errc::not_found,
+                         path +
+                             ": there is no such file; a register is given as NAME=VALUE, and anything "
+                             "without a = is a file"};
+        WM_ASSIGN_OR_RETURN(const std::string text, capture::read_text_file(path, capture::most_settings_bytes));
         auto read = spe::read_settings(text);
         if (!read) return Error{read.error().code, path + ": " + read.error().message};
         settings.insert(settings.end(), read->settings.begin(), read->settings.end());
@@ -461,7 +452,7 @@ Status explain(const ExplainOptions& options) {
     auto out = Output::open(options.output);
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->print("{}\n", json_text(JsonReport(*input).of(explanation)));
+        out->write(json_text(JsonReport(*input).of(explanation)) + "\n");
     else
         TextReport(*input, explanation, *out).print();
     if (out->close() != decoded) return unreadable;
@@ -516,13 +507,14 @@ Run add_spe_explain(CLI::App& spe) {
             ->group("Registers (0x hexadecimal, 0b binary, else decimal; see below)");
     });
     command.footer(
-        "For each exception level it tells whether operations there are sampled, and if not, each condition that "
+        "For each exception level it shows whether operations there are sampled, and if not, each condition that "
         "stands\n"
         "in the way, with the value that would remove it; who owns the profiling buffer; which register accesses "
         "trap,\n"
         "and to where; what a record would hold; and what the filters, the interval and the buffer do to the samples.\n"
         "With PSTATE.EL only that level is asked about. What is in brackets, such as (3.4 row 7), is the section of\n"
-        "docs/spec/spe.md that says so; 'first' and 'modern' are the two revisions its section 3 tells apart. RME is "
+        "docs/spec/spe.md that says so; 'first' and 'modern' are the two revisions that its section 3 distinguishes. "
+        "RME is "
         "of "
         "the\nmodern one.\n"
         "\n"

@@ -7,6 +7,7 @@
 
 #include "json_fields.h"
 #include "listing.h"
+#include "spe_answers.h"
 #include "unit_answers.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/core/utf8.h"
@@ -83,13 +84,13 @@ public:
 private:
     void print(spe::Extent at, std::string_view packet, const std::string& fields, const std::string& meaning) {
         if (format_ == "tsv") {
-            out_.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\n", one_line(source_), place(at.first), at.bytes, packet, fields,
-                       meaning, bytes_text(at));
+            out_.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\n", source_, place(at.first), at.bytes, packet, fields, meaning,
+                       bytes_text(at));
             return;
         }
         if (!headed_) {
-            out_.print("{}# source {}\n# {:>8}  {:<32} {:<16} meaning; fields\n", any_ ? "\n" : "", one_line(source_),
-                       "offset", "bytes", "packet");
+            if (any_) out_.write("\n");
+            out_.print("# source {}\n# {:>8}  {:<32} {:<16} meaning; fields\n", source_, "offset", "bytes", "packet");
             headed_ = any_ = true;
         }
         std::string line = fmt::format("{:>#10x}  {:<32} {:<16} {}{}{}", place(at.first), bytes_text(at), packet,
@@ -186,10 +187,7 @@ Status run_spe_packets(const InputOptions& input, const std::string& format, con
         say("error", "nothing decoded: the file holds no trace of a Statistical Profiling unit");
     else
         printer.say_what_was_not_found();
-    for (const Error& error : capture->damage) say("error", error.message);
-    for (const auto& loss : capture->data->losses)
-        say("error", fmt::format("{}: offset {:#x}: {}", input.capture, loss.first.value, loss.message));
-    if (!capture->damage.empty() || !capture->data->losses.empty()) return unreadable;
+    if (say_file_damage(*capture)) return unreadable;
     return printer.packets() == 0 ? nothing : decoded;
 }
 

@@ -27,7 +27,7 @@ Status quality(const AnswerOptions& options) {
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     if (options.format == "json")
-        out->print("{}\n", json_text(answer->quality_json()));
+        out->write(json_text(answer->quality_json()) + "\n");
     else if (options.format == "tsv")
         answer->streams_table().print_tsv(*out);
     else
@@ -74,7 +74,7 @@ Run add_spe_quality(CLI::App& spe) {
     CLI::App& command = *spe.add_subcommand("quality", "How far the samples can be trusted: what was lost, and why");
     options->add_to(command);
     command.footer(
-        "Collisions are told by the kernel for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
+        "The kernel reports collisions for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
         "counted from the file. tsv is the table of streams.\n"
         "\n"
         "  waymark spe quality perf.data\n"

@@ -18,6 +18,7 @@
 #include "output.h"
 #include "spe_answers.h"
 #include "text_row.h"
+#include "trouble.h"
 #include "waymark/analysis/attribution.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/core/wire.h"
@@ -335,7 +336,7 @@ private:
                 "/" + latency(Column::translation_latency, r.translation_latency),
             where, more);
         line.erase(line.find_last_not_of(' ') + 1);
-        fmt::format_to(std::back_inserter(out), "{}\n", line);
+        fmt::format_to(std::back_inserter(out), "{}\n", one_line(line));
     }
     void show(const spe::RecordGap& gap, fmt::memory_buffer& out) {
         if (gap.gap.bytes() == 0) return;
@@ -513,8 +514,15 @@ struct Sums {
     std::uint64_t records = 0, lost = 0, damaged = 0, no_pc = 0;
 };
 
-/// What a stream lost, as warnings.
-void account(const StreamContext& stream, const spe::Totals& t, Sums& sums) {
+/// What the streams lost.
+struct Accounts {
+    Sums sums;
+    std::vector<std::string> warnings, notes;
+};
+
+void account(const StreamContext& stream, const spe::Totals& t, Accounts& accounts) {
+    Sums& sums = accounts.sums;
+    const auto warn = [&](std::string text) { accounts.warnings.push_back(std::move(text)); };
     const std::string where = stream.cpu != perf::nobody   ? fmt::format("CPU {}: ", stream.cpu)
                               : stream.tid != perf::nobody ? fmt::format("thread {}: ", stream.tid)
                                                            : "";
@@ -524,23 +532,23 @@ void account(const StreamContext& stream, const spe::Totals& t, Sums& sums) {
     sums.no_pc += t.with(spe::Defect::no_pc);
     const auto gap = [&](GapReason reason) { return t.gaps[static_cast<std::size_t>(reason)]; };
     if (gap(GapReason::unsynchronised) != 0)
-        say("note", where + "what stood before the first whole record was left out");
-    if (gap(GapReason::incomplete_packet) != 0)
-        say("warning", where + "the last record is not whole, and was left out");
+        accounts.notes.push_back(where + "bytes before the first whole record were left out");
+    if (gap(GapReason::incomplete_packet) != 0) warn(where + "the last record is not whole, and was left out");
     if (const std::uint64_t n = gap(GapReason::framing); n != 0)
-        say("warning", fmt::format("{}{} cut by holes in the trace {} left out", where, counted(n, "record"),
-                                   n == 1 ? "was" : "were"));
+        warn(fmt::format("{}{} cut by holes in the trace {} left out", where, counted(n, "record"),
+                         n == 1 ? "was" : "were"));
     const auto defect = [&](spe::Defect d, std::string_view meaning) {
         if (const std::uint64_t n = t.with(d); n != 0)
-            say("warning", fmt::format("{}{} {}", where, counted(n, "record"), meaning));
+            warn(fmt::format("{}{} {}", where, counted(n, "record"), meaning));
     };
     defect(spe::Defect::damaged, "with bytes that are no packet (damaged)");
     if (const std::uint64_t n = t.with(spe::Defect::no_pc) - t.empty; n != 0)
-        say("warning", fmt::format("{}{} without a PC (no_pc)", where, counted(n, "record")));
+        warn(fmt::format("{}{} without a PC (no_pc)", where, counted(n, "record")));
     defect(spe::Defect::inconsistent, "with packets that do not fit the operation (inconsistent)");
     defect(spe::Defect::aligned, "with an obsolete alignment packet (aligned)");
     defect(spe::Defect::oversized, "longer than any record can be (oversized)");
-    if (t.empty != 0) say("note", fmt::format("{}{} held nothing but an end", where, counted(t.empty, "record")));
+    if (t.empty != 0)
+        accounts.notes.push_back(fmt::format("{}{} held nothing but an end packet", where, counted(t.empty, "record")));
 }
 
 Status fail(const Error& error) {
@@ -548,17 +556,11 @@ Status fail(const Error& error) {
     return error.code == Errc::usage ? usage : unreadable;
 }
 
-/// What the container lost or never had, as warnings; an error if it holds no trace.
+/// What the container lost or never had; an error if it holds no trace.
 waymark::Status account(const analysis::SampleCapture& capture, Sums& sums) {
     const perf::PerfData& data = *capture.data;
     const std::string& file = capture.file->name();
-    for (const perf::Loss& loss : data.losses) {
-        const std::uint64_t bytes = loss.end - loss.first;
-        say("error", fmt::format("{}: offset {:#x}: {}{}", file, loss.first.value, loss.message,
-                                 bytes == 0 ? "" : fmt::format("; {} passed over", counted(bytes, "byte"))));
-    }
-    if (data.loss_count > data.losses.size())
-        say("error", fmt::format("{}: {} more places like this", file, data.loss_count - data.losses.size()));
+    say_file_damage(capture);
     sums.lost += data.lost_bytes + (data.loss_count != 0 && data.lost_bytes == 0 ? 1 : 0);
     if (capture.bare) return Nothing{};
     if (!data.auxtrace_info)
@@ -577,10 +579,10 @@ Status run_records(const RecordsOptions& options) {
             {Errc::usage, fmt::format("--midr takes the core's MIDR_EL1, such as 0x410fd0c0, not '{}'", options.midr)});
     const auto capture = analysis::open_samples(options.capture, static_cast<std::uint32_t>(midr));
     if (!capture) return fail(capture.error());
-    for (const Error& error : capture->damage) say("error", error.message);
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
-    Sums sums;
+    Accounts accounts;
+    Sums& sums = accounts.sums;
     std::vector<StreamContext> streams;
     for (const perf::Stream& s : capture->streams) {
         StreamContext& context = streams.emplace_back();
@@ -601,7 +603,9 @@ Status run_records(const RecordsOptions& options) {
     if (done) {
         shown = print_all(source, *capture, options, *out);
         if (source.error()) done = *source.error();
-        for (const StreamContext& stream : streams) account(stream, stream.totals, sums);
+        for (const StreamContext& stream : streams) account(stream, stream.totals, accounts);
+        say_gathered("warning", accounts.warnings);
+        say_gathered("note", accounts.notes);
     }
     if (done && !capture->bare) {
         std::uint64_t truncated = 0, collisions = 0;
@@ -632,7 +636,7 @@ Status run_records(const RecordsOptions& options) {
         return nothing;
     }
     if (!options.strict || sums.lost + sums.damaged + sums.no_pc == 0) return decoded;
-    say("error", "--strict: something was lost or damaged; waymark spe quality tells where");
+    say("error", "--strict: something was lost or damaged; waymark spe quality shows where");
     return nothing;
 }
 
@@ -656,13 +660,14 @@ Run add_spe_records(CLI::App& app) {
         ->capture_default_str();
     command
         .add_option("--midr", options->midr,
-                    "The core's MIDR_EL1, where the file does not tell it: data sources are named by it")
+                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
         ->type_name("VALUE");
     command.add_option("--jobs", options->jobs, "Threads to work with; 0: as many as there are processors")
         ->type_name("N")
         ->capture_default_str();
-    command.add_flag("--mid-record", options->mid_record,
-                     "The buffer may begin inside a record, as a snapshot does: start behind the first end of one");
+    command.add_flag(
+        "--mid-record", options->mid_record,
+        "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
     command.add_flag("--strict", options->strict, "Exit with status 1 if anything was lost or damaged");
     command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
     command.footer(

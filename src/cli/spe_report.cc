@@ -42,7 +42,7 @@ constexpr Key sort_keys[] = {
     {"from-other", "share of accesses from other cores", &Measures::from_other},
     {"misaligned", "share of misaligned accesses", &Measures::misaligned},
     {"mispredicts", "share of mispredicts", &Measures::mispredicts},
-    {"not-retired", "share of what was not retired", &Measures::not_retired},
+    {"not-retired", "share of operations not retired", &Measures::not_retired},
     {"vector", "share of vector operations", &Measures::vector},
     {"atomics", "share of atomics", &Measures::atomics},
 };
@@ -68,7 +68,7 @@ public:
     void print(Output& out) {
         if (options_.format == "tsv")
             return options_.by == "source" ? sources(true).print_tsv(out) : rows().print_tsv(out);
-        if (options_.format == "json") return out.print("{}\n", json_text(json()));
+        if (options_.format == "json") return out.write(json_text(json()) + "\n");
         answer_.print_quality(out, false);
         out.write("\n");
         if (options_.by == "source") {
@@ -77,7 +77,7 @@ public:
             rows().print_text(out);
             if (left_out_ != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out_, "row"));
         }
-        out.print("{}", few_samples_note);
+        out.write(few_samples_note);
         out.print("Latency in cycles, means of samples: total is issue (waiting to begin) and execution.\n");
         if (profile_.rest().samples != 0)
             out.print("{} at further addresses are counted in no row.\n", counted(profile_.rest().samples, "sample"));
@@ -296,11 +296,11 @@ private:
         out.write("\nwhere loads got their data\n");
         const Table table = sources(false);
         if (table.empty()) {
-            out.print("  no load tells: {}\n", all_.loads == 0 ? "there are none" : "the core records no data source");
+            out.print("  not known: {}\n", all_.loads == 0 ? "there are no loads" : "the core records no data source");
             return;
         }
         table.print_text(out, "  ");
-        out.write("  waymark spe report --by source tells it by function\n");
+        out.write("  waymark spe report --by source lists it by function\n");
     }
 
     struct EventRow {
@@ -361,7 +361,7 @@ private:
                        Value(fmt::format("{} ({})", most.second, Value::ratio(most.first, count).shown))});
         }
         if (table.empty())
-            out.write("  no event is set that would tell\n");
+            out.write("  no sample has such an event\n");
         else
             table.print_text(out, "  ");
         const Measures& m = all_;
@@ -383,7 +383,7 @@ private:
             std::string lengths;
             for (const auto& [bits, count] : profile_.vector_lengths())
                 lengths += fmt::format("{}{}: {}", lengths.empty() ? "" : ", ",
-                                       bits == 0 ? "length not told" : fmt::format("{} bits", bits), grouped(count));
+                                       bits == 0 ? "unknown length" : fmt::format("{} bits", bits), grouped(count));
             out.print("  Vector operations by length: {}\n", lengths);
         }
     }
@@ -418,7 +418,7 @@ private:
                        Value(profile_.latency()[0][b]), Value(profile_.latency()[1][b]),
                        Value(profile_.latency()[2][b]), Value(profile_.latency()[3][b])});
         if (table.empty())
-            out.write("  no sample tells\n");
+            out.write("  not known: no sample has latencies\n");
         else
             table.print_text(out, "  ");
         if (profile_.saturated() != 0)
@@ -504,9 +504,12 @@ Run add_spe_report(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of(keys))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many rows; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
     command.footer(
-        "On top stands how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
+        "The head shows how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
         "table, unless the table says otherwise. Cycles are those of the samples; a sample stands for as many\n"
         "operations as the interval says, so shares hold for the program, sums do not.\n"
         "tsv is the table of --by alone, with more columns; json is everything.\n"

@@ -58,7 +58,7 @@ public:
                                              options_.all ? "used by several threads and written" : "shared falsely");
         if (options_.format != "text" && lines_.empty()) say("note", "no " + none);
         if (options_.format == "tsv") return print_tsv(out);
-        if (options_.format == "json") return out.print("{}\n", json_text(json()));
+        if (options_.format == "json") return out.write(json_text(json()) + "\n");
         answer_.print_quality(out, false);
         out.print("accesses  {} with an address{}{}\n\n", grouped(candidates_.accesses()),
                   candidates_.without_address() == 0
@@ -75,7 +75,7 @@ public:
         summary().print_text(out);
         if (found_ > lines_.size())
             out.print("… and {}; --limit 0 shows all\n", counted(found_ - lines_.size(), "more line", "more lines"));
-        out.print("{}", few_samples_note);
+        out.write(few_samples_note);
         out.print(
             "apart: samples at places nobody else writes, while another thread writes elsewhere in the line.\n"
             "Widths of accesses are not recorded: places of different offsets may overlap.\n");
@@ -322,12 +322,15 @@ Run add_spe_sharing(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many lines; 0: all")->type_name("N")->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many lines; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
     command.footer(
         "A line is shared if several threads use it and one writes. It is shared falsely if no place that one of them\n"
         "writes is used by another: then the threads wait for each other over nothing, and moving the data apart\n"
         "helps. Lines are physical where samples have physical addresses (pa_enable=1), else of a process: then\n"
-        "memory shared between processes is not seen as shared. Where threads are not known, CPUs stand for them.\n"
+        "memory shared between processes is not seen as shared. Where threads are not known, CPUs are used instead.\n"
         "tsv has a row for each access of each line.\n"
         "\n"
         "  waymark spe sharing perf.data\n"

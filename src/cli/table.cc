@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "waymark/core/numbers.h"
+
 namespace waymark::cli {
 
 namespace {
@@ -16,12 +18,12 @@ std::string field(const nlohmann::ordered_json& value) {
 Value Value::mean(std::uint64_t sum, std::uint64_t all) {
     if (all == 0) return {};
     const double mean = static_cast<double>(sum) / static_cast<double>(all);
-    return {fmt::format("{:.1f}", mean), mean};
+    return {decimal_text(mean), mean};
 }
 Value Value::ratio(std::uint64_t part, std::uint64_t all) {
     if (all == 0) return {};
     const double share = static_cast<double>(part) / static_cast<double>(all);
-    return {fmt::format("{:.1f}%", 100 * share), share};
+    return {share_text(part, all), share};
 }
 
 std::string json_text(const nlohmann::ordered_json& value) {
@@ -33,7 +35,7 @@ std::string bar(std::uint64_t part, std::uint64_t all, unsigned cells) {
     const auto full = static_cast<unsigned>(share * cells + 0.5);
     std::string out;
     for (unsigned i = 0; i < cells; ++i) out += i < full ? "█" : "·";
-    return out + fmt::format(" {:>5.1f}%", 100.0 * share);
+    return out + fmt::format(" {:>6}", share_text(part, all));
 }
 
 void Table::print_text(Output& out, std::string_view indent) const {
@@ -63,12 +65,13 @@ void Table::print_tsv(Output& out) const {
     std::string text;
     for (const Column& column : columns_)
         if (!column.for_reading) text += (text.empty() ? "" : "\t") + column.name;
-    out.print("{}\n", text);
+    out.write(text + '\n');
     for (const auto& row : rows_) {
         bool first = true;
         for (std::size_t c = 0; c < columns_.size(); ++c) {
             if (columns_[c].for_reading) continue;
-            out.print("{}{}", first ? "" : "\t", field(row[c].value));
+            if (!first) out.write("\t");
+            out.write(field(row[c].value));
             first = false;
         }
         out.write("\n");

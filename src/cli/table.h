@@ -20,7 +20,7 @@ struct Value {
     Value() = default;
     Value(std::string text) : shown(one_line(text)), value(std::move(text)) {}
     Value(std::uint64_t number) : shown(grouped(number)), value(number) {}
-    Value(std::string as, nlohmann::ordered_json what) : shown(std::move(as)), value(std::move(what)) {}
+    Value(std::string_view as, nlohmann::ordered_json what) : shown(one_line(as)), value(std::move(what)) {}
     /// `shown` empty if `all` is 0.
     static Value mean(std::uint64_t sum, std::uint64_t all);
     static Value ratio(std::uint64_t part, std::uint64_t all);

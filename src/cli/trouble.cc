@@ -5,6 +5,7 @@
 
 #include "output.h"
 #include "waymark/doctor/finding.h"
+#include "waymark/pipeline/damage.h"
 
 namespace waymark::cli {
 
@@ -20,57 +21,6 @@ std::string no_whole_frame(const pipeline::BufferReport& buffer) {
                        buffer.name,
                        found == buffer.gaps.end() ? "" : fmt::format(" from offset {:#x} on", found->first.value),
                        counted(bytes, "byte"), capture::name(buffer.buffer->format));
-}
-
-/// Bytes under trace IDs that are no source's.
-std::vector<std::string> stray_trouble(const pipeline::BufferReport& buffer) {
-    struct Kind {
-        std::uint64_t bytes = 0, stretches = 0;
-        Offset first;
-        std::string ids;
-        void add(const pipeline::Stray& stray) {
-            if (bytes == 0 || stray.first < first) first = stray.first;
-            bytes += stray.bytes;
-            stretches += stray.stretches;
-            ids += fmt::format("{}{:#04x}", ids.empty() ? "" : ", ", stray.id.value);
-        }
-    };
-    using coresight::TraceIdClass;
-    Kind padding, trigger, reserved, damaged, others;
-    for (const pipeline::Stray& stray : buffer.strays) {
-        const TraceIdClass kind = coresight::classify(stray.id);
-        (kind == TraceIdClass::null                                     ? padding
-         : kind == TraceIdClass::trigger || kind == TraceIdClass::flush ? trigger
-         : kind != TraceIdClass::source                                 ? reserved
-         : stray.damage                                                 ? damaged
-                                                                        : others)
-            .add(stray);
-    }
-    std::vector<std::string> out;
-    const auto say = [&](const Kind& kind, std::string_view what) {
-        if (kind.bytes == 0) return;
-        out.push_back(
-            fmt::format("buffer {}: {} in {}, first at offset {:#x}, {}{}: frames are damaged there, and these "
-                        "bytes are missing from the source that sent them",
-                        buffer.name, counted(kind.bytes, "byte"), counted(kind.stretches, "stretch", "stretches"),
-                        kind.first.value, what, kind.ids == "0x00" ? "" : fmt::format(" ({})", kind.ids)));
-    };
-    say(reserved, "have reserved trace IDs");
-    say(trigger, "have the trace ID of a trigger or flush, but are none");
-    say(padding, "are padding (trace ID 0x00) that is not zero");
-    if (damaged.bytes != 0)
-        out.push_back(
-            fmt::format("buffer {}: {} in {}, first at offset {:#x}, have trace IDs that no described source has ({}): "
-                        "frames are damaged there, and these bytes are missing from the source that sent them, or "
-                        "a source is not described",
-                        buffer.name, counted(damaged.bytes, "byte"), counted(damaged.stretches, "stretch", "stretches"),
-                        damaged.first.value, damaged.ids));
-    if (others.bytes != 0)
-        out.push_back(
-            fmt::format("buffer {}: {}, first at offset {:#x}, of trace IDs that no described source has ({}); "
-                        "to decode them add sources with that ETMTRACEIDR, unless the frames are damaged",
-                        buffer.name, counted(others.bytes, "byte"), others.first.value, others.ids));
-    return out;
 }
 
 }  // namespace
@@ -97,6 +47,16 @@ std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
         out.push_back(fmt::format("{} (the same {} more, as in {})", sentences[i], times(alike.size() - 1), places));
     }
     return out;
+}
+
+std::vector<std::string> gathered(const std::vector<capture::Problem>& problems) {
+    std::vector<std::string> sentences;
+    for (const capture::Problem& problem : problems) sentences.push_back(capture::to_string(problem));
+    return gathered(sentences);
+}
+
+void say_gathered(std::string_view kind, const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : gathered(sentences)) say(kind, sentence);
 }
 
 std::string file_was_cut(const pipeline::BufferReport& buffer) {
@@ -136,31 +96,51 @@ std::vector<std::string> frame_trouble(const pipeline::BufferReport& buffer) {
         out.push_back(
             fmt::format("buffer {}: no frame sync in {}{}, so their frames are not known; {}", buffer.name,
                         counted(lost(GapReason::unsynchronised), "byte"), first(GapReason::unsynchronised),
-                        t.fsyncs == 0 ? "the framing may be another" : "normal where recording began amid a frame"));
-    for (std::string& sentence : stray_trouble(buffer)) out.push_back(std::move(sentence));
+                        t.fsyncs == 0 ? "the framing may be another" : "normal where recording began inside a frame"));
+    for (pipeline::Damage& damage : pipeline::damage_in(buffer)) out.push_back(std::move(damage.sentence));
     if (file_was_cut(buffer).empty())
         if (std::string sentence = no_whole_frame(buffer); !sentence.empty()) out.push_back(std::move(sentence));
     return out;
 }
 
 std::string sudden_silence(const pipeline::StreamReport& stream) {
-    if (!stream.silent_from) return {};
-    return fmt::format(
-        "source {}: it falls silent inside a packet at offset {:#x} of buffer {}, while {} of other sources "
-        "follow: what it sent later may have gone to their trace IDs",
-        stream.source->label(), stream.silent_from->value, stream.buffer, counted(stream.bytes_of_others, "byte"));
+    const auto damage = pipeline::damage_in(stream);
+    return damage ? damage->sentence : std::string();
+}
+
+bool is_part_of_run(const pipeline::Session& session) {
+    return std::any_of(session.problems.begin(), session.problems.end(),
+                       [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::part; });
 }
 
 bool lost_in_frames(const pipeline::BufferReport& buffer) {
     return buffer.framed && (buffer.frames.lost_bytes() != 0 || !buffer.strays.empty());
 }
 
+namespace {
+
+/// `0x10 CSETM_0 (ETM4.1), 0x20 ITM_0 (ITM)`; the first few.
+std::string sources_text(const std::vector<const pipeline::Source*>& sources) {
+    constexpr std::size_t most = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(sources.size(), most); ++i)
+        out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", sources[i]->label(),
+                           sources[i]->type.empty() ? "of unknown type" : sources[i]->type);
+    if (sources.size() > most) out += fmt::format(" and {} more", sources.size() - most);
+    return out;
+}
+
+}  // namespace
+
 std::string why_no_bytes(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                          const pipeline::Report& report) {
     if (session.sources.empty()) return "the capture describes no trace source";
     if (std::none_of(selected.begin(), selected.end(),
                      [](const pipeline::Source* s) { return s->protocol == pipeline::Protocol::pft; }))
-        return "the protocol of no selected source is one that Waymark decodes (PTM1.x, PFT1.x)";
+        return fmt::format(
+            "Waymark does not decode the protocol of {}: {}. Of the sources of a snapshot it decodes PTM1.x "
+            "and PFT1.x; use another tool for this one",
+            selected.size() == 1 ? "the source" : "any selected source", sources_text(selected));
     if (report.streams.empty())
         return session.capture.buffers.empty() ? "the capture has no trace buffer"
                                                : "none of the selected sources is tied to a trace buffer";

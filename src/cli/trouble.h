@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "waymark/capture/capture.h"
 #include "waymark/core/types.h"
 #include "waymark/flow/flow.h"
 #include "waymark/pipeline/run.h"
@@ -20,6 +22,11 @@ namespace waymark::cli {
 /// are counted, and the first three places are named. The order of the first of each kind stays. For every command that
 /// lists what is wrong.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
+/// The same of what reading a capture found.
+[[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);
+
+/// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
+void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
 
 /// That a buffer's file was cut: it ends inside a frame, or holds fewer bytes than were written; empty: nothing speaks
 /// for it. A stream with syncs ends anywhere.
@@ -30,6 +37,9 @@ namespace waymark::cli {
 
 /// That a source fell silent inside a packet while others went on; empty: it did not.
 [[nodiscard]] std::string sudden_silence(const pipeline::StreamReport& stream);
+
+/// The capture says that it holds a part of the run only (capture::missing_parts).
+[[nodiscard]] bool is_part_of_run(const pipeline::Session& session);
 
 /// Whether bytes were lost at frame level: in damaged frames, or under trace IDs of no source.
 [[nodiscard]] bool lost_in_frames(const pipeline::BufferReport& buffer);

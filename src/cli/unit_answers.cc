@@ -8,12 +8,14 @@
 #include "disassembly.h"
 #include "dpu_answers.h"
 #include "spe_answers.h"
+#include "trouble.h"
 #include "waymark/analysis/dpu_answers.h"
 #include "waymark/analysis/spe_answers.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/format.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/record/dpu.h"
 
 namespace waymark::cli {
 
@@ -26,6 +28,8 @@ waymark::Status refuse_flow_options(const AnswersOptions& options, const char* w
     const InputOptions& input = options.input;
     const char* given = !input.sources.empty()                                                    ? "--source"
                         : !input.symbols.empty()                                                  ? "--symbols"
+                        : !input.perf_maps.empty()                                                ? "--perf-map"
+                        : !input.jitdumps.empty()                                                 ? "--jitdump"
                         : !input.protocol.empty()                                                 ? "--protocol"
                         : !input.buffer_format.empty()                                            ? "--buffer-format"
                         : options.timestamp_hz != 0                                               ? "--timestamp-hz"
@@ -129,7 +133,7 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
     answer.run(gathered);
     const analysis::SampleTotals totals = answer.totals();
     if (answer.quality().selected == 0)
-        return Error{answer.say_damage(options.input.capture) ? Errc::unreadable : Errc::not_found,
+        return Error{answer.say_damage() ? Errc::unreadable : Errc::not_found,
                      fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
     std::optional<analysis::Sharing> sharing;
     if (gathered.candidates) {
@@ -153,8 +157,7 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     analysis::DpuSaid said;
     said.problems = input.name_code(code);
     for (const std::string& image : options.input.images) WM_RETURN_IF_ERROR(add_image(code, image));
-    for (const capture::Problem& problem : input.capture().problems)
-        said.problems.push_back(capture::to_string(problem));
+    for (std::string& sentence : gathered(input.capture().problems)) said.problems.push_back(std::move(sentence));
     analysis::DpuSetup setup = input.setup();
     std::optional<analysis::DpuTimes> times;
     const auto beside = [&](const analysis::DpuSetup& with) {
@@ -179,10 +182,11 @@ Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
         if (const std::string task = input.parameter(fmt::format("task{}", id)); !task.empty())
             said.tasks[static_cast<std::uint8_t>(id)] = task;
     said.program = input.parameter("program");
+    if (input.parameter("ended") == record::limited_run)
+        said.problems.push_back(
+            fmt::format("The recording ended {}: what ran afterwards is not in it", record::limited_run));
     said.cycles_note = input.parameter("cycles");
     said.layout = dpu::layout_note;
-    for (const capture::DpuImage& image : input.capture().images)
-        said.images.push_back({image.path.string(), image.load_bias});
     analysis::DpuCounts rows{};
     for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
     said.reconciled = costs.reconciled(rows);

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "dpu_verify.h"
 #include "options.h"
+#include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/regular_file.h"
@@ -211,9 +212,14 @@ public:
                                               options_.sources.empty() ? "--symbols" : "--source")});
             return verify_dpu(options_.capture, options_.output);
         }
+        if (std::error_code none; !std::filesystem::exists(options_.capture, none))
+            return fail({Errc::not_found, fmt::format("{}: no such file or folder", options_.capture)});
         if (const auto no_file = no_regular_file(options_.capture)) return fail(*no_file);
+        if (is_profile(options_.capture)) return not_for_samples();
         auto truth = record::read_truth(folder.empty() ? "." : folder);
         if (!truth) {
+            // What is no capture at all is that first.
+            if (const auto opened = open_session(options_); !opened) return fail(opened.error());
             const Status status = fail(truth.error());
             std::error_code none;
             const std::filesystem::path capture = options_.capture;
@@ -235,6 +241,21 @@ public:
     }
 
 private:
+    /// Samples are some of what ran: its sums say nothing of single ones.
+    Status not_for_samples() const {
+        const std::string sums = options_.capture + ".truth.txt";
+        std::error_code none;
+        say("error",
+            fmt::format("{}: NOT COMPARED: a profile holds samples of what ran, not all of it, so it is not "
+                        "decoded and compared as trace is. {}",
+                        options_.capture,
+                        std::filesystem::exists(sums, none)
+                            ? fmt::format("What really ran is summed in {}", sums)
+                            : "Nothing beside it says what really ran: 'waymark record --unit spe' writes that "
+                              "to PATH.truth.txt"));
+        return static_cast<Status>(not_compared);
+    }
+
     Status compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                    const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
         const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
@@ -343,12 +364,12 @@ private:
                   grouped(executed.ranges), grouped(sums.ranges), grouped(sums.instructions));
         if (comparison != nullptr) {
             const flow::Count& before = comparison->totals().gaps[static_cast<unsigned>(GapReason::unsynchronised)];
-            out.print("  {} bytes stand before their first synchronisation\n", grouped(before.bytes));
+            out.print("  {} bytes precede their first synchronisation\n", grouped(before.bytes));
         }
         if (!comparable)
             out.write(complete
                           ? "  only a recording made with --truth can be compared where the buffer wrapped\n"
-                          : "  the recording was cut off by force: nobody knows which part of it the buffer holds\n");
+                          : "  the recording was cut off by force: which part of it the buffer holds is not known\n");
         else if (outcome == Outcome::different)
             show(session, source, *comparison->difference(), out);
         return outcome;
@@ -369,9 +390,10 @@ private:
                       : !comparison->difference() || !comparison->difference()->executed ? Outcome::equal
                                                                                          : Outcome::different;
             if (!has_ranges)
-                say("note", fmt::format("source {}: only its sums were kept, which end nobody knows where; record with "
-                                        "--truth to compare what was cut off",
-                                        source.label()));
+                say("note",
+                    fmt::format("source {}: only its sums were kept, and where they end is not known; record with "
+                                "--truth to compare what was cut off",
+                                source.label()));
         }
         out.print("source {}: {}\n", source.label(), heading(outcome, "equal"));
         const auto row = [&](std::string_view name, auto a, auto b) {
@@ -386,18 +408,18 @@ private:
                       grouped(executed.lost_ranges), grouped(executed.lost_instructions), grouped(overflows),
                       overflows == 1 ? "" : "s");
         if (executed.unfinished_instructions != 0)
-            out.print("  {} instructions executed behind the last waypoint, which no unit traces\n",
+            out.print("  {} instructions executed after the last waypoint, which no unit traces\n",
                       grouped(executed.unfinished_instructions));
         if (outcome != Outcome::different) return outcome;
         if (comparison != nullptr && comparison->difference())
             show(session, source, *comparison->difference(), out);
         else if (comparison != nullptr && !comparison->has_ranges())
-            out.write("  where the first difference is, only a recording made with --truth tells\n");
+            out.write("  only a recording made with --truth shows where the first difference is\n");
         return outcome;
     }
 
     void show(const pipeline::Session& session, const pipeline::Source& source, const Difference& d, Output& out) {
-        out.print("  first difference: range {}, told by the packet at offset {:#x} of the buffer\n", grouped(d.number),
+        out.print("  first difference: range {}, from the packet at offset {:#x} of the buffer\n", grouped(d.number),
                   d.capture.value);
         out.print("    before it  {}\n    executed   {}\n    decoded    {}\n",
                   d.before ? text(d.before, source.names->symbols) : "nothing", text(d.executed, source.names->symbols),
@@ -416,7 +438,10 @@ private:
 Run add_verify(CLI::App& app) {
     auto options = std::make_shared<InputOptions>();
     CLI::App& command = *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
-    command.add_option("DIR", options->capture, "A folder made by 'waymark record'")->required();
+    command
+        .add_option("DIR", options->capture,
+                    "A folder made by 'waymark record' with --unit ptm or dpu; samples (--unit spe) are not compared")
+        ->required();
     command.add_option("--source", options->sources, "Only this source: trace ID (0x13) or name. May be repeated")
         ->type_name("ID|NAME")
         ->take_all();
@@ -433,7 +458,7 @@ Run add_verify(CLI::App& app) {
         "\n"
         "Exit status: 0 equal, or different only where it is declared that something was lost (overflow, a buffer "
         "that\n"
-        "wrapped: then --truth is needed, and all behind the first synchronisation must be equal);\n"
+        "wrapped: then --truth is needed, and all after the first synchronisation must be equal);\n"
         "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 they cannot be compared: there is no "
         "truth,\n"
         "or not the part of it that the trace holds (NOT COMPARED).\n");

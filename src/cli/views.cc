@@ -24,7 +24,7 @@ Result<std::size_t> find_metric(const Answers& answers, std::string_view name) {
         if (same_word(answers.metrics[m].name, name)) return m;
         list += (list.empty() ? "" : ", ") + answers.metrics[m].name;
     }
-    return Error{Errc::usage, fmt::format("--metric {}: {} tells {}", name, answers.capture, list)};
+    return Error{Errc::usage, fmt::format("--metric {}: {} has {}", name, answers.capture, list)};
 }
 
 std::string_view path_text(const Answers& answers, Index source) {
@@ -68,13 +68,13 @@ std::string costs_name(const analysis::Metric& metric) {
 
 void print_head(Output& out, const Answers& answers) {
     const bool colours = out.colours();
-    out.print("capture  {} ({})\n", coloured(answers.capture, Colour::bold, colours), answers.unit);
+    out.print("capture  {} ({})\n", Coloured(answers.capture, Colour::bold, colours), answers.unit);
     for (const Finding& f : answers.health) {
         using Severity = Finding::Severity;
         if (f.severity < Severity::warning) continue;
         const bool bad = f.severity == Severity::bad;
         const std::string what = f.what.ends_with('.') ? f.what.substr(0, f.what.size() - 1) : f.what;
-        out.print("{}  {}{}{}\n", coloured(bad ? "bad    " : "warning", bad ? Colour::red : Colour::yellow, colours),
+        out.print("{}  {}{}{}\n", Coloured(bad ? "bad    " : "warning", bad ? Colour::red : Colour::yellow, colours),
                   what, f.todo.empty() ? "" : ". ", f.todo);
     }
 }
@@ -109,9 +109,9 @@ void print_rows(Output& out, const Answers& answers, const ViewOptions& options,
                 const Rows& rows, std::string_view json_more) {
     if (options.format == "tsv") return rows.print_tsv(out);
     if (options.format == "json") {
-        out.print("{{\n  {},\n", json_head(answers));
-        if (!json_more.empty()) out.print("  {},\n", json_more);
-        out.print("  \"rows\": {}\n}}\n", rows.json());
+        out.write(fmt::format("{{\n  {},\n", json_head(answers)));
+        if (!json_more.empty()) out.write(fmt::format("  {},\n", json_more));
+        out.write(fmt::format("  \"rows\": {}\n}}\n", rows.json()));
         return;
     }
     print_head(out, answers);

@@ -259,6 +259,14 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
                            counted(q.without_mapping, "sample lies", "samples lie")),
                "a file for each", "code that was generated, or mappings that were not recorded",
                "nothing, if it is known");
+    if (q.without_address != 0) {
+        const std::string why = analysis::why_no_address(q);
+        to.add(Severity::note, "no-address", {},
+               fmt::format("{} of loads and stores without an address{}", counted(q.without_address, "sample"),
+                           why.empty() ? "" : fmt::format(" ({})", why)),
+               "an address of each", "the unit or the recorder did not know it",
+               "do not look for them among cache lines and data pages");
+    }
     if (q.modelled)
         to.add(Severity::note, "modelled", {}, "the samples are of a modelled machine", "samples of silicon",
                "waymark record made them",

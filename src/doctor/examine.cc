@@ -13,6 +13,8 @@
 #include "waymark/coresight/bypass.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::doctor {
 
@@ -39,20 +41,16 @@ public:
         stretch->offsets.add({stretch->bytes.size()}, base_ + first.value);
         stretch->bytes.insert(stretch->bytes.end(), bytes.begin(), bytes.end());
     }
-    void trigger(TraceId id, Offset at, std::uint8_t payload) {
-        if (payload != 0 && !coresight::is_source({payload})) stray(id, Bytes(&payload, 1), at);
+    void trigger(TraceId, Offset, std::uint8_t payload) {
+        if (payload != 0 && !coresight::is_source({payload})) current_.fill(nullptr);
     }
-    void stray(TraceId id, Bytes bytes, Offset first) {
-        if (coresight::classify(id) == coresight::TraceIdClass::reserved) return;  // counted by the deformatter
-        if (stray_bytes == 0) first_stray = base_ + first.value;
-        stray_bytes += bytes.size();
-    }
+    /// Any source may have sent these bytes, so what follows does not continue what came before (pipeline::Stray, which
+    /// counts them).
+    void stray(TraceId, Bytes, Offset) { current_.fill(nullptr); }
     void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
     void reset(Offset) { current_.fill(nullptr); }
 
     std::vector<Gap> gaps;
-    std::uint64_t stray_bytes = 0;  ///< padding that is not zero, triggers of no source
-    Offset first_stray{};
 
 private:
     std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
@@ -67,8 +65,6 @@ struct Taken {
     std::vector<Stretch> bare;
     coresight::Totals frames;
     std::vector<Gap> gaps;
-    std::uint64_t stray_bytes = 0;
-    Offset first_stray{};
 };
 
 void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
@@ -105,8 +101,9 @@ Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip
         Bytes bytes = Bytes(piece.bytes).subspan(drop);
         const Offset base = piece.first + drop;
         if (!framed) {
-            if (&piece == &sample.pieces.back()) bytes = coresight::strip_bypass_padding(bytes);
             Stretch stretch;
+            if (&piece == &sample.pieces.back())
+                stretch.end_mark_bytes = bytes.size() - coresight::strip_bypass_padding(bytes).size();
             stretch.bytes.assign(bytes.begin(), bytes.end());
             stretch.offsets.add({0}, base);
             stretch.head = first;
@@ -119,8 +116,6 @@ Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip
         deformatter.finish(split);
         add(out.frames, deformatter.totals(), base);
         out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
-        if (out.stray_bytes == 0) out.first_stray = split.first_stray;
-        out.stray_bytes += split.stray_bytes;
     }
     return out;
 }
@@ -174,6 +169,30 @@ public:
     Report run() {
         for (const capture::Problem& problem : session_.problems) {
             if (!problem.lacks.empty()) continue;  // told below, with what it costs
+            if (problem.kind == capture::Problem::Kind::part) {
+                add_finding({Severity::warning,
+                             "part-of-run",
+                             {},
+                             {},
+                             {},
+                             capture::to_string(problem),
+                             "the whole run",
+                             "the recording was limited by its options",
+                             "take what did not run as not observed; record without the limit if all is needed"});
+                continue;
+            }
+            if (problem.kind == capture::Problem::Kind::names) {
+                add_finding({Severity::warning,
+                             std::string(missing_names),
+                             {},
+                             {},
+                             {},
+                             capture::to_string(problem),
+                             "the file that was mapped, of that build",
+                             "it was moved, removed or built again since",
+                             "nothing for the trace, which is whole without it; for names do what is said there"});
+                continue;
+            }
             add_finding({Severity::warning,
                          "description",
                          {},
@@ -195,6 +214,8 @@ public:
                          "[trace_buffers] is missing from its trace.ini",
                          "name the file of the trace"});
         for (const Buffer& buffer : session_.capture.buffers) look_at(buffer);
+        for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
+        for (std::size_t i = 0; i < report_.buffers.size(); ++i) look_for_damage(report_.buffers[i], samples_[i]);
         for (std::size_t i = 0; i < report_.sources.size(); ++i)
             if (report_.sources[i].identity.protocol == Protocol::pft)
                 judge(report_.sources[i], stretches_[i]);
@@ -260,6 +281,7 @@ private:
                          "nothing was recorded, or the file was not written",
                          "record again"});
             report_.buffers.push_back(std::move(out));
+            samples_.emplace_back();
             return;
         }
         if (buffer.length && out.bytes && *out.bytes < *buffer.length) {
@@ -278,6 +300,7 @@ private:
         report_frames(buffer, out, taken);
         find_sources(buffer, out, taken);
         report_.buffers.push_back(std::move(out));
+        samples_.push_back(std::move(*sample));
     }
 
     /// Bytes of sources whose protocol is recognised, taken apart so.
@@ -287,8 +310,14 @@ private:
             if (stretches.empty()) return;
             // A part will do to choose by, and there is much to choose from.
             constexpr std::size_t enough_bytes = 1 << 18;
-            std::vector<Stretch> part(1, stretches.front());
-            part.front().bytes.resize(std::min(part.front().bytes.size(), enough_bytes));
+            const auto longest =
+                std::max_element(stretches.begin(), stretches.end(),
+                                 [](const Stretch& a, const Stretch& b) { return a.bytes.size() < b.bytes.size(); });
+            std::vector<Stretch> part(1, *longest);
+            if (part.front().bytes.size() > enough_bytes) {
+                part.front().bytes.resize(enough_bytes);
+                part.front().end_mark_bytes = 0;
+            }
             if (identify(part, framed).protocol == Protocol::unknown) return;
             for (const Stretch& s : stretches) sum += s.bytes.size();
         };
@@ -435,28 +464,6 @@ private:
                          "a sync first",
                          t.fsyncs == 0 ? "the framing may be another" : "recording began amid a frame",
                          t.fsyncs == 0 ? "give the format the buffer has" : "nothing"});
-        const std::uint64_t reserved = t.data_bytes(coresight::TraceIdClass::reserved);
-        if (reserved != 0)
-            add_finding({Severity::warning,
-                         "reserved-id",
-                         buffer.name,
-                         {},
-                         t.first_id.value_or(Offset{}),
-                         fmt::format("{} under reserved trace IDs", bytes_text(reserved)),
-                         "IDs 0x01 to 0x6f",
-                         "damaged frames, or no frames at all",
-                         "see the other findings about this buffer's frames"});
-        if (taken.stray_bytes != 0)
-            add_finding({Severity::warning,
-                         "stray-bytes",
-                         buffer.name,
-                         {},
-                         taken.first_stray,
-                         fmt::format("{} of padding that is not zero, or of triggers that no source had",
-                                     bytes_text(taken.stray_bytes)),
-                         "padding of zeros (trace ID 0x00), triggers (0x7d) that name a source",
-                         "IDs were damaged: these bytes are missing from the source that sent them",
-                         "get the buffer anew; trace continues at the next synchronisation after each damage"});
         if (t.unassociated != 0 && out.pieces == 1)
             add_finding({Severity::note,
                          "no-id-yet",
@@ -491,7 +498,7 @@ private:
             const pipeline::Source* known = described(id);
             source.described = known != nullptr;
             source.described_as_pft = known != nullptr && known->protocol == pipeline::Protocol::pft;
-            source.name = known != nullptr ? known->name : id ? fmt::format("id_{:02x}", id->value) : "source";
+            source.name = known != nullptr ? known->name : id ? fmt::format("source_{:02x}", id->value) : "source";
             source.buffer = buffer.name;
             source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
             for (const Stretch& s : stretches) source.bytes += s.bytes.size();
@@ -521,17 +528,6 @@ private:
                             fmt::format("the description says {}; what was tried stands with the source",
                                         described(source.trace_id)->type),
                             "another tool for this source; the others are decoded without it");
-            if (!source.described)
-                add_finding(
-                    source, Severity::warning, "unknown-id", first_offset(source),
-                    fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
-                                name_of(source)),
-                    "IDs of described sources only", "a source was left out of the description, or has another ID",
-                    source.identity.protocol == Protocol::pft
-                        ? fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value)
-                        : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
-                                      "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
-                                      source.trace_id->value));
         }
     }
     [[nodiscard]] std::string name_of(const SourceReport& source) const {
@@ -572,9 +568,18 @@ private:
 
     // ---- sources
 
-    void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+    /// How the source's unit was programmed is settled, and with it which bytes are trace.
+    void configure(SourceReport& source, std::vector<Stretch>& stretches) {
+        if (source.identity.protocol != Protocol::pft) return;
         const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
         if (known_[index] != nullptr && source.described_as_pft) check_configuration(source, *known_[index], stretches);
+        take_end_mark_off(stretches, source.config);
+        source.bytes = 0;
+        for (const Stretch& s : stretches) source.bytes += s.bytes.size();
+    }
+
+    void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+        const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
         report_health(source, stretches);
         judge_images(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
@@ -696,16 +701,153 @@ private:
                                     are(backwards)),
                         "timestamps that grow", "the time source was set anew, damage, or another encoding",
                         "do not compare times across these places");
-        if (p.cut_bytes != 0 && stretches.size() == 1 && p.first_cut)
-            add_finding(source, Severity::note, "cut-packet", p.first_cut,
-                        fmt::format("the last {} {} a packet that is cut off", bytes_text(p.cut_bytes),
-                                    p.cut_bytes == 1 ? "begins" : "begin"),
-                        "a whole packet", "recording stopped there, or the file was cut",
-                        "nothing, unless the file was cut");
         if (p.padding_bytes > 64)
             add_finding(source, Severity::note, "trailing-zeros", p.first_padding,
                         fmt::format("{} of zeros at the end", bytes_text(p.padding_bytes)), "trace",
                         "the buffer was not full", "nothing");
+    }
+
+    // ---- damage, as the pipeline finds it for all commands
+
+    /// The buffer as it is to be decoded, with the sources that were recognised in it.
+    [[nodiscard]] pipeline::Session session_of(const BufferReport& buffer) const {
+        pipeline::Session out;
+        capture::Buffer& read = out.capture.buffers.emplace_back();
+        read.name = buffer.name;
+        read.format = buffer.format;
+        // Without a description nobody knows which IDs are those of sources.
+        read.other_sources = !report_.labelled;
+        for (const Buffer& b : session_.capture.buffers)
+            if (report_.labelled && b.name == buffer.name) {
+                read.other_sources = b.other_sources;
+                for (const pipeline::Source& s : session_.sources)
+                    if (std::find(b.sources.begin(), b.sources.end(), s.name) != b.sources.end())
+                        out.sources.push_back(s);
+            }
+        for (const SourceReport& source : report_.sources) {
+            if (source.buffer != buffer.name || source.identity.protocol != Protocol::pft) continue;
+            if (report_.labelled && !source.described) continue;
+            auto at = std::find_if(out.sources.begin(), out.sources.end(),
+                                   [&](const pipeline::Source& s) { return s.name == source.name; });
+            if (at == out.sources.end()) at = out.sources.insert(at, pipeline::Source{});
+            at->name = source.name;
+            at->trace_id = source.trace_id;
+            at->protocol = pipeline::Protocol::pft;
+            at->config = source.config;
+        }
+        for (const pipeline::Source& s : out.sources) read.sources.push_back(s.name);
+        return out;
+    }
+
+    void look_for_damage(const BufferReport& buffer, const Sample& sample) {
+        if (buffer.format == Buffer::Format::unknown) return;
+        const pipeline::Session session = session_of(buffer);
+        std::vector<const pipeline::Source*> selected;
+        for (const pipeline::Source& s : session.sources) selected.push_back(&s);
+        pipeline::BufferReport all;
+        all.name = buffer.name;
+        for (const Piece& piece : sample.pieces) {
+            // Footers of a DSTREAM are found by their distance from where reading begins.
+            constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
+            const std::uint64_t before = buffer.format == Buffer::Format::dstream_coresight
+                                             ? (block_bytes - piece.first.value % block_bytes) % block_bytes
+                                             : buffer.skipped;
+            const std::uint64_t skip = std::min<std::uint64_t>(before, piece.bytes.size());
+            const Offset base = piece.first + skip;
+            const pipeline::Report report = pipeline::run(
+                session, selected,
+                [](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+                    if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;
+                    return std::make_unique<pipeline::PacketCounter>(stream);
+                },
+                {},
+                [&](const Buffer&) -> Result<std::unique_ptr<capture::ByteStream>> {
+                    const Bytes bytes = Bytes(piece.bytes).subspan(skip);
+                    return capture::from_memory({bytes.begin(), bytes.end()});
+                });
+            for (pipeline::Stray stray : report.buffers.front().strays) {
+                stray.first = base + stray.first.value;
+                add_stray(all.strays, stray);
+            }
+            // Where not all was looked at, a source may well go on.
+            for (const pipeline::StreamReport& stream : report.streams)
+                report_stream(buffer, stream, base, sample.whole());
+        }
+        for (const pipeline::Damage& damage : pipeline::damage_in(all)) report_damage(damage);
+        report_unknown_ids(buffer, all.strays);
+    }
+    static void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
+        const auto same =
+            std::find_if(to.begin(), to.end(), [&](const pipeline::Stray& s) { return s.id == stray.id; });
+        if (same == to.end()) return to.push_back(stray);
+        same->bytes += stray.bytes;
+        same->stretches += stray.stretches;
+        same->damage &= stray.damage;
+    }
+
+    void report_damage(const pipeline::Damage& damage) {
+        using Kind = pipeline::Damage::Kind;
+        if (damage.kind == Kind::undescribed_ids) return;  // below, with what each of them is
+        const std::string_view kind = damage.kind == Kind::reserved_ids  ? "reserved-id"
+                                      : damage.kind == Kind::damaged_ids ? "damaged-id"
+                                                                         : "stray-bytes";
+        add_finding({Severity::warning,
+                     std::string(kind),
+                     damage.buffer,
+                     {},
+                     damage.first,
+                     damage.found,
+                     damage.kind == Kind::damaged_ids ? "IDs of described sources only"
+                                                      : "IDs 0x01 to 0x6f, padding of zeros, and triggers (0x7d) that "
+                                                        "name a source",
+                     damage.means,
+                     "get the buffer anew; trace continues at the next synchronisation after each damage"});
+    }
+
+    void report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base, bool whole) {
+        const auto* counter = dynamic_cast<const pipeline::PacketCounter*>(stream.consumer.get());
+        if (counter == nullptr) return;
+        const auto source = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const SourceReport& s) {
+            return s.buffer == buffer.name && s.name == stream.source->name;
+        });
+        if (source == report_.sources.end()) return;
+        const auto& gaps = counter->gaps;
+        if (const auto& cut = gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
+            add_finding(
+                *source, Severity::warning, "packets-cut-in-two", base + cut.first.value,
+                fmt::format("{} of packets that were cut in two where frames were lost", counted(cut.bytes, "byte")),
+                "whole packets", "the other findings about this buffer's frames say what was lost",
+                "get the buffer anew; trace continues at the next synchronisation after each damage");
+        const auto damage = whole ? pipeline::damage_in(stream) : std::nullopt;
+        if (damage)
+            add_finding(*source, Severity::warning, "silence", base + damage->first.value, damage->found,
+                        "a source that ends between two packets, or where recording stops", damage->means,
+                        "get the buffer anew: bytes of this source are missing, or are taken for others'");
+        else if (const auto& cut = gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; whole && cut.bytes != 0)
+            add_finding(*source, Severity::note, "cut-packet", base + cut.first.value,
+                        fmt::format("the last {} {} a packet that is cut off", bytes_text(cut.bytes),
+                                    cut.bytes == 1 ? "begins" : "begin"),
+                        "a whole packet", "recording stopped there, or the file was cut",
+                        "nothing, unless the file was cut");
+    }
+
+    void report_unknown_ids(const BufferReport& buffer, const std::vector<pipeline::Stray>& strays) {
+        for (const SourceReport& source : report_.sources) {
+            if (!report_.labelled || source.buffer != buffer.name || source.described) continue;
+            const bool damaged = std::any_of(strays.begin(), strays.end(), [&](const pipeline::Stray& s) {
+                return s.damage && s.id == source.trace_id;
+            });
+            if (damaged) continue;
+            add_finding(source, Severity::warning, "unknown-id", first_offset(source),
+                        fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
+                                    name_of(source)),
+                        "IDs of described sources only", "a source was left out of the description, or has another ID",
+                        source.identity.protocol == Protocol::pft
+                            ? fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value)
+                            : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
+                                          "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
+                                          source.trace_id->value));
+        }
     }
 
     // ---- images
@@ -772,6 +914,17 @@ private:
                       ImageVerdict& verdict) {
         const pft::Config before = source.config;
         verdict.trial = best_trial(stretches, source.config, *known.memory, true);
+        if (source.config != before) {
+            // Damage contradicts the image under every setting. A setting is wrong only if another removes most
+            // contradictions, and decodes no less.
+            Trial as_described = try_image(stretches, before, *known.memory);
+            const bool removes_them = verdict.trial.contradictions * 4 <= as_described.contradictions &&
+                                      verdict.trial.totals.ranges * 10 >= as_described.totals.ranges * 9;
+            if (!removes_them && !as_described.ended) {
+                source.config = before;
+                verdict.trial = std::move(as_described);
+            }
+        }
         if (verdict.trial.agrees() && source.config.return_stack != before.return_stack)
             add_finding(source, Severity::error, "return-stack", first_contradiction(stretches, before, *known.memory),
                         fmt::format("ETMCR says return stack {}; decoded so, the image is contradicted",
@@ -835,7 +988,16 @@ private:
     void judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
                      ImageVerdict& verdict) {
         const LoadImage load = load_argument(argument);
-        const auto map = load(0);
+        const Mapping mapping = mapping_of(argument, session_.capture.modules);
+        if (!mapping.build_id.empty()) {
+            verdict.kind = ImageVerdict::Kind::other_build;
+            verdict.why = fmt::format("its build ID is {}; {}", mapping.build_id,
+                                      mapping.build_id_there.empty()
+                                          ? "no file that was mapped while the trace was taken has that"
+                                          : "that of the file of this name that ran is " + mapping.build_id_there);
+            return;
+        }
+        const auto map = load(mapping.load_bias.value_or(0));
         if (!map) {
             verdict.kind = ImageVerdict::Kind::unreadable;
             verdict.why = map.error().message;
@@ -845,10 +1007,11 @@ private:
         verdict.trial = best_trial(stretches, config, **map, !source.described_as_pft);
         classify(verdict, waypoints_of(source));
         if (fits(verdict)) {
-            verdict.argument = argument;
+            verdict.argument = mapping.load_bias ? fmt::format("{}@{:#x}", argument, *mapping.load_bias) : argument;
             if (!source.described_as_pft) source.config = config;
             return;
         }
+        if (mapping.load_bias) return;  // no other address comes into question
         std::vector<pft::Config> configs{source.config};
         if (!source.described_as_pft)
             for (const auto& [stack, barriers] : {std::pair(true, false), {false, true}, {true, true}}) {
@@ -898,7 +1061,9 @@ private:
                 source, Severity::error, "image", v.trial.first->offset,
                 fmt::format("{} does not fit: {} ({})", v.image, sentence(v.trial.first->what), evidence(v.trial)),
                 "no contradiction: trace and code of one program agree everywhere; " + proof_needs(),
-                "another program or version, another load address, or code that was modified in memory", other);
+                "damaged trace, another program or version, another load address, or code that was modified in "
+                "memory",
+                other);
         if (v.kind == Kind::shifted) {
             const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
             const bool raw = v.trial.first == std::nullopt && ranges == 0;
@@ -922,10 +1087,13 @@ private:
                             ? fmt::format("{} does not fit: it holds no address the trace names (first {:#010x})",
                                           v.image, v.trial.no_memory.value)
                             : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
-                        fmt::format("the program that ran: {} % of the trace explained, or a proof, also at another "
+                        fmt::format("the program that ran: {}% of the trace explained, or a proof, also at another "
                                     "address; {}",
                                     percent_to_agree, proof_needs()),
                         "another program, or too little of the trace ran in it", other);
+        if (v.kind == Kind::other_build)
+            add_finding(source, Severity::error, "image-other-build", {}, fmt::format("{}: {}", v.image, v.why),
+                        "a file that was mapped", "the file was built anew, or is another program", other);
         if (v.kind == Kind::unreadable)
             add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
                         "the file cannot be used", "name another file");
@@ -935,7 +1103,7 @@ private:
                 fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
                             counted(ranges, "range"), sentence(v.trial.first->what)),
                 "none", "code that was modified in memory, damaged trace, or another version of the program",
-                "give the code as it was with a further --image");
+                "get the buffer anew if the trace is damaged; else give the code as it was with a further --image");
         if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
             add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
                         fmt::format("{}: execution went {} where it holds nothing, first to {:#010x}", v.image,
@@ -1104,6 +1272,7 @@ private:
     const pipeline::Session& session_;
     const ExamineOptions& options_;
     Report report_;
+    std::vector<Sample> samples_;                  // of report_.buffers
     std::vector<std::vector<Stretch>> stretches_;  // of report_.sources
     std::vector<const pipeline::Source*> known_;   // of report_.sources; null: not described
     std::vector<Trial> own_memory_;                // of report_.sources: decoded with the capture's own memory
@@ -1118,6 +1287,7 @@ std::string_view name(ImageVerdict::Kind kind) {
         case ImageVerdict::Kind::contradicts: return "does not fit";
         case ImageVerdict::Kind::not_reached: return "not reached";
         case ImageVerdict::Kind::shifted: return "agrees elsewhere";
+        case ImageVerdict::Kind::other_build: return "another build";
         case ImageVerdict::Kind::unreadable: return "unreadable";
     }
     return "?";

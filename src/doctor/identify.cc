@@ -342,14 +342,42 @@ std::uint64_t PftParse::against() const {
     return errors + context_changes + (timestamps != 0 && whole_timestamps == 0 ? timestamps : 0);
 }
 
+namespace {
+
+/// Feeds a stretch to a parser as the pipeline does: an end mark is trace where a packet needs it. Returns how many
+/// bytes were trace.
+std::size_t feed(auto& parser, const Stretch& stretch) {
+    const std::size_t trace = stretch.bytes.size() - stretch.end_mark_bytes;
+    parser.feed(Bytes(stretch.bytes).first(trace));
+    if (stretch.end_mark_bytes == 0 || !parser.progress().amid_packet()) return trace;
+    parser.feed(Bytes(stretch.bytes).subspan(trace));
+    return stretch.bytes.size();
+}
+
+struct Ignore {
+    void operator()(const auto&, pft::Extent) {}
+    void operator()(const Gap&) {}
+};
+
+}  // namespace
+
+void take_end_mark_off(std::vector<Stretch>& stretches, const pft::Config& config) {
+    for (Stretch& stretch : stretches) {
+        if (stretch.end_mark_bytes == 0) continue;
+        Ignore ignore;
+        pft::Parser<Ignore> parser(config, ignore);
+        stretch.bytes.resize(feed(parser, stretch));
+        stretch.end_mark_bytes = 0;
+    }
+}
+
 PftParse parse_pft(const std::vector<Stretch>& stretches, const pft::Config& config) {
     PftParse out;
     for (const Stretch& stretch : stretches) {
         PftCounter counter(out, stretch, config);
         pft::Parser<PftCounter> parser(config, counter);
-        parser.feed(stretch.bytes);
+        out.bytes += feed(parser, stretch);
         parser.finish();
-        out.bytes += stretch.bytes.size();
     }
     return out;
 }

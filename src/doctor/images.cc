@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "text.h"
+#include "waymark/image/debug_info.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/parser.h"
@@ -294,7 +295,7 @@ std::string evidence(const Trial& trial) {
             ? 0
             : std::min(1.0, static_cast<double>(trial.totals.ranges) / static_cast<double>(trial.waypoints));
     return fmt::format(
-        "{}, {:.1f} % of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
+        "{}, {:.1f}% of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
         counted(trial.confirmed, "different path"), trial.ended ? "over " : "",
         counted(trial.contradictions, "contradiction"),
         trial.strayed == 0 ? "" : fmt::format(", left {} in another way", counted(trial.strayed, "time")));
@@ -317,6 +318,32 @@ LoadImage load_argument(std::string argument) {
         if (!added) return std::move(added.error());
         return map;
     };
+}
+
+Mapping mapping_of(const std::string& argument, const capture::ModuleMap& modules) {
+    const auto image = image::parse_image_argument(argument);
+    if (!image) return {};
+    const auto info = image::DebugInfo::open(image->path, {});
+    if (!info) return {};
+    const auto hex = [](const std::vector<std::uint8_t>& id) { return fmt::format("{:02x}", fmt::join(id, "")); };
+    const std::string name = image->path.filename();
+    Mapping out;
+    bool all_have_one = true;
+    for (const capture::Module& m : modules.modules) {
+        if (m.file.empty()) continue;
+        const bool same_name = std::filesystem::path(m.file).filename() == name;
+        const bool same = m.build_id.empty() || info->build_id().empty() ? same_name : m.build_id == info->build_id();
+        if (same) {
+            if (image->address) return {};
+            if (const auto bias = info->load_bias(m.address, m.offset, m.bytes)) return {bias, {}, {}};
+        }
+        all_have_one = all_have_one && !m.build_id.empty();
+        if (same_name) out.build_id_there = hex(m.build_id);
+        if (same) return {};
+    }
+    if (modules.modules.empty() || info->build_id().empty() || (!all_have_one && out.build_id_there.empty())) return {};
+    out.build_id = hex(info->build_id());
+    return out;
 }
 
 std::vector<pft::CodeExtent> extents_of(const image::MemoryMap& map, bool ns) {

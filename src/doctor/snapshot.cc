@@ -146,17 +146,17 @@ Status write_into(const Report& report, const fs::path& folder) {
     for (std::size_t i = 0; i < report.buffers.size(); ++i) {
         const BufferReport& from = report.buffers[i];
         capture::Buffer buffer;
-        buffer.name = fmt::format("buffer_{}", i);
+        buffer.name = fmt::format("buffer{}", i);
         buffer.format = from.format;
         buffer.format_name = std::string(capture::name(from.format));
         buffer.files = {folder / fmt::format("trace_{}.bin", i)};
         for (const SourceReport& source : report.sources) {
             if (source.buffer != from.name || source.identity.protocol != Protocol::pft) continue;
             const std::string name =
-                source.trace_id ? fmt::format("PTM_{:02x}", source.trace_id->value) : fmt::format("PTM_{}", i);
+                source.trace_id ? fmt::format("source_{:02x}", source.trace_id->value) : fmt::format("source_{}", i);
             buffer.sources.push_back(name);
             if (!names.insert(name).second) continue;  // the same source in another buffer
-            const std::string core = "cpu" + name.substr(3);
+            const std::string core = "cpu" + name.substr(std::string_view("source").size());
             capture.cores.push_back({core, "ARMv7-A"});
             capture::Source described;
             described.name = name;

@@ -17,7 +17,7 @@ public:
         enum class Kind : std::uint8_t { none, short_loop, long_loop, soft } kind = Kind::none;
         std::uint32_t src{}, dst{}, reps{};
         Context context;
-        CoreContext core;  ///< what it stands for
+        CoreContext core;  ///< the context it encodes
     };
 
     [[nodiscard]] bool pending() const { return loop_.kind != Loop::Kind::none; }
@@ -36,7 +36,7 @@ public:
     void begin(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const Context& context, const CoreContext& core) {
         loop_ = {kind, src, dst, 1, context, core};
     }
-    /// What is pending, to be written; nothing is behind it.
+    /// What is pending, to be written; nothing follows it.
     Loop take() {
         const Loop loop = loop_;
         loop_ = {};

@@ -17,7 +17,7 @@ public:
     /// the bytes consumed.
     template <TraceMode Mode>
     std::size_t scan(Bytes bytes, Offset first) {
-        // An entry ends where the next begins, so one word behind it is looked at.
+        // An entry ends where the next begins, so one word after it is read.
         constexpr std::size_t reach = 4 * (std::size_t{max_entry_words} + 1);
         std::size_t at = 0;
         while (bytes.size() - at >= reach) {
@@ -199,7 +199,7 @@ private:
         return 0;
     }
 
-    /// Up to the next head behind the first word: what the parser shall take before it is tried again.
+    /// Up to the next head after the first word: what the parser shall take before it is tried again.
     [[nodiscard]] std::size_t piece_bytes(Bytes bytes) const {
         if (bytes.empty()) return 0;
         std::size_t at = parser_.unaligned() != 0 ? parser_.unaligned() : 4;

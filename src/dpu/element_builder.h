@@ -1,4 +1,4 @@
-// Entries → elements, one by one: what each tells, and what it changes for those behind it (docs/spec/dpu.md, 7.4).
+// Entries → elements, one by one: what each means, and what it changes for those after it (docs/spec/dpu.md, 7.4).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ public:
         count<Sample>(at);
     }
 
-    // A raw pair does not show where it leads: a context entry behind it does, if it led elsewhere (5.3).
+    // A raw pair does not show where it leads: a context entry after it does, if it led elsewhere (5.3).
     WM_INLINE void operator()(const RawPair& e, const Extent& at) {
         show_context(change(ElementKind::pair, e.source, e.destination, at));
         after_pair_ = true;
@@ -60,7 +60,7 @@ public:
         count<CompressedPc>(at);
     }
 
-    // Loops leave the straight run as it is: it goes through the loop's body once, and on behind it.
+    // Loops leave the straight run as it is: it goes through the loop's body once, and on after it.
     WM_INLINE void operator()(const ShortLoop& e, const Extent& at) {
         loop(ElementKind::short_loop, e.id, e.last_address, e.reps, at);
         count<ShortLoop>(at);
@@ -89,7 +89,7 @@ public:
         if (!at.doubtful) state_.show(e.context);
         show_context(element);
         if (at.doubtful) {
-            element.context = e.context;  // as it stands there, for whoever shows it
+            element.context = e.context;  // as the entry has it, for listings
             element.flags |= Element::doubtful | State::context_known;
         } else if (directly) {
             element.flags |= Element::at_destination;

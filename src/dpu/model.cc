@@ -204,7 +204,7 @@ private:
     [[nodiscard]] bool in_eonce_mode() const {
         return registers_.tc.mode() == TraceMode::eonce_raw || registers_.tc.mode() == TraceMode::eonce_comp;
     }
-    /// Context entries stand where tracing begins and behind a gap.
+    /// Context entries are written where tracing begins and after a gap.
     [[nodiscard]] bool shows_context() const {
         const DpTc& tc = registers_.tc;
         return in_eonce_mode() || (tc.ctxen && tc.tmode < trace_modes && tc.mode() != TraceMode::user_raw);
@@ -217,7 +217,7 @@ private:
     void sample(const CoreContext& context, std::optional<ItemKind> kind, Make&& make);
 
     // Trace write management (5.5, 5.6).
-    /// `context`: in force behind the entry. `kind`: of the item it tells of, for pairs.
+    /// `context`: in force after the entry. `kind`: of the item it describes, for pairs.
     template <class E>
     bool emit(const E& entry, const CoreContext& context, std::optional<ItemKind> kind = {});
     void mirror(const Entry& entry, const CoreContext& context, std::optional<ItemKind> kind = {});
@@ -367,7 +367,7 @@ void Model::Unit::apply_writes(const CycleInput& in) {
     const std::size_t periods = periods_.size();
     for (const Write& w : writes_) apply(w, in);
     writes_.clear();
-    // Values written behind EN in the same cycle count from there, too.
+    // Values written after EN in the same cycle count from there, too.
     if (periods_.size() != periods) periods_.back().initial = counters_.values();
     note_filter();
 }
@@ -587,7 +587,7 @@ void Model::Unit::counter_event(unsigned i) {
     plain_ = false;
 }
 
-/// Whether the next cycle is one of plain counting, if it is told nothing new.
+/// Whether the next cycle is one of plain counting, if it gets no new input.
 void Model::Unit::find_plain(const CycleInput& in) {
     plain_ = now_ == in.ctx && nexus_.idle() && low_ == 0 && high_ == 0 && lost_now_ == 0 &&
              !(context_due_ && phase_ == Phase::run) && !flushing() && request() == TraceWriteBuffer::Request::none;
@@ -917,7 +917,7 @@ void Model::Unit::grant(unsigned lines) {
     for (unsigned i = 0; i < lines && !burst.fixed; ++i) line_written(to_value(registers_.tw));
 }
 
-/// 5.7: the pointer goes on, and a line that was asked for is told.
+/// 5.7: the pointer goes on, and a line that was asked for is signalled.
 void Model::Unit::line_written(std::uint32_t address) {
     if (registers_.tc.vtb_mode() == VtbMode::trace_event_request && address == line_of(registers_.ter.value) &&
         !registers_.mr.drtb) {

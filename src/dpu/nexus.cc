@@ -414,29 +414,29 @@ void Mapper::entry(const Entry& entry, const Process& process, std::optional<Bra
     std::visit(map, entry);
 }
 
-Told Reader::branch(BranchType type, std::uint32_t i_cnt, std::uint32_t to) {
-    Told told;
-    told.kind = Told::Kind::branch;
-    told.type = type;
-    told.from_known = known_;
-    if (known_) told.from = last_ + 2 * (more_ + i_cnt);
-    told.to = to;
+Meaning Reader::branch(BranchType type, std::uint32_t i_cnt, std::uint32_t to) {
+    Meaning meaning;
+    meaning.kind = Meaning::Kind::branch;
+    meaning.type = type;
+    meaning.from_known = known_;
+    if (known_) meaning.from = last_ + 2 * (more_ + i_cnt);
+    meaning.to = to;
     last_ = to;
     more_ = 0;
     known_ = true;
-    return told;
+    return meaning;
 }
 
-std::optional<Told> Reader::read(const Message& message) {
-    Told told;
-    const auto tell = [&]<class M>(const M& m) -> std::optional<Told> {
+std::optional<Meaning> Reader::read(const Message& message) {
+    Meaning meaning;
+    const auto read = [&]<class M>(const M& m) -> std::optional<Meaning> {
         if constexpr (std::same_as<M, OwnershipTrace>) {
-            told.kind = Told::Kind::owner;
-            told.value = m.process;
+            meaning.kind = Meaning::Kind::owner;
+            meaning.value = m.process;
         } else if constexpr (std::same_as<M, IndirectBranch>) {
             if (!known_) {
-                told.kind = Told::Kind::unknown;
-                return told;
+                meaning.kind = Meaning::Kind::unknown;
+                return meaning;
             }
             return branch(m.b_type, m.i_cnt, last_ ^ m.u_addr << 1);
         } else if constexpr (std::same_as<M, IndirectBranchSync>) {
@@ -446,62 +446,62 @@ std::optional<Told> Reader::read(const Message& message) {
             more_ = 0;
             known_ = true;
             if (m.sync != Sync::watchpoint) return std::nullopt;
-            told.kind = Told::Kind::pc;
-            told.to = last_;
+            meaning.kind = Meaning::Kind::pc;
+            meaning.to = last_;
         } else if constexpr (std::same_as<M, DataAcquisition>) {
-            told.tag = static_cast<Tag>(m.id_tag);
-            told.kind = Told::Kind::unknown;
+            meaning.tag = static_cast<Tag>(m.id_tag);
+            meaning.kind = Meaning::Kind::unknown;
             const bool six = m.count == counter_count;
-            if (six && (told.tag == Tag::change_counters || told.tag == Tag::first_counters ||
-                        told.tag == Tag::sample_counters)) {
-                told.kind = Told::Kind::counters;
-                std::copy_n(m.data.begin(), counter_count, told.data.begin());
-            } else if (m.count == 2 && told.tag == Tag::loop) {
-                told.kind = Told::Kind::loop;
-                told.from = m.data[0];
-                told.value = m.data[1];
+            if (six && (meaning.tag == Tag::change_counters || meaning.tag == Tag::first_counters ||
+                        meaning.tag == Tag::sample_counters)) {
+                meaning.kind = Meaning::Kind::counters;
+                std::copy_n(m.data.begin(), counter_count, meaning.data.begin());
+            } else if (m.count == 2 && meaning.tag == Tag::loop) {
+                meaning.kind = Meaning::Kind::loop;
+                meaning.from = m.data[0];
+                meaning.value = m.data[1];
                 known_ = false;
-            } else if (m.count == 1 && (told.tag == Tag::user_data || told.tag == Tag::user_raw)) {
-                told.kind = Told::Kind::user_data;
-                told.value = m.data[0];
+            } else if (m.count == 1 && (meaning.tag == Tag::user_data || meaning.tag == Tag::user_raw)) {
+                meaning.kind = Meaning::Kind::user_data;
+                meaning.value = m.data[0];
             }
         } else if constexpr (std::same_as<M, RepeatBranch>) {
-            told.kind = Told::Kind::repeat;
-            told.value = m.b_cnt;
+            meaning.kind = Meaning::Kind::repeat;
+            meaning.value = m.b_cnt;
         } else if constexpr (std::same_as<M, ErrorMessage>) {
-            told.kind = Told::Kind::lost;
-            told.value = m.e_code;
+            meaning.kind = Meaning::Kind::lost;
+            meaning.value = m.e_code;
             known_ = false;
             more_ = 0;
         } else if constexpr (std::same_as<M, Watchpoint>) {
-            told.kind = Told::Kind::watchpoint;
-            told.value = m.wp_hit;
+            meaning.kind = Meaning::Kind::watchpoint;
+            meaning.value = m.wp_hit;
         } else if constexpr (std::same_as<M, ProgramCorrelation>) {
             if (m.ev_code == ProgramCorrelation::process_change && m.cdf == 1) {
-                told.kind = Told::Kind::owner;
-                told.value = m.c_data[0];
+                meaning.kind = Meaning::Kind::owner;
+                meaning.value = m.c_data[0];
                 more_ += m.i_cnt;
             } else {
-                told.kind =
-                    m.ev_code == ProgramCorrelation::trace_disabled ? Told::Kind::disabled : Told::Kind::unknown;
+                meaning.kind =
+                    m.ev_code == ProgramCorrelation::trace_disabled ? Meaning::Kind::disabled : Meaning::Kind::unknown;
                 known_ = false;
                 more_ = 0;
             }
         } else if constexpr (std::same_as<M, ResourceFull>) {
             if (m.r_code != 0) {
-                told.kind = Told::Kind::unknown;
-                return told;
+                meaning.kind = Meaning::Kind::unknown;
+                return meaning;
             }
             more_ += m.r_data;
             return std::nullopt;
         } else {
             static_assert(std::same_as<M, DirectBranch>);
-            told.kind = Told::Kind::unknown;  // its target stands in the program alone
+            meaning.kind = Meaning::Kind::unknown;  // only the program has its target
             known_ = false;
         }
-        return told;
+        return meaning;
     };
-    return std::visit(tell, message);
+    return std::visit(read, message);
 }
 
 }  // namespace waymark::dpu::nexus

@@ -29,36 +29,37 @@ public:
 
     void operator()(const Message& message, const nexus::Extent& at) {
         const dpu::Extent place{at.first, at.bytes};
-        const auto told = reader_.read(message);
+        const auto meaning = reader_.read(message);
         // A message that carries only the place of flow belongs to the pair after it.
-        if (!told) return;
-        if (told->kind != Told::Kind::owner && told->kind != Told::Kind::branch && told->kind != Told::Kind::repeat)
+        if (!meaning) return;
+        if (meaning->kind != Meaning::Kind::owner && meaning->kind != Meaning::Kind::branch &&
+            meaning->kind != Meaning::Kind::repeat)
             settle();
         if (std::exchange(stopped_, false)) builder_(Pad{}, place);  // it goes on: it was held, or enabled anew
-        switch (told->kind) {
-            case Told::Kind::owner: return owner(Process::of(told->value), place);
-            case Told::Kind::branch: return branch(*told, place);
-            case Told::Kind::pc:
-                if (mode_ == TraceMode::eonce_comp) return builder_(CompressedPc{told->to, context_}, place);
-                return builder_(RawPc{told->to, {}}, place);
-            case Told::Kind::counters: return counters(*told, place);
-            case Told::Kind::loop: return builder_(LongLoop{context_.id, told->from, told->value}, place);
-            case Told::Kind::repeat:
+        switch (meaning->kind) {
+            case Meaning::Kind::owner: return owner(Process::of(meaning->value), place);
+            case Meaning::Kind::branch: return branch(*meaning, place);
+            case Meaning::Kind::pc:
+                if (mode_ == TraceMode::eonce_comp) return builder_(CompressedPc{meaning->to, context_}, place);
+                return builder_(RawPc{meaning->to, {}}, place);
+            case Meaning::Kind::counters: return counters(*meaning, place);
+            case Meaning::Kind::loop: return builder_(LongLoop{context_.id, meaning->from, meaning->value}, place);
+            case Meaning::Kind::repeat:
                 if (pending_ && pending_->loop)
-                    pending_->reps += told->value;
+                    pending_->reps += meaning->value;
                 else
                     settle();
                 return;
-            case Told::Kind::user_data:
-                if (told->tag == Tag::user_raw) return builder_(UserRaw{told->value}, place);
-                return builder_(UserData{context_, told->value}, place);
-            case Told::Kind::watchpoint: return;
-            case Told::Kind::lost:
+            case Meaning::Kind::user_data:
+                if (meaning->tag == Tag::user_raw) return builder_(UserRaw{meaning->value}, place);
+                return builder_(UserData{context_, meaning->value}, place);
+            case Meaning::Kind::watchpoint: return;
+            case Meaning::Kind::lost:
                 // Watchpoints alone are in no entry.
-                if (told->value == ErrorMessage::watchpoint) return;
+                if (meaning->value == ErrorMessage::watchpoint) return;
                 return builder_(GapEntry{1}, place);
-            case Told::Kind::disabled: stopped_ = true; return;
-            case Told::Kind::unknown: return;
+            case Meaning::Kind::disabled: stopped_ = true; return;
+            case Meaning::Kind::unknown: return;
         }
     }
     void operator()(const Gap& gap) {
@@ -89,35 +90,35 @@ private:
         builder_(ContextEntry{context}, at);
     }
 
-    void branch(const Told& told, const dpu::Extent& at) {
+    void branch(const Meaning& meaning, const dpu::Extent& at) {
         if (pending_ && pending_->read && !pending_->change && changes()) {
             pending_->change = true;
-            pending_->from = told.from;
-            pending_->to = told.to;
+            pending_->from = meaning.from;
+            pending_->to = meaning.to;
             pending_->at.bytes = at.end() - pending_->at.first;
             return;
         }
         settle();
         Pending next{at};
         next.change = true;
-        next.from = told.from;
-        next.to = told.to;
-        next.loop = mode_ == TraceMode::eonce_comp && told.type == BranchType::hardware_loop;
+        next.from = meaning.from;
+        next.to = meaning.to;
+        next.loop = mode_ == TraceMode::eonce_comp && meaning.type == BranchType::hardware_loop;
         next.reps = 1;
         pending_ = next;
     }
 
-    void counters(const Told& told, const dpu::Extent& at) {
+    void counters(const Meaning& meaning, const dpu::Extent& at) {
         Pending next{at};
         next.read = true;
-        next.values = told.data;
-        if (told.tag != Tag::first_counters)
+        next.values = meaning.data;
+        if (meaning.tag != Tag::first_counters)
             for (unsigned i = 0; i < counter_count; ++i)
-                next.values[i] = ((values_ ? (*values_)[i] : 0) - told.data[i]) & counter_mask;
+                next.values[i] = ((values_ ? (*values_)[i] : 0) - meaning.data[i]) & counter_mask;
         values_ = next.values;
         pending_ = next;
-        // Other modes read counters at samples alone; there a pair after a sample stands alone.
-        if (!changes() || told.tag == Tag::sample_counters) settle();
+        // Other modes read counters at samples alone; there a pair after a sample is complete by itself.
+        if (!changes() || meaning.tag == Tag::sample_counters) settle();
     }
 
     void settle() {

@@ -1,5 +1,5 @@
-/// The Nexus interface behind switch 2: a queue of its own, so that what leaves slowly here never delays the trace
-/// buffer (docs/spec/dpu.md, sections 5.8 and 11.3).
+/// The Nexus interface, reached through switch 2: a queue of its own, so that what leaves slowly here never delays the
+/// trace buffer (docs/spec/dpu.md, sections 5.8 and 11.3).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ public:
         // What was lost before tracing was disabled is reported all the same.
         if (!std::exchange(closing_, false)) overrun_ = 0;
         mapper_.emplace(made_, mode, flow_complete, std::uint8_t{0}, counters);
-        tell([&] { mapper_->enabled(process(context)); });
+        send([&] { mapper_->enabled(process(context)); });
     }
     [[nodiscard]] bool open() const { return mapper_.has_value() && !closing_; }
     /// Tracing is disabled. Where the queue has no room for the last messages, they wait for it.
@@ -35,20 +35,20 @@ public:
     }
     /// Tracing is held and continues later: nothing is known of the time between.
     void hold() {
-        if (open()) tell([&] { mapper_->disabled(); });
+        if (open()) send([&] { mapper_->disabled(); });
     }
     void resume() {
-        if (open()) tell([&] { mapper_->forget(); });
+        if (open()) send([&] { mapper_->forget(); });
     }
 
     void entry(const Entry& entry, const CoreContext& context, std::optional<nexus::BranchType> type = {}) {
-        tell([&] { mapper_->entry(entry, process(context), type); });
+        send([&] { mapper_->entry(entry, process(context), type); });
     }
     /// An item as it is, whatever the trace buffer is given.
     void item(const EonceItem& item) {
         const std::uint32_t src = item.src & ~1U, dst = item.dst & ~1U;
         const bool pc = item.kind == ItemKind::mark;
-        tell([&] {
+        send([&] {
             if (pc)
                 mapper_->entry(RawPc{src, {}}, process(item.after));
             else
@@ -57,10 +57,10 @@ public:
         });
     }
     void owner(const CoreContext& context) {
-        tell([&] { mapper_->owner(process(context)); });
+        send([&] { mapper_->owner(process(context)); });
     }
     void watchpoint(unsigned channel) {
-        tell([&] { mapper_->watchpoint(1U << channel); }, nexus::ErrorMessage::watchpoint);
+        send([&] { mapper_->watchpoint(1U << channel); }, nexus::ErrorMessage::watchpoint);
     }
 
     /// So many cycles pass: bytes leave.
@@ -79,7 +79,7 @@ public:
     /// Times that something found no room.
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
-    /// A return from an exception is told as the exception was.
+    /// A return from an exception is sent as the exception was.
     [[nodiscard]] static nexus::BranchType branch_type(ItemKind kind) {
         switch (kind) {
             case ItemKind::interrupt:
@@ -94,14 +94,14 @@ private:
     [[nodiscard]] static nexus::Process process(const CoreContext& c) { return {c.supervisor, c.pid, c.did}; }
 
     void send_end() {
-        if (!tell([&] { mapper_->disabled(); })) return;
+        if (!send([&] { mapper_->disabled(); })) return;
         closing_ = false;
         mapper_.reset();
     }
 
-    /// Messages go whole into the queue or not at all; behind an overrun an error message comes first.
+    /// Messages go whole into the queue or not at all; after an overrun an error message comes first.
     template <class F>
-    bool tell(F&& f, std::uint32_t other_classes = 0) {
+    bool send(F&& f, std::uint32_t other_classes = 0) {
         made_.clear();
         if (overrun_ != 0) mapper_->lost(overrun_);
         f();

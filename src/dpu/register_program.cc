@@ -179,7 +179,7 @@ Status read_plain(std::string_view text, Collector& out) {
     if (value.find('=') == value.npos) {
         WM_RETURN_IF_ERROR(out.whole(value));
         if (const std::string_view more = next_word(text, blanks); !more.empty())
-            return bad(fmt::format("{} stands behind the value; write one register on a line", shown(more)));
+            return bad(fmt::format("there is {} after the value; write one register on a line", shown(more)));
     } else {
         for (; !value.empty(); value = next_word(text, blanks)) {
             const std::size_t equals = value.find('=');

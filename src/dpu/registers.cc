@@ -108,7 +108,7 @@ std::string wrong_value(std::uint32_t offset, std::uint32_t value) {
         return fmt::format("{:#x} is no offset of a register; they are multiples of 4 and accessed as 32 bits", offset);
     const auto about = Registers::find(offset);
     if (!about)
-        return fmt::format("no register stands at {:#x}; the write is ignored. There are {}", offset,
+        return fmt::format("there is no register at {:#x}; the write is ignored. There are {}", offset,
                            Registers::names());
     if (about->access == Access::read_only)
         return fmt::format("{} can only be read; the write is ignored", about->name);

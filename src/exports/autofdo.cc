@@ -1,8 +1,11 @@
 #include "waymark/exports/autofdo.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "look_up.h"
 #include "writer.h"
@@ -12,98 +15,263 @@ namespace waymark::exports {
 namespace {
 
 using analysis::Answers;
-using analysis::Branch;
 using analysis::Edge;
+using analysis::Function;
 using analysis::Index;
+using analysis::InlinedCall;
 using analysis::Instruction;
-
-/// What is known of a line of a function.
-struct Body {
-    std::uint64_t samples{};
-    std::map<std::string, std::uint64_t> callees;  // by name, as the format wants them told apart
-};
+using analysis::Seen;
 
 /// How often an instruction ran: exactly, or by samples.
 std::uint64_t weight(const Instruction& i) { return i.times != 0 ? i.times : cost_of(i, 0); }
 
-/// Line of each function, and where the next of its file begins: lines beyond are inlined ones.
-class Extents {
-public:
-    explicit Extents(const Answers& a) : answers_(a) {
-        for (const analysis::Function& f : a.functions)
-            if (f.line != 0 && !f.synthetic && f.source < a.sources.size()) begins_[f.source].insert(f.line);
-    }
-    [[nodiscard]] bool is_own(const Instruction& i) const {
-        const analysis::Function& f = answers_.functions[i.function];
-        if (i.source != f.source || i.line < f.line) return false;
-        const auto& begins = begins_.at(f.source);
-        const auto next = begins.upper_bound(f.line);
-        return next == begins.end() || i.line < *next;
+/// LLVM packs up to three numbers into a discriminator, the lowest first: which piece of the line it is, by how much
+/// the piece was duplicated (unrolled, vectorised), and which copy it is. Each number takes one bit if it is 0 (that
+/// bit is set), 7 bits up to 31 and 14 bits up to 4095 (bit 6 is set), as llvm/IR/DebugInfoMetadata.h describes.
+struct Discriminator {
+    std::uint32_t base{}, copies = 1;
+
+    static Discriminator unpack(std::uint32_t packed) {
+        Discriminator out;
+        out.base = take(packed);
+        out.copies = std::max(take(packed), 1U);
+        return out;
     }
 
 private:
+    static std::uint32_t take(std::uint32_t& packed) {
+        if ((packed & 1U) != 0) {
+            packed >>= 1;
+            return 0;
+        }
+        const bool large = (packed & 0x40U) != 0;
+        const std::uint32_t low = packed >> 1 & 0x1fU, high = large ? packed >> 7 & 0x7fU : 0;
+        packed >>= large ? 14 : 7;
+        return high << 5 | low;
+    }
+};
+
+/// Whether the format and the compiler can take a name: colons and spaces separate fields, and what has no linkage name
+/// is called by words (`[unknown]`, `(no symbol) in libc.so`, `qsort+0x1a4?`, `shapes::area(int)`).
+bool is_linkage_name(std::string_view name) {
+    return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
+           std::all_of(name.begin(), name.end(), [](char c) {
+               return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '$';
+           });
+}
+
+/// The name a compiler knows a function by; empty: it has none. Copies and parts of a function count for the function.
+std::string_view compiler_name(const Answers& a, Index function) {
+    const Function* f = function_at(a, function);
+    if (f == nullptr || f->synthetic) return {};
+    if (!f->declared_name.empty()) return is_linkage_name(f->declared_name) ? f->declared_name : std::string_view();
+    std::string_view name = analysis::without_suffix(linkage_name(a, function));
+    // `puts@plt`, `memcpy@@GLIBC_2.17`.
+    name = name.substr(0, name.find('@'));
+    return is_linkage_name(name) ? name : std::string_view();
+}
+
+/// A part of a function that compilers split off is entered from the rest of it, which is no call.
+bool is_part(std::string_view symbol) {
+    return symbol.find(".part.") != symbol.npos || symbol.find(".cold") != symbol.npos;
+}
+
+/// A place in a function, as the format counts: lines from that of the function's name, and the base discriminator.
+struct Place {
+    std::uint32_t line{}, discriminator{};
+    friend auto operator<=>(const Place&, const Place&) = default;
+};
+Place place(std::uint32_t line, std::uint32_t declared_line, std::uint32_t discriminator) {
+    constexpr std::uint32_t most = 0xffff;  // what the format keeps of an offset
+    return {(line - declared_line) & most, discriminator};
+}
+
+/// A function, or a call of one that was inlined.
+struct Body {
+    std::string name;
+    struct At {
+        std::uint64_t samples{};
+        std::map<std::string, std::uint64_t, std::less<>> callees{};  // by name
+    };
+    std::map<Place, At> places{};
+    std::map<std::pair<Place, std::string>, std::size_t> inlined{};  // calls, by callee
+    std::uint64_t total{}, head{};
+};
+
+class AutofdoWriter {
+public:
+    AutofdoWriter(const Answers& answers, ByteSink& sink) : answers_(answers), out_(sink) {}
+
+    Result<ExportReport> write() {
+        for (const Instruction& i : answers_.instructions) add(i);
+        if (own_ == 0) return Error{Errc::not_found, lacks_lines(answers_)};
+        for (const Edge& e : answers_.edges) add(e);
+        const bool samples =
+            answers_.calls.empty() && std::all_of(answers_.instructions.begin(), answers_.instructions.end(),
+                                                  [](const Instruction& i) { return i.times == 0; });
+        const auto entries = samples ? sampled_entries(answers_) : function_entries(answers_);
+        for (Index f = 0; f < answers_.functions.size(); ++f)
+            if (const auto found = functions_.find(compiler_name(answers_, f));
+                found != functions_.end() && !is_part(linkage_name(answers_, f)))
+                bodies_[found->second].head += entries[f];
+        // Calls come after what they are made in.
+        std::vector<std::size_t> order;
+        for (std::size_t n = bodies_.size(); n-- > 0;) {
+            Body& b = bodies_[n];
+            for (const auto& [at, here] : b.places) b.total += here.samples;
+            for (const auto& [at, call] : b.inlined) b.total += bodies_[call].total;
+        }
+        for (const auto& [name, n] : functions_)
+            if (bodies_[n].total != 0) order.push_back(n);
+        // The hottest first, as the compiler's own tools write them.
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t x, std::size_t y) { return bodies_[x].total > bodies_[y].total; });
+        for (const std::size_t n : order) {
+            const Body& b = bodies_[n];
+            out_.print("{}:{}:{}\n", b.name, b.total, b.head);
+            print(b, 1);
+        }
+        ExportReport report;
+        report.bytes = out_.finish();
+        notes(order.size(), report);
+        return report;
+    }
+
+private:
+    // ---- where an instruction counts
+
+    /// The body of a function; nothing where it has no name or line that a compiler could find it by.
+    std::optional<std::size_t> body_of(Index function) {
+        const std::string_view name = compiler_name(answers_, function);
+        const Function* f = function_at(answers_, function);
+        if (name.empty() || (f->declared_line == 0 && f->line == 0)) return std::nullopt;
+        const auto [at, fresh] = functions_.try_emplace(std::string(name), bodies_.size());
+        if (fresh) bodies_.push_back({at->first});
+        return at->second;
+    }
+    std::size_t call_in(std::size_t body, const Place& at, std::string_view callee) {
+        const auto [found, fresh] = bodies_[body].inlined.try_emplace({at, std::string(callee)}, bodies_.size());
+        const std::size_t call = found->second;
+        if (fresh) bodies_.push_back({std::string(callee)});
+        return call;
+    }
+
+    struct Found {
+        std::size_t body{};
+        Place at;
+        std::uint32_t copies = 1;
+    };
+    std::optional<Found> find(const Instruction& i) {
+        const Function* f = function_at(answers_, i.function);
+        if (f == nullptr || i.line == 0) return std::nullopt;
+        std::vector<const InlinedCall*> chain;  // the outermost first
+        for (Index at = i.inlined; at < answers_.inlined.size();) {
+            const InlinedCall& call = answers_.inlined[at];
+            chain.push_back(&call);
+            at = call.parent < at ? call.parent : analysis::none;
+        }
+        std::reverse(chain.begin(), chain.end());
+        const auto unpacked = [&](std::uint32_t packed) {
+            return f->by_llvm ? Discriminator::unpack(packed) : Discriminator{};
+        };
+        std::uint32_t declared = f->declared_line != 0 ? f->declared_line : f->line;
+        const Index source = f->declared_line != 0 ? f->declared_source : f->source;
+        // Without debug information of functions a line before the first one is of something else.
+        if (chain.empty() && (i.source != source || (f->declared_line == 0 && i.line < declared))) return std::nullopt;
+        for (const InlinedCall* call : chain) {
+            const std::string_view name = call->linkage_name.empty() ? call->name : call->linkage_name;
+            if (call->line == 0 || call->declared_line == 0 || !is_linkage_name(name)) return std::nullopt;
+        }
+        const auto outermost = body_of(i.function);
+        if (!outermost) return std::nullopt;
+        std::size_t body = *outermost;
+        for (const InlinedCall* call : chain) {
+            body = call_in(body, place(call->line, declared, unpacked(call->discriminator).base),
+                           call->linkage_name.empty() ? call->name : call->linkage_name);
+            declared = call->declared_line;
+        }
+        const Discriminator d = unpacked(i.discriminator);
+        return Found{body, place(i.line, declared, d.base), d.copies};
+    }
+
+    void add(const Instruction& i) {
+        const std::uint64_t times = weight(i);
+        // That code did not run is worth as much to a compiler as how often other code did; samples do not show it.
+        if (times == 0 && (i.seen != Seen::not_executed || answers_.metrics.empty() || !answers_.metrics[0].exact))
+            return;
+        all_ += times;
+        if (i.line == 0) without_line_ += times;
+        const auto found = find(i);
+        if (!found) return;
+        own_ += times;
+        if (i.inlined < answers_.inlined.size()) inlined_ += times;
+        std::uint64_t& samples = bodies_[found->body].places[found->at].samples;
+        samples = std::max(samples, times * found->copies);
+    }
+
+    void add(const Edge& e) {
+        using Kind = analysis::Branch::Kind;
+        const bool call = e.kind == Kind::call || e.kind == Kind::indirect_call;
+        if (e.times == 0 || (!call && !enters(answers_, e))) return;
+        const std::string_view callee = compiler_name(answers_, e.to_function);
+        const Function* to = function_at(answers_, e.to_function);
+        const Instruction* from = instruction_at(answers_, e.from, e.from_function);
+        if (callee.empty() || is_part(to->linkage_name) || from == nullptr || weight(*from) == 0) return;
+        if (const auto found = find(*from))
+            bodies_[found->body].places[found->at].callees[std::string(callee)] += e.times;
+    }
+
+    // ---- text
+
+    void print(const Body& b, std::size_t depth) {
+        const std::string indent(depth, ' ');
+        const auto offset = [&](const Place& at) {
+            return at.discriminator == 0 ? fmt::format("{}{}", indent, at.line)
+                                         : fmt::format("{}{}.{}", indent, at.line, at.discriminator);
+        };
+        for (const auto& [at, here] : b.places) {
+            out_.print("{}: {}", offset(at), here.samples);
+            for (const auto& [name, times] : here.callees) out_.print(" {}:{}", name, times);
+            out_.write("\n");
+        }
+        for (const auto& [where, n] : b.inlined) {
+            if (bodies_[n].total == 0) continue;
+            ++calls_;
+            out_.print("{}: {}:{}\n", offset(where.first), bodies_[n].name, bodies_[n].total);
+            print(bodies_[n], depth + 1);
+        }
+    }
+
+    void notes(std::size_t functions, ExportReport& report) const {
+        const auto share = [](std::uint64_t part, std::uint64_t of) {
+            return 100.0 * static_cast<double>(part) / static_cast<double>(of);
+        };
+        report.notes.push_back(fmt::format(
+            "{} and {} have samples; {:.1f}% of all executions are in them, {:.1f}% in the inlined calls",
+            counted(functions, "function"), counted(calls_, "inlined call"), share(own_, all_), share(inlined_, all_)));
+        constexpr double shown = 0.05;  // percent
+        if (share(without_line_, all_) >= shown)
+            report.notes.push_back(fmt::format("left out: {:.1f}% of all executions, of code without source lines",
+                                               share(without_line_, all_)));
+        if (const std::uint64_t rest = all_ - own_ - without_line_; share(rest, all_) >= shown)
+            report.notes.push_back(fmt::format(
+                "left out: {:.1f}% of all executions, of lines whose function has no linkage name or whose inlined "
+                "calls are not known; debug information for profiles has both (clang -g -fdebug-info-for-profiling)",
+                share(rest, all_)));
+    }
+
     const Answers& answers_;
-    std::map<Index, std::set<std::uint32_t>> begins_;
+    Writer out_;
+    std::vector<Body> bodies_;  // inlined calls after what they are made in
+    std::map<std::string, std::size_t, std::less<>> functions_;
+    std::uint64_t all_ = 0, own_ = 0, inlined_ = 0, without_line_ = 0;
+    std::size_t calls_ = 0;
 };
 
 }  // namespace
 
 Result<ExportReport> write_autofdo(const Answers& answers, ByteSink& sink) {
-    const Extents extents(answers);
-    std::vector<std::map<std::uint32_t, Body>> bodies(answers.functions.size());
-    std::uint64_t all = 0, own = 0;
-    const auto body_of = [&](const Instruction& i) -> Body* {
-        const analysis::Function* f = function_at(answers, i.function);
-        if (f == nullptr || f->synthetic || f->line == 0 || f->source >= answers.sources.size() || i.line == 0 ||
-            !extents.is_own(i))
-            return nullptr;
-        return &bodies[i.function][i.line - f->line];
-    };
-    for (const Instruction& i : answers.instructions) {
-        if (weight(i) == 0) continue;
-        all += weight(i);
-        if (Body* body = body_of(i)) {
-            body->samples = std::max(body->samples, weight(i));
-            own += weight(i);
-        }
-    }
-    if (own == 0) return Error{Errc::not_found, lacks_lines(answers)};
-    for (const Edge& e : answers.edges) {
-        if (e.kind != Branch::Kind::call && e.kind != Branch::Kind::indirect_call) continue;
-        const Instruction* from = instruction_at(answers, e.from);
-        Body* body = from == nullptr || weight(*from) == 0 ? nullptr : body_of(*from);
-        if (body != nullptr && function_at(answers, e.to_function) != nullptr && e.times != 0)
-            body->callees[one_line(linkage_name(answers, e.to_function))] += e.times;
-    }
-    const auto entries = function_entries(answers);
-    std::vector<std::uint64_t> totals(bodies.size());
-    std::vector<Index> order;
-    for (Index i = 0; i < bodies.size(); ++i) {
-        for (const auto& [line, body] : bodies[i]) totals[i] += body.samples;
-        if (totals[i] != 0) order.push_back(i);
-    }
-    // The hottest first, as the compiler's own tools write them.
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return totals[a] > totals[b]; });
-    Writer out(sink);
-    for (const Index i : order) {
-        out.print("{}:{}:{}\n", one_line(linkage_name(answers, i)), totals[i], entries[i]);
-        for (const auto& [offset, body] : bodies[i]) {
-            constexpr std::uint32_t most = 0xffff;  // what the format keeps of an offset
-            out.print(" {}: {}", offset & most, body.samples);
-            for (const auto& [name, times] : body.callees) out.print(" {}:{}", name, times);
-            out.write("\n");
-        }
-    }
-    ExportReport report;
-    report.bytes = out.finish();
-    report.notes.push_back(fmt::format("{} with samples, and {:.1f} % of all executions in them",
-                                       counted(order.size(), "function"),
-                                       100.0 * static_cast<double>(own) / static_cast<double>(all)));
-    if (own != all)
-        report.notes.push_back(
-            "left out: executions of inlined lines and of code without lines, whose callers' lines "
-            "are not known");
-    return report;
+    return AutofdoWriter(answers, sink).write();
 }
 
 }  // namespace waymark::exports

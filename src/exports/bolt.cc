@@ -81,14 +81,12 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
             ++elsewhere;
             continue;
         }
-        const Instruction* i = instruction_at(answers, e.from);
+        const Instruction* i = instruction_at(answers, e.from, e.from_function);
         // A branch that was not taken: control ran on. Otherwise an edge is of a branch that was.
         if (e.kind == Branch::Kind::conditional && i != nullptr && e.to == e.from + i->bytes) continue;
-        const auto branch = std::lower_bound(answers.branches.begin(), answers.branches.end(), e.from,
-                                             [](const Branch& b, std::uint64_t sought) { return b.address < sought; });
-        const bool known = branch != answers.branches.end() && branch->address == e.from;
+        const Branch* branch = row_at(answers, answers.branches, e.from, e.from_function);
         // Of a branch that goes to several places, which of them was mispredicted is not known: each gets its share.
-        const std::uint64_t all = known ? branch->taken + branch->not_taken : 0;
+        const std::uint64_t all = branch != nullptr ? branch->taken + branch->not_taken : 0;
         const std::uint64_t mispredicted =
             all == 0 ? 0
                      : std::min(e.times,
@@ -107,7 +105,7 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
     }
     for (const Branch& b : answers.branches) {
         if (b.not_taken == 0 || image_of(answers, b.function) != image) continue;
-        if (const Instruction* i = instruction_at(answers, b.address)) {
+        if (const Instruction* i = instruction_at(answers, b.address, b.function)) {
             out.print("F {:x} {:x} {}\n", b.address, b.address + i->bytes, b.not_taken);
             ++lines;
         }
@@ -122,7 +120,9 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
                         elsewhere == 0 ? "" : "; " + counted(elsewhere, "edge") + " of other images left out"));
     if (arm32) report.notes.push_back("BOLT itself works on AArch64 programs; this capture is of 32-bit code");
     if (answers.blocks.empty()) report.notes.push_back(lacks(answers, "how often code ran on without a branch"));
-    report.notes.push_back("addresses are as traced: of a position-independent program, as it was loaded");
+    report.notes.push_back(answers.unit == "SPE"
+                               ? "addresses are those of the program's file"
+                               : "addresses are as traced: of a position-independent program, as it was loaded");
     return report;
 }
 

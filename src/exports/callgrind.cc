@@ -297,42 +297,41 @@ private:
         }
     }
 
-    [[nodiscard]] std::uint32_t line_at(std::uint64_t address) const {
-        const Instruction* i = instruction_at(answers_, address);
+    [[nodiscard]] std::uint32_t line_at(std::uint64_t address, Index function) const {
+        const Instruction* i = instruction_at(answers_, address, function);
         return i == nullptr ? 0 : i->line;
     }
     /// The calls and jumps an instruction made.
     void leaves(const Instruction& i) {
         const auto here = [&] { out_.print("{:#x} {}\n", i.address, i.line); };
-        const auto branch = std::lower_bound(answers_.branches.begin(), answers_.branches.end(), i.address,
-                                             [](const Branch& b, std::uint64_t sought) { return b.address < sought; });
-        const bool known = branch != answers_.branches.end() && branch->address == i.address;
-        if (known && branch->kind == Branch::Kind::conditional && branch->target != 0 &&
+        const Branch* branch = row_at(answers_, answers_.branches, i.address, i.function);
+        if (branch != nullptr && branch->kind == Branch::Kind::conditional && branch->target != 0 &&
             branch->taken + branch->not_taken != 0) {
-            elsewhere(branch->target);
+            elsewhere(branch->target, i.function);
             out_.print("jcnd={}/{} {:#x} {}\n", branch->taken, branch->taken + branch->not_taken, branch->target,
-                       line_at(branch->target));
+                       line_at(branch->target, i.function));
             here();
         }
         for (auto e = std::lower_bound(answers_.edges.begin(), answers_.edges.end(), i.address,
                                        [](const Edge&edge, std::uint64_t sought) { return edge.from < sought; });
              e != answers_.edges.end() && e->from == i.address; ++e) {
-            if (e->times == 0) continue;
+            if (e->times == 0 || e->from_function != i.function) continue;
             if (is_call(e->kind)) {
                 if (!by_edge_) continue;
                 callee(e->to_function);
-                out_.print("calls={} {:#x} {}\n{:#x} {}", e->times, e->to, line_at(e->to), i.address, i.line);
+                out_.print("calls={} {:#x} {}\n{:#x} {}", e->times, e->to, line_at(e->to, e->to_function), i.address,
+                           i.line);
                 numbers([&](std::size_t m) { return cost_of(e->inclusive, m); });
             } else if (e->kind == Branch::Kind::unconditional || e->kind == Branch::Kind::indirect) {
-                elsewhere(e->to);
-                out_.print("jump={} {:#x} {}\n", e->times, e->to, line_at(e->to));
+                elsewhere(e->to, e->to_function);
+                out_.print("jump={} {:#x} {}\n", e->times, e->to, line_at(e->to, e->to_function));
                 here();
             }
         }
     }
     /// Where a jump leads into another function, that is named.
-    void elsewhere(std::uint64_t target) {
-        const Instruction* to = instruction_at(answers_, target);
+    void elsewhere(std::uint64_t target, Index function) {
+        const Instruction* to = instruction_at(answers_, target, function);
         if (to == nullptr || to->function == function_) return;
         in_jump_ = true;
         out_.print("jfi={}\n", file(to->source));

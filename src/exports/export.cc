@@ -68,7 +68,7 @@ constexpr std::array all_formats{
            .calls = true,
            .instructions = true},
     Format{.name = "autofdo",
-           .what = "sample profile of lines and calls, as text",
+           .what = "sample profile of lines, calls and inlined calls, as text",
            .opens = "clang -fprofile-sample-use, llvm-profdata",
            .needs = "debug information",
            .extension = ".prof",

@@ -15,23 +15,31 @@ Status check_metric(const Answers& a, std::size_t metric) {
     return Error{Errc::usage, fmt::format("there is no metric {} of {}", metric, a.metrics.size())};
 }
 
-const Instruction* instruction_at(const Answers& a, std::uint64_t address) {
-    const auto at = std::lower_bound(a.instructions.begin(), a.instructions.end(), address,
-                                     [](const Instruction& i, std::uint64_t sought) { return i.address < sought; });
-    return at != a.instructions.end() && at->address == address ? &*at : nullptr;
-}
-
 std::string_view node_name(const Answers& a, const CallNode& node) {
     if (function_at(a, node.function) != nullptr) return function_name(a, node.function);
     if (node.kind == CallNode::Kind::root) return "all";
     return node.kind == CallNode::Kind::unsynchronised ? "[caller not in the trace]" : "[unknown]";
 }
 
+bool enters(const Answers& a, const analysis::Edge& e) {
+    using Kind = analysis::Branch::Kind;
+    const analysis::Function* to = function_at(a, e.to_function);
+    if (to == nullptr || to->synthetic || e.to != to->address || e.kind == Kind::function_return) return false;
+    return e.kind == Kind::call || e.kind == Kind::indirect_call || e.from_function != e.to_function;
+}
+
+std::vector<std::uint64_t> sampled_entries(const Answers& a) {
+    std::vector<std::uint64_t> entries(a.functions.size());
+    for (const analysis::Edge& e : a.edges)
+        if (enters(a, e)) entries[e.to_function] += e.times;
+    return entries;
+}
+
 std::vector<std::uint64_t> function_entries(const Answers& a) {
     std::vector<std::uint64_t> entries(a.functions.size());
     if (a.calls.empty()) {
         for (std::size_t i = 0; i < a.functions.size(); ++i)
-            if (const Instruction* first = instruction_at(a, a.functions[i].address);
+            if (const Instruction* first = instruction_at(a, a.functions[i].address, static_cast<analysis::Index>(i));
                 first != nullptr && first->function == i)
                 entries[i] = first->times;
         return entries;

@@ -246,11 +246,12 @@ constexpr std::array instruction_costs_columns{
     Column{"address", address, "of the instruction", "instructions.address"},
     Column{"metric", integer, "what is counted; rows that would be 0 are left out", "metrics.id"},
     Column{"cost", integer, "of all its executions"},
+    Column{"function", integer, "it is in; code of several files may have one address", "functions.id"},
 };
 void instruction_costs_rows(const Answers& a, const RowSink& sink) {
     for (const auto& i : a.instructions)
         for (std::size_t m = 0; m < i.costs.size(); ++m)
-            if (i.costs[m] != 0) put(sink, {number(i.address), number(m), number(i.costs[m])});
+            if (i.costs[m] != 0) put(sink, {number(i.address), number(m), number(i.costs[m]), index(i.function)});
 }
 
 constexpr std::array lines_columns{

@@ -1,12 +1,14 @@
 #include "waymark/follow/walk.h"
 
+#include "waymark/isa/it_block.h"
+
 namespace waymark::follow {
 
 using isa::Waypoint;
 
 namespace {
 
-/// Both walks. `limited`: up to the instruction at `to`, and no waypoint instruction is taken in.
+/// Both walks. `limited`: up to the instruction at `to`, and without waypoint instructions.
 template <bool limited>
 Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to, Stop stop,
              const WalkRules& rules) {
@@ -20,9 +22,10 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
     const auto stopped = [&](Address after) {
         ended((stop == Stop::before ? after : w.last) == to ? WalkEnd::arrived : WalkEnd::passed, after);
     };
+    isa::ItBlock it;
     for (Address at = from.address;;) {
         if constexpr (limited)
-            // The latter: addresses have wrapped.
+            // The second condition: addresses have wrapped.
             if (!(stop == Stop::before ? at < to : at <= to) || at < from.address) {
                 stopped(at);
                 break;
@@ -38,8 +41,9 @@ Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& 
         }
         w.instruction = isa::decode_instr(at, from.isa, fetched.opcode, fetched.bytes == 4, rules.decode);
         const isa::Instruction& instruction = w.instruction;
+        const bool may_be_passed = it.next(fetched, from.isa);
         // With Stop::after, the instruction at `to` is known to have raised its exception.
-        if (instruction.undefined && !(limited && stop == Stop::after && at == to)) {
+        if (instruction.undefined && !may_be_passed && !(limited && stop == Stop::after && at == to)) {
             ended(WalkEnd::undefined, at);
             break;
         }

@@ -46,6 +46,10 @@ struct DebugInfo::State {
         return unit == units.begin() || address >= (unit - 1)->end ? nullptr : &*(unit - 1);
     }
 
+    static std::uint32_t discriminator(Dwarf_Line* line) {
+        unsigned out = 0;
+        return line != nullptr && dwarf_linediscriminator(line, &out) == 0 ? out : 0;
+    }
     std::optional<SourceLine> line_without_index(std::uint64_t address) {
         Unit* const unit = unit_without_index(address);
         if (unit == nullptr) return std::nullopt;
@@ -53,7 +57,7 @@ struct DebugInfo::State {
         int line = 0;
         const char* const file = found == nullptr ? nullptr : dwarf_linesrc(found, nullptr, nullptr);
         if (file == nullptr || dwarf_lineno(found, &line) != 0 || line <= 0) return std::nullopt;
-        return SourceLine{file, static_cast<std::uint32_t>(line)};
+        return SourceLine{file, static_cast<std::uint32_t>(line), discriminator(found)};
     }
 
     /// The inlined calls of the unit an address lies in; null: no unit has it.
@@ -97,7 +101,8 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
     auto state = std::make_unique<State>();
     // Beside the file, in .debug beside it, then in the folders; + asks for the checksum of a debug link to fit.
     state->debug_path = "+:.debug";
-    for (const auto& folder : debug_folders) state->debug_path += ":" + folder.string();
+    // libdwfl looks for a relative folder beside each file; users mean the working directory.
+    for (const auto& folder : debug_folders) state->debug_path += ":" + std::filesystem::absolute(folder).string();
     state->debug_path += ":/usr/lib/debug";
     state->debug_path_pointer = state->debug_path.data();
     state->callbacks.find_elf = dwfl_build_id_find_elf;
@@ -156,13 +161,20 @@ std::optional<SourceLine> DebugInfo::line(Address address) {
     int line = 0;
     const char* const file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
     if (file == nullptr || line <= 0) return std::nullopt;
-    return SourceLine{file, static_cast<std::uint32_t>(line)};
+    Dwarf_Addr bias = 0;
+    return SourceLine{file, static_cast<std::uint32_t>(line), State::discriminator(dwfl_dwarf_line(found, &bias))};
 }
 
 InlinedPlace DebugInfo::inlined(Address address) {
     state_->look();
     const InlinedCalls* const calls = state_->has_dwarf ? state_->inlined_calls(address.value) : nullptr;
     return calls != nullptr ? calls->at(address.value) : InlinedPlace{address, Address{address.value + 1}, {}};
+}
+
+std::optional<DeclaredFunction> DebugInfo::function(Address address) {
+    state_->look();
+    const InlinedCalls* const calls = state_->has_dwarf ? state_->inlined_calls(address.value) : nullptr;
+    return calls != nullptr ? calls->function(address.value) : std::nullopt;
 }
 
 bool DebugInfo::has_lines() {

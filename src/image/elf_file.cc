@@ -157,7 +157,7 @@ struct ElfFile::State {
     }
 };
 
-/// Gives the executable sections of a relocatable file addresses, one behind the other. A section with an address keeps
+/// Gives the executable sections of a relocatable file addresses, one after the other. A section with an address keeps
 /// it.
 void ElfFile::State::place_sections() {
     std::uint64_t next = 0;

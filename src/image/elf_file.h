@@ -53,13 +53,13 @@ public:
         std::uint64_t address{}, declared_bytes{};
         Bytes contents{};  // as long as the file lives; empty in a separate debug file
     };
-    /// The note that tells one build from another.
+    /// The note that identifies the build.
     struct BuildId {
         std::uint64_t address{};  // of the note, before the load bias
         Bytes note{}, bytes{};    // all of it, and the ID at its end
     };
 
-    /// `name` stands in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.
+    /// `name` is used in messages. Errors: `bad_format`: not ELF or damaged; `unsupported`: machine or byte order.
     [[nodiscard]] static Result<ElfFile> open(SharedBytes file, std::string name);
     ~ElfFile();
     ElfFile(ElfFile&&) noexcept;

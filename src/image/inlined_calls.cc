@@ -16,6 +16,8 @@ namespace {
 
 // Names may share their tails, so that a small file can claim gigabytes of them; compilers' are far below this.
 constexpr std::size_t longest_name = std::size_t{1} << 16;
+// An extension of GNU that elfutils does not name: which of several calls on a line it is.
+constexpr unsigned gnu_discriminator = 0x2136;
 
 std::string text_of(Dwarf_Die& die, unsigned attribute) {
     Dwarf_Attribute value;
@@ -23,11 +25,54 @@ std::string text_of(Dwarf_Die& die, unsigned attribute) {
     return text == nullptr ? std::string() : std::string(text, ::strnlen(text, longest_name));
 }
 
+/// GCC describes constructors and destructors once for all their variants, by names that no symbol has (`C4`, `D4` of
+/// the Itanium C++ ABI's extension): those of the variant for base classes, which all others are aliases of or call.
+std::string with_real_variant(std::string name) {
+    // A name has one constructor or destructor in each of its parts; each try demangles all of it.
+    unsigned tries = 16;
+    for (std::size_t at = 0; (at = name.find_first_of("CD", at)) != name.npos && tries != 0; ++at) {
+        if (at + 1 >= name.size() || name[at + 1] != '4') continue;
+        --tries;
+        std::string base = name;
+        base[at + 1] = '2';
+        if (demangle(base) == demangle(name)) name = std::move(base);
+    }
+    return name;
+}
+
+std::string linkage_name_of(Dwarf_Die& die) {
+    std::string name = text_of(die, DW_AT_linkage_name);
+    if (name.empty()) name = text_of(die, DW_AT_MIPS_linkage_name);
+    return with_real_variant(std::move(name));
+}
+
+/// A number of a DIE or of what it is an instance of; 0: it has none, or one that is larger than lines are.
+std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
+    Dwarf_Attribute value;
+    Dwarf_Word number = 0;
+    if (dwarf_formudata(dwarf_attr_integrate(&die, attribute, &value), &number) != 0) return 0;
+    return number <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(number) : 0;
+}
+
+/// The file a DIE is declared in; null: not known. dwarf_decl_file() takes file 0 for none, which it is before DWARF 5
+/// only.
+const char* declared_in(Dwarf_Die& die) {
+    Dwarf_Attribute value;
+    Dwarf_Word file = 0;
+    Dwarf_Die unit;
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    if (dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_file, &value), &file) != 0) return nullptr;
+    if (dwarf_cu_die(value.cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == nullptr) return nullptr;
+    if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || file >= count) return nullptr;
+    return dwarf_filesrc(files, file, nullptr, nullptr);
+}
+
 InlinedCall describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count) {
     InlinedCall out;
     const std::string name = text_of(die, DW_AT_name);
-    std::string linkage_name = text_of(die, DW_AT_linkage_name);
-    if (linkage_name.empty()) linkage_name = text_of(die, DW_AT_MIPS_linkage_name);
+    std::string linkage_name = linkage_name_of(die);
+    out.declared_line = number_of(die, DW_AT_decl_line);
     out.function = linkage_name.empty() ? name : demangle(linkage_name);
     if (linkage_name != out.function) out.linkage_name = std::move(linkage_name);
     Dwarf_Attribute value;
@@ -36,7 +81,8 @@ InlinedCall describe(Dwarf_Die& die, Dwarf_Files* files, std::size_t file_count)
         dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &value), &line) == 0 && file < file_count && line != 0 &&
         line <= std::numeric_limits<std::uint32_t>::max()) {
         const char* const path = dwarf_filesrc(files, file, nullptr, nullptr);
-        if (path != nullptr) out.at = SourceLine{path, static_cast<std::uint32_t>(line)};
+        if (path != nullptr)
+            out.at = SourceLine{path, static_cast<std::uint32_t>(line), number_of(die, gnu_discriminator)};
     }
     return out;
 }
@@ -58,15 +104,18 @@ bool is_data(int tag) {
 InlinedCalls::InlinedCalls(Dwarf_Die die, std::uint64_t bias) {
     Dwarf_Die unit = die, split{};
     std::uint8_t type = 0;
-    // What stands in a file of its own is read from there, if that is found.
+    // A unit in a file of its own is read from there, if that is found.
     if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
         type == DW_UT_skeleton) {
         if (split.addr == nullptr) return;
         unit = split;
     }
+    const std::string producer = text_of(unit, DW_AT_producer);
+    by_llvm_ = producer.find("clang") != producer.npos || producer.find("LLVM") != producer.npos;
     std::vector<Span> spans;
     read(unit, bias, spans);
     cut(spans);
+    std::sort(bodies_.begin(), bodies_.end(), [](const Body& a, const Body& b) { return a.first < b.first; });
 }
 
 void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& spans) {
@@ -82,19 +131,22 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
     Open first_of{{}, none, 0};
     if (dwarf_child(&unit, &first_of.die) != 0) return;
     open.push_back(first_of);
-    Dwarf_Off behind = 0;
+    Dwarf_Off unread = 0;
     while (!open.empty()) {
         Open here = open.back();
         // Sound files are walked in the order of their offsets. A sibling that lies among the children would be walked
         // as often as there are ways to it.
         const Dwarf_Off at = dwarf_dieoffset(&here.die);
-        if (at < behind) return;
-        behind = at + 1;
+        if (at < unread) return;
+        unread = at + 1;
         if (dwarf_siblingof(&open.back().die, &open.back().die) != 0) open.pop_back();
         const int tag = dwarf_tag(&here.die);
         if (tag == DW_TAG_subprogram) {
             here.call = none;
             here.depth = 0;
+            Dwarf_Addr base = 0, first = 0, end = 0;
+            for (std::ptrdiff_t next = 0; (next = dwarf_ranges(&here.die, next, &base, &first, &end)) > 0;)
+                if (first < end && bodies_.size() < most_spans) bodies_.push_back({first + bias, end + bias, here.die});
         }
         if (tag == DW_TAG_inlined_subroutine && here.depth < most_depth) {
             const auto number = static_cast<std::uint32_t>(calls_.size());
@@ -158,6 +210,19 @@ InlinedPlace InlinedCalls::at(std::uint64_t address) const {
     for (std::uint32_t call = piece.call; call != none; call = calls_[call].parent)
         out.calls.push_back(calls_[call].what);
     std::reverse(out.calls.begin(), out.calls.end());
+    return out;
+}
+
+std::optional<DeclaredFunction> InlinedCalls::function(std::uint64_t address) const {
+    const auto after = std::upper_bound(bodies_.begin(), bodies_.end(), address,
+                                        [](std::uint64_t a, const Body& b) { return a < b.first; });
+    if (after == bodies_.begin() || address >= (after - 1)->end) return std::nullopt;
+    Dwarf_Die die = (after - 1)->die;
+    DeclaredFunction out{linkage_name_of(die), {}, by_llvm_};
+    const char* const file = declared_in(die);
+    out.at.line = number_of(die, DW_AT_decl_line);
+    if (file == nullptr || out.at.line == 0) return std::nullopt;
+    out.at.file = file;
     return out;
 }
 

@@ -1,4 +1,4 @@
-/// The inlined calls of one unit of compilation, by address.
+/// The functions and inlined calls of one unit of compilation, by address.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -21,6 +21,8 @@ public:
 
     /// As `DebugInfo::inlined`.
     [[nodiscard]] InlinedPlace at(std::uint64_t address) const;
+    /// As `DebugInfo::function`.
+    [[nodiscard]] std::optional<DeclaredFunction> function(std::uint64_t address) const;
 
 private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
@@ -42,11 +44,19 @@ private:
         std::uint32_t call, depth;
     };
 
+    /// The code of a function, or a part of it. It is described when asked for, so that names cost nothing before.
+    struct Body {
+        std::uint64_t first, end;
+        Dwarf_Die die;
+    };
+
     void read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& spans);
     void cut(std::vector<Span>& spans);
 
     std::vector<Call> calls_;
     std::vector<Piece> pieces_;  // by address
+    std::vector<Body> bodies_;   // by address
+    bool by_llvm_ = false;
 };
 
 }  // namespace waymark::image

@@ -265,15 +265,14 @@ Result<ImageArgument> parse_image_argument(std::string_view text) {
             (!std::filesystem::exists(text, error) && std::filesystem::exists(text.substr(0, at), error));
         if (!is_number && meant)
             return Error{Errc::usage,
-                         fmt::format("'{}': '{}' behind '@' is no address of up to 64 bits; write it as {}@0x8000",
-                                     text, text.substr(at + 1), text.substr(0, at))};
+                         fmt::format("'{}': '{}' after '@' is no address of up to 64 bits; write it as {}@0x8000", text,
+                                     text.substr(at + 1), text.substr(0, at))};
         if (is_number) {
             argument.address = Address{value};
             text = text.substr(0, at);
         }
     } else if (at != text.npos) {
-        return Error{Errc::usage,
-                     fmt::format("'{}': there is no address behind '@'; write it as {}0x8000", text, text)};
+        return Error{Errc::usage, fmt::format("'{}': there is no address after '@'; write it as {}0x8000", text, text)};
     }
     if (text.empty())
         return Error{Errc::usage, "an image has no file name; write FILE, or FILE@ADDRESS for a raw memory dump"};

@@ -20,6 +20,9 @@
 namespace waymark::image {
 namespace {
 
+/// What the name of an entry of the procedure linkage table ends with.
+constexpr std::string_view plt_suffix = "@plt";
+
 struct Entry {
     std::string linkage_name;
     std::string demangled;  // empty: as the linkage name
@@ -129,6 +132,7 @@ struct Symbols::State {
         std::string file;
         std::uint64_t first{}, last{}, offset{};
     };
+    std::shared_ptr<const Symbols> base;  // null: there is none
     std::deque<HeldArea> areas;
     mutable std::vector<const HeldArea*> sorted_areas;
 
@@ -142,10 +146,8 @@ struct Symbols::State {
 std::string demangle(const std::string& linkage_name) {
     // Without the check a symbol `i` would become `int`: every type name is a mangled name too.
     if (linkage_name.rfind("_Z", 0) != 0) return linkage_name;
-    // An entry of the procedure linkage table.
-    constexpr std::string_view entry = "@plt";
-    if (linkage_name.ends_with(entry))
-        return demangle(linkage_name.substr(0, linkage_name.size() - entry.size())) + std::string(entry);
+    if (linkage_name.ends_with(plt_suffix))
+        return demangle(linkage_name.substr(0, linkage_name.size() - plt_suffix.size())) + std::string(plt_suffix);
     // The demangler recurses with the nesting of the name; no compiler writes names near this length.
     constexpr std::size_t longest = 4096;
     if (linkage_name.size() > longest || grows_without_bound(linkage_name)) return linkage_name;
@@ -168,6 +170,8 @@ Result<std::size_t> Symbols::add_elf_bytes(std::vector<std::uint8_t> file, std::
     WM_ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::open(share(std::move(file)), std::move(name)));
     return state_->add_elf(elf, load_bias);
 }
+
+void Symbols::set_base(std::shared_ptr<const Symbols> base) { state_->base = std::move(base); }
 
 void Symbols::add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind) {
     Entry entry;
@@ -199,7 +203,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         const std::uint64_t biased_end = (symbol.section_end + load_bias - 1) & mask;
         const bool in_section = symbol.section_end > symbol.section_start;
         const std::uint64_t address = (symbol.value + load_bias) & mask;
-        // A label at the end of its section names that address and nothing behind it.
+        // A label at the end of its section names that address and nothing after it.
         const std::uint64_t limit = in_section ? std::max(biased_end, address) : mask;
         if (const auto contents = mapping_symbol(symbol.name)) {
             marks.push_back({address, limit, *contents});
@@ -324,7 +328,8 @@ std::optional<SymbolOffset> Symbols::find(Address address) const {
     const auto& pieces = state_->pieces;
     const auto found = std::lower_bound(pieces.begin(), pieces.end(), address.value,
                                         [](const Stretch& p, std::uint64_t a) { return p.last < a; });
-    if (found == pieces.end() || found->first > address.value) return std::nullopt;
+    if (found == pieces.end() || found->first > address.value)
+        return state_->base ? state_->base->find(address) : std::nullopt;
     const Entry& entry = state_->entries[found->entry];
     return SymbolOffset{entry.name(), address.value - entry.address, entry.view()};
 }
@@ -338,7 +343,7 @@ void Symbols::add_area(const std::string& file, Address first, std::uint64_t byt
 
 std::optional<Symbols::Area> Symbols::area(Address address) const {
     const State::HeldArea* const held = state_->area_at(address.value);
-    if (held == nullptr) return std::nullopt;
+    if (held == nullptr) return state_->base ? state_->base->area(address) : std::nullopt;
     const std::string_view file = held->file;
     const std::size_t slash = file.rfind('/');
     return Area{file, slash == file.npos ? file : file.substr(slash + 1), Address{held->first},
@@ -347,7 +352,7 @@ std::optional<Symbols::Area> Symbols::area(Address address) const {
 
 std::optional<Symbol> Symbols::function_before(Address address) const {
     const State::HeldArea* const where = state_->area_at(address.value);
-    if (where == nullptr) return std::nullopt;
+    if (where == nullptr) return state_->base ? state_->base->function_before(address) : std::nullopt;
     // Data among code names none of it; more than a few in a row there never are.
     constexpr unsigned most_steps = 256;
     const auto& order = state_->order;
@@ -357,7 +362,10 @@ std::optional<Symbol> Symbols::function_before(Address address) const {
     for (unsigned i = 0; i < most_steps && before != order.begin(); ++i) {
         const Entry& entry = state_->entries[*--before];
         if (entry.address < where->first) break;
-        if (entry.kind == SymbolKind::function) return entry.view();
+        if (entry.kind != SymbolKind::function) continue;
+        // The procedure linkage table is a section of its own: the code after it is no part of its last entry.
+        if (entry.linkage_name.ends_with(plt_suffix)) break;
+        return entry.view();
     }
     return std::nullopt;
 }
@@ -390,7 +398,7 @@ std::optional<Address> Symbols::address_of(std::string_view name) const {
     for (const auto* names : {&state_->by_linkage_name, &state_->by_name})
         if (const auto found = names->find(name); found != names->end())
             return Address{state_->entries[found->second].address};
-    return std::nullopt;
+    return state_->base ? state_->base->address_of(name) : std::nullopt;
 }
 
 std::optional<Contents> Symbols::contents(Address address) const {
@@ -398,17 +406,23 @@ std::optional<Contents> Symbols::contents(Address address) const {
     const auto& marks = state_->sorted_marks;
     const auto after = std::upper_bound(marks.begin(), marks.end(), address.value,
                                         [](std::uint64_t a, const Mark& m) { return a < m.address; });
-    if (after == marks.begin() || (after - 1)->limit < address.value) return std::nullopt;
+    if (after == marks.begin() || (after - 1)->limit < address.value)
+        return state_->base ? state_->base->contents(address) : std::nullopt;
     return (after - 1)->contents;
 }
 
-std::size_t Symbols::size() const { return state_->entries.size(); }
+std::size_t Symbols::size() const { return state_->entries.size() + (state_->base ? state_->base->size() : 0); }
 
 std::vector<Symbol> Symbols::all() const {
     state_->index();
     std::vector<Symbol> result;
     result.reserve(state_->order.size());
     for (const std::size_t i : state_->order) result.push_back(state_->entries[i].view());
+    if (!state_->base) return result;
+    const std::vector<Symbol> below = state_->base->all();
+    const auto middle = result.insert(result.end(), below.begin(), below.end());
+    std::inplace_merge(result.begin(), middle, result.end(),
+                       [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -34,9 +35,44 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
         auto at = same(true);
         if (at == mapped_.end()) at = same(false);
         if (at != mapped_.end()) file.mapped = static_cast<std::size_t>(at - mapped_.begin());
+        if (std::string why = only_names ? std::string() : why_refused(file); !why.empty()) {
+            file.refused = true;
+            refused_(argument.path, std::move(why));
+        }
     }
     given_.push_back(std::move(file));
     return Nothing{};
+}
+
+/// Why an image without an address is not what ran; empty: nothing of the map speaks against it.
+std::string NameFinder::why_refused(const Given& file) const {
+    if (mapped_.empty()) return {};
+    constexpr std::string_view remedy =
+        "it is not used. Give the file that ran, or FILE@ADDRESS to use this one there.";
+    const std::vector<std::uint8_t>& id = file.info->build_id();
+    const std::string has = id.empty() ? "it has no build ID" : "its build ID is " + capture::hex_text(id);
+    if (file.mapped) {
+        const Mapped& m = mapped_[*file.mapped];
+        if (m.build_id.empty() || m.build_id == id) return {};
+        return fmt::format("it is another build than {} in the capture: {}, recorded was {}; {}", m.file, has,
+                           capture::hex_text(m.build_id), remedy);
+    }
+    if (id.empty()) return {};
+    // Files at fixed addresses may be known to be there without having been mapped, as firmware is.
+    const auto& segments = file.info->segments();
+    const auto code = std::find_if(segments.begin(), segments.end(), [](const auto& s) { return s.executable; });
+    if (code == segments.end()) return {};
+    const auto at_it = std::find_if(capture_.modules.modules.begin(), capture_.modules.modules.end(),
+                                    [&](const capture::Module& m) { return m.holds(code->address); });
+    if (at_it != capture_.modules.modules.end())
+        return fmt::format("{} was mapped where its code lies ({:#x}), and {}; {}",
+                           at_it->file.empty() ? "other code" : at_it->file, code->address.value, has, remedy);
+    if (segments.front().address.value == 0)
+        return fmt::format(
+            "it can be loaded anywhere, and no file of that build was mapped when the capture was made "
+            "({}); {}",
+            has, remedy);
+    return {};
 }
 
 Status NameFinder::open() {
@@ -63,13 +99,60 @@ Status NameFinder::open() {
             continue;
         }
         // What was given by hand takes its place.
-        if (std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == i; })) continue;
+        if (std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == i && !g.refused; }))
+            continue;
         problem_({}, fmt::format("{}; code of it has no names. Give a folder with the files of the machine that was "
                                  "recorded with --symfs, or the file with --symbols.",
                                  found.error().message));
     }
     make_groups();
+    return open_generated();
+}
+
+/// Those of the options after those of the capture: what comes later is what holds.
+Status NameFinder::open_generated() {
+    using Format = capture::GeneratedNames::Format;
+    const fs::path folder = capture_.path.parent_path();
+    for (const capture::GeneratedNames& names : capture_.modules.names)
+        WM_RETURN_IF_ERROR(add_generated(names.format == Format::perf_map ? image::read_perf_map(folder / names.file)
+                                                                          : image::read_jitdump(folder / names.file),
+                                         false));
+    for (const std::string& path : options_.perf_maps)
+        WM_RETURN_IF_ERROR(add_generated(image::read_perf_map(path), true));
+    for (const std::string& path : options_.jitdumps)
+        WM_RETURN_IF_ERROR(add_generated(image::read_jitdump(path), true));
     return Nothing{};
+}
+
+/// `needed`: by the options; a file of the capture that cannot be read is a problem of its names alone.
+Status NameFinder::add_generated(Result<image::GeneratedCodeFile> file, bool needed) {
+    if (!file) {
+        if (needed) return std::move(file.error());
+        problem_({}, fmt::format("{}; generated code has no names from it.", file.error().message));
+        return Nothing{};
+    }
+    for (std::string& what : file->problems) problem_({}, std::move(what));
+    generated_owners_.push_back(std::move(file->owner));
+    for (image::GeneratedCode& piece : file->pieces) {
+        first_of_name_.push_back(names_met_.try_emplace(piece.name, generated_.size()).first->second);
+        generated_.push_back(std::move(piece));
+    }
+    return Nothing{};
+}
+
+void NameFinder::report_doubtful() {
+    const auto pieces = [](std::size_t n) { return fmt::format("{} piece{}", n, n == 1 ? "" : "s"); };
+    if (doubtful_ != 0)
+        problem_({}, fmt::format("Of {} of generated code the capture holds other bytes than the jitdump file, and the "
+                                 "trace has no clock to compare with that of the file: such code has the name whose "
+                                 "bytes agree best. Is the file of this run?",
+                                 pieces(doubtful_)));
+    if (replaced_ != 0)
+        problem_({},
+                 fmt::format("{} of generated code had another name before: the trace has no clock to compare with, "
+                             "so the last name of each address is given for all of the trace. A jitdump file "
+                             "(--jitdump) has the code itself, so that each of them is given where its code ran.",
+                             pieces(replaced_)));
 }
 
 std::optional<std::uint64_t> NameFinder::bias_of(std::size_t module) const {
@@ -101,6 +184,11 @@ const NameFinder::Given* NameFinder::given(const image::ImageArgument& argument)
 bool NameFinder::is_mapped(const image::ImageArgument& argument) const {
     const Given* const file = given(argument);
     return file != nullptr && file->mapped.has_value();
+}
+
+bool NameFinder::is_refused(const image::ImageArgument& argument) const {
+    const Given* const file = given(argument);
+    return file != nullptr && file->refused;
 }
 
 std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument, const std::string& source) const {
@@ -159,12 +247,26 @@ void NameFinder::make_groups() {
     }
 }
 
-Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& source) {
+Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& source, const image::MemoryMap& memory) {
     Group& group = groups_[group_of_.at(source)];
     if (!group.names) {
         WM_ASSIGN_OR_RETURN(group.names, make(group.modules));
     }
-    return group.names;
+    if (generated_.empty()) return group.names;
+    image::NamedPieces found = image::named_pieces(generated_, memory);
+    for (image::NamedPiece& piece : found.pieces) piece.from = first_of_name_[piece.from];
+    const auto [at, fresh] = group.with_generated.try_emplace(found.pieces);
+    if (fresh) {
+        auto names = std::make_shared<Names>();
+        names->files = group.names->files;
+        names->symbols.set_base({group.names, &group.names->symbols});
+        for (const image::NamedPiece& piece : found.pieces)
+            names->symbols.add(generated_[piece.from].name, piece.address, piece.bytes, image::SymbolKind::function);
+        at->second = std::move(names);
+        doubtful_ = std::max(doubtful_, found.doubtful);
+        replaced_ = found.replaced;
+    }
+    return at->second;
 }
 
 Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
@@ -180,6 +282,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
     };
     // What was given by hand is what its names are taken from first.
     for (Given& file : given_) {
+        if (file.refused) continue;
         if (!file.info) {
             // No ELF file with segments: a memory dump, or an object file.
             const auto kind = image::recognise(file.argument.path);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "waymark/image/generated_code.h"
 #include "waymark/image/program_file.h"
 #include "waymark/pipeline/session.h"
 
@@ -20,14 +21,18 @@ class NameFinder {
 public:
     using Problem = std::function<void(const std::filesystem::path& file, std::string message)>;
 
-    NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem)
-        : capture_(capture), options_(options), problem_(std::move(problem)) {}
+    /// `problem`: code has no names. `refused`: an image of the options is not used.
+    NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem, Problem refused)
+        : capture_(capture), options_(options), problem_(std::move(problem)), refused_(std::move(refused)) {}
 
     /// Opens the files. Errors: a file of the options that cannot be read.
     Status open();
 
-    /// Sources that saw the same files at the same addresses share one.
-    Result<std::shared_ptr<const Names>> names_of(const std::string& source);
+    /// Sources that saw the same files and the same generated code at the same addresses share one. `memory`: what the
+    /// core of the source saw.
+    Result<std::shared_ptr<const Names>> names_of(const std::string& source, const image::MemoryMap& memory);
+    /// After all sources: a problem where generated code has names that its bytes do not bear out.
+    void report_doubtful();
 
     /// The load bias of a file of the options: the address it was given with, or where a source saw it mapped, or 0.
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument, const std::string& source) const;
@@ -35,6 +40,8 @@ public:
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument) const;
     /// A module of the map is this file.
     [[nodiscard]] bool is_mapped(const image::ImageArgument& argument) const;
+    /// An image that cannot be what ran, by the map: neither its code nor its names are used.
+    [[nodiscard]] bool is_refused(const image::ImageArgument& argument) const;
 
 private:
     /// A file that was mapped.
@@ -49,29 +56,40 @@ private:
         bool only_names = false;
         std::optional<std::size_t> mapped;  ///< the same file in mapped_
         std::optional<image::DebugInfo> info;
+        bool refused = false;
     };
     using Modules = std::vector<std::size_t>;  // of the map, by index
 
     Status add_given(const image::ImageArgument& argument, bool only_names);
+    [[nodiscard]] std::string why_refused(const Given& file) const;
     [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_in(const Given& file, const Modules& modules) const;
     [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
     void make_groups();
     Result<std::shared_ptr<const Names>> make(const Modules& modules);
+    Status open_generated();
+    Status add_generated(Result<image::GeneratedCodeFile> file, bool needed);
 
     const capture::Capture& capture_;
     const SessionOptions& options_;
-    Problem problem_;
+    Problem problem_, refused_;
     std::vector<Mapped> mapped_;
     std::vector<std::size_t> mapped_of_;  ///< by module; none: no file
     std::vector<Given> given_;
     struct Group {
         Modules modules;
         std::shared_ptr<const Names> names;
+        /// With generated code, by what lies where of it.
+        std::map<std::vector<image::NamedPiece>, std::shared_ptr<const Names>> with_generated{};
     };
     std::vector<Group> groups_;
     std::map<std::string, std::size_t> group_of_;  ///< by source
+    std::vector<image::GeneratedCode> generated_;  ///< of all files, in their order
+    std::vector<std::shared_ptr<const void>> generated_owners_;
+    std::vector<std::size_t> first_of_name_;  ///< by index in it: the first one of the same name
+    std::map<std::string, std::size_t> names_met_;
+    std::size_t doubtful_ = 0, replaced_ = 0;
 };
 
 }  // namespace waymark::pipeline

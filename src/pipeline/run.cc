@@ -263,8 +263,8 @@ private:
 class Runner {
 public:
     Runner(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-           const Progress& progress)
-        : session_(session), selected_(selected), make_(make), progress_(progress) {}
+           const Progress& progress, const OpenBuffer& open)
+        : session_(session), selected_(selected), make_(make), progress_(progress), open_(open) {}
 
     Report run() {
         if (progress_) find_sizes();
@@ -294,7 +294,7 @@ private:
             for (const Source* source : selected_)
                 if (source->name == name) streams.push_back(std::make_unique<Stream>(*source, buffer, strays, make_));
 
-        auto opened = capture::concatenate(buffer.files);
+        auto opened = open_ ? open_(buffer) : capture::concatenate(buffer.files);
         std::uint64_t padding = 0;
         std::optional<Framed> framed;
         if (!opened) {
@@ -346,6 +346,7 @@ private:
     const std::span<const Source* const> selected_;
     const MakeConsumer& make_;
     const Progress& progress_;
+    const OpenBuffer& open_;
     Report report_;
     std::uint64_t done_ = 0;
     std::optional<std::uint64_t> of_;
@@ -411,8 +412,8 @@ private:
 }  // namespace
 
 Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-           const Progress& progress) {
-    return Runner(session, selected, make, progress).run();
+           const Progress& progress, const OpenBuffer& open) {
+    return Runner(session, selected, make, progress, open).run();
 }
 
 std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, unsigned jobs) {

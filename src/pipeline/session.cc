@@ -36,9 +36,12 @@ public:
     Maker(Session& session, const SessionOptions& options)
         : session_(session),
           options_(options),
-          names_(session.capture, options, [this](const std::filesystem::path& file, std::string message) {
-              problem(file, std::move(message));
-          }) {}
+          names_(
+              session.capture, options,
+              [this](const std::filesystem::path& file, std::string message) {
+                  problem(file, std::move(message), Problem::Kind::names);
+              },
+              [this](const std::filesystem::path& file, std::string message) { problem(file, std::move(message)); }) {}
 
     Status run() {
         WM_RETURN_IF_ERROR(check_machines());
@@ -46,15 +49,18 @@ public:
         for (const capture::Source& described : session_.capture.sources) {
             auto source = make(described);
             if (!source) return std::move(source.error());
+            source->continues = continued_by(source->name);
             session_.sources.push_back(std::move(*source));
         }
+        names_.report_doubtful();
         report_shared_ids();
         return check_builds();
     }
 
 private:
-    void problem(const std::filesystem::path& file, std::string message) {
-        const Problem found{file, 0, std::move(message)};
+    void problem(const std::filesystem::path& file, std::string message,
+                 Problem::Kind kind = Problem::Kind::description) {
+        const Problem found{file, 0, std::move(message), {}, kind};
         if (std::find(session_.problems.begin(), session_.problems.end(), found) == session_.problems.end())
             session_.problems.push_back(found);
     }
@@ -81,8 +87,9 @@ private:
         }
         return Nothing{};
     }
-    /// Files of names should be of the program that ran, as far as that can be known.
+    /// Images and files of names should be of the program that ran, as far as that can be known.
     Status check_builds() {
+        WM_RETURN_IF_ERROR(check_images());
         std::vector<std::shared_ptr<const image::MemoryMap>> maps;
         for (const Source& source : session_.sources)
             if (source.protocol == Protocol::pft && source.memory && !source.memory->empty() &&
@@ -93,6 +100,33 @@ private:
             const image::ImageArgument argument{file, std::nullopt};
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, names_.load_bias(argument), maps));
             check_build(file, found, names_.is_mapped(argument));
+        }
+        return Nothing{};
+    }
+    /// Images against the memory of the capture itself: their own code they would agree with.
+    Status check_images() {
+        if (options_.images.empty() || session_.capture.dumps.empty()) return Nothing{};
+        std::map<std::string, std::shared_ptr<image::MemoryMap>> by_core;
+        for (const Source& source : session_.sources) {
+            if (source.protocol != Protocol::pft) continue;
+            std::shared_ptr<image::MemoryMap>& map = by_core[source.core];
+            if (map) continue;
+            map = std::make_shared<image::MemoryMap>();
+            add_dumps(*map, source.core);
+        }
+        std::vector<std::shared_ptr<const image::MemoryMap>> maps;
+        for (const auto& [core, map] : by_core)
+            if (!map->empty()) maps.push_back(map);
+        if (maps.empty()) return Nothing{};
+        for (const std::string& text : options_.images) {
+            WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));
+            WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(argument.path));
+            if (kind != image::ImageKind::elf || names_.is_refused(argument)) continue;
+            WM_ASSIGN_OR_RETURN(image::Agreement found,
+                                image::agreement(argument.path, names_.load_bias(argument), maps));
+            // Memory that was dumped need not hold all that ran, but that of a recording does.
+            if (session_.capture.modules.empty() && found.known == 0) continue;
+            check_build(argument.path, found, names_.is_mapped(argument) || argument.address.has_value());
         }
         return Nothing{};
     }
@@ -148,8 +182,24 @@ private:
         if (source.protocol == Protocol::pft)
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
-        WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name));
+        WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name, *source.memory));
         return source;
+    }
+
+    /// The source that traced its thread before, if all its trace comes before that of this one.
+    [[nodiscard]] std::string continued_by(const std::string& source) const {
+        const std::string_view before = session_.capture.modules.before(source);
+        if (before.empty()) return {};
+        bool met = false;
+        for (const capture::Buffer& buffer : session_.capture.buffers) {
+            const auto holds = [&](std::string_view name) {
+                return std::find(buffer.sources.begin(), buffer.sources.end(), name) != buffer.sources.end();
+            };
+            if (met && holds(before)) return {};
+            met |= holds(source);
+            if (met && holds(before)) return {};
+        }
+        return std::string(before);
     }
 
     /// `file` described the source; empty for a bare trace file, whose description is the command line.
@@ -221,15 +271,10 @@ private:
         const auto known = maps_.find(core);
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
-        std::vector<const capture::MemoryDump*> added;
-        for (const capture::MemoryDump& dump : session_.capture.dumps) {
-            if (!core.empty() && !dump.core.empty() && dump.core != core) continue;
-            if (seen(added, dump)) continue;
-            added.push_back(&dump);
-            add_dump(*map, dump);
-        }
+        add_dumps(*map, core);
         for (const std::string& text : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));
+            if (names_.is_refused(argument)) continue;
             auto image = names_.is_mapped(argument) ? map->add_elf(argument.path, names_.load_bias(argument, source))
                                                     : image::add_image(*map, text);
             if (!image) return std::move(image.error());
@@ -237,6 +282,16 @@ private:
         }
         maps_[core] = map;
         return std::shared_ptr<const image::MemoryMap>(map);
+    }
+
+    void add_dumps(image::MemoryMap& map, const std::string& core) {
+        std::vector<const capture::MemoryDump*> added;
+        for (const capture::MemoryDump& dump : session_.capture.dumps) {
+            if (!core.empty() && !dump.core.empty() && dump.core != core) continue;
+            if (seen(added, dump)) continue;
+            added.push_back(&dump);
+            add_dump(map, dump);
+        }
     }
 
     /// Several cores often list one and the same dump.

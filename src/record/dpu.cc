@@ -500,6 +500,10 @@ void DpuRecorder::definitions(std::span<const std::uint32_t> parts) {
             UnmapPart part;
             std::memcpy(&part, bytes, sizeof part);
             modules_.unmapped(part, sums_.instructions);
+        } else if (kind == PartKind::still_mapped && size >= sizeof(StillMappedPart)) {
+            StillMappedPart part;
+            std::memcpy(&part, bytes, sizeof part);
+            modules_.still_mapped(part);
         }
         parts = parts.subspan(words);
     }

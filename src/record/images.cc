@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <memory>
+#include <string_view>
+#include <utility>
+
+#include "files.h"
 
 namespace waymark::record {
 
@@ -22,11 +27,31 @@ void by_page(Address address, Bytes bytes, F&& f) {
         address = address + count;
     }
 }
+
+/// A file that is written from front to back.
+class File {
+public:
+    File(const std::filesystem::path& path, const char* mode) : file_(std::fopen(path.c_str(), mode)) {}
+    void append(const std::vector<std::uint8_t>& bytes) {
+        good_ = good_ && file_ && std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size();
+    }
+    [[nodiscard]] bool finish() { return good_ && file_ && std::fflush(file_.get()) == 0; }
+
+private:
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    std::unique_ptr<std::FILE, Close> file_;
+    bool good_ = true;
+};
+
 }  // namespace
 
 void Images::saw_page(Address address, Bytes bytes) {
     if (bytes.size() != page_bytes) return;
-    std::copy(bytes.begin(), bytes.end(), seen_[address.value / page_bytes].begin());
+    Seen& seen = seen_[address.value / page_bytes];
+    std::copy(bytes.begin(), bytes.end(), seen.bytes.begin());
+    seen.fresh = true;
 }
 
 bool Images::fits(Address address, Bytes code) const {
@@ -55,10 +80,19 @@ void Images::add(Address address, Bytes code) {
     by_page(address, code, [&](std::uint64_t number, std::size_t offset, Bytes piece) {
         const auto [found, is_new] = held_.try_emplace(number);
         Held& held = found->second;
+        const auto seen = seen_.find(number);
         if (is_new) {
-            if (const auto seen = seen_.find(number); seen != seen_.end()) held.bytes = seen->second;
+            if (seen != seen_.end()) held.bytes = seen->second.bytes;
             changed_ = true;
+        } else if (seen != seen_.end() && seen->second.fresh) {
+            // Code that was written beside it since.
+            for (std::size_t i = 0; i < page_bytes; ++i) {
+                if (held.executed[i] || held.bytes[i] == seen->second.bytes[i]) continue;
+                held.bytes[i] = seen->second.bytes[i];
+                changed_ = true;
+            }
         }
+        if (seen != seen_.end()) seen->second.fresh = false;
         for (std::size_t i = 0; i < piece.size(); ++i) {
             held.executed.set(offset + i);
             if (held.bytes[offset + i] == piece[i]) continue;
@@ -69,7 +103,6 @@ void Images::add(Address address, Bytes code) {
 }
 
 void Images::new_epoch() {
-    earlier_bytes_ += held_.size() * page_bytes;
     held_.clear();
     stretches_.clear();
     file_.clear();
@@ -78,37 +111,88 @@ void Images::new_epoch() {
     changed_ = false;
 }
 
+std::vector<Images::Stretch> Images::stretches() const {
+    std::vector<Stretch> out;
+    for (const auto& [number, held] : held_) {
+        const std::uint64_t address = number * page_bytes;
+        // OpenCSD reads no instruction across two dumps, so neighbouring pages are one.
+        if (!out.empty() && out.back().address + out.back().bytes == address)
+            out.back().bytes += page_bytes;
+        else
+            out.push_back({address, 0, page_bytes});
+    }
+    return out;
+}
+
+std::vector<std::uint8_t> Images::pages(const Stretch& stretch) const {
+    std::vector<std::uint8_t> out;
+    out.reserve(stretch.bytes);
+    for (std::uint64_t at = stretch.address; at < stretch.address + stretch.bytes; at += page_bytes) {
+        const Page& page = held_.at(at / page_bytes).bytes;
+        out.insert(out.end(), page.begin(), page.end());
+    }
+    return out;
+}
+
 Status Images::write() {
     if (!changed_) return Nothing{};
     const std::filesystem::path path = folder_ / (epoch_ == 1 ? fmt::format("code_{}.bin", ++version_)
                                                               : fmt::format("code_{}_{}.bin", epoch_, ++version_));
-    const auto close = [](std::FILE* file) { std::fclose(file); };
-    const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "wb"), close);
-    bool good = file != nullptr;
-    const auto put = [&](const Page& page) {
-        good = good && std::fwrite(page.data(), 1, page.size(), file.get()) == page.size();
-    };
-    // OpenCSD takes a dump at offset 0 to be the whole file, so none is there; and it reads no instruction across two
-    // dumps, so neighbouring pages are one.
-    put(Page{});
-    std::vector<Stretch> stretches;
+    File file(path, "wb");
+    // OpenCSD takes a dump at offset 0 to be the whole file, so none is there.
+    file.append(std::vector<std::uint8_t>(page_bytes));
+    std::vector<Stretch> stretches = this->stretches();
     std::uint64_t offset = page_bytes;
-    for (const auto& [number, held] : held_) {
-        put(held.bytes);
-        const std::uint64_t address = number * page_bytes;
-        if (!stretches.empty() && stretches.back().address + stretches.back().bytes == address)
-            stretches.back().bytes += page_bytes;
-        else
-            stretches.push_back({address, offset, page_bytes});
-        offset += page_bytes;
+    for (Stretch& stretch : stretches) {
+        file.append(pages(stretch));
+        stretch.offset = std::exchange(offset, offset + stretch.bytes);
     }
-    if (!good || std::fflush(file.get()) != 0)
-        return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno))};
+    if (!file.finish()) return cannot("write", path);
     if (!file_.empty()) outdated_.push_back(file_);
     file_ = path;
     stretches_ = std::move(stretches);
     changed_ = false;
     return Nothing{};
+}
+
+Status Images::archive() {
+    if (held_.empty()) return Nothing{};
+    std::vector<Stretch> stretches = this->stretches();
+    for (Stretch& stretch : stretches) {
+        WM_ASSIGN_OR_RETURN(stretch.offset, archive(pages(stretch)));
+    }
+    if (!file_.empty()) outdated_.push_back(file_);
+    file_ = folder_ / archive_file;
+    stretches_ = std::move(stretches);
+    changed_ = false;
+    return Nothing{};
+}
+
+/// Where in the archive these pages are, after they were appended if they were not there.
+Result<std::uint64_t> Images::archive(const std::vector<std::uint8_t>& pages) {
+    const std::filesystem::path path = folder_ / archive_file;
+    const std::uint64_t hash =
+        std::hash<std::string_view>{}({reinterpret_cast<const char*>(pages.data()), pages.size()});
+    const auto [first, end] = archived_.equal_range(hash);
+    if (first != end) {
+        std::ifstream in(path, std::ios::binary);
+        std::vector<char> there(pages.size());
+        for (auto at = first; at != end; ++at) {
+            in.clear();
+            in.seekg(static_cast<std::streamoff>(at->second));
+            if (in.read(there.data(), static_cast<std::streamsize>(there.size())) &&
+                std::memcmp(there.data(), pages.data(), pages.size()) == 0)
+                return at->second;
+        }
+    }
+    File file(path, archived_bytes_ == 0 ? "wb" : "ab");
+    if (archived_bytes_ == 0) file.append(std::vector<std::uint8_t>(page_bytes));  // as in `write`
+    file.append(pages);
+    if (!file.finish()) return cannot("write", path);
+    const std::uint64_t offset = page_bytes + archived_bytes_;
+    archived_bytes_ += pages.size();
+    archived_.emplace(hash, offset);
+    return offset;
 }
 
 void Images::remove_outdated() {

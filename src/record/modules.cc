@@ -73,7 +73,22 @@ void Modules::unmapped(const UnmapPart& part, std::uint64_t time) {
             m.address.value + m.bytes > part.address + ((part.bytes + page_bytes - 1) & ~std::uint64_t{page_bytes - 1}))
             continue;
         h.there = false;
-        if (!h.times.back().to) h.times.back().to = time;
+        h.unmapped_by = part.number;
+        h.ended_by_it = !h.times.back().to;
+        if (h.ended_by_it) h.times.back().to = time;
+    }
+}
+
+void Modules::still_mapped(const StillMappedPart& part) {
+    for (Held& h : held_) {
+        if (h.there || part.number == 0 || h.unmapped_by != part.number) continue;
+        // Unless something else was mapped there meanwhile, which is then what is there.
+        const bool replaced = std::any_of(held_.begin(), held_.end(), [&](const Held& other) {
+            return other.there && other.module.overlaps(h.module) && !same_mapping(other.module, h.module);
+        });
+        if (replaced) continue;
+        h.there = true;
+        if (h.ended_by_it) h.times.back().to.reset();
     }
 }
 
@@ -109,6 +124,8 @@ void Modules::run(std::uint32_t module, std::uint64_t time) {
         last = {time, std::nullopt};
     else if (mine.there)
         last.to.reset();
+    else if (last.to && *last.to <= time)
+        last.to = time + 1;  // an unmapping is reported before what ran until then
     mine.ran = mine.ran_in_epoch = true;
 }
 
@@ -116,8 +133,9 @@ void Modules::new_epoch() {
     for (Held& h : held_) h.ran_in_epoch = false;
 }
 
-void Modules::source_began(const std::string& source, std::uint64_t time) {
+void Modules::source_began(const std::string& source, std::uint32_t thread, std::uint64_t time) {
     sources_.push_back({source, time, std::nullopt});
+    threads_.push_back({thread, source});
 }
 
 void Modules::source_ended(const std::string& source, std::uint64_t time) {
@@ -130,6 +148,7 @@ capture::ModuleMap Modules::map() const {
     capture::ModuleMap out;
     out.clock = "instructions";
     out.sources = sources_;
+    out.threads = threads_;
     for (const Held& h : held_) {
         if (!h.ran) continue;
         for (const Time& time : h.times) {

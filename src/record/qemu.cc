@@ -274,6 +274,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     child = pid;
     Feeder feeder(ring, recording);
     Ending ending;
+    ending.process = static_cast<std::uint32_t>(pid);
     int status = 0;
     auto flushed = Time::now(), shown = flushed;
     for (;;) {

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 #include <utility>
 
 #include "files.h"
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t most_buffer_bytes = 1 << 30;
+constexpr std::string_view perf_map_copy = "perf.map", jitdump_copy = "jit.dump";
 
 /// How many bytes could be written.
 std::size_t write_some(int file, Bytes bytes) {
@@ -67,10 +69,10 @@ void remove_ptm_recording(const fs::path& folder) {
         const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
         const bool described = extension == ".ini" && (name == "snapshot.ini" || name == "trace.ini" ||
                                                        name == "memory.ini" || begins("core_") || begins("source_"));
-        const bool data =
-            extension == ".bin" && (name == "trace.bin" || begins("trace_") || begins("code_") || begins("truth_"));
-        if (described || data || name == truth_file || name == capture::module_map_file || name == ".new" ||
-            name == ".trace")
+        const bool data = extension == ".bin" && (name == "trace.bin" || name == Images::archive_file ||
+                                                  begins("trace_") || begins("code_") || begins("truth_"));
+        if (described || data || name == truth_file || name == perf_map_copy || name == jitdump_copy ||
+            name == capture::module_map_file || name == ".new" || name == ".trace")
             own.push_back(entry.path());
     }
     for (const fs::path& path : own) fs::remove_all(path, error);
@@ -165,14 +167,19 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
         } else if (kind == PartKind::map && words * 4 >= sizeof(MapPart)) {
             MapPart part;
             std::memcpy(&part, bytes, sizeof part);
-            modules_.mapped(part,
-                            {reinterpret_cast<const char*>(bytes) + sizeof part,
-                             std::min<std::size_t>(part.name_bytes, words * 4 - sizeof part)},
-                            clock_.cycle);
+            const std::string_view name{reinterpret_cast<const char*>(bytes) + sizeof part,
+                                        std::min<std::size_t>(part.name_bytes, words * 4 - sizeof part)};
+            modules_.mapped(part, name, clock_.cycle);
+            for (std::optional<CodePlace>* place : {&options_.start_at, &options_.stop_at})
+                if (*place) (*place)->mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
         } else if (kind == PartKind::unmap && words * 4 >= sizeof(UnmapPart)) {
             UnmapPart part;
             std::memcpy(&part, bytes, sizeof part);
             modules_.unmapped(part, clock_.cycle);
+        } else if (kind == PartKind::still_mapped && words * 4 >= sizeof(StillMappedPart)) {
+            StillMappedPart part;
+            std::memcpy(&part, bytes, sizeof part);
+            modules_.still_mapped(part);
         }
         parts = parts.subspan(words);
     }
@@ -403,14 +410,16 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     const Code& code = block.code;
     std::uint32_t first = 0;
     if (!recorded_.began) {
-        const auto index = index_of(code, *options_.start_at);
+        const std::optional<Address> start = options_.start_at->address();
+        const auto index = start ? index_of(code, *start) : std::nullopt;
         if (!index || *index >= end) return;
         first = *index;
         recorded_.began = true;
     }
     bool stop_here = false;
-    if (options_.stop_at) {
-        if (const auto index = index_of(code, *options_.stop_at); index && *index >= first && *index < end) {
+    const std::optional<Address> stop_at = options_.stop_at ? options_.stop_at->address() : std::nullopt;
+    if (stop_at) {
+        if (const auto index = index_of(code, *stop_at); index && *index >= first && *index < end) {
             end = *index;
             stopped = false;
             stop_here = true;
@@ -425,7 +434,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
                 --recorded_.code_changes;
                 recorded_.changed_too_often = true;
                 t.tracker.arrive(place);
-                stop();
+                stop(fmt::format("when code had changed {} times (--max-changes)", options_.limit_changes));
                 return;
             }
             // The branch that leads to the new code goes with it, so that who called it is known.
@@ -450,7 +459,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
         images_.add(code.address, code.bytes);
         modules_.run(block.module, clock_.cycle);
         block.epoch = recorded_.epochs;
-        const bool stops = options_.stop_at && *options_.stop_at >= code.address && *options_.stop_at < code.end();
+        const bool stops = stop_at && *stop_at >= code.address && *stop_at < code.end();
         if (!stops) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
     } else {
         t.tracker.arrive(place);
@@ -463,10 +472,13 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     t.tracker.run(code, first, end, stopped);
     if (t.tracker.lost_way()) {
         recorded_.lost_way = place.address;
-        stop();
+        stop(fmt::format("at {:#x}, where half a megabyte ran without a branch", place.address.value));
         return;
     }
-    if (stop_here || (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)) stop();
+    if (stop_here)
+        stop(fmt::format("where execution reached {} (--stop-at)", options_.stop_at->text()));
+    else if (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)
+        stop(fmt::format("after {} instructions (--limit)", options_.limit_instructions));
 }
 
 void Recorder::open_stream(Thread& t) {
@@ -498,7 +510,7 @@ void Recorder::open_stream(Thread& t) {
     capture_.buffers.back().sources.push_back(s.name);
     epoch_cores_.push_back(core);
     described_ = false;
-    modules_.source_began(s.name, clock_.cycle);
+    modules_.source_began(s.name, t.number, clock_.cycle);
     s.truth = truth_.sources.size();
     truth_.sources.push_back({.source = s.name});
     if (options_.truth_ranges) {
@@ -533,8 +545,9 @@ void Recorder::collect(Thread& t) {
 void Recorder::new_epoch() {
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();
-    if (const Status status = write_trace(); !status) fail(status.error());
+    if (const Status status = write_trace(true); !status) fail(status.error());
     if (const Status status = write_ram(); !status) fail(status.error());
+    if (const Status status = archive_images(); !status) fail(status.error());
     replaced_bytes_ += replaced_in_ram();
     ram_.reset();
     if (trace_file_ >= 0) close(trace_file_);
@@ -543,14 +556,26 @@ void Recorder::new_epoch() {
     formatter_.reset();
     dumps_before_ = capture_.dumps.size();
     epoch_cores_.clear();
-    images_.new_epoch();
+    described_ = false;
     modules_.new_epoch();
     next_id_ = first_id;
     ++recorded_.epochs;
 }
 
-void Recorder::stop() {
+/// The memory of this epoch goes to that of earlier ones.
+Status Recorder::archive_images() {
+    WM_RETURN_IF_ERROR(images_.archive());
+    capture_.dumps.resize(dumps_before_);
+    for (const std::string& core : epoch_cores_)
+        for (capture::MemoryDump& dump : images_.dumps(core)) capture_.dumps.push_back(std::move(dump));
+    images_.new_epoch();
+    return Nothing{};
+}
+
+void Recorder::stop(std::string where) {
     for (auto& [number, t] : threads_) close_stream(t);
+    // QEMU ends with the recording of a system: nothing runs afterwards.
+    if (!options_.system) ends_ = std::move(where);
     recorded_.stopped = true;
 }
 
@@ -558,10 +583,13 @@ void Recorder::fail(Error error) {
     if (!failure_) failure_ = std::move(error);
 }
 
-Status Recorder::write_trace() {
+Status Recorder::write_trace(bool ended) {
     if (failure_) return *failure_;
-    // The description comes first: trace on disk is always of sources and code that are on disk too.
-    if (!described_ || images_.changed()) WM_RETURN_IF_ERROR(describe(false));
+    // The description comes first: trace on disk is always of sources and code that are on disk too. A buffer that is
+    // not described nobody reads; a program that changes its code often would otherwise have all buffers described for
+    // each change.
+    const bool unknown = ended && capture_.buffers.size() > described_buffers_;
+    if (!unknown && (!described_ || images_.changed())) WM_RETURN_IF_ERROR(describe(false));
     if (ram_) {
         ram_->write(frames_);
         trace_bytes_ += frames_.size();
@@ -592,7 +620,7 @@ std::uint64_t Recorder::replaced_in_ram() const {
 Status Recorder::write_ram() {
     if (failure_) return *failure_;
     if (!ram_) return Nothing{};
-    const capture::Buffer& buffer = capture_.buffers.back();
+    capture::Buffer& buffer = capture_.buffers.back();
     const fs::path file = buffer.files.front(), fresh = options_.folder / ".trace";
     const std::vector<std::uint8_t> contents = ram_->contents();
     std::ofstream out(fresh, std::ios::binary);
@@ -604,6 +632,7 @@ Status Recorder::write_ram() {
     if (error) return Error{Errc::unreadable, fmt::format("cannot write {}: {}", file.string(), error.message())};
     if (ram_->written() <= options_.buffer_bytes) return Nothing{};
     recorded_.wrapped = true;
+    buffer.overwritten = replaced_in_ram();
     for (SourceTruth& source : truth_.sources)
         if (std::find(buffer.sources.begin(), buffer.sources.end(), source.source) != buffer.sources.end())
             source.wrapped = true;
@@ -620,8 +649,16 @@ Status Recorder::describe(bool complete) {
     const fs::path folder = options_.folder, fresh = folder / ".new";
     capture::Capture described = capture_;
     described.modules = modules_.map();
+    described.modules.names = generated_names_;
     if (recorded_.wrapped)
         described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
+    if (!described.buffers.empty()) {
+        if (options_.start_at)
+            described.buffers.front().begins =
+                fmt::format("where execution first reached {} (--start-at)", options_.start_at->text());
+        described.buffers.back().ends = ends_;
+        if (!complete && ends_.empty()) described.buffers.back().ends = "before the program did, or still goes on";
+    }
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();
     std::error_code error;
     for (capture::Buffer& buffer : described.buffers)
@@ -654,6 +691,7 @@ Status Recorder::describe(bool complete) {
     fs::remove_all(fresh, error);
     images_.remove_outdated();
     described_ = true;
+    described_buffers_ = capture_.buffers.size();
     recorded_.decodable = !capture_.sources.empty();
     return Nothing{};
 }
@@ -667,6 +705,22 @@ Status Recorder::flush() {
     if (status) status = write_ram();
     if (!status) fail(status.error());
     return status;
+}
+
+Result<std::size_t> Recorder::take_generated_names(std::uint32_t process, fs::file_time_type began) {
+    using Format = capture::GeneratedNames::Format;
+    const fs::path perf_map = fmt::format("/tmp/perf-{}.map", process), jitdump = fmt::format("jit-{}.dump", process);
+    for (const auto& [from, copy, format] :
+         {std::tuple{perf_map, perf_map_copy, Format::perf_map}, std::tuple{jitdump, jitdump_copy, Format::jitdump}}) {
+        std::error_code error;
+        // An older one is of another process that had the number.
+        if (!fs::is_regular_file(from, error) || fs::last_write_time(from, error) < began || error) continue;
+        if (!fs::copy_file(from, options_.folder / copy, fs::copy_options::overwrite_existing, error))
+            return Error{Errc::unreadable, fmt::format("cannot copy {} to {}: {}", from.string(),
+                                                       (options_.folder / copy).string(), error.message())};
+        generated_names_.push_back({format, std::string(copy)});
+    }
+    return generated_names_.size();
 }
 
 Status Recorder::finish(bool complete) {
@@ -684,6 +738,8 @@ Status Recorder::finish(bool complete) {
 Recorded Recorder::recorded() const {
     Recorded r = recorded_;
     r.instructions = clock_.cycle;
+    r.start_known = options_.start_at && options_.start_at->address();
+    r.stop_known = options_.stop_at && options_.stop_at->address();
     for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
     r.trace_bytes = trace_bytes_ + frames_.size();
     r.kept_bytes = r.trace_bytes - replaced_bytes_ - replaced_in_ram();

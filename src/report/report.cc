@@ -80,7 +80,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
               options.most_rows};
     head.remake();
 
-    // The largest part gives way, half of what it holds at a time, until all fit.
+    // The largest part is cut, by half at a time, until all fit.
     const std::uint64_t frame = options.page.size() + escaped(answers.capture).size() + 1000;
     const std::uint64_t room = options.most_bytes > frame ? options.most_bytes - frame : 0;
     const auto used = [&] {

@@ -80,7 +80,7 @@ Section calls_section(const Answers& answers, Limit most_calls) {
         inclusive[i] += at(nodes[i].self, 0);
         if (nodes[i].parent != none) inclusive[nodes[i].parent] += inclusive[i];
     }
-    // A caller costs no less than what it calls and stands before it, so who is kept has kept callers.
+    // A caller costs no less than what it calls and comes before it, so the callers of each kept node are kept.
     const auto kept =
         greatest(nodes.size(), most_calls, [&](std::size_t a, std::size_t b) { return inclusive[a] > inclusive[b]; });
 
@@ -309,7 +309,7 @@ Section branches_section(const Answers& answers, Limit most_branches) {
     };
 
     // The page asks who calls a function, and whom it calls: edges between the same two functions are one. A jump to
-    // another function's beginning is a tail call, or a call where the unit does not tell calls from jumps.
+    // another function's beginning is a tail call, or a call where the unit does not distinguish calls from jumps.
     const auto is_call = [&](const Edge& e) {
         if (e.from_function >= answers.functions.size() || e.to_function >= answers.functions.size()) return false;
         switch (e.kind) {
@@ -378,7 +378,7 @@ Section branches_section(const Answers& answers, Limit most_branches) {
 
 namespace {
 
-/// Slices of at least `shortest`, and for each stretch of shorter ones at one depth one that stands for them.
+/// Slices of at least `shortest`, and for each stretch of shorter ones at one depth one slice that represents them.
 std::vector<Slice> merged(const std::vector<Slice>& slices, std::uint64_t shortest) {
     struct Open {
         Slice slice;

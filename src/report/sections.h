@@ -22,7 +22,7 @@ struct Section {
 [[nodiscard]] Section calls_section(const analysis::Answers& answers, Limit most_calls);
 
 /// Instructions, lines and the text of sources; of the functions that cost most, where there are too many instructions.
-/// Where texts are long, only what stands near code.
+/// Where texts are long, only the lines near code.
 [[nodiscard]] Section code_section(const analysis::Answers& answers, Limit most_instructions);
 
 /// Branches and blocks, and calls from function to function: those that happened most often.

@@ -509,7 +509,8 @@ Decision<bool> modern_filters(const State& s, std::uint64_t events, std::uint32_
     };
     const bool contradiction = fe && fn_e && (ones & zeros) != 0;
 
-    // All filters speak, since each also has a PMU event; the first to drop it is the reason told.
+    // All filters are evaluated, since each also has a PMU event; the first that drops the record is the reason
+    // reported.
     Rejection nevent, event, latency, source;
     if (fn_e)
         nevent = contradiction || zeros == 0

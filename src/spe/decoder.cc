@@ -62,7 +62,7 @@ struct Shape {
     [[nodiscard]] WM_INLINE bool matches(const std::uint8_t* at) const {
         if (words == 0) [[unlikely]]
             return false;  // nothing learnt yet
-        // A fixed number of words, most often enough, and no branch between them. Bytes behind the record do not count.
+        // A fixed number of words, most often enough, and no branch between them. Bytes after the record do not count.
         constexpr unsigned usual = 8;
         std::uint64_t wrong = 0;
         for (unsigned i = 0; i < usual; ++i) wrong |= (load(at + 8 * i) ^ want[i]) & mask[i];
@@ -175,7 +175,7 @@ private:
         return &shape_[index];
     }
 
-    /// The two bytes of a record by which most shapes can be told apart.
+    /// The two bytes of a record that distinguish most shapes.
     void choose_probes() {
         std::array<std::uint8_t, 2> best{};
         unsigned most_apart = 0;

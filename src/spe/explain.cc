@@ -206,9 +206,8 @@ private:
                 facts, sensible);
         else if (minlat > 0xfff && size != 3)
             add(Weight::may, "2.4",
-                "no operation reaches the least latency kept if counters have 12 bits, which PMSIDR_EL1.CountSize "
-                "would "
-                "tell",
+                "no operation reaches the least latency kept if counters have 12 bits; PMSIDR_EL1.CountSize would "
+                "show whether they have",
                 {facts[0]}, sensible);
         else if (minlat >= rare)
             add(Weight::note, "2.4",
@@ -308,7 +307,8 @@ private:
                 {{"PMBSR_EL1.EC", r_.pmbsr_el1.ec}, {"PMBSR_EL1.MSS", r_.pmbsr_el1.mss}});
         if (r_.hcr_el2.e2h && s_.arch.el2 && given(PmscrEl1::name) && !given(PmscrEl2::name))
             add(Weight::note, "3.1",
-                "a kernel at EL2 reads and writes PMSCR_EL2 by the name PMSCR_EL1; if such a kernel told this value, "
+                "a kernel at EL2 reads and writes PMSCR_EL2 by the name PMSCR_EL1; if such a kernel reported this "
+                "value, "
                 "it is "
                 "PMSCR_EL2's",
                 {{"HCR_EL2.E2H", 1}});
@@ -373,7 +373,7 @@ Finding finding_of(const Why& why) {
     return out;
 }
 
-/// What stands in the way first.
+/// The first condition that is not met.
 std::optional<Finding> obstacle(const State& s, const ExplainOptions& options) {
     if (auto finding = not_entered(s, options)) return finding;
     if (const auto decision = StatisticalProfilingEnabled(s); !decision) return finding_of(decision.why);

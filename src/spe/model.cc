@@ -34,7 +34,7 @@ private:
 /// The interval counter (1.2), and the random number that it will take next.
 class Interval {
 public:
-    /// `zero`: what an interval of 0 stands for.
+    /// `zero`: what an interval of 0 means.
     Interval(std::uint64_t seed, std::uint32_t zero) : zero_(zero & 0xff'ffffU), source_(seed), draw_(source_.byte()) {}
 
     /// One member; true if it is chosen.
@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    /// Without an interval nothing is ever chosen, unless jitter stands for it; and nothing changes.
+    /// Without an interval nothing is ever chosen, unless jitter replaces it; and nothing changes.
     [[nodiscard]] bool never(const Registers& r) const {
         if (r.pmsirr_el1.interval != 0 || zero_ != 0 || r.pmsicr_el1.count_31_0 != 0) return false;
         return !r.pmsirr_el1.rnd || (r.pmsidr_el1.e_rnd && r.pmsicr_el1.ecount == 0);
@@ -455,7 +455,7 @@ private:
         PmbidrEl1 pmbidr;
     };
     struct Sample {
-        SampleFate told;
+        SampleFate fate;
         Record record;
         std::uint64_t end{};
         OpType optype{};
@@ -509,7 +509,7 @@ private:
         if (in_flight_.size() >= choices_.in_flight) {
             ++counts_.pmu.sample_collision;
             status(false).coll = true;
-            tell({counts_.pmu.sample_pop, op, Fate::collided, {}});
+            report({counts_.pmu.sample_pop, op, Fate::collided, {}});
             return;
         }
         in_flight_.push_back(begin(op));
@@ -517,13 +517,13 @@ private:
 
     [[nodiscard]] Sample begin(const Executed& op) {
         Sample sample;
-        sample.told = {counts_.pmu.sample_pop, op, {}, {}};
-        Executed& told = sample.told.operation;
-        choose_access(told);
+        sample.fate = {counts_.pmu.sample_pop, op, {}, {}};
+        Executed& executed = sample.fate.operation;
+        choose_access(executed);
         sample.end = op.cycle + op.total_latency;
-        sample.optype = filter_type(told.operation);
-        sample.details = details(told, sample.optype);
-        fill(sample, told);
+        sample.optype = filter_type(executed.operation);
+        sample.details = details(executed, sample.optype);
+        fill(sample, executed);
         return sample;
     }
 
@@ -742,7 +742,7 @@ private:
         if (buffer_full(r)) stop_full();
     }
 
-    /// PMBSR_EL1 tells of external aborts (PMBIDR_EL1.EA).
+    /// PMBSR_EL1 reports external aborts (PMBIDR_EL1.EA).
     [[nodiscard]] bool reported() const { return state_.regs.pmbidr_el1.ea == 0 && !choices_.external_abort_serror; }
 
     void put(Address at, Bytes bytes) {
@@ -797,14 +797,14 @@ private:
             ++counts_.fates[static_cast<std::size_t>(fate)];
             return;
         }
-        SampleFate told = sample.told;
-        told.fate = fate;
-        told.record = sample.record;
-        tell(told);
+        SampleFate reported = sample.fate;
+        reported.fate = fate;
+        reported.record = sample.record;
+        report(reported);
     }
-    void tell(const SampleFate& told) {
-        ++counts_.fates[static_cast<std::size_t>(told.fate)];
-        if (witness_ != nullptr) witness_->sampled(told);
+    void report(const SampleFate& sample) {
+        ++counts_.fates[static_cast<std::size_t>(sample.fate)];
+        if (witness_ != nullptr) witness_->sampled(sample);
     }
 
     /// When what is in flight completes, the buffer may fill or a write fault: then time matters.

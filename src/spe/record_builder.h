@@ -98,7 +98,7 @@ public:
     /// Nothing is open: the next byte begins a record or is padding.
     [[nodiscard]] bool between_records() const { return !open_ && synchronised_; }
 
-    /// The stream ends or jumps at `at`; the parser has been told. A jump is always reported.
+    /// The stream ends or jumps at `at`; the parser knows already. A jump is always reported.
     void leave(Offset at, bool jump, Start next) {
         const GapReason reason = jump ? GapReason::framing : GapReason::incomplete_packet;
         Gap gap{at, at, reason};

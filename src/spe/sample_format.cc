@@ -114,7 +114,7 @@ bool shares_place(Column a, Column b) {
            (a == Column::data_virtual && b == Column::branch_target);
 }
 
-/// Zeros in the place of the absent packet at `i`: unless what shares the place stands there, or its zeros do.
+/// Zeros in the place of the absent packet at `i`: unless the packet that shares the place is there, or its zeros are.
 unsigned empty_bytes(const Record& r, std::size_t i, const RecordFormat& format) {
     const Column column = format.order[i];
     if ((format.slots & flag(column)) == 0) return 0;

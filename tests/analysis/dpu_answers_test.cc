@@ -109,6 +109,22 @@ TEST(DpuAnswers, CallsBelowTheirTasks) {
     EXPECT_EQ(trace.times->services()[0].end, 63U);
 }
 
+/// What is estimated in one view is so in all that have its figures.
+TEST(DpuAnswers, AReportIsAsExactAsItsFunctions) {
+    Trace trace(dpu::TraceMode::flow);
+    trace.change(ElementKind::flow, 0x1000, 0x2000, user5, 1);
+    static_cast<void>(trace.finish(2));
+    trace.said.mode = dpu::TraceMode::flow;
+    const Trust functions = trust_in("functions", trace.said, *trace.costs);
+    const Trust report = trust_in("report", trace.said, *trace.costs);
+    EXPECT_NE(functions.estimated, "");
+    EXPECT_EQ(report.estimated, "functions: " + functions.estimated);
+    EXPECT_EQ(report.exact, "tasks: every figure; functions: " + functions.exact);
+    EXPECT_EQ(report.view, "report");
+    trace.said.mode = dpu::TraceMode::task;
+    EXPECT_EQ(trust_in("report", trace.said, *trace.costs).exact, "every figure");
+}
+
 TEST(DpuAnswers, WithoutFlowTasksAreAllThereIs) {
     Trace trace(dpu::TraceMode::task);
     trace.change(ElementKind::task_switch, 0x1010, 0x200, os5, 1000);

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "support/dpu_elements.h"
+#include "support/tiny_elf.h"
 #include "waymark/analysis/dpu_doubts.h"
 
 namespace waymark::analysis {
@@ -524,6 +527,152 @@ TEST(DpuCosts, CallsAndRecursion) {
     EXPECT_EQ(costs.ranges()[1].inside[0], 4U + 16 + 64);
     EXPECT_EQ(costs.services().at(0x200).stays.sum[0], 32U);
     expect_reconciled(costs);
+}
+
+/// A program in A32 code, whose functions go on in others without a call.
+class Jumps : public ::testing::Test {
+protected:
+    static constexpr std::uint32_t f = 0x10000, g_plt = 0x10080, g = 0x10100, thunk = 0x10140, maybe = 0x10150,
+                                   nameless = 0x10180, k = 0x10200, d = 0x10220, other_d = 0x10230, d_plt = 0x10090;
+
+    void SetUp() override {
+        TinyElf elf;
+        std::vector<std::uint8_t> code(0x240);
+        for (std::uint32_t at = 0; at < code.size(); at += 4) word(code, f + at, 0xe1a00000);  // nop
+        word(code, g + 0x3c, 0xe12fff1e);                                                      // bx lr
+        word(code, thunk + 4, 0xeaffffed);                                                     // b g
+        word(code, maybe, 0x0affffea);                                                         // beq g
+        for (const std::uint32_t at : {d, other_d})
+            word(code, at, 0xea000000 | (((g - at - 8) >> 2) & 0xffffff));  // b g
+        elf.segments.push_back({.address = f, .bytes = code});
+        elf.symbols = {
+            {"f", f, 0x80},         {"g@plt", g_plt, 12}, {"g", g, 0x40}, {"thunk", thunk, 8},
+            {"maybe", maybe, 0x30}, {"k", k, 0x20},       {"d", d, 8},    {"d", other_d, 8, STT_FUNC, STB_LOCAL},
+            {"d@plt", d_plt, 12}};
+        const std::vector<std::uint8_t> file = elf.build();
+        path_ = std::filesystem::path(::testing::TempDir()) / "dpu_jumps.elf";
+        std::ofstream(path_, std::ios::binary)
+            .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+        ASSERT_EQ(script.code.add_image(path_.string(), 0, "/usr/lib/program"), "");
+        change(0x8000, f, 1);
+    }
+    void TearDown() override { std::filesystem::remove(path_); }
+
+    void change(std::uint32_t from, std::uint32_t to, std::uint32_t n) {
+        script.change(ElementKind::flow, from, to, user5, n);
+    }
+    const DpuFunctionCost& operator[](const std::string& name) const {
+        for (const auto& [function, cost] : costs->functions())
+            if (function.name == name) return cost;
+        ADD_FAILURE() << name;
+        return costs->functions().begin()->second;
+    }
+    Script script{setup(dpu::TraceMode::flow)};
+    const DpuCosts* costs = nullptr;
+
+private:
+    static void word(std::vector<std::uint8_t>& code, std::uint32_t at, std::uint32_t opcode) {
+        for (unsigned i = 0; i < 4; ++i) code[at - f + i] = static_cast<std::uint8_t>(opcode >> 8 * i);
+    }
+    std::filesystem::path path_;
+};
+
+TEST_F(Jumps, TheFunctionThatIsJumpedToIsCalled) {
+    change(f + 0x10, g_plt, 2);
+    change(g + 0x3c, f + 0x14, 4);
+    change(f + 0x18, thunk, 8);
+    change(g + 0x3c, f + 0x1c, 16);
+    costs = &script.finish(32);
+    EXPECT_EQ((*this)["g"].calls, 2U);
+    EXPECT_EQ((*this)["g"].self[0], 4U + 16) << "with the few instructions up to the jump";
+    EXPECT_EQ((*this)["g"].activations.times, 2U);
+    for (const char* const passed : {"g@plt", "thunk"}) {
+        EXPECT_EQ((*this)[passed].calls, 1U) << passed;
+        EXPECT_EQ((*this)[passed].self[0], 0U) << passed;
+    }
+    EXPECT_EQ((*this)["f"].self[0], 2U + 8 + 32);
+    EXPECT_EQ(costs->jumps(), 2U);
+    EXPECT_EQ(costs->crossings(), 0U) << "the program decides where both went";
+    EXPECT_EQ(costs->returns_without_call(), 0U);
+    expect_reconciled(*costs);
+}
+
+TEST_F(Jumps, AHandlerOfASignalIsCalledByWhatItInterrupts) {
+    script.change(ElementKind::flow, f + 0x10, 0x200, os5, 2);
+    script.change(ElementKind::flow, 0x240, k, user5, 4);
+    script.change(ElementKind::flow, k + 0x10, 0x200, os5, 8);
+    script.change(ElementKind::flow, 0x240, f + 0x14, user5, 16);
+    change(f + 0x20, g, 32);
+    change(g + 0x3c, f + 0x24, 64);
+    costs = &script.finish(128);
+    EXPECT_EQ((*this)["k"].calls, 1U);
+    EXPECT_EQ((*this)["k"].self[0], 8U);
+    EXPECT_EQ((*this)["f"].calls, 1U);
+    EXPECT_EQ((*this)["f"].self[0], 2U + 32 + 128);
+    EXPECT_EQ((*this)["f"].activations.times, 1U);
+    EXPECT_EQ((*this)["f"].activations.sum[0], 2U + 4 + 8 + 16 + 32 + 64 + 128);
+    EXPECT_EQ(costs->jumps(), 0U);
+    expect_reconciled(*costs);
+}
+
+TEST_F(Jumps, OfSeveralFunctionsOfANameNoneIsGuessed) {
+    change(f + 0x10, d_plt, 2);
+    change(g + 0x3c, f + 0x14, 4);
+    costs = &script.finish(8);
+    EXPECT_EQ((*this)["g"].calls, 1U);
+    EXPECT_EQ((*this)["g"].self[0], 4U);
+    for (const auto& [function, cost] : costs->functions()) EXPECT_NE(function.name, "d");
+    expect_reconciled(*costs);
+}
+
+TEST_F(Jumps, OneTheProgramDoesNotDecideCrosses) {
+    change(f + 0x10, maybe, 2);
+    change(g + 0x3c, f + 0x14, 4);
+    change(f + 0x18, maybe, 8);
+    change(maybe + 0x10, f + 0x1c, 16);
+    costs = &script.finish(32);
+    EXPECT_EQ((*this)["maybe"].calls, 2U);
+    EXPECT_EQ((*this)["maybe"].self[0], 4U + 16);
+    EXPECT_EQ((*this)["maybe"].crossed[0], 4U);
+    EXPECT_EQ((*this)["g"].calls, 1U);
+    EXPECT_EQ((*this)["g"].self[0], 0U);
+    EXPECT_EQ(costs->crossings(), 1U);
+    EXPECT_EQ(costs->jumps(), 1U);
+    expect_reconciled(*costs);
+}
+
+TEST_F(Jumps, CodeWithoutANameIsOneFunctionFromWhereItIsCalled) {
+    change(f + 0x10, nameless + 4, 2);
+    change(nameless + 0x20, g, 4);
+    change(g + 0x3c, nameless + 0x24, 8);
+    change(nameless + 0x30, g, 16);
+    change(g + 0x3c, nameless + 0x34, 32);
+    change(nameless + 0x40, f + 0x14, 64);
+    costs = &script.finish(128);
+    EXPECT_EQ((*this)["maybe+0x34?"].calls, 1U);
+    EXPECT_EQ((*this)["maybe+0x34?"].self[0], 4U + 16 + 64);
+    EXPECT_EQ((*this)["g"].calls, 2U);
+    for (const auto& [function, cost] : costs->functions())
+        if (function.name.ends_with('?')) {
+            EXPECT_EQ(function.name, "maybe+0x34?");
+        }
+    EXPECT_EQ(costs->jumps(), 0U);
+    expect_reconciled(*costs);
+}
+
+TEST_F(Jumps, AReturnIntoTheMiddleOfAFunctionGoesOnThere) {
+    change(f + 0x10, k, 2);
+    change(k + 0x10, g, 4);
+    change(g + 0x3c, f + 0x40, 8);  // longjmp: f called nothing just before
+    change(f + 0x50, k, 16);
+    change(k + 0x1c, f + 0x54, 32);
+    costs = &script.finish(64);
+    EXPECT_EQ((*this)["f"].calls, 1U);
+    EXPECT_EQ((*this)["f"].self[0], 2U + 16 + 64);
+    EXPECT_EQ((*this)["f"].inclusive[0], 2U + 4 + 8 + 16 + 32 + 64);
+    EXPECT_EQ((*this)["k"].calls, 2U);
+    EXPECT_EQ(costs->returns_without_call(), 0U);
+    expect_reconciled(*costs);
 }
 
 TEST(DpuCosts, LoopsAndData) {

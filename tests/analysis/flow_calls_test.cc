@@ -432,6 +432,33 @@ TEST_F(Calls, CodeWithoutSymbolsGoesByWhereItIsCalled) {
     EXPECT_EQ(run(flow), "a 0/2; a.@33024 1/2; a.@33024.@33280 1/1");
 }
 
+TEST_F(Calls, AHandlerInCodeWithoutSymbolsIsInTheFrameOfItsFunction) {
+    // a calls 0x8100, which calls 0x8300, which calls 0x8200, which throws by calling b: the handler is at 0x8140.
+    flow.call(at('a'), 0x8100).call(0x8100, 0x8300).call(0x8300, 0x8200).call(0x8200, at('b')).ret(at('b'));
+    flow.plain(0x8140, 2).ret(0x8148).plain(at('a', 4));
+    EXPECT_EQ(run(flow),
+              "a 0/2; a.@33024 1/4; a.@33024.@33536 1/1; a.@33024.@33536.@33280 1/1; "
+              "a.@33024.@33536.@33280.b 1/1");
+    EXPECT_NE(sums.find("resumption 33028 33088 0 1"), std::string::npos) << sums;
+}
+
+TEST_F(Calls, OfAFunctionWithoutASymbolThatWasNotSeenToBeginItsCallsAreKnown) {
+    // Flow is known from the middle of 0x8100 on. It calls 0x8080, which throws; the handler is behind the call.
+    flow.plain(0x8110).call(0x8114, 0x8080).call(0x8080, at('b')).ret(at('b')).plain(0x8140, 2);
+    EXPECT_EQ(run(flow), "? 0/4; ?.@32896 1/1; ?.@32896.b 1/1");
+}
+
+TEST_F(Calls, UnwindingWithoutSymbolsGoesOnInTheNextFrame) {
+    // 0x8100 and 0x8300 call each other; 0x8100 has a cleanup at 0x8140, and at its end unwinding goes on further down.
+    flow.call(at('a'), 0x8100).call(0x8100, 0x8300).call(0x8300, 0x8100).call(0x8100, at('b')).ret(at('b'));
+    flow.call(0x8140, Program::resume).ret(Program::resume).call(0x8140, Program::resume).ret(Program::resume);
+    flow.plain(at('a', 32));
+    EXPECT_EQ(run(flow),
+              "a 0/2; a.@33024 1/2; a.@33024.@33536 1/1; a.@33024.@33536.@33024 1/2; "
+              "a.@33024.@33536.@33024.b 1/1; a.@33024.@33536.@33024._Unwind_Resume 1/1; "
+              "a.@33024._Unwind_Resume 1/1");
+}
+
 TEST_F(Calls, WhatPassesBetweenCallAndReturnIsTheCalls) {
     flow.call(at('a'), at('b')).call(at('b'), at('c')).ret(at('c'), 5).ret(at('b', 4), 2).plain(at('a', 4));
     run(flow);
@@ -625,6 +652,118 @@ TEST(FlowParts, AtTheirLimitsTooTheyGiveWhatOnePassGives) {
     for (std::uint64_t seed = 1; seed <= sized(60U, 15U); ++seed) {
         compare_parts(seed, {.frames = 1 + seed % 6, .nodes = 2 + seed % 30});
         if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+// ---- a thread in several sources
+
+/// Answers of one thread: the tree, or what each function sums up to in it, then edges and exceptions.
+std::string answers_text(const std::vector<FlowStream>& streams, bool tree) {
+    Answers answers;
+    fill_flow_answers(answers, streams, {});
+    const auto name = [&](Index function) { return function == none ? "*" : answers.functions[function].name; };
+    std::vector<std::string> lines, paths;
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> sums;
+    for (const CallNode& node : answers.calls) {
+        paths.push_back((node.parent == none ? "" : paths[node.parent] + ".") + name(node.function));
+        auto& [calls, self] = sums[tree ? paths.back() : name(node.function)];
+        calls += node.calls;
+        self += node.self.at(0);
+    }
+    for (const auto& [what, sum] : sums)
+        lines.push_back(what + " " + std::to_string(sum.first) + "/" + std::to_string(sum.second));
+    // Random flow has blocks that differ in nothing but how they end, which no code has: edges of these are mixed up.
+    for (const Edge& e : answers.edges)
+        if (!e.inclusive.empty() && (tree || e.inclusive.at(0) != 0))
+            lines.push_back(std::to_string(e.from) + "->" + std::to_string(e.to) + " " +
+                            (tree ? std::to_string(e.times) + "/" : "") + std::to_string(e.inclusive.at(0)));
+    for (const ExceptionRow& e : answers.exceptions)
+        lines.push_back(e.name + " " + std::to_string(e.times) + "/" + std::to_string(e.returned) + "/" +
+                        std::to_string(e.sum));
+    std::sort(lines.begin(), lines.end());
+    std::string out;
+    for (const std::string& line : lines) out += line + "\n";
+    return out;
+}
+
+TEST(FlowSources, OfOneThreadMakeOneTree) {
+    Program program;
+    const auto at = [](char function, std::uint64_t offset = 0) { return Program::at(function, offset); };
+    Flow first(program), second(program), third(program);
+    first.call(at('a'), at('b')).call(at('b'), at('c'), 2).ret(at('c')).exception(14, at('b', 4), at('o'));
+    second.on(flow::TraceOnReason::enabled).eret(at('o'), 3).call(at('b', 4), at('d'));
+    third.on(flow::TraceOnReason::enabled).ret(at('d'), 5).ret(at('b', 8)).call(at('a', 4), at('b')).ret(at('b'));
+    std::vector<std::unique_ptr<FlowCode>> codes;
+    std::vector<std::unique_ptr<FlowSink>> sinks;
+    std::vector<FlowStream> streams;
+    for (const Flow* source : {&first, &second, &third}) {
+        codes.push_back(std::make_unique<FlowCode>(program.symbols, program.memory));
+        sinks.push_back(std::make_unique<FlowSink>(
+            *codes.back(), [](Offset o) { return o.value; }, FlowSink::Options{.calls = true}));
+        if (sinks.size() > 1) (*(sinks.end() - 2))->hand_over(*sinks.back());
+        consume(*sinks.back(), program, source->elements(), 0, source->elements().size());
+        streams.push_back({.sink = sinks.back().get(), .source = "thread"});
+    }
+    for (const auto& sink : sinks) sink->finish();
+    EXPECT_EQ(answers_text(streams, true),
+              // From call to return: of the first call of b, 13 instructions in three sources.
+              "* 0/0\n"
+              "*.a 0/2\n"
+              "*.a.b 2/5\n"
+              "*.a.b.[exception: IRQ] 1/0\n"
+              "*.a.b.[exception: IRQ].o 1/3\n"
+              "*.a.b.c 1/1\n"
+              "*.a.b.d 1/5\n"
+              "4096->4352 1/13\n"
+              "4100->4352 1/1\n"
+              "4356->4608 1/1\n"
+              "4356->4864 1/5\n"
+              "IRQ 1/1/3\n");
+}
+
+/// Where calls go on in another source, sums are as if tracing had been off there for a while in one. (A caller that
+/// becomes known in a later source stands above what that source has.)
+TEST(FlowSources, OfOneThreadGiveWhatOneSourceGives) {
+    for (std::uint64_t seed = 1; seed <= sized(200U, 30U); ++seed) {
+        Program program;
+        synthetic::Random random(seed + 5000);
+        const Flow whole = random_flow(program, seed, 20 + random.below(200));
+        const auto offset = [](Offset at) { return at.value; };
+        const std::size_t all = whole.elements().size();
+        std::vector<Flow::Element> with_pauses;
+        std::vector<std::vector<Flow::Element>> sources(1);
+        bool called = false;
+        for (std::size_t i = 0; i < all; ++i) {
+            // A call that ends a source goes on in the next, which is another thing than tracing that was off.
+            if (i != 0)
+                if (const auto* const before = std::get_if<flow::Range>(&whole.elements()[i - 1]))
+                    called = (program.blocks[before->block()].flags & Block::link) != 0;
+            if (i != 0 && !called && random.below(15) == 0) {
+                sources.emplace_back();
+                for (auto* to : {&with_pauses, &sources.back()})
+                    to->emplace_back(flow::What(flow::TraceOn{flow::TraceOnReason::enabled}));
+            }
+            with_pauses.push_back(whole.elements()[i]);
+            sources.back().push_back(whole.elements()[i]);
+        }
+        FlowCode code(program.symbols, program.memory);
+        FlowSink one(code, offset, {.calls = true});
+        consume(one, program, with_pauses, 0, with_pauses.size());
+        one.finish();
+
+        std::vector<std::unique_ptr<FlowCode>> codes;
+        std::vector<std::unique_ptr<FlowSink>> sinks;
+        std::vector<FlowStream> streams;
+        for (const std::vector<Flow::Element>& elements : sources) {
+            codes.push_back(std::make_unique<FlowCode>(program.symbols, program.memory));
+            sinks.push_back(std::make_unique<FlowSink>(*codes.back(), offset, FlowSink::Options{.calls = true}));
+            if (sinks.size() > 1) (*(sinks.end() - 2))->hand_over(*sinks.back());
+            consume(*sinks.back(), program, elements, 0, elements.size());
+            streams.push_back({.sink = sinks.back().get(), .source = "thread"});
+        }
+        for (const auto& sink : sinks) sink->finish();
+        ASSERT_EQ(answers_text(streams, false), answers_text({{.sink = &one, .source = "thread"}}, false))
+            << "seed " << seed;
     }
 }
 

@@ -161,7 +161,7 @@ TEST(ByteStream, DamageAndGarbage) {
         const Drained garbage = drain(open_bytes(folder.write("garbage", packed + Octets{'n', 'o', '!', '!', '!'})));
         EXPECT_EQ(garbage.bytes, bytes);
         ASSERT_TRUE(garbage.error);
-        EXPECT_NE(garbage.error->message.find("behind the"), std::string::npos) << garbage.error->message;
+        EXPECT_NE(garbage.error->message.find("after the"), std::string::npos) << garbage.error->message;
 
         for (std::size_t i = 0; i < 32; ++i) packed[packed.size() / 2 + i] ^= 0xff;
         const Drained all = drain(open_bytes(folder.write("damaged", packed)));

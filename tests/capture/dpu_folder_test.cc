@@ -86,7 +86,7 @@ TEST(DpuFolder, WithoutMostOfIt) {
     EXPECT_EQ(read->problems.size(), 8U);
     EXPECT_EQ(
         to_string(read->problems[0]),
-        "c/dpu.ini: The capture does not give DP_TC: entries are told apart without the trace mode, and damage is "
+        "c/dpu.ini: The capture does not give DP_TC: entries are distinguished without the trace mode, and damage is "
         "seen less often.");
 }
 
@@ -139,7 +139,7 @@ TEST(DpuFolder, Problems) {
     std::string all;
     for (const Problem& problem : read->problems) all += to_string(problem) + "\n";
     for (const char* part : {"byte_order is 'middle'", "dpu_base 0xfff0a800 is not aligned", "has no key 'lines'",
-                             "'one' is no value of 32 bits; register DP_TW", "Register DP_TSA appears again",
+                             "'one' is no value of 32 bits; register 'DP_TW'", "Register 'DP_TSA' appears again",
                              "'0x80000000' of key 'A1'", "'guest,1,1' is no context", "gives 1 of 6 counters",
                              "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is no window",
                              "'x' is no address", "no section [imagse]; it was ignored. Did you mean 'images'?",

@@ -15,6 +15,8 @@ ModuleMap some_map() {
     ModuleMap map;
     map.clock = "instructions";
     map.sources = {{"PTM_1", 0, 500}, {"PTM_1_2", 500, std::nullopt}, {"a name\nof two lines", 7, 9}};
+    map.threads = {{1, "PTM_1"}, {2, "a name\nof two lines"}, {1, "PTM_1_2"}};
+    map.names = {{GeneratedNames::Format::perf_map, "perf.map"}, {GeneratedNames::Format::jitdump, "a dump"}};
     map.modules = {{0, {0x10000}, 0x1000, 0, "/bin/a program", {0xab, 0x01}, 0, std::nullopt},
                    {0, {0x3f000000}, 0x2000, 0x3000, "/lib/100%\tr\xc3\xa4re.so", {}, 5, 500},
                    {0, {0x3f000000}, 0x2000, 0, "/lib/other.so", std::vector<std::uint8_t>(20, 0x5a), 500, 700},
@@ -51,13 +53,38 @@ TEST(ModuleMap, ASourceSeesWhatWasMappedWhileItTraced) {
     EXPECT_EQ(map.seen_by("not listed"), (std::vector<std::size_t>{0, 1, 2, 3}));
 }
 
+TEST(ModuleMap, ASourceGoesOnWithTheThreadOfTheOneBefore) {
+    const ModuleMap map = some_map();
+    EXPECT_EQ(map.before("PTM_1_2"), "PTM_1");
+    EXPECT_EQ(map.before("PTM_1"), "");
+    EXPECT_EQ(map.before("a name\nof two lines"), "");
+    EXPECT_EQ(map.before("not listed"), "");
+}
+
 TEST(ModuleMap, WhatIsWrongIsToldWithItsLineAndTheRestIsRead) {
     const std::string head = "waymark-maps 1\n", good = "map 0 0 - 0x1000 0x10 0x0 - /good\n";
-    for (const std::string bad :
-         {"map", "map 0 0", "map x 0 - 1 1 1 - /x", "map 0 9 3 1 1 1 - /x", "map 0 0 - 1 0 1 - /x",
-          "map 0 0 - 0xffffffffffffffff 2 0 - /x", "map 0 0 - 1 1 1 abc /x", "map 0 0 - 1 1 1 xy /x",
-          "map 0 0 - 1 1 1 -", "map 0 0 - 1 1 1 - %4", "map 0 0 - 1 1 1 - %zz", "map 4294967296 0 - 1 1 1 - /x",
-          "source 0 -", "source 3 1 name", "clock %", "other 1"}) {
+    for (const std::string bad : {"map",
+                                  "map 0 0",
+                                  "map x 0 - 1 1 1 - /x",
+                                  "map 0 9 3 1 1 1 - /x",
+                                  "map 0 0 - 1 0 1 - /x",
+                                  "map 0 0 - 0xffffffffffffffff 2 0 - /x",
+                                  "map 0 0 - 1 1 1 abc /x",
+                                  "map 0 0 - 1 1 1 xy /x",
+                                  "map 0 0 - 1 1 1 -",
+                                  "map 0 0 - 1 1 1 - %4",
+                                  "map 0 0 - 1 1 1 - %zz",
+                                  "map 4294967296 0 - 1 1 1 - /x",
+                                  "source 0 -",
+                                  "source 3 1 name",
+                                  "clock %",
+                                  "thread x name",
+                                  "thread 1",
+                                  "thread 4294967296 name",
+                                  "names perf-map",
+                                  "names perf-map ../elsewhere",
+                                  "names other file",
+                                  "other 1"}) {
         std::vector<Problem> problems;
         const ModuleMap map = read(head + bad + "\n" + good, problems);
         ASSERT_EQ(problems.size(), 1U) << bad;

@@ -269,7 +269,7 @@ const Wrong wrong_things[] = {
     {"unknown_section", "s/snapshot.ini", "; head", "[snapshots]",
      "s/snapshot.ini:1: Section [snapshots] is unknown and was ignored. Did you mean 'snapshot'?"},
     {"key_before_section", "s/snapshot.ini", "; head", "version=1.0",
-     "s/snapshot.ini:1: Key 'version' stands before any section"},
+     "s/snapshot.ini:1: Key 'version' comes before any section"},
     {"no_equals", "s/snapshot.ini", "; head\n[snapshot]", "[snapshot]\nwhat is this",
      "s/snapshot.ini:2: 'what is this' is neither [section] nor key=value"},
     {"no_key", "s/snapshot.ini", "version=1.0", "version=1.0\n=3", "s/snapshot.ini:4: There is no key before '=3'"},
@@ -278,7 +278,7 @@ const Wrong wrong_things[] = {
     {"open_section", "s/snapshot.ini", "[trace]", "[trace",
      "s/snapshot.ini:10: The section header '[trace' has no closing ']'."},
     {"text_behind_section", "s/snapshot.ini", "[trace]", "[trace] x=1",
-     "s/snapshot.ini:10: Behind the section header [trace] stands 'x=1'"},
+     "s/snapshot.ini:10: The section header [trace] is followed by 'x=1'"},
     {"device_key_twice", "s/snapshot.ini",
      "device1=", "device0=", "s/snapshot.ini:7: Key 'device0' appears again in [device_list]"},
     {"device_listed_twice", "s/snapshot.ini", "[trace]", "device9=flow_b.ini\n[trace]",
@@ -416,7 +416,7 @@ const Wrong wrong_things[] = {
      "s/trace.ini:16: Trace source 'flow_b' is said to be in buffer 'RAW_C', which is not there; that was ignored. Did "
      "you mean 'RAW_B'?"},
     {"stream", "s/trace.ini", "flow_b=RAW_B", "flow_b(strem:1)=RAW_B",
-     "s/trace.ini:16: '(strem:1)' behind 'flow_b' is not understood"},
+     "s/trace.ini:16: '(strem:1)' after 'flow_b' is not understood"},
     {"two_in_source_data", "s/trace.ini", "flow_a=ETB_MAIN", "flow_a=ETB_MAIN,RAW_B",
      "s/trace.ini: Buffer 'RAW_B' is of format source_data, which holds exactly one source, but 2 are tied to it: "
      "flow_a, flow_b."},
@@ -614,6 +614,32 @@ TEST(SnapshotWriter, ReadsBackEqual) {
     ASSERT_TRUE(again.has_value()) << again.error().message;
     EXPECT_EQ(listed(again->problems), "");
     EXPECT_EQ(*again, capture);
+}
+
+TEST(SnapshotWriter, APartOfTheRunReadsBackAndIsAProblem) {
+    const TemporaryFolder folder;
+    Capture capture = complete(folder);
+    capture.buffers[0].length = 32;
+    capture.buffers[0].overwritten = 1000;
+    capture.buffers[0].begins = "where execution first reached 0x8000 (--start-at)";
+    capture.buffers[2].ends = "after 10 instructions (--limit)";
+    ASSERT_TRUE(write_snapshot(capture, folder.path()).has_value());
+    auto again = read_snapshot(folder.path());
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    std::string said;
+    for (const Problem& problem : again->problems) {
+        EXPECT_EQ(problem.kind, Problem::Kind::part);
+        said += problem.message + "\n";
+    }
+    EXPECT_EQ(said,
+              "buffer x wrapped: it holds the last 32 of 1032 bytes of trace. What ran before is not in it; a larger "
+              "buffer keeps more.\n"
+              "the recording began where execution first reached 0x8000 (--start-at): what ran before is not in it.\n"
+              "the recording ended after 10 instructions (--limit): what ran afterwards is not in it.\n");
+    again->problems.clear();
+    EXPECT_EQ(*again, capture);
+    capture.buffers[0].begins = "a; b";
+    EXPECT_FALSE(write_snapshot(capture, folder.path()).has_value());
 }
 
 TEST(SnapshotWriter, ChoosesFileNames) {

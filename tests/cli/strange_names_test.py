@@ -5,12 +5,15 @@ usage: strange_names_test.py WAYMARK SOURCE_FOLDER
 
 Names of functions, source files, sources, tasks, threads and captures get tabs, quotes, line breaks and bytes that are
 not UTF-8, in place of as many of their own. Then JSON must be JSON, tab-separated values must have as many fields in
-every line as in the first, exports must be what their format asks for, and all of it must be UTF-8.
+every line as in the first, exports must be what their format asks for, text must keep a row to a line, and all of it
+must be UTF-8. On a terminal the only escape sequences are Waymark's own colours.
 """
 import csv
 import json
 import os
 import pathlib
+import pty
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -159,10 +162,29 @@ def read_text(output):
 
 
 def read_shown(output):
-    """Neither C0 but for tab and line break, nor DEL and C1, which a terminal obeys; and UTF-8 throughout."""
-    for c in output.decode():
-        if (ord(c) < 0x20 and c not in "\t\n") or 0x7f <= ord(c) < 0xa0:
+    """Neither C0 but for the end of a line, nor DEL and C1, which a terminal obeys; and UTF-8 throughout."""
+    text = output.decode()
+    for c in text:
+        if (ord(c) < 0x20 and c != "\n") or 0x7f <= ord(c) < 0xa0:
             raise ValueError(f"{c!r} in {output[:2000]!r}")
+    # In all names here a byte that is no UTF-8, or a comma, follows the line break: no line of ours begins so.
+    for line in text.split("\n"):
+        if line.startswith(("\ufffd", ",")):
+            raise ValueError(f"a name was broken: {line!r} begins a line")
+
+
+OWN_COLOUR = re.compile("\x1b\\[([0-9]*)m")
+
+
+def read_terminal(output):
+    """Colours are switched on and off in turn, and no other control character comes along."""
+    text = output.decode().replace("\r\n", "\n")
+    codes = OWN_COLOUR.findall(text)
+    if codes[1::2] != ["0"] * (len(codes) // 2) or "0" in codes[0::2] or len(codes) % 2 != 0:
+        raise ValueError(f"colours {codes} do not alternate with their ends in {output[:2000]!r}")
+    if "\ufffd[31m" not in text:
+        raise ValueError(f"the name is not shown with its escape sequence replaced: {output[:2000]!r}")
+    read_shown(OWN_COLOUR.sub("", text).encode())
 
 
 EXPORTS = {"firefox": read_json, "speedscope": read_json, "folded": read_folded, "callgrind": read_text, "csv": read_csv,
@@ -257,12 +279,42 @@ def check_profile(checks, fixtures, folder):
         checks.export(form, reads, folder, perf)
 
 
+def on_terminal(waymark, *arguments):
+    """What a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([waymark, *arguments], stdout=theirs, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": ""}) as process:
+        os.close(theirs)
+        out = b""
+        try:
+            while piece := os.read(ours, 1 << 16):
+                out += piece
+        except OSError:  # the other end was closed
+            pass
+        process.wait(timeout=TIMEOUT_SECONDS)
+    os.close(ours)
+    return out
+
+
+def check_terminal(checks, source, folder):
+    """Escape sequences that are spelled as Waymark's own: in the names of a function, an image and a capture."""
+    capture, elf = folder / "co\x1b[31mlours", folder / "so\x1b[31mrt.elf"
+    shutil.copytree(source / "examples" / "sort" / "capture", capture)
+    content = (source / "examples" / "sort" / "sort.elf").read_bytes()
+    elf.write_bytes(content.replace(b"descending\0", b"de\x1b[31mxyz\0"))
+    with_image = ["--image", elf]
+    for command in (["profile", capture], ["profile", capture, "--by", "image"], ["diff", capture, capture],
+                    ["loops", capture], ["branches", capture], ["coverage", capture], ["info", capture], ["flow", capture],
+                    ["doctor", capture]):
+        checks.check(f"{command} on a terminal", read_terminal, on_terminal(checks.waymark, *command, *with_image))
+
+
 def check_query(checks, folder):
     path = folder / "strange.sqlite"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE \"a\tb\"\"c\nd\" (\"x\ty\" TEXT, z BLOB, w REAL)")
         database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (?, ?, ?)", ("t\t\n\"q", b"\0\xff\xfe\t", 1e999))
-        database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (CAST(x'ff41' AS TEXT), x'', NULL)")
+        database.execute("INSERT INTO \"a\tb\"\"c\nd\" VALUES (CAST(x'41ff' AS TEXT), x'', NULL)")
         # Views of strangers are not run: one cannot be, one would not end.
         database.execute("CREATE TABLE gone (g)")
         database.execute("CREATE VIEW lost AS SELECT g FROM gone")
@@ -319,6 +371,7 @@ def main():
         check_dpu(checks, fixtures, folder)
         check_profile(checks, fixtures, folder)
         check_query(checks, folder)
+        check_terminal(checks, source, folder)
         check_messages(checks, source, folder)
     print(f"{checks.done} outputs read, {checks.failed} failed")
     return 1 if checks.failed else 0

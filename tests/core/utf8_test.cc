@@ -26,8 +26,12 @@ TEST(Utf8, WhatIsUtf8StaysAndTheRestIsReplaced) {
 }
 
 TEST(Utf8, OneLineHasNoControlCharacters) {
-    EXPECT_EQ(one_line("a\tb\nc\rd\x1b[1m\x7f\xff"), "a b c d [1m " + std::string(replacement_character));
-    EXPECT_EQ(one_line("\xc3\xa4"), "\xc3\xa4");
+    const std::string r(replacement_character);
+    EXPECT_EQ(one_line("a\tb\nc\rd"), "a\\tb\\nc\\rd");
+    EXPECT_EQ(one_line("a\x1b[1m\x7f\xff\xc2\x9b"
+                       "b"),
+              "a" + r + "[1m" + r + r + r + "b");
+    EXPECT_EQ(one_line("\xc3\xa4 \\t"), "\xc3\xa4 \\t");
 }
 
 }  // namespace

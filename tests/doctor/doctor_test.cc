@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,9 +17,14 @@
 #include "support/corpus.h"
 #include "support/spe_capture.h"
 #include "support/temporary_folder.h"
+#include "waymark/capture/capture.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/coresight/formatter.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pft/encoder.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/run.h"
 
 namespace waymark::doctor {
@@ -157,6 +163,39 @@ TEST(Doctor, FindsNothingWrongWithARightDescription) {
     const Report report = examine_folder(sort_folder / "capture");
     expect_sound(report);
     EXPECT_EQ(report.count(Severity::error), 0U) << report.findings.front().found;
+}
+
+/// The sort capture with so many bits of its trace turned over, and its ETMCR as said.
+Report damaged(unsigned seed, unsigned bits, const std::string& etmcr = {}) {
+    const TemporaryFolder folder;
+    const fs::path to = folder.path() / "damaged";
+    fs::copy(sort_folder / "capture", to);
+    for (const char* file : {"trace.bin", "source_0.ini"})
+        fs::permissions(to / file, fs::perms::owner_write, fs::perm_options::add);
+    std::vector<std::uint8_t> trace = support::read_file(to / "trace.bin");
+    std::mt19937 random(seed);
+    for (unsigned i = 0; i < bits; ++i) trace[random() % trace.size()] ^= static_cast<std::uint8_t>(1U << random() % 8);
+    std::ofstream(to / "trace.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(trace.data()), static_cast<std::streamsize>(trace.size()));
+    if (!etmcr.empty()) {
+        const std::vector<std::uint8_t> ini = support::read_file(to / "source_0.ini");
+        const std::string text(ini.begin(), ini.end());
+        std::ofstream(to / "source_0.ini")
+            << std::regex_replace(text, std::regex("(ETMCR\\([^)]*\\)=).*"), "$1" + etmcr);
+    }
+    return examine_folder(to);
+}
+
+TEST(Doctor, FindsAWrongReturnStackBesideDamage) {
+    unsigned found = 0;
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        const Report report = damaged(seed, 1, "0x10001000");
+        if (const Finding* stack = find(report, "return-stack")) {
+            EXPECT_EQ(stack->expected, "return stack on");
+            ++found;
+        }
+    }
+    EXPECT_GE(found, 14U);  // a bit of a length or an ID costs more than the setting
 }
 
 TEST(Doctor, FindsWrongFraming) {
@@ -381,6 +420,164 @@ TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
         EXPECT_EQ(report.sources.front().identity.protocol, Protocol::unknown);
         EXPECT_EQ(report.count(Severity::warning), 0U);
         expect_sound(report);
+    }
+}
+
+/// Program Flow Trace of a unit whose ETMCR is 0: A-sync, I-sync and a thousand atoms, again and again.
+std::vector<std::uint8_t> atoms(unsigned thousands) {
+    const pft::Config config;
+    std::vector<std::uint8_t> out;
+    for (unsigned i = 0; i < thousands; ++i) {
+        pft::encode(out, pft::ASync{}, config);
+        pft::ISync isync;
+        isync.address_31_1 = 0x8000 >> 1;
+        isync.reason = i == 0 ? pft::ISyncReason::trace_enabled : pft::ISyncReason::periodic;
+        pft::encode(out, isync, config);
+        for (unsigned k = 0; k < 1000; ++k)
+            pft::encode(out, pft::Atom{.outcome = {.atoms = {5, 0}, .cycles = 0}}, config);
+    }
+    return out;
+}
+
+capture::Capture described(const fs::path& file, capture::Buffer::Format format, std::uint64_t etmcr,
+                           const std::vector<std::uint8_t>& ids) {
+    capture::RawOptions raw;
+    raw.format = format;
+    raw.source_type = "PTM1.1";
+    raw.registers = {{"ETMCR", etmcr}, {"ETMCCER", 0}, {"ETMIDR", 0x411cf312}, {"ETMTRACEIDR", ids.front()}};
+    capture::Capture out = capture::raw_capture(file, raw);
+    for (std::size_t i = 1; i < ids.size(); ++i) {
+        capture::Source source = out.sources.front();
+        source.name += std::to_string(i);
+        source.registers.back().value = ids[i];
+        out.buffers.front().sources.push_back(source.name);
+        out.sources.push_back(source);
+    }
+    return out;
+}
+
+pipeline::Report count_packets(const pipeline::Session& session) {
+    const auto selected = session.select({});
+    return pipeline::run(session, *selected, [](const pipeline::StreamInfo& stream) {
+        return std::make_unique<pipeline::PacketCounter>(stream);
+    });
+}
+
+// Damage to frames is what the pipeline says it is, which flow, info and report print.
+TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
+    const TemporaryFolder folder;
+    const std::vector<std::uint8_t> a = atoms(12), b = atoms(3);
+    std::vector<std::uint8_t> frames;
+    coresight::Formatter formatter(frames);
+    for (std::size_t i = 0; 3 * i < b.size(); ++i) {
+        formatter.add(coresight::TraceId{0x10}, Bytes(a).subspan(12 * i, std::min<std::size_t>(12, a.size() - 12 * i)));
+        formatter.add(coresight::TraceId{0x11}, Bytes(b).subspan(3 * i, std::min<std::size_t>(3, b.size() - 3 * i)));
+    }
+    formatter.flush();
+    std::vector<std::size_t> id_bytes;
+    for (std::size_t at = 0; at < frames.size(); at += 2)
+        if (at % 16 != 15 && (frames[at] & 1) != 0) id_bytes.push_back(at);
+    const std::size_t at = id_bytes[id_bytes.size() / 2];
+    for (const auto& [id, kind] : {std::pair{0x70U, "reserved-id"},
+                                   {0x7cU, "reserved-id"},
+                                   {0x00U, "stray-bytes"},
+                                   {0x7dU, "stray-bytes"},
+                                   {0x33U, "damaged-id"}}) {
+        SCOPED_TRACE(id);
+        std::vector<std::uint8_t> damaged = frames;
+        damaged[at] = static_cast<std::uint8_t>(id << 1 | 1);
+        const fs::path file = folder.write("damaged.bin", damaged);
+        const auto session =
+            pipeline::make_session(described(file, capture::Buffer::Format::coresight, 0, {0x10, 0x11}), {});
+        ASSERT_TRUE(session.has_value());
+        const pipeline::Report pipeline = count_packets(*session);
+        const auto damage = pipeline::damage_in(pipeline.buffers.front());
+        ASSERT_EQ(damage.size(), 1U);
+        const Report report = examine(*session, true);
+        expect_sound(report);
+        const Finding* finding = find(report, kind);
+        ASSERT_NE(finding, nullptr);
+        EXPECT_EQ(finding->offset, damage.front().first);
+        EXPECT_EQ(finding->found, damage.front().found);
+        EXPECT_GT(finding->offset->value, at);
+        EXPECT_LE(finding->offset->value, at + 16);
+        EXPECT_EQ(find(report, "unknown-id"), nullptr);
+        // A description does not make frames whole, nor does its lack.
+        if (id != 0x33) {
+            const Report bare = examine_bare(file);
+            ASSERT_NE(find(bare, kind), nullptr);
+            EXPECT_EQ(find(bare, kind)->found, finding->found);
+            EXPECT_EQ(find(bare, kind)->offset, finding->offset);
+        }
+    }
+    const auto whole = pipeline::make_session(
+        described(folder.write("whole.bin", frames), capture::Buffer::Format::coresight, 0, {0x10, 0x11}), {});
+    const Report report = examine(*whole, true);
+    for (const char* kind : {"reserved-id", "stray-bytes", "damaged-id", "silence", "packets-cut-in-two"})
+        EXPECT_EQ(find(report, kind), nullptr) << kind;
+}
+
+TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {
+    const TemporaryFolder folder;
+    std::vector<std::uint8_t> a = atoms(1);
+    const std::vector<std::uint8_t> b = atoms(4);
+    a.push_back(0x08);  // an I-sync, of which no more comes
+    for (const std::size_t rest : {2000U, 20U}) {
+        std::vector<std::uint8_t> frames;
+        coresight::Formatter formatter(frames);
+        formatter.add(coresight::TraceId{0x11}, Bytes(b).first(b.size() - rest));
+        formatter.add(coresight::TraceId{0x10}, a);
+        formatter.add(coresight::TraceId{0x11}, Bytes(b).last(rest));
+        formatter.flush();
+        const fs::path file = folder.write("silent.bin", frames);
+        const auto session =
+            pipeline::make_session(described(file, capture::Buffer::Format::coresight, 0, {0x10, 0x11}), {});
+        ASSERT_TRUE(session.has_value());
+        const pipeline::Report pipeline = count_packets(*session);
+        const auto silence = pipeline::damage_in(pipeline.streams.front());
+        ASSERT_EQ(silence.has_value(), rest == 2000);
+        for (const Report& report : {examine(*session, true), examine_bare(file)}) {
+            expect_sound(report);
+            const Finding* finding = find(report, "silence");
+            ASSERT_EQ(finding != nullptr, rest == 2000);
+            // Where recording stops, it is normal.
+            EXPECT_EQ(find(report, "cut-packet") != nullptr, rest != 2000);
+            if (finding == nullptr) continue;
+            EXPECT_EQ(finding->offset, silence->first);
+            EXPECT_EQ(finding->found, silence->found);
+        }
+    }
+}
+
+// As RunTest.TheLastPacketKeepsABytePutForAnEndMark has it for decoding.
+TEST(Doctor, TheLastPacketKeepsABytePutForAnEndMark) {
+    struct Case {
+        std::vector<std::uint8_t> end;
+        std::uint64_t etmcr, padding;
+    };
+    const Case cases[] = {
+        {{0x3c, 0x01}, 1U << 30, 0},                                // VMID 1
+        {{0x3c, 0x01, 0x01, 0x00}, 1U << 30, 2},                    // and an end mark
+        {{0x6e, 0x01}, 1U << 14, 0},                                // Context ID 1
+        {{0x6e, 0x01, 0x00, 0x00, 0x00, 0x01, 0x00}, 3U << 14, 2},  // of four bytes, and an end mark
+        {{0xc0, 0x01}, 1U << 12, 0},                                // an atom with 16 cycles
+        {{0x84, 0x01, 0x00}, 0, 2},
+    };
+    const TemporaryFolder folder;
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.end.size());
+        std::vector<std::uint8_t> bytes{0, 0, 0, 0, 0, 0x80, 0x08, 0x00, 0x80, 0x00, 0x00, 0x01};
+        if (c.etmcr == 1U << 14) bytes.push_back(0x07);
+        if (c.etmcr == 3U << 14) bytes.insert(bytes.end(), 4, 0x07);
+        bytes.insert(bytes.end(), c.end.begin(), c.end.end());
+        const auto session = pipeline::make_session(
+            described(folder.write("bare.bin", bytes), capture::Buffer::Format::source_data, c.etmcr, {0x10}), {});
+        ASSERT_TRUE(session.has_value());
+        ASSERT_EQ(count_packets(*session).streams.front().padding, c.padding);
+        const Report report = examine(*session, true);
+        ASSERT_EQ(report.sources.size(), 1U);
+        EXPECT_EQ(report.sources.front().bytes, bytes.size() - c.padding);
+        EXPECT_EQ(find(report, "cut-packet"), nullptr);
     }
 }
 

@@ -128,7 +128,7 @@ TEST(Decoder, LoopStarts) {
     const std::vector<Entry> entries{CompressedFlow{0x1010, 0x1000, {}}, CompressedFlow{0x1020, 0x1030, {}},
                                      LongLoop{0, 0x1010, 3}, CompressedFlow{0x1040, 0x1038, {}}};
     LoopStarts starts;
-    starts.tell(0x1040, 0x1034);
+    starts.set(0x1040, 0x1034);
     for (const Element& element : decode<Decoder>(encoded(entries, format), format).elements) starts.saw(element);
     EXPECT_EQ(starts.find(0x1010), 0x1000U);
     EXPECT_EQ(starts.find(0x1020), std::nullopt);

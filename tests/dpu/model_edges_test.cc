@@ -246,7 +246,7 @@ TEST(NexusReader, ResourceFullAddsToTheCount) {
     nexus::Reader reader;
     EXPECT_FALSE(reader.read(nexus::ProgramTraceSync{0, nexus::Sync::trace_enabled, 0, 0x1000 >> 1}));
     EXPECT_FALSE(reader.read(nexus::ResourceFull{0, 0, 0x10}));
-    EXPECT_EQ(reader.read(nexus::ResourceFull{0, 1, 0x100})->kind, nexus::Told::Kind::unknown);
+    EXPECT_EQ(reader.read(nexus::ResourceFull{0, 1, 0x100})->kind, nexus::Meaning::Kind::unknown);
     const auto told = reader.read(nexus::IndirectBranch{0, nexus::BranchType::indirect, 2, (0x1000 ^ 0x3000) >> 1});
     ASSERT_TRUE(told.has_value());
     EXPECT_TRUE(told->from_known);

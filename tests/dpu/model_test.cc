@@ -255,7 +255,7 @@ TEST(DpuModel, ABusyShadowSetLosesTheNextTrigger) {
 
 // ---- bus
 
-// Requirements: R7 R8 R9 R13 R40 R93
+// Requirements: R8 R9 R13 R40 R93
 TEST(DpuModel, LowRequestsWaitForOthersHighOnesDoNot) {
     Driver d(Driver::traced(TraceMode::flow), 16);
     d.write({{DpTc::offset, trace_control(TraceMode::flow, 2U << 19 | 1U << 16)}});  // bursts of two
@@ -716,7 +716,7 @@ TEST(DpuModel, NexusReportsALossAtTheEnd) {
     EXPECT_NE(error[1].find("=" + hex + ","), std::string::npos) << error[1] << " " << hex;
 }
 
-// Requirements: R5 R6 R12 R13 R14 R38 R48 R109
+// Requirements: R5 R13 R38 R48 R109
 TEST(DpuModel, NexusGetsTheSameOrSomethingElse) {
     const auto run = [](std::uint32_t nexus_mode, std::uint64_t& words) {
         ModelConfig config;

@@ -132,7 +132,7 @@ TEST(Nexus, MappingOfCompressedFlow) {
     mapper.entry(CompressedFlow{0x00402010, 0x00403000, c}, p);
     mapper.entry(CompressedPc{0x00403008, c}, p);
     mapper.entry(ShortLoop{7, 0x00403010, 15}, p);
-    mapper.loop_starts().tell(0x0040301C, 0x00403010);
+    mapper.loop_starts().set(0x0040301C, 0x00403010);
     mapper.entry(CompressedFlow{0x00403012, 0x00403000, c}, p);
     mapper.entry(LongLoop{7, 0x0040301C, 9}, p);
     mapper.entry(LongLoop{7, 0x00403012, 1}, p);  // its start was seen
@@ -197,12 +197,12 @@ TEST(Nexus, PeriodicSync) {
             since = 0;
         }
         EXPECT_LE(++since, 257U);
-        const auto told = reader.read(message);
-        if (!told) continue;
+        const auto meaning = reader.read(message);
+        if (!meaning) continue;
         ++branches;
-        EXPECT_EQ(told->from, 0x1010U);
-        EXPECT_EQ(told->to, 0x1000U);
-        EXPECT_TRUE(told->from_known);
+        EXPECT_EQ(meaning->from, 0x1010U);
+        EXPECT_EQ(meaning->to, 0x1000U);
+        EXPECT_TRUE(meaning->from_known);
     }
     EXPECT_EQ(periodic, 7U);
     EXPECT_EQ(branches, 2000U);
@@ -265,7 +265,7 @@ TEST(Nexus, Damage) {
     }
 }
 
-// What is told again from the messages of random entries is what the entries said.
+// The messages of random entries mean what the entries said.
 TEST(Nexus, EntriesThereAndBack) {
     for (const TraceMode mode : {TraceMode::eonce_raw, TraceMode::eonce_comp, TraceMode::task, TraceMode::flow,
                                  TraceMode::sw_sample, TraceMode::user})
@@ -274,7 +274,7 @@ TEST(Nexus, EntriesThereAndBack) {
                 Bytes8 out;
                 nx::Mapper mapper(out, mode, complete);
                 RandomTrace trace(in(mode), seed);
-                std::vector<nx::Told> expected;
+                std::vector<nx::Meaning> expected;
                 std::optional<Counters> before;
                 std::optional<nx::Process> owner;
                 bool had_loop = false;
@@ -289,28 +289,28 @@ TEST(Nexus, EntriesThereAndBack) {
                     const auto told_owner = [&] {
                         if (owner == process) return;
                         owner = process;
-                        nx::Told told;
-                        told.kind = nx::Told::Kind::owner;
-                        told.value = process.value();
-                        expected.push_back(told);
+                        nx::Meaning meaning;
+                        meaning.kind = nx::Meaning::Kind::owner;
+                        meaning.value = process.value();
+                        expected.push_back(meaning);
                     };
                     const auto counters = [&](const Counters& values, nx::Tag tag) {
-                        nx::Told told;
-                        told.kind = nx::Told::Kind::counters;
-                        told.tag = before ? tag : nx::Tag::first_counters;
+                        nx::Meaning meaning;
+                        meaning.kind = nx::Meaning::Kind::counters;
+                        meaning.tag = before ? tag : nx::Tag::first_counters;
                         for (unsigned i = 0; i < counter_count; ++i)
-                            told.data[i] = before ? ((*before)[i] - values[i]) & counter_mask : values[i];
+                            meaning.data[i] = before ? ((*before)[i] - values[i]) & counter_mask : values[i];
                         before = values;
-                        expected.push_back(told);
+                        expected.push_back(meaning);
                     };
                     const auto pair = [&](std::uint32_t from, std::uint32_t to, nx::BranchType type) {
-                        nx::Told told;
-                        told.kind = nx::Told::Kind::branch;
-                        told.type = type;
-                        told.from = from;
-                        told.to = to;
-                        told.from_known = true;
-                        expected.push_back(told);
+                        nx::Meaning meaning;
+                        meaning.kind = nx::Meaning::Kind::branch;
+                        meaning.type = type;
+                        meaning.from = from;
+                        meaning.to = to;
+                        meaning.from_known = true;
+                        expected.push_back(meaning);
                     };
                     if (const auto* e = std::get_if<TaskSwitch>(&entry)) {
                         counters(e->counters, nx::Tag::change_counters);
@@ -342,19 +342,19 @@ TEST(Nexus, EntriesThereAndBack) {
                 }
                 const Messages read = parse_all(out);
                 ASSERT_TRUE(read.gaps.empty());
-                std::vector<nx::Told> told;
+                std::vector<nx::Meaning> meaning;
                 nx::Reader reader;
                 for (const auto& message : read.messages)
                     if (const auto one = reader.read(message)) {
-                        EXPECT_NE(one->kind, nx::Told::Kind::unknown);
-                        const bool wanted = one->kind == nx::Told::Kind::owner ||
-                                            one->kind == nx::Told::Kind::counters ||
-                                            one->kind == nx::Told::Kind::branch;
-                        if (wanted && one->type != nx::BranchType::hardware_loop) told.push_back(*one);
+                        EXPECT_NE(one->kind, nx::Meaning::Kind::unknown);
+                        const bool wanted = one->kind == nx::Meaning::Kind::owner ||
+                                            one->kind == nx::Meaning::Kind::counters ||
+                                            one->kind == nx::Meaning::Kind::branch;
+                        if (wanted && one->type != nx::BranchType::hardware_loop) meaning.push_back(*one);
                     }
-                ASSERT_TRUE(had_loop || told == expected) << name(mode) << " seed " << seed;
-                const auto is_branch = [](const nx::Told& one) { return one.kind == nx::Told::Kind::branch; };
-                EXPECT_EQ(std::count_if(told.begin(), told.end(), is_branch),
+                ASSERT_TRUE(had_loop || meaning == expected) << name(mode) << " seed " << seed;
+                const auto is_branch = [](const nx::Meaning& one) { return one.kind == nx::Meaning::Kind::branch; };
+                EXPECT_EQ(std::count_if(meaning.begin(), meaning.end(), is_branch),
                           std::count_if(expected.begin(), expected.end(), is_branch));
             }
 }

@@ -86,7 +86,7 @@ TEST(DpuRegisters, WrongValuesAreNamed) {
     says(DpCa0c::offset, 1, "reserved[0]");
     says(DpTw::offset, 0x20000004, "write 0x20000000");
     says(DpSr::offset, 0, "can only be read");
-    says(0x14, 0, "no register stands at 0x14");
+    says(0x14, 0, "there is no register at 0x14");
     says(0x7e, 0, "multiples of 4");
 }
 
@@ -147,7 +147,7 @@ TEST(DpuRegisterProgram, WrongLinesAreExplained) {
     EXPECT_EQ(error_of("DP_TC EN=2"), "line 1: DP_TC.EN has 1 bit and does not hold '2'");
     EXPECT_EQ(error_of("DP_TC EN=1 EN=0"), "line 1: DP_TC.EN is given twice");
     EXPECT_EQ(error_of("DP_TC EN=1 7"), "line 1: a field is written such as EN=1, not '7'");
-    EXPECT_EQ(error_of("DP_TC 7 EN=1"), "line 1: 'EN=1' stands behind the value; write one register on a line");
+    EXPECT_EQ(error_of("DP_TC 7 EN=1"), "line 1: there is 'EN=1' after the value; write one register on a line");
     EXPECT_EQ(error_of("DP_TAC ENABLE=1"),
               "line 1: DP_TAC has no field 'ENABLE'; it has TDMP, TDM, TENMP, TENM, CEGP, CEG, CMODE, TCEN");
     EXPECT_EQ(error_of("DP_TAC CMODE=wrap"),

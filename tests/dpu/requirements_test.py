@@ -2,15 +2,15 @@
 """Checks that every requirement of docs/spec/dpu.md, section 2, is cited by a test.
 
     requirements_test.py ROOT         check the tree at ROOT
-    requirements_test.py --self-test  check that the check finds what it must
+    requirements_test.py --self-test  check that the check finds planted mistakes
 
-A test cites requirements in a line directly above it, other comment lines apart:
+A test cites requirements in a comment line above it, with only other comment lines in between:
 
     // Requirements: R57 R63            # Requirements: R57 R63
     TEST(Flags, AreNoAddresses) {       def test_flags(self):
 
-Read are all tests in tests/dpu and tests/record. Reported are requirements that no test cites, citations of
-requirements that do not exist, and citations above something that is no test or a test that is turned off.
+The script reads all tests in tests/dpu and tests/record. It reports requirements that no test cites, citations of
+requirements that do not exist, and citations above something that is not a test or above a disabled test.
 """
 import pathlib
 import re
@@ -51,7 +51,7 @@ def read_citations(root):
             words = match.group(1).split()
             if not words or not all(re.fullmatch(r"R\d+", word) for word in words):
                 if path.suffix == ".h":
-                    continue  # words about the convention
+                    continue  # a description of the convention
                 wrong.append(f"{where}: 'Requirements:' wants numbers such as R57, separated by blanks")
                 continue
             test = next((below for below in lines[at + 1:] if not COMMENT.match(below)), "")
@@ -127,7 +127,7 @@ def main(arguments):
     if wrong:
         return 1
     if missing and not (root / "include/waymark/dpu/model.h").exists():
-        print("skipped: without the unit (include/waymark/dpu/model.h) its requirements cannot be tested")
+        print("SKIPPED: without the unit (include/waymark/dpu/model.h) its requirements cannot be tested")
         return 77
     return 1 if missing else 0
 

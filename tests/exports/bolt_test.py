@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""BOLT itself on a profile of samples: perf2bolt must take every line, what it makes of them must be what was written, and
-a program laid out by it must run as before.
+"""BOLT reads a profile of samples: perf2bolt must accept every line, its result must agree with the exported profile, and
+a program optimised with it must run as before.
 
     bolt_test.py WAYMARK SOURCE_DIR
 """
@@ -17,12 +17,12 @@ WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 
 
 def newest(name):
-    """A tool of LLVM without or with its version behind its name; of several the newest."""
+    """An LLVM tool, with or without a version after its name; the newest if there are several."""
     return (name, *(f"{name}-{version}" for version in range(30, 14, -1)))
 
 
 def as_perf2bolt(path):
-    """BOLT does what the name it is called by says, and knows no `perf2bolt-16`: that links to the one that it knows."""
+    """BOLT chooses its function by the name it is called by, and does not know `perf2bolt-16`: resolve the link."""
     path = pathlib.Path(path)
     while path.name != "perf2bolt" and path.is_symlink():
         path = path.parent / path.readlink()
@@ -45,7 +45,7 @@ class Bolt(unittest.TestCase):
         return out, done.stdout + done.stderr
 
     def places(self):
-        """Name, as perf2bolt has it → where it begins. Its names of sections stand for what has no symbol in them."""
+        """Name as perf2bolt writes it → start address. It uses names of sections for code without a symbol."""
         out = {"[unknown]": 0}
         sections = recorded.run(TOOLS + "objdump", "-h", self.program).stdout
         for name, start in re.findall(r"^ +\d+ (\S+) +\w+ +(\w+) ", sections, re.M):
@@ -77,9 +77,9 @@ class Bolt(unittest.TestCase):
         read = collections.Counter()
         for line in merged.read_text().splitlines():
             _, start, at, _, end, to, mispredicted, times = line.split()
-            # Local names have a number behind a slash.
+            # Local names have a number after a slash.
             branch = (places[start.partition("/")[0]] + int(at, 16), places[end.partition("/")[0]] + int(to, 16))
-            # What ran on without a branch becomes edges of its own.
+            # Code that falls through becomes separate edges.
             if branch in written:
                 read[branch] += int(times)
                 read[(*branch, "mispredicted")] += int(mispredicted)

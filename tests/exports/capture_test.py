@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Every export of a capture that was recorded, through the command line.
+"""Every export of a recorded capture, through the command line.
 
     capture_test.py WAYMARK SOURCE_DIR
 
-What formats say agrees with what `waymark flow` counts; a Perfetto trace stays in proportion; outputs are whole or not
-there, and never the capture; queries answer.
+Exported figures agree with the counts of `waymark flow`; a Perfetto trace is bounded by the size of the trace; outputs are
+written completely or not at all, and never overwrite the capture; queries work.
 """
 import gzip
 import hashlib
@@ -129,7 +129,7 @@ class Exports(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
 
     def limited(self, most_bytes, *arguments, killed=False):
-        """Runs with files of at most so many bytes, as on a disk that is full; or killed where one would be longer."""
+        """Runs with a limit on the size of files, as on a full disk; or is killed where a file would exceed it."""
         def prepare():
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL if killed else signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
@@ -150,7 +150,7 @@ class Exports(unittest.TestCase):
         self.assertFalse(list(self.folder.glob("tables*")))
         self.limited(2000, *to, killed=True)
         self.assertFalse(tables.exists())
-        # What nobody could clean up does not look like the tables.
+        # Remains of a killed export do not look like tables.
         for left in self.folder.glob("tables.*.part"):
             shutil.rmtree(left)
 
@@ -164,7 +164,7 @@ class Exports(unittest.TestCase):
         before = hashes(folder)
         self.limited(2000, *to)
         self.assertEqual(hashes(folder), before)
-        # What an earlier export left is replaced, what is someone else's stays.
+        # Files of an earlier export are replaced, other files stay.
         (folder / "exceptions.csv").write_text("of yesterday\n")
         self.export("csv", output="tables")
         self.assertEqual(hashes(folder), before)

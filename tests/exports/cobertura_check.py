@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds a Cobertura report against the shape its readers expect: which elements stand in which, which attributes each
-must have, and that rates and sums agree with the lines. Says what is in it."""
+"""Checks a Cobertura report against the structure its readers expect: nesting of elements, required attributes, and rates
+and sums that agree with the lines. Prints what it contains."""
 import sys
 import xml.etree.ElementTree
 
 RATES = {"line-rate", "branch-rate", "complexity"}
-SHAPE = {  # element: attributes it must have, elements that stand in it, in order
+SHAPE = {  # element: attributes it must have, elements in it, in order
     "coverage": (RATES | {"lines-covered", "lines-valid", "branches-covered", "branches-valid", "version", "timestamp"},
                  ["sources", "packages"]),
     "sources": (set(), ["source"]),

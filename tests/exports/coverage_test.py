@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Coverage as those read it whom it is for: diff-cover a Cobertura report, lcov a tracefile, of one recording. Both must
-count what `waymark coverage` counts.
+"""Coverage of one recording, read by its consumers: diff-cover reads a Cobertura report, lcov a tracefile. Both must agree
+with the counts of `waymark coverage`.
 
     coverage_test.py WAYMARK SOURCE_DIR
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds a profile against the rules of the Firefox Profiler's processed format, version 48, whose reader is a page of a web
-site and cannot be had here: which fields there must be, columns of one length, indices that lead somewhere, times in order.
+"""Checks a profile against the rules of the Firefox Profiler's processed format, version 48: required fields, columns of equal
+length, valid indices, times in order. Its real reader is a web site, which tests cannot use.
 
     firefox_check.py FILE
 """

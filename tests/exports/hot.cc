@@ -1,5 +1,10 @@
-// A program of C++ names whose branches clang is to weigh, for tests/exports/autofdo_test.py.
+// A program of C++ names and inlined calls whose branches clang is to weigh, for tests/exports/autofdo_test.py.
+extern "C" int printf(const char*, ...);
 namespace shapes {
+__attribute__((noinline)) int choose(int slot, int round) {
+    if (slot > 1000) printf("no slot has %d\n", slot);  // never runs
+    return (slot + round) % 5;
+}
 struct Shape {
     int kind, size;
 };
@@ -19,6 +24,7 @@ T area(const T& of, int kind, int size) {
 }
 class Table {
 public:
+    Table() { slots[63] = 92; }
     void put(int key) {
         for (int i = 0; i < 64; ++i)
             if (slots[(key + i) % 64] == 0) {
@@ -29,14 +35,14 @@ public:
                 return;
             }
     }
-    long operator()(int round);
+    __attribute__((noinline)) long operator()(int round);
     int slots[64] = {}, twice = 0;
 };
 long Table::operator()(int round) {
     long out = 0;
     for (int i = 0; i < 64; ++i) {
         if (slots[i] == 0) continue;
-        switch ((slots[i] + round) % 5) {
+        switch (choose(slots[i], round)) {
             case 0: out += area<long>(1, 0, i); break;
             case 1: out += area<long>(2, 1, i); break;
             case 2: out -= area<int>(3, 2, i); break;
@@ -46,7 +52,6 @@ long Table::operator()(int round) {
     return out;
 }
 }  // namespace shapes
-extern "C" int printf(const char*, ...);
 int main() {
     shapes::Table table;
     for (int i = 1; i < 300; ++i) table.put(i * 37 % 91 + 1);

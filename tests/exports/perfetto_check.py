@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads a Perfetto trace by the rules of trace_processor, which cannot be had here: packets, sequences and their state,
-clocks, tracks, slices. Says what is in it.
+"""Reads a Perfetto trace by the rules of trace_processor, which is not packaged: packets, sequences and their state, clocks,
+tracks, slices. Prints what it contains.
 
     perfetto_check.py FILE
 """
@@ -54,7 +54,7 @@ def one(data, *path, missing=None):
 
 
 class Sequence:
-    """What one writer has said since it began anew."""
+    """The state of one packet sequence since its last reset."""
 
     def __init__(self):
         self.valid, self.track, self.now, self.clocks, self.clock, self.names, self.open = \
@@ -85,7 +85,7 @@ class Trace:
             for number, clock in fields(p["clock_snapshot"]):
                 if number == 1:
                     s.clocks[one(clock, 1)] = (one(clock, 2), bool(one(clock, 3)))
-            assert BOOT_TIME in s.clocks, "no clock that viewers know"
+            assert BOOT_TIME in s.clocks, "no clock that viewers support"
             assert len({time for time, _ in s.clocks.values()}) == 1
             s.now = s.clocks[BOOT_TIME][0]
         if "defaults" in p:
@@ -99,7 +99,7 @@ class Trace:
                 assert number == 2 and one(name, 1) not in s.names, "a name given twice"
                 s.names[one(name, 1)] = one(name, 2).decode()
         if "event" in p:
-            assert s.valid and flags & NEEDS_STATE, "an event that refers to what was not said"
+            assert s.valid and flags & NEEDS_STATE, "an event that refers to state that was not defined"
             self.event(s, p)
 
     def describe(self, track):

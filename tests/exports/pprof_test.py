@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pprof, as it comes with Go, on recordings of each unit: its table of functions must be that of `waymark profile`.
+"""pprof from the Go tools reads recordings of each unit: its table of functions must equal that of `waymark profile`.
 
     pprof_test.py WAYMARK SOURCE_DIR
 """
@@ -23,8 +23,8 @@ class Pprof(unittest.TestCase):
             for metric in metrics:
                 own, total, name = recording.costs(metric)
                 if not any(total[function] > own[function] for function in own):
-                    # Where there is no call tree, lines say what was inlined: costs are those of the inlined function, and
-                    # of the one that it is part of as well.
+                    # Without a call tree, lines contain inlined functions: a cost counts for the inlined function, and
+                    # for the function that contains it.
                     total, own = own, recording.costs(metric, "--inlines")[0]
                     self.assertNotEqual(own, total)
                 said = recorded.run(GO, "tool", "pprof", "-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={metric}",
@@ -37,7 +37,7 @@ class Pprof(unittest.TestCase):
                     cumulative[function] += int(with_calls)
                 self.assertGreaterEqual(len(+flat), 10)
                 self.assertEqual(+flat, +own, (unit, name))
-                # Recursion over functions that share a name is counted once by name there, and once each here.
+                # pprof counts recursion of functions that share a name once per name, Waymark once per function.
                 for function, cost in flat.most_common(10):
                     if function in total:
                         self.assertEqual(cumulative[function], total[function] or cost, (unit, name, function))

@@ -1,4 +1,4 @@
-"""What the tests of consumers share: programs recorded with each unit, commands that must succeed, and skipping aloud."""
+"""Shared by the tests of readers: programs recorded with each unit, commands that must succeed, and skips with a message."""
 import collections
 import json
 import os
@@ -9,12 +9,12 @@ import sys
 
 SKIPPED = 77
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-WAYS = {  # unit: compiler and its package, its options, QEMU, program, how it is recorded, its arguments
+WAYS = {  # unit: compiler and its package, compiler options, QEMU, program, recording options, program arguments
     "ptm": ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", ["-static"], "qemu-arm",
             "examples/interpreter/interpreter.c", ["--cycle-accurate", "--start-at", "main"], ["fibonacci", "12"]),
     "dpu": ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", ["-static"], "qemu-arm",
             "examples/tasks/tasks.c", ["--unit", "dpu"], []),
-    # Not static, and with relocations: BOLT 16 takes these.
+    # Not static, and with relocations, as BOLT 16 requires.
     "spe": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", ["-Wl,--emit-relocs"], "qemu-aarch64",
             "examples/interpreter/interpreter.c", ["--unit", "spe", "-c", "256"], ["fibonacci", "18"]),
 }
@@ -48,7 +48,7 @@ def run(*arguments, status=0, **more):
 
 
 class Capture:
-    """A capture, the options its answers need, and a folder for what is made of it."""
+    """A capture, the options its answers need, and a folder for generated files."""
 
     def __init__(self, waymark, capture, folder, options=()):
         self.waymark, self.capture, self.folder, self.options = waymark, capture, pathlib.Path(folder), list(options)
@@ -83,7 +83,7 @@ class Recording(Capture):
         folder = pathlib.Path(folder) / unit
         super().__init__(waymark, folder / "capture", folder)
         self.source, self.program = folder / pathlib.Path(code).name, folder / "program"
-        # Its own copy: what is said of paths is then said of this folder.
+        # Its own copy, so that paths in messages belong to this folder.
         shutil.copy(source / code, self.source)
         run(compiler, "-O1", "-g", *options, "-I", source / "guest", "-o", self.program, self.source, "-lpthread")
         run(waymark, "record", *how, "-o", self.capture, "--", self.program, *self.arguments)

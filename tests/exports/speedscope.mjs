@@ -1,8 +1,8 @@
 // node speedscope.mjs WEB CHROMIUM FILE…
 //
-// Opens each FILE in speedscope as people do: the page of the npm package from disk, the file chosen in its file input. Says
-// what is seen, as JSON: the profiles in its list with their weight, and of each the rows of its sandwich view. Playwright
-// and speedscope are those of WEB.
+// Opens each FILE in speedscope: the page of the npm package from disk, with the file chosen in its file input. Prints as JSON
+// what it shows: the profiles in its list with their weights, and the rows of the sandwich view of each. Playwright and
+// speedscope are those of WEB.
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,12 +12,12 @@ const require = createRequire(join(resolve(web), "package.json"));
 const { chromium } = require("playwright-core");
 const release = join(dirname(require.resolve("speedscope/package.json")), "dist/release/index.html");
 
-// Flame graphs are drawn by WebGL, which has to do without a graphics card here.
+// speedscope draws flame graphs with WebGL, which must work without a graphics card here.
 const args = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
 const browser = await chromium.launch({ executablePath, args });
 
-/// The rows of the sandwich view: name, and total and self as shown, such as `57,430 (54%)`. They come after the view,
-/// once it knows how many fit.
+/// The rows of the sandwich view: name, and total and self as shown, such as `57,430 (54%)`. They appear after the view
+/// has computed how many fit.
 async function rows(page) {
     const found = await page.waitForFunction(() => {
         const table = [...document.querySelectorAll("table")].find((t) => /Symbol Name/.test(t.innerText));
@@ -30,7 +30,7 @@ async function rows(page) {
     return found.jsonValue();
 }
 
-/// Title and weight of every profile, from the list that the title opens; one alone has no list.
+/// Title and weight of every profile, from the list that the title opens; a single profile has no list.
 async function profiles(page) {
     return page.evaluate(() =>
         [...document.querySelectorAll("tr[title]")].map((row) => ({
@@ -60,13 +60,13 @@ async function open(file) {
     await page.setInputFiles("input[type=file]", file);
     const seen = { file, errors, profiles: [] };
     try {
-        // Shown once a file was taken; one that is not brings up a dialog.
+        // Appears when a file was accepted; a refused file opens a dialog.
         await Promise.race([page.getByText("Sandwich").waitFor(), refused]);
         seen.profiles = await profiles(page);
         if (seen.profiles.length === 0) seen.profiles = [{}];
         await page.keyboard.press("3");
         for (const [i, profile] of seen.profiles.entries()) {
-            // The title says which of them is seen.
+            // The title names the profile that is shown.
             if (seen.profiles.length > 1) await page.getByText(`(${i + 1}/${seen.profiles.length})`).waitFor();
             await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
             profile.rows = await rows(page);

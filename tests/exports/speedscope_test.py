@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""speedscope itself, in Chromium, on recordings of each unit (speedscope.mjs): it must show what was written, and read what
-was written for pprof and as folded stacks too.
+"""speedscope in Chromium shows recordings of each unit (speedscope.mjs): it must show what was exported, and also read pprof
+files and folded stacks.
 
     speedscope_test.py WAYMARK SOURCE_DIR WEB
 
@@ -57,7 +57,7 @@ class Speedscope(unittest.TestCase):
                     for s in json.loads(done.stdout)}
 
     def shows(self, profile, own, total=None):
-        """The hottest functions stand first, with their weights."""
+        """The hottest functions come first, with their weights."""
         shown = {row["name"]: row for row in profile["rows"]}
         hottest = [name for name, weight in own.most_common(HOTTEST) if weight != 0]
         self.assertTrue(hottest)

@@ -160,14 +160,14 @@ TEST(Formats, NamesAreOnceAndWhole) {
     EXPECT_EQ(find_format("ctf"), nullptr);
 }
 
-TEST(Formats, TheReadmeHasEachWithItsViewer) {
-    std::ifstream in(WAYMARK_SOURCE_DIR "/README.md");
-    std::ostringstream readme;
-    readme << in.rdbuf();
+TEST(Formats, TheDocumentHasEachWithItsViewer) {
+    std::ifstream in(WAYMARK_SOURCE_DIR "/docs/exports.md");
+    std::ostringstream document;
+    document << in.rdbuf();
     for (const Format& f : formats()) {
         const std::string row = "| `" + std::string(f.name) + "` | " + std::string(f.what) + " | " +
                                 std::string(f.opens) + " | " + std::string(f.needs) + " |\n";
-        EXPECT_NE(readme.str().find(row), std::string::npos) << row;
+        EXPECT_NE(document.str().find(row), std::string::npos) << row;
     }
 }
 

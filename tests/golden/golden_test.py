@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Decodes the captures of real hardware and compares with what is known of them.
+"""Decodes captures of real hardware and compares the result with approved figures and with OpenCSD.
 
 usage: golden_test.py WAYMARK SOURCE_FOLDER [--update]
 
 1. `waymark flow --format summary` of each capture, with either decoder, is the approved text tests/golden/<name>.txt:
    counts, lost bytes and the hash over all ranges. --update (or WM_UPDATE_APPROVED=1) rewrites it.
-2. Every range, exception, exception return, unreadable address and timestamp agrees with OpenCSD's, as far as the folder
-   of the captures has a golden beside it. The one known difference: OpenCSD prints the Gray coded timestamps of PFTv1.0
-   as they were sent (docs/spec/pft.md, fact 7), so they are turned to binary before comparing.
+2. Every range, exception, exception return, unreadable address and timestamp agrees with OpenCSD's, if the folder of the
+   captures contains OpenCSD's output. There is one known difference: OpenCSD prints the Gray-coded timestamps of PFTv1.0
+   as they were sent (docs/spec/pft.md, fact 7), so they are converted to binary before the comparison.
 
 Exit status 77 where there are no captures.
 """
@@ -27,7 +27,7 @@ COMPARED = {
     "no_memory": ("start",),
     "timestamp": ("detail", "cycles"),
 }
-# A range cut short has no outcome of its own; OpenCSD shows that of a branch.
+# A range cut short has no outcome; OpenCSD shows the outcome of a branch.
 CUT_SHORT = ("start", "end", "instructions", "isa")
 
 
@@ -106,7 +106,7 @@ def main():
                 failed = True
         golden = corpus / ".." / "conformance" / "golden" / f"{name}.tsv"
         if not golden.is_file():
-            print(f"{name}: no {golden} to compare elements with")
+            print(f"SKIPPED: the elements of {name} are not compared: there is no {golden}")
             continue
         actual = waymark(program, "flow", corpus / folder, *selection, "--format", "tsv")
         failed |= bool(compare(name, golden.read_text(), actual))

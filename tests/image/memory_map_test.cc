@@ -409,7 +409,7 @@ TEST(ImageArgument, Splits) {
         }
     }
     EXPECT_EQ(parse_image_argument("d.bin@0xg").error().message,
-              "'d.bin@0xg': '0xg' behind '@' is no address of up to 64 bits; write it as d.bin@0x8000");
+              "'d.bin@0xg': '0xg' after '@' is no address of up to 64 bits; write it as d.bin@0x8000");
 }
 
 TEST(ImageArgument, RecognisesAndAdds) {

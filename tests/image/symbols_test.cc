@@ -74,6 +74,10 @@ TEST(Symbols, WhatNoSymbolHoldsGoesByWhatComesBefore) {
     EXPECT_EQ(symbols.area(Address{0x1fff})->file, "/lib/one.so");
     EXPECT_FALSE(symbols.area(Address{0xfff}));
     EXPECT_FALSE(symbols.area(Address{0x5000}));
+    // The procedure linkage table is no part of the code after it.
+    symbols.add("puts@plt", Address{0x4008}, 0xc, SymbolKind::function);
+    EXPECT_EQ(symbols.text(Address{0x4020}), "[no file]+0x20?");
+    EXPECT_FALSE(symbols.before(Address{0x4020}));
     // A stretch without names is one, wherever in it.
     ASSERT_TRUE(symbols.before(Address{0x1130}));
     EXPECT_EQ(symbols.before(Address{0x1130})->name, "a+0x10?");

@@ -4,8 +4,8 @@
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
     campaign.py --self-test
 
-Prints one line for each folder (isa, coresight, spe, pft, dpu, follow; all by default). Exit status: 0 where every folder
-has at least the score wanted and no mutant that is listed as equivalent was killed, 1 where not, 2 where nothing could be built.
+Prints one line for each folder (isa, coresight, spe, pft, dpu, follow; all by default). Exit status: 0 if every folder
+reaches the required score and no mutant listed as equivalent was killed, 1 if not, 2 if the build failed.
 """
 import argparse
 import concurrent.futures
@@ -26,12 +26,12 @@ import mutants as finder
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow")
-# The programs whose tests are asked, one after another: what the first does not kill the next may.
+# The test programs to run, one after another: mutants that survive the first run in the next.
 PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test")}
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
 WANTED = 95.0  # per cent
 MEMORY = 4 << 30
-# A test takes a place in these groups by its time, in milliseconds; a group that kills leaves the later ones unrun.
+# Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
 GROUPS = (20, 200, 1000, float("inf"))
 
 
@@ -56,7 +56,7 @@ def read_folder(folder):
 
 
 def read_equivalents():
-    """What is excluded, by (file, operator, text of the line, change)."""
+    """The excluded mutants, by (file, operator, text of the line, change)."""
     path = HERE / "equivalents.toml"
     listed = {}
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []):
@@ -136,7 +136,7 @@ class Tree:
             self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", f'#include "{HERE}/listener.cc"\n')
 
     def configure(self, count):
-        # The sweeps of the tests are as short as they are with sanitizers, which take their time themselves.
+        # The sweeps of the tests are as short as with sanitizers.
         flags = (f"-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED -DWAYMARK_MUTANTS={count} "
                  f"-include {HERE}/switch.h")
         options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
@@ -171,7 +171,7 @@ class Campaign:
         self.tree = Tree(options.build)
         self.equivalents = read_equivalents()
         self.sources, self.all, self.drawn = {}, {}, {}
-        # What does not compile is remembered: it need not be found again.
+        # Remembers mutants that do not compile, so that they need not be found again.
         self.dropped_path = options.build / "dropped.json"
         self.dropped = set(json.loads(self.dropped_path.read_text())) if self.dropped_path.exists() else set()
 
@@ -186,7 +186,7 @@ class Campaign:
                     break
                 drawn.append(m)
                 wanted -= told(m) not in self.equivalents
-            # Numbers of their own for each folder: what is drawn of one changes no source of another.
+            # Separate numbers for each folder: mutants drawn in one folder change no source of another.
             if len(drawn) > 2 * self.options.count:
                 fail(f"most mutants of {folder} are equivalent")
             for number, m in enumerate(drawn, 2 * self.options.count * place):
@@ -219,7 +219,7 @@ class Campaign:
                 guilty = []
                 for places in said:
                     guilty = [m for f in FOLDERS for m in self.drawn[f] if self.at(m, places)]
-                    # Of several on a line, what knows least of types is suspected first.
+                    # If a line has several, the mutant that depends least on types is suspected first.
                     suspects = [m for m in guilty if m.operator == "swapped_field"]
                     lines = {(m.file, m.line) for m in suspects}
                     guilty = suspects + [m for m in guilty if (m.file, m.line) not in lines]
@@ -267,7 +267,7 @@ class Campaign:
             for number in numbers:
                 reached.setdefault(int(number), set()).add(test)
         tests.pop("-")
-        # What happens before all tests happens to all of them.
+        # Mutants reached before the first test belong to all tests.
         return tests, {n: set(tests) if "-" in by else by for n, by in reached.items()}
 
     def run(self, program, number, names, milliseconds):
@@ -297,7 +297,7 @@ class Campaign:
         """Whether any test that reaches the mutant notices it, the quick ones asked first."""
         result = "not reached"
         for program, (tests, reached) in programs.items():
-            # What the child of a death test reaches is not recorded.
+            # Mutants reached in the child of a death test are not recorded.
             deaths = {t for t in tests if t.split(".")[0].endswith("DeathTest")}
             left = sorted(reached.get(m.number, set()) | deaths, key=tests.get)
             for most in GROUPS:
@@ -311,7 +311,7 @@ class Campaign:
         return result
 
     def judge_and_log(self, m, programs):
-        """The same, and a line in the log: a campaign that is stopped has said what it found."""
+        """The same, and a line in the log, so that an interrupted campaign leaves its results."""
         result = self.judge(m, programs)
         with open(self.options.build / "results.log", "a", encoding="utf-8") as log:
             log.write(f"{result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}\n")
@@ -386,7 +386,7 @@ def self_test():
     for line in (1, 5, 6, 11):
         assert all(m.line != line for m in source.mutants), f"line {line} must be known while compiling"
     assert source.write([]) == SELF_TEST
-    # Other lines change neither a mutant's name nor its rank.
+    # Changes of other lines change neither a mutant's name nor its rank.
     moved = finder.Source("src/x/x.cc", "int more = 7;\n\n" + SELF_TEST, fields, enumerators)
     drawn = [m.key for m in finder.draw(source.mutants, 12, 1)]
     assert drawn == [m.key for m in finder.draw([m for m in moved.mutants if m.line > 2], 12, 1)]
@@ -408,7 +408,7 @@ def self_test():
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1))).returncode
         assert status() == 112, status()
         same = [f"{m.line}: {m.operator}: {m.change}" for m in body if status(m.number) == status()]
-        # Only what would leave the switch anyway makes no difference.
+        # Deleting a statement makes no difference only if the switch ends there anyway.
         assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted"], same
     print("1 passed, 0 failed")
     return 0

@@ -1,8 +1,8 @@
-"""Finds the mutants of C++ sources and writes sources that hold them all, each guarded by `wm_mutant(number)`.
+"""Finds the mutants of C++ sources and writes sources that contain all of them, each guarded by `wm_mutant(number)`.
 
-There is no parser of C++ here: a tokenizer, matching brackets, and what clang-format guarantees of this tree (a binary
-operator has blanks on both sides, a template's bracket has none before it). A mutant that does not compile is found by
-the compiler and dropped by the campaign.
+It does not parse C++: it uses a tokenizer, matching brackets, and properties that clang-format guarantees in this tree (a
+binary operator has blanks on both sides, a template's bracket has none before it). The compiler finds mutants that do not
+compile, and the campaign drops them.
 """
 import bisect
 import dataclasses
@@ -21,7 +21,7 @@ TOKEN = re.compile(r"""
   | (?P<mark><<=|>>=|<=>|\.\.\.|->\*|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^!~<>=?:;,.(){}\[\]])
 """, re.VERBOSE | re.DOTALL | re.MULTILINE)
 
-# How tightly binary operators bind; assignment and the rest of the marks bind less than all of these.
+# Precedence of binary operators; assignment and all other marks have a lower one.
 BINDS = {"*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<<": 8, ">>": 8, "<=>": 7, "<": 6, ">": 6, "<=": 6, ">=": 6,
          "==": 5, "!=": 5, "&": 4, "^": 3, "|": 2, "&&": 1, "||": 0}
 ENDS_OPERAND = {"return", "co_return", "co_yield", "throw", "else", "do", "case", "const", "auto", "new", "delete",
@@ -45,17 +45,17 @@ class Mutant:
     """One change of one place. `parts` are the rewritten text: strings, and ranges of the source kept as they are."""
     file: str
     operator: str
-    change: str  # what becomes what, and which of its kind on the line
+    change: str  # the change, and its index among equal ones on the line
     line: int
     text: str  # of the line, without blanks around it
     start: int
     end: int
     parts: tuple
-    repeat: int = 0  # which of the lines with this text
+    repeat: int = 0  # index among the lines with this text
     key: str = ""
     rank: str = ""
     number: int = -1
-    needs: tuple = ()  # a `constexpr` that must give way: (start, end, start and end of the initialiser)
+    needs: tuple = ()  # a `constexpr` to remove: (start, end, start and end of the initialiser)
 
     def identify(self):
         words = "\0".join([self.file, self.operator, self.text, self.change, str(self.repeat)])
@@ -73,7 +73,7 @@ class Source:
         self.lines = [0] + [m.end() for m in re.finditer("\n", text)]
         self.match_brackets()
         self.classify_braces()
-        self.fixed = [False] * len(self.tokens)  # needed while compiling: not to be mutated
+        self.fixed = [False] * len(self.tokens)  # a constant expression: not to be mutated
         self.table = [()] * len(self.tokens)
         self.mark_fixed()
         self.mutants = []
@@ -207,7 +207,7 @@ class Source:
                 elif t.text == "operator":
                     fix(i, i + 2)
                 elif t.text == "random" and self.is_(i + 1, "(") and (self.within(i, "class") or self.is_(i - 1, "::")):
-                    # Makes up packets for tests; tests are what is tested.
+                    # Generates packets for tests, so it is part of the tests.
                     body = self.match[i + 1] + 1
                     while self.is_(body, "const"):
                         body += 1
@@ -221,7 +221,7 @@ class Source:
                 fix(i, self.match[i])
             elif t.text == "[" and i >= 2 and self.tokens[i - 1].kind == "name" and (
                     self.tokens[i - 2].kind == "name" and not self.is_(i - 2, "return") or self.is_(i - 2, ">")):
-                fix(i, self.match[i])  # the size of an array that is declared
+                fix(i, self.match[i])  # the size of a declared array
             elif t.text == "{" and self.braces[i] in ("enum", "requires"):
                 fix(i, self.match[i])
             elif t.text == ":" and self.tokens[i + 1].kind == "number" and self.within(i, "class") and \
@@ -253,7 +253,7 @@ class Source:
         else:
             fix(i, end)
 
-    # ---- what may change
+    # ---- what may be changed
 
     def add(self, operator, change, first, last, parts):
         """A mutant of tokens first to last."""
@@ -367,7 +367,7 @@ class Source:
             return form + suffix
         others = {"constant": [1 if value == 0 else 0] + ([value ^ (value & -value)] if value & (value - 1) else []),
                   "off_by_one": [value + 1] + ([value - 1] if value > 0 else [])}
-        # Where adding one and changing to another are the same, it is a constant.
+        # If adding one equals changing to another value, it counts as a constant.
         if value in (0, 1):
             others["off_by_one"] = [value + 1] if value == 1 else []
         if digits.startswith("0x") and value > 255:
@@ -429,7 +429,7 @@ class Source:
             if self.is_(k, "(", "[", "{"):
                 k = self.match[k]
             elif self.is_(k, "="):
-                return  # declares what it tests
+                return  # declares the variable that it tests
             k += 1
         if first >= close:
             return
@@ -547,7 +547,7 @@ class Source:
         edits = list(mutants)
         for start, end, first, last, local in tables:
             line = bisect.bisect_right(self.lines, start)
-            # A local integer that is `const` and made of constants would still be made while compiling.
+            # A local `const` integer with a constant initialiser would still be a constant expression.
             edits.append(Mutant(self.file, "", "", line, "", start, end, ("" if local else "const",)))
             if not local:
                 edits.append(Mutant(self.file, "", "", line, "", first, last, ("wm_dynamic(", (first, last), ")")))
@@ -555,7 +555,7 @@ class Source:
 
     def render(self, start, end, edits):
         inside = [e for e in edits if start <= e.start and e.end <= end]
-        # The outermost first; of those of one place, any.
+        # The outermost first; the order at one place does not matter.
         inside.sort(key=lambda e: (e.start, -e.end))
         out, at = [], start
         for index, edit in enumerate(inside):
@@ -570,7 +570,7 @@ class Source:
                     made.append(part.replace("%s", f"wm_mutant({edit.number})"))
                 else:
                     made.append(self.render(part[0], part[1], rest))
-            # Line numbers stay: a message about line n is about line n of the original.
+            # Line numbers are kept: a message about line n refers to line n of the original.
             text = "".join(made)
             extra = text.count("\n") - lines
             if extra > 0:

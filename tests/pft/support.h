@@ -1,33 +1,20 @@
 /// Helpers for the tests of this layer: bytes from hex text, packets as text, a handler that collects.
 #pragma once
 
-#include <cctype>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "support/bytes.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/text.h"
 
 namespace waymark::pft::test {
 
-/// `08 3d 92` → bytes.
-inline std::vector<std::uint8_t> hex(std::string_view text) {
-    std::vector<std::uint8_t> out;
-    unsigned value = 0, digits = 0;
-    for (const char ch : text) {
-        if (std::isxdigit(static_cast<unsigned char>(ch)) == 0) continue;
-        value = value * 16 + static_cast<unsigned>(ch <= '9' ? ch - '0' : (ch | 0x20) - 'a' + 10);
-        if (++digits == 2) {
-            out.push_back(static_cast<std::uint8_t>(value));
-            value = digits = 0;
-        }
-    }
-    return out;
-}
+using waymark::test::hex;
 
 /// Packets and gaps, as they came.
 struct Collected {

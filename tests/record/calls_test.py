@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Who called whom, against a program that logs its own calls (-finstrument-functions): longjmp, exceptions of C++ through ten
-frames, tail calls, coroutines with stacks of their own and those of C++20, and a signal's handler that leaves by longjmp.
+"""Compares call trees with programs that log their own calls (-finstrument-functions): longjmp, C++ exceptions through ten
+frames, tail calls, coroutines with separate stacks and those of C++20, and a signal handler that leaves by longjmp.
 
-    calls_test.py WAYMARK SOURCE_DIR [--few]
+    calls_test.py WAYMARK SOURCE_DIR
 """
 import bisect
 import collections
@@ -19,8 +19,27 @@ from recorded import need, run  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 LEVELS = {"-O0": ["-marm"], "-O2": ["-mthumb"]}
-if "--few" in sys.argv:
-    LEVELS = {"-O2": LEVELS["-O2"]}
+
+THROWS = """
+#include <csetjmp>
+#include <cstdio>
+struct Cleanup { int& n; ~Cleanup() { n += 3; } };
+std::jmp_buf back;
+int sum = 0;
+__attribute__((noipa)) void thrower(int n) { if (n % 2) throw n; sum += n; }
+__attribute__((noipa)) void cleaner(int n) { Cleanup c{sum}; thrower(n); sum += 2; }
+__attribute__((noipa)) void level(int depth, int n) { if (depth) level(depth - 1, n); else cleaner(n); sum += depth; }
+__attribute__((noipa)) void catcher(int n) { try { level(3, n); } catch (int) { ++sum; } for (int i = 0; i < n; ++i) sum ^= i; }
+__attribute__((noipa)) void jumper(int n) { if (n > 2) std::longjmp(back, n); sum -= n; }
+int main() {
+    for (int i = 0; i < 9; ++i) catcher(i);
+    for (int i = 0; i < 6; ++i)
+        if (setjmp(back) == 0) jumper(i);
+    try { thrower(7); } catch (int n) { sum += n; }
+    for (int i = 0; i < 40; ++i) sum += sum % 7;
+    std::printf("%d\\n", sum);
+}
+"""
 
 
 class Calls(unittest.TestCase):
@@ -44,7 +63,7 @@ class Calls(unittest.TestCase):
         ours = {names[to] for _, to in logged}
         ours_and_bare = ours | {"main", "tail_first", "tail_second"}
         expected, times = collections.Counter(), collections.Counter()
-        # The tree has direct recursion in one node, and libc calls what a coroutine or a handler begins with.
+        # The tree has direct recursion in one node, and libc calls the first function of a coroutine or handler.
         folded, recursive, below, test = set(), set(), collections.Counter(), None
         for came_from, to in logged:
             times[names[to]] += 1
@@ -85,14 +104,14 @@ class Calls(unittest.TestCase):
         self.assertEqual(dict(found), dict(expected), level)
         self.assertEqual(dict(seen), dict(times), level)
 
-        # What one test did is below it, however it left what it called.
+        # The calls of each test are below it, however it left its callees.
         below_found = collections.Counter()
         for row in nodes.values():
             path, at = [], row
             while at is not None:
                 path.append(functions.get(at["function"]))
                 at = nodes.get(at["parent"])
-            # None of these calls itself, through others either: what is left does not stay on the stack.
+            # None of these is recursive, even indirectly: functions that were left do not remain on the stack.
             on_stack = collections.Counter(f for f in path if f in ours_and_bare and f not in recursive)
             self.assertFalse([f for f, n in on_stack.items() if n > 1], (level, path))
             if path[0] in ours and row["calls"]:
@@ -100,6 +119,30 @@ class Calls(unittest.TestCase):
                 below_found[test, path[0]] += row["calls"]
         self.assertEqual(dict(below_found), dict(below), level)
         self.assertEqual(sum(functions.get(row["function"]) == "tests" for row in nodes.values()), 1, level)
+
+    def test_without_symbols_the_calls_are_the_same(self):
+        """Exceptions and longjmp in a stripped program of the compiler's default flags."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            program = folder / "program"
+            (folder / "program.cc").write_text(THROWS)
+            run(CXX, "-O1", "-fno-optimize-sibling-calls", "-o", program, folder / "program.cc")
+            run(WAYMARK, "record", "-o", folder / "capture", "--", program)
+
+            def costs():
+                rows = run(WAYMARK, "profile", folder / "capture", "--format", "tsv", "--limit", "0").stdout.splitlines()
+                columns = rows[0].split("\t")
+                rows = [dict(zip(columns, row.split("\t"))) for row in rows[1:]]
+                return {row["address"]: (row["instructions"], row["instructions inclusive"], row["calls"])
+                        for row in rows if row["image"] == "program"}, {row["address"]: row["function"] for row in rows}
+
+            named, names = costs()
+            run(NM.replace("-nm", "-strip"), program)
+            nameless, _ = costs()
+            ours = [address for address in named
+                    if names[address].split("(")[0] in ("main", "thrower", "catcher", "cleaner", "jumper", "level")]
+            self.assertEqual(len(ours), 6, names)
+            self.assertEqual({a: nameless.get(a) for a in ours}, {a: named[a] for a in ours})
 
     def test_all_levels(self):
         for level in LEVELS:

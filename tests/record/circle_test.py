@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The whole circle: run a program under qemu-arm, write the trace a macrocell would give, decode it, compare.
+"""Runs a program under qemu-arm, writes the trace that a macrocell would send, decodes it and compares.
 
-    circle_test.py WAYMARK SOURCE_DIR
+    circle_test.py WAYMARK SOURCE_DIR [TEST…]
 
-Builds nothing: the program is examples/sort/sort.elf, beside three of a few instructions that are made here. What ran is
-known independently of the recorder too: examples/sort/capture/truth.txt comes from QEMU's own log.
+Compiles nothing: the programs are examples/sort/sort.elf and three of a few instructions that are generated here. An
+independent record of what ran exists too: examples/sort/capture/truth.txt comes from QEMU's own log.
 """
 import os
 import pathlib
@@ -26,7 +26,7 @@ SYSTEM = shutil.which("qemu-system-arm")
 
 
 def elf(*words, base=0x10000, entry=0, rights=5):
-    """A program of A32 instructions that begins with the word numbered `entry`; they stand at `base` + 0x60."""
+    """A program of A32 instructions at `base` + 0x60 whose entry point is the word with index `entry`."""
     code = struct.pack(f"<{len(words)}I", *words)
     head = 0x60
     header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, base + head + 4 * entry, 0x34, 0,
@@ -39,7 +39,7 @@ ADD, LDR_PC, STR_0 = 0xe2800001, 0xe59f1000, 0xe5811000
 ENDLESS = elf(ADD, LDR_PC, 0xe3500000, 0x0afffffe, 0xeafffffa)          # add, ldr, cmp, beq, b
 CRASH = elf(0xe3a01004, ADD, 0xeaffffff, ADD, STR_0, ADD)               # mov r1, #4; add; b .+4; add; str [r1]
 NOP, SELF = 0xe320f000, 0xeafffffe
-# A vector table whose handlers return, then: VBAR = the table; svc #1; udf; what `ends` with.
+# A vector table whose handlers return, then: VBAR = the table; svc #1; udf; the instructions of `ends`.
 TABLE = (0xea000006, 0xea000011, 0xea000010, 0xea000003, 0xea00000f, NOP, 0xea00000e, 0xea00000d)
 START = (0xe24f0028, 0xee0c0f10, 0xef000001, 0xe7f000f0, NOP, NOP, NOP)
 HANDLERS = (0xe1b0f00e, 0xe25ef004, 0xe25ef004)                         # movs pc, lr; subs pc, lr, #4 twice
@@ -137,7 +137,7 @@ class Circle(unittest.TestCase):
                 trace = self.out / "trace.bin"
                 self.assertEqual(trace.stat().st_size, 512)
                 self.assertIn("buffer that wrapped", (self.out / "snapshot.ini").read_text())
-                # All say one number of bytes before the first A-sync.
+                # All report the same number of bytes before the first A-sync.
                 head = run(WAYMARK, "flow", self.out, "--recover", "-o", os.devnull).stderr
                 head = re.search(r"([\d,]+) bytes before its first A-sync|A-sync in buffer ETB \(([\d,]+) bytes\)", head)
                 self.assertTrue(head)
@@ -149,7 +149,7 @@ class Circle(unittest.TestCase):
                 self.assertIn("equal as far as it was kept", text)
                 self.assertRegex(text, r"equal: [1-9][\d,]* instructions")
                 self.assertNotIn("equal: 5,602", text)
-                # What was kept is the end of what would have been written.
+                # The kept trace is the end of the complete trace.
                 last = trace.read_bytes()
                 said = self.record("--truth", "--sync", "60", *options.split()).stderr
                 self.assertNotIn("wrapped", said)
@@ -163,7 +163,7 @@ class Circle(unittest.TestCase):
         trace.write_bytes(whole[:300] + bytes([whole[300] ^ 2]) + whole[301:])
         self.verify(status=1)
 
-        # What cannot be compared is not different.
+        # Captures that cannot be compared are not reported as different.
         self.record("--buffer", "512", "--sync", "60")
         text = self.verify(status=4)
         self.assertIn("only a recording made with --truth", text)
@@ -184,7 +184,7 @@ class Circle(unittest.TestCase):
         self.record("--truth")
         trace = self.out / "trace.bin"
         whole = trace.read_bytes()
-        # Between two frames it looks as if it had ended there, but the folder says how much was written.
+        # Trace cut between two frames looks complete, but the folder contains the length that was written.
         half = len(whole) // 32 * 16
         description = (self.out / "trace.ini").read_text()
         self.assertIn(f"\nlength={len(whole)}\n", description)
@@ -267,7 +267,7 @@ class Circle(unittest.TestCase):
                 self.assertTrue(described.exists())
                 child.kill()
                 child.communicate(timeout=60)
-                # The lock is gone with whoever held it.
+                # The lock ends with the process that held it.
                 done = run(*again, "--unit", unit, "--", SORT)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("replaced the recording that was there", done.stderr)
@@ -281,7 +281,7 @@ class Circle(unittest.TestCase):
         self.record("--force")
         self.record()
         self.verify()
-        # Another unit's recording is not replaced unasked, and then nothing of it stays.
+        # Another unit's recording is replaced only with --force, and then completely.
         self.record("--unit", "dpu", status=2)
         self.record("--unit", "dpu", "--force")
         self.assertFalse((self.out / "snapshot.ini").exists())
@@ -305,7 +305,7 @@ class Circle(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "verify", pipe).returncode, 3)
 
     @unittest.skipUnless(run("unshare", "-rm", "true").returncode == 0 if shutil.which("unshare") else False,
-                         "a file system of its own cannot be mounted here")
+                         "no file system of its own can be mounted here: unshare -rm (Debian package util-linux) fails")
     def test_disk_full_from_the_start(self):
         disk = self.folder / "disk"
         disk.mkdir()
@@ -318,7 +318,7 @@ class Circle(unittest.TestCase):
                 with self.subTest(pages=pages, unit=unit):
                     status = int(re.search(r"status (\d+)", done.stderr)[1])
                     self.assertIn(status, (0, 3, 6), done.stderr)
-                    self.assertNotIn("program was ended", done.stderr)  # it ran to its end
+                    self.assertNotIn("program was ended", done.stderr)  # the program ran to its end
                     if status != 0:
                         self.assertRegex(done.stderr, "No space left|disk has room")
                     if "can be decoded" in done.stderr:
@@ -327,7 +327,7 @@ class Circle(unittest.TestCase):
     def test_code_that_changes(self):
         self.record("--truth", program=(self.write_program(CHANGES),))
         self.assertIn("of 60 sources", self.verify())
-        # Each of the 300 calls is one, also where it led to new code.
+        # Each of the 300 calls counts once, also if it led to new code.
         calls = run(WAYMARK, "flow", self.out, "--format", "calls").stdout
         function = re.findall(r" +([\d,]+)  \S+ +[\d.]+% +(?:0x00010098|program\+0x98\??)$", calls, re.M)
         self.assertEqual(sum(int(n) for n in function), 300, calls)
@@ -337,12 +337,12 @@ class Circle(unittest.TestCase):
         self.assertLess(info.count("\n"), 60, info)
         self.assertRegex(info, r"59 more buffers \([\d,]+ bytes\) with 59 sources continue PTM_1;")
         self.assertEqual(run(WAYMARK, "info", self.out, "--format", "json").stdout.count('"configuration"'), 60)
-        # One that is asked for by name is shown.
+        # A source selected by name is shown.
         self.assertIn("source 0x10 PTM_1_7", run(WAYMARK, "info", self.out, "--source", "PTM_1_7").stdout)
 
     def test_limit(self):
         done = self.record("--limit", "1000")
-        self.assertIn("ascending", done.stdout)  # it ran on
+        self.assertIn("ascending", done.stdout)  # the program continued
         self.assertRegex(self.verify(), r"equal: (1,0\d\d|9\d\d) instructions")
 
     def test_start_and_stop(self):
@@ -387,7 +387,7 @@ class Circle(unittest.TestCase):
                 _, said = child.communicate(timeout=60)
                 self.assertEqual(child.returncode, status, said)
                 self.verify()
-        # An image for another board: nothing but empty memory is there.
+        # An image for another board: its addresses hold only empty memory.
         done = self.record("--system", "--core", "cortex-a15", program=(program,), status=1)
         self.assertIn("is the image made for the machine vexpress-a15?", done.stderr)
 
@@ -413,7 +413,6 @@ if __name__ == "__main__":
         print("SKIPPED: qemu-arm is not on PATH; it is in the Debian package qemu-user")
         sys.exit(77)
     if not LISTER:
-        print("note: trc_pkt_lister is not on PATH (Debian package libopencsd-bin); OpenCSD's counts are not compared")
-    if not SYSTEM:
-        print("note: qemu-system-arm is not on PATH (Debian package of that name); no bare-metal image is recorded")
-    unittest.main(argv=[sys.argv[0]], verbosity=2)
+        print("SKIPPED: OpenCSD's counts are not compared: trc_pkt_lister is not on PATH (Debian package libopencsd-bin)",
+              flush=True)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

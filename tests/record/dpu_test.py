@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Programs recorded with a DPU, and what `waymark dpu` says they cost, against what truly happened.
+"""Records programs with a DPU and compares the costs in `waymark dpu` with what really happened.
 
-    dpu_test.py WAYMARK SOURCE_DIR [--few]
+    dpu_test.py WAYMARK SOURCE_DIR [TEST…]
 
-Two witnesses: the truth that the recorder counts beside the unit, and what the programs print themselves. With --few,
-for a waymark with sanitizers, in fewer modes and with fewer sets of events.
+Two references: the truth that the recorder counts without the unit, and the output of the programs.
 """
 import bisect
 import collections
@@ -18,9 +17,9 @@ import tempfile
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 SETS = ("2,7", "1,5", "3,9", "13,14", "4,18")
 UNCOUNTED = ("–", "WAIT")
+UNSEEN = ("INT", "EXC", "TASKSW")  # they happen between instructions
 
 
 def run(*arguments):
@@ -32,6 +31,7 @@ class Truth:
 
     def __init__(self, folder):
         self.contexts, self.intervals, self.code, self.data = {}, [], {}, []
+        self.places = collections.defaultdict(collections.Counter)  # as code, by address
         for line in (folder / "truth.txt").read_text().splitlines():
             kind, *rest = line.split()
             if kind == "wires":
@@ -48,6 +48,7 @@ class Truth:
                 self.intervals.append((rest[0].replace(":", " "), int(rest[1], 16), int(rest[2]), self.sums(rest[3:])))
             elif kind == "code":
                 self.code[rest[1]] = self.sums(rest[2:])
+                self.places[int(rest[0], 16)].update(self.sums(rest[2:]))
             elif kind == "user-data":
                 self.data.append((int(rest[0]), int(rest[1], 16)))
 
@@ -74,7 +75,7 @@ class Functions:
         at = after = bisect.bisect_right(self.starts, address) - 1
         while at >= 0:
             start = self.starts[at]
-            # One without a size reaches to the next, and to the end of its section.
+            # A symbol without a size extends to the next one, at most to the end of its section.
             same = any(first <= start and address < end for first, end in self.sections if first <= start < end)
             if any(address < start + size if size else at == after and same for size in self.found[start]):
                 return start
@@ -103,7 +104,7 @@ class Dpu(unittest.TestCase):
         return out, done.stdout, truth
 
     def verify(self, folder, verdict="equal:", status=0):
-        """Nothing of what is decoded differs from what happened."""
+        """The decoded trace equals what happened."""
         done = run(WAYMARK, "verify", folder)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertIn(f"\n{verdict}", done.stdout)
@@ -151,29 +152,39 @@ class Dpu(unittest.TestCase):
         want = collections.defaultdict(collections.Counter)
         for context, start, _, sums in truth.intervals:
             want[functions.start(start)].update(sums)
-        rows = {row["address"]: row for row in self.view(folder, "functions", "--limit", "0")["rows"]}
+        code = collections.defaultdict(collections.Counter)
+        for address, sums in truth.places.items():
+            code[functions.start(address)].update(sums)
+        rows = {row["address"] and int(row["address"], 16): row
+                for row in self.view(folder, "functions", "--limit", "0")["rows"]}
         unknown = [row for row in rows.values() if row["function"] == "<code not known>"]
         self.assertEqual(len(unknown), 1, "what ran before the first change of flow")
-        checked = 0
+        checked = shown = begun = 0
         for address, row in rows.items():
             if address is None:
                 continue
-            for event, value in self.counted(row).items():
-                expected = want[address][event]
-                # What begins where nothing is known yet is the entry point's.
-                if value != expected:
-                    self.assertEqual(value + unknown[0][event], expected, f"{event} of {row['function']}")
-                checked += 1
+            counted = self.counted(row)
+            # Exact where all that begins in a function ends in it and nothing else comes to it.
+            sure = all(want[address][event] == code[address][event] for event in counted if event not in UNSEEN)
+            for event, value in counted.items():
+                # Code before the first known function belongs to the entry point.
+                known = value + (unknown[0][event] if value != want[address][event] and row["calls"] == 0 else 0)
+                if sure:
+                    self.assertEqual(known, want[address][event], f"{event} of {row['function']}")
+                    checked += 1
+                shown += abs(known - code[address][event])
+                begun += abs(want[address][event] - code[address][event])
         self.assertGreater(checked, 100)
-        # Functions that only calls and returns enter and leave: the same by where their instructions lie.
+        self.assertLess(shown, begun, "jumps are followed: more costs are where they came about")
+        # Functions entered and left only by calls and returns: the same result by instruction address.
         for name in own:
             row = next(r for r in rows.values() if r["function"] == name)
             for event, value in self.counted(row).items():
-                if event not in ("INT", "EXC", "TASKSW"):
+                if event not in UNSEEN:
                     self.assertEqual(value, truth.code[name][event], f"{event} of {name}")
 
     def test_threads(self):
-        for events in SETS[:2] if FEW else SETS:
+        for events in SETS:
             with self.subTest(events=events):
                 folder, printed, truth = self.record("threads-static", ["20"], "--events", events)
                 self.assertIn("3 workers did 20 jobs", printed)
@@ -181,8 +192,106 @@ class Dpu(unittest.TestCase):
                 self.check_functions(folder, truth, "threads-static", ("collatz", "getenv"))
                 self.verify(folder)
 
+    LIBRARY = """
+        __attribute__((noinline)) int inner(int x) { for (int i = 0; i < 9; ++i) x = x * 3 ^ i; return x; }
+        __attribute__((noinline)) int scale(int x) { return inner(x) * 2; }
+        __attribute__((noinline)) int twice(int x) { return scale(x + 1); }
+    """
+    PROGRAM = """
+        #include <pthread.h>
+        #include <stdio.h>
+        int scale(int), twice(int);
+        static int results[3];
+        static __attribute__((noinline)) void *finish(int *result, int sum) { *result = sum; return result; }
+        static void *worker(void *argument) {
+            int sum = 0;
+            for (int i = 0; i < 10; ++i) sum += scale(i);
+            return finish(argument, sum);
+        }
+        int main(void) {
+            pthread_t threads[2];
+            for (int i = 0; i < 2; ++i) pthread_create(&threads[i], 0, worker, &results[i]);
+            for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
+            for (int i = 0; i < 7; ++i) results[2] += twice(i);
+            printf("%d\\n", results[0] + results[1] + results[2]);
+        }
+    """
+
+    def record_jumps(self, binding):
+        for name, source in (("jumps.c", self.PROGRAM), ("library.c", self.LIBRARY)):
+            (self.folder / name).write_text(source)
+        compiler = ("arm-linux-gnueabihf-gcc", "-O2", "-g", "-fno-ipa-icf", "-pthread", f"-Wl,-z,{binding}")
+        library = self.folder / "libjumps.so"
+        for arguments in (("-shared", "-fPIC", "-o", library, self.folder / "library.c"),
+                          ("-o", self.folder / "jumps", self.folder / "jumps.c", library, f"-Wl,-rpath,{self.folder}")):
+            done = run(*compiler, *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        folder, _, truth = self.record("jumps", [])
+        self.verify(folder)
+        return folder, truth
+
+    def calls_by_ptm(self, program, images):
+        flow = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "ptm"
+        done = run(WAYMARK, "record", "-o", flow, "--", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(WAYMARK, "profile", flow, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["function"]: row["calls"] for row in json.loads(done.stdout)["rows"] if row["image"] in images}
+
+    def test_jumps(self):
+        """A program as a compiler builds it unasked: every call of a library goes through the procedure linkage table,
+        and `twice` and `worker` end with a jump. Witnesses: the source, PTM, and what each function's code cost."""
+        calls = {"inner": 27, "scale": 27, "twice": 7, "worker": 2, "finish": 2, "main": 1}
+        for binding in ("lazy", "now"):
+            with self.subTest(binding=binding):
+                folder, truth = self.record_jumps(binding)
+                answer = self.view(folder, "functions")
+                rows = collections.defaultdict(list)
+                for row in answer["rows"]:
+                    rows[row["function"]].append(row)
+                self.assertEqual({name: [row["calls"] for row in rows[name]] for name in calls},
+                                 {name: [n] for name, n in calls.items()})
+                by_ptm = self.calls_by_ptm(self.folder / "jumps", ("jumps", "libjumps.so"))
+                for name in (*calls, "inner@plt", "twice@plt"):
+                    self.assertEqual(sum(row["calls"] for row in rows[name]), by_ptm[name], name)
+
+                event = next(key for key in rows["inner"][0] if key.endswith(" CYCLES") or key == "CYCLES")
+                lacks = sum(truth.code[name]["CYCLES"] for name in ("inner", "inner@plt")) - rows["inner"][0][event]
+                crossed = sum(row[key] for row in answer["rows"] for key in row if key == f"{event} crossed")
+                if binding == "now":
+                    self.assertEqual(lacks, 0)
+                else:
+                    self.assertTrue(0 < lacks <= crossed, "the dynamic linker has the cost of each function's first call")
+                self.assertEqual([row[event] for row in rows["inner@plt"]], [0])
+                # Only what no call leads to, the beginnings of the program and its threads, costs without a call.
+                uncalled = [row for row in answer["rows"] if row["calls"] == 0 and row[event]]
+                self.assertLess(len(uncalled), 8, uncalled)
+                without_name = [row["function"] for row in answer["rows"] if row["function"].endswith("?")]
+                self.assertEqual(len(without_name), len(set(without_name)))
+
+    def test_jumps_in_all_views(self):
+        """What is estimated is so in every view; addresses and files are written as in the other tables."""
+        folder, _ = self.record_jumps("lazy")
+        answer = self.view(folder, "functions")
+        estimated = answer["trust"]["estimated"]
+        self.assertIn("jump", estimated)
+        for view in ("report", "ratios"):
+            done = run(WAYMARK, "dpu", view, folder, "--format", "json")
+            self.assertEqual(json.loads(done.stdout)["trust"]["estimated"], f"functions: {estimated}")
+        self.assertIn(f"\nestimated {estimated}\n", run(WAYMARK, "profile", folder).stdout)
+
+        done = run(WAYMARK, "dpu", "functions", folder, "--format", "tsv")
+        head, *lines = done.stdout.splitlines()
+        column = head.split("\t").index("address")
+        for line in lines:
+            self.assertRegex(line.split("\t")[column], r"^(0x[0-9a-f]+)?$")
+        done = run(WAYMARK, "profile", folder, "--by", "image", "--format", "json")
+        images = {row["image"] for row in json.loads(done.stdout)["rows"]}
+        self.assertLessEqual({"jumps", "libjumps.so", "libc.so.6", "ld-linux-armhf.so.3"}, images)
+        self.assertFalse([name for name in images if re.match(r"image\d", name)])
+
     def test_tasks_example(self):
-        """The example of its own: user data, and what it prints."""
+        """The DPU example: its user data and its output."""
         for mode in ("flow", "task"):
             with self.subTest(mode=mode):
                 folder, printed, truth = self.record("tasks", ["6"], "--mode", mode)
@@ -206,8 +315,8 @@ class Dpu(unittest.TestCase):
         return [dict(zip(names, row)) for row in rows]
 
     def test_profile(self):
-        """waymark profile: rows add up to what truly happened, in every mode, and functions cost what they did."""
-        for mode in ("flow", "compressed") if FEW else ("flow", "task", "sample", "raw", "compressed"):
+        """waymark profile: rows add up to what really happened, in every mode, and costs of functions are right."""
+        for mode in ("flow", "task", "sample", "raw", "compressed"):
             with self.subTest(mode=mode):
                 options = ["--sample-every", "500"] if mode == "sample" else []
                 folder, _, truth = self.record("threads-static", ["20"], "--mode", mode, *options)
@@ -251,7 +360,7 @@ class Dpu(unittest.TestCase):
         self.check_tasks(folder, truth)
 
     def test_samples(self):
-        """Samples know tasks only where both ends are of one; the sum is right all the same."""
+        """An interval between samples has a task only if both ends show the same; the sum is right nevertheless."""
         folder, _, truth = self.record("threads-static", ["20"], "--mode", "sample", "--sample-every", "500")
         rows = self.view(folder, "tasks")["rows"]
         self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
@@ -260,7 +369,7 @@ class Dpu(unittest.TestCase):
         self.verify(folder)
 
     def test_ring(self):
-        """A buffer that wrapped: the rows add up to what is left."""
+        """A buffer that wrapped: the rows add up to the remaining trace."""
         folder, _, _ = self.record("threads-static", ["200"], "--buffer", "4096")
         rows = {row["task"]: row for row in self.view(folder, "tasks")["rows"]}
         self.assertIsNone(rows["<before>"]["CYCLES"], "nobody knows how much there was")
@@ -277,7 +386,7 @@ class Dpu(unittest.TestCase):
     def test_flow_without_readings(self):
         """Modes raw and compressed show who ran when, but not at what cost."""
         modes = (("compressed",), ("raw", "--nexus", "mirror"), ("raw",), ("compressed", "--loops", "none"))
-        for mode in modes[:2] if FEW else modes:
+        for mode in modes:
             with self.subTest(mode=mode):
                 folder, _, truth = self.record("threads-static", ["20"], "--mode", *mode)
                 answer = self.view(folder, "tasks")
@@ -374,4 +483,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not installed; nothing was recorded")
             sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + [a for a in sys.argv[3:] if a != "--few"])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

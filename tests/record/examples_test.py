@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""The examples, recorded with the unit programmed in every sensible way, decoded and compared with what executed.
+"""Records the examples with the unit programmed in many ways, decodes them and compares with what executed.
 
-    examples_test.py WAYMARK SOURCE_DIR [--few]
+    examples_test.py WAYMARK SOURCE_DIR [TEST…]
 
 Three witnesses: `waymark verify` (what QEMU executed), OpenCSD's ranges and instructions of each source, and what the
-programs themselves print: how often they called a function, how many signals and interrupts came. With --few, for a
-waymark with sanitizers, each program is recorded in few of the ways, and each way with some program.
+programs themselves print: how often they called a function, how many signals and interrupts came.
 """
 import collections
 import concurrent.futures
 import functools
-import itertools
 import json
 import os
 import pathlib
@@ -22,9 +20,6 @@ import tempfile
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
-EACH = 5  # with --few, one way in so many
-TURN = itertools.count()
 LISTER = shutil.which("trc_pkt_lister")
 CORES = ("cortex-a9", "cortex-a15")
 WAYS = (
@@ -124,8 +119,6 @@ class Examples(unittest.TestCase):
 
     def every_way(self, program, arguments, check, always="", ways=WAYS, cores=CORES):
         jobs = [f"--core {core} {always} {way}".strip() for core in cores for way in ways]
-        if FEW:
-            jobs = jobs[next(TURN) % min(EACH, len(jobs))::EACH]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             done = {options: pool.submit(self.circle, program, arguments, options, check) for options in jobs}
             for options, result in done.items():
@@ -192,7 +185,7 @@ class Examples(unittest.TestCase):
                 times[re.sub(r"\(anonymous namespace\)::", "", c.name)] += c.calls
             self.assertEqual(times["Square::area() const"] + times["Rectangle::area() const"], int(areas))
             self.assertEqual(times["survives(unsigned int)"], int(caught))
-            # By what is inlined of it, a frame may stand for several.
+            # Because of inlining, one frame may represent several.
             self.assertGreaterEqual(times["descend(unsigned int, unsigned int)"], int(caught))
 
         self.every_way("objects-pie", "20", check, ways=PIE_WAYS)
@@ -243,5 +236,6 @@ if __name__ == "__main__":
         print("SKIPPED: the C library for Arm is missing; it is in the Debian package libc6-dev-armhf-cross")
         sys.exit(77)
     if not LISTER:
-        print("note: trc_pkt_lister is not on PATH (Debian package libopencsd-bin); OpenCSD's counts are not compared")
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+        print("SKIPPED: OpenCSD's counts are not compared: trc_pkt_lister is not on PATH (Debian package libopencsd-bin)",
+              flush=True)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every class of exception that QEMU can cause, recorded and held against what the text says of its trace.
+"""Records every class of exception that QEMU can cause and compares the trace with the specification.
 
     exceptions_test.py WAYMARK SOURCE_DIR
 
-The programs are tests/record/exceptions/*.S; what is expected stands in their comments, written by hand from
+The programs are tests/record/exceptions/*.S. Their comments contain the expectations, written by hand from
 docs/spec/pft.md, 4.7: the number of each exception, its preferred return address, and the instruction its waypoint update
-names. It is compared with the packets, with the decoded flow, and with the recorder's own truth.
+names. They are compared with the packets, with the decoded flow, and with the recorder's own truth.
 """
 import pathlib
 import re
@@ -94,10 +94,10 @@ class Exceptions(unittest.TestCase):
         packets = [(number, update) for number, _, update in self.packets() if wanted(number)]
         self.assertEqual([(n, u and hex(u)) for n, u in packets], [(n, u and hex(u)) for n, _, u in expected])
         flow = [(number, back) for number, _, back in self.decoded() if wanted(number)]
-        # Of a reset nothing says where it was taken.
+        # The place of a reset is unknown.
         self.assertEqual([(n, b and hex(b)) for n, b in flow if n != RESET],
                          [(n, b and hex(b)) for n, b, _ in expected if n != RESET])
-        # The truth: a range ends after the instruction that the waypoint update names; where there is none, none does.
+        # The truth: a range ends after the instruction that the waypoint update names; without an update, no range does.
         ends = {end for _, ranges in truth_file.sources(self.out) for _, end, _, _ in ranges}
         for number, back, update in expected:
             if update is not None:
@@ -119,7 +119,7 @@ class Exceptions(unittest.TestCase):
         for core, board in BOARDS.items():
             expected = self.build("bare.S", board, f"-Wl,-Ttext={board['RAM'] + 0x10000:#x}",
                                            f"-Wl,--section-start=.last={board['RAM'] + 0xffff8:#x}")
-            # Without watching, nothing shows where a trap to Hyp mode stopped a block.
+            # Without watched instructions, the place where a trap to Hyp mode stopped a block is unknown.
             for options in ((), ("--blocks",)) if "VIRTUALIZATION" not in board else ((),):
                 with self.subTest(core=core, options=options):
                     self.record("--system", "--core", core, *options)

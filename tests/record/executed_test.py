@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""The recorder's truth against QEMU's own log of what executed, for every example.
+"""Compares the recorder's truth with QEMU's own log of what executed, for every example.
 
     executed_test.py WAYMARK SOURCE_DIR
 
-The log (`-d exec,nochain`, one file a thread) names the address of each block QEMU enters; with `-singlestep` each
-instruction is a block. It comes from QEMU's main loop, not from the plugin by which the recorder learns anything.
+The log (`-d exec,nochain`, one file per thread) contains the address of each block QEMU enters; with `-singlestep` each
+instruction is a block. It comes from QEMU's main loop, not from the plugin on which the recorder depends.
 
-What the log has and the truth has not, each by a rule that is known beforehand:
+Entries of the log that are missing in the truth must follow one of these rules:
 - "Stopped execution of TB chain before X": QEMU entered the block X and left it before its first instruction.
 - An instruction that aborts, or BKPT, is entered and does not execute (docs/spec/pft.md, 4.7): one entry, at the place where
   the range before it ends or where its branch leads, followed by the handler. SVC and undefined instructions execute.
-- An instruction that QEMU must execute alone (EXCP_ATOMIC) is entered twice, one time after the other.
+- An instruction that QEMU must execute alone (EXCP_ATOMIC) is entered twice in succession.
 - The kernel's helpers at 0xffff0f60 are not recorded (src/record/README.md).
-- What ran after a thread's last waypoint is in no range; truth.txt says how much it was, up to the block entered last.
+- Code after a thread's last waypoint is in no range; truth.txt gives its length, up to the block entered last.
 """
 import pathlib
 import re
@@ -59,7 +59,7 @@ def follow(ranges, log):
         if count == 0:
             continue
         begun = at
-        # What was entered and did not execute: at most one instruction, or the same one again.
+        # Entered but not executed: at most one instruction, or the same one again.
         while at < len(log) and log[at] != start and at - begun < 2:
             at += 1
         if at >= len(log) or log[at] != start:
@@ -125,7 +125,7 @@ class Executed(unittest.TestCase):
                 except Mismatch as mismatch:
                     why.append(str(mismatch))
                     continue
-                # How far the block came that was entered last, only the log knows.
+                # Only the log shows how far the block entered last was executed.
                 if not is_straight(left[unfinished:]):
                     why.append(f"{len(left)} entries are left, {unfinished} unfinished")
                     continue
@@ -138,7 +138,7 @@ class Executed(unittest.TestCase):
         return total
 
     def in_one_run(self, program, arguments, check=lambda printed, stopped: None):
-        """Recording and log are of the same run: what it does is not the same each time."""
+        """Recording and log come from the same run, because runs of this program differ."""
         with self.subTest(program):
             log = ("-singlestep", "-d", "exec,nochain,tid", "-D", str(self.logs / "%d"))
             printed = self.record(self.folder / program, arguments, *(f"--qemu={option}" for option in log))
@@ -165,7 +165,7 @@ class Executed(unittest.TestCase):
                    "-Wl,--section-start=.last_thumb=0x300ffc", "-o", program,
                    SOURCE / "tests/record/exceptions/linux.S")
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Of BKPT and Data Aborts; where nothing can be fetched, nothing is entered.
+        # For BKPT and Data Aborts. After a failed fetch no block is entered.
         stopped = len(re.findall(r"bkpt .*@ = 11", source)) + len(re.findall(r"@ = 12", source))
         self.assertEqual(self.in_two_runs(program, (), (), ("qemu-arm",)), stopped)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Answers from program flow against what executed: examples recorded with every range, and real captures.
+"""Compares answers from program flow with what executed: examples recorded with every range, and real captures.
 
     flow_answers_test.py WAYMARK SOURCE_DIR
 
-Nothing of Waymark's is used to know what is right: the executed ranges are read from the recorder's own file, the
-instructions, branches and functions from objdump and nm. Real captures (WAYMARK_CORPUS) are held against sums over
-`waymark flow --format tsv`.
+The expectations are computed without Waymark's decoders: the executed ranges are read from the recorder's file, the
+instructions, branches and functions from objdump and nm. Answers from real captures (WAYMARK_CORPUS) are compared with sums
+over `waymark flow --format tsv`.
 """
 import bisect
 import collections
@@ -77,7 +77,7 @@ class Program:
             elif match := re.match(r"([0-9a-f]+) (?:[0-9a-f]+ )?(\w) ([^$]\S*)$", line):
                 inside.append(int(match[1], 16) & ~1)
         starts = sorted(set(functions) | set(inside))
-        # Where symbols lie in one another, whose an address is is a matter of taste.
+        # If symbols are nested, an address may be attributed to either.
         self.functions = {start: size for start, size in functions.items()
                           if size and bisect.bisect_left(starts, start + size) == bisect.bisect_right(starts, start)}
         self.starts = sorted(self.functions)
@@ -199,7 +199,7 @@ class Answers(unittest.TestCase):
         self.check("interpreter", "fibonacci 8 labels", "--core cortex-a9 --cycle-accurate --timestamps")
 
     def test_workers(self):
-        # Long enough to be decoded in many parts.
+        # Long enough for many parallel parts.
         for options in ("--core cortex-a15 --sync 1000", "--core cortex-a9 --return-stack --cycle-accurate --timestamps"):
             out = self.folder / "long"
             shutil.rmtree(out, ignore_errors=True)
@@ -237,7 +237,7 @@ class Captures(unittest.TestCase):
         rows = table("profile", capture, "--by", "instruction", "--limit", "0")
         self.assertEqual(sum(int(r["times"]) for r in rows), instructions)
         self.assertEqual(sum(int(r["instructions"]) for r in table("profile", capture, "--limit", "0")), instructions)
-        # By where a branch ends: its size is not in the table.
+        # Keyed by the end of the branch, because its size is not in the table.
         found = collections.defaultdict(lambda: [0, 0])
         for r in table("branches", capture, "--limit", "0"):
             address = int(r["address"], 16)
@@ -247,7 +247,7 @@ class Captures(unittest.TestCase):
             found[end][0] += int(r["taken"] or 0)
             found[end][1] += int(r["not_taken"] or 0)
         self.assertEqual(dict(outcomes), dict(found))
-        if exceptions:  # else there is nothing to show, and the command says so
+        if exceptions:  # otherwise there is nothing to show, and the command says so
             self.assertEqual(sum(int(r["times"]) for r in table("exceptions", capture)), exceptions)
         trees = {run(WAYMARK, "flow", capture, "--format", "calls", "--jobs", jobs) for jobs in JOBS}
         self.assertEqual(len(trees), 1, "any number of workers tells the same")

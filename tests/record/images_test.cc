@@ -52,6 +52,47 @@ TEST(Images, NeighboursAreOneDumpAndNoneIsAtOffsetZero) {
     EXPECT_EQ(second[6], 9);
 }
 
+TEST(Images, EpochsThatAreOverAreInOneFileWithEqualPagesOnce) {
+    const TemporaryFolder folder;
+    Images images(folder.path());
+    const auto epoch = [&](const std::vector<std::uint8_t>& changing) {
+        images.add({0x8000}, changing);
+        images.add({0x20000}, one);
+        EXPECT_TRUE(images.write().has_value());
+        EXPECT_TRUE(images.archive().has_value());
+        std::vector<capture::MemoryDump> dumps = images.dumps("cpu0");
+        images.new_epoch();
+        images.remove_outdated();
+        return dumps;
+    };
+    const auto a = epoch(one), b = epoch(other), c = epoch(one);
+    EXPECT_EQ(a, c);
+    ASSERT_EQ(b.size(), 2U);
+    EXPECT_EQ(a[1], b[1]);
+    EXPECT_NE(a[0].offset, b[0].offset);
+    EXPECT_GT(a[0].offset, 0U);
+    EXPECT_EQ(bytes_of(a[0])[2], 3);
+    EXPECT_EQ(bytes_of(b[0])[2], 9);
+    EXPECT_EQ(images.bytes(), 2 * page_bytes) << "both versions, and what is beside them is as either";
+    std::size_t files = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
+    EXPECT_EQ(files, 1U);
+}
+
+TEST(Images, WhatIsWrittenBesideCodeThatRanIsSeenAtTheNextCode) {
+    const TemporaryFolder folder;
+    Images images(folder.path());
+    images.saw_page({0x8000}, std::vector<std::uint8_t>(page_bytes, 0xaa));
+    images.add({0x8000}, one);
+    images.saw_page({0x8000}, std::vector<std::uint8_t>(page_bytes, 0xbb));
+    images.add({0x8100}, other);
+    ASSERT_TRUE(images.write().has_value());
+    const auto bytes = bytes_of(images.dumps("")[0]);
+    EXPECT_EQ(std::vector<std::uint8_t>(bytes.begin(), bytes.begin() + 5),
+              (std::vector<std::uint8_t>{1, 2, 3, 4, 0xbb}));
+    EXPECT_EQ(bytes[0x102], 9);
+}
+
 TEST(Images, TheFileBeforeStaysUntilItIsOutdated) {
     const TemporaryFolder folder;
     Images images(folder.path());

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Inlined calls of every executed instruction, and what each function cost wherever it was inlined, as addr2line has
-them: program flow of a 32-bit Arm program and samples of an AArch64 one, with debug information of several kinds.
+"""Compares the inlined calls of every executed instruction, and the cost of each function wherever it was inlined, with
+addr2line: program flow of a 32-bit Arm program and samples of an AArch64 one, with several kinds of debug information.
 
-    inlines_test.py WAYMARK SOURCE_DIR [--few]
-
-With --few, for a waymark with sanitizers, fewer kinds.
+    inlines_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import collections
 import csv
@@ -22,7 +20,6 @@ import unittest
 from numbers_of_bytes import Numbers
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 ARM, A64 = "arm-linux-gnueabihf-", "aarch64-linux-gnu-"
 PROGRAM = SOURCE / "tests/data/inlines/inlines.c"
 
@@ -151,7 +148,7 @@ class Inlines(unittest.TestCase):
 
     def test_other_debug_information(self):
         kinds = (("dwarf4", ["-gdwarf-4"]), ("sections", ["-ffunction-sections"]))
-        for name, options in kinds[:1] if FEW else kinds:
+        for name, options in kinds:
             program, asked = self.flow(name, *options)
             self.check(ARM, program, asked, "instructions", 50)
 
@@ -219,4 +216,4 @@ if __name__ == "__main__":
         print(f"SKIPPED: {', '.join(missing)} not on PATH; Debian packages qemu-user, gcc-arm-linux-gnueabihf, "
               "gcc-aarch64-linux-gnu")
         sys.exit(77)
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Loops of compiled C and C++, against QEMU's own log of every instruction.
+"""Compares loops of compiled C and C++ with QEMU's own log of every instruction.
 
-    loops_test.py WAYMARK SOURCE_DIR [--few]
+    loops_test.py WAYMARK SOURCE_DIR
 
-Each level of optimisation is compiled, recorded, and run once more with `qemu-arm -singlestep -d exec,nochain`. From that
-log the control flow of each function is built, and its loops are found by their definition; heads, entries, iterations,
-depths and kinds must be those of `waymark loops`.
+The programs are compiled at each level of optimisation, recorded, and run once more with `qemu-arm -singlestep -d
+exec,nochain`. The test builds the control flow of each function from that log and finds its loops by their definition; heads,
+entries, iterations, depths and kinds must equal those of `waymark loops`.
 """
 import collections
 import json
@@ -22,8 +22,6 @@ from recorded import need, run  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 LEVELS = {"-O0": [], "-O1": [], "-O2": ["-mthumb"], "-O3": ["-funroll-loops", "-marm"]}
-if "--few" in sys.argv:
-    LEVELS = {"-O2": LEVELS["-O2"]}
 
 
 def activations(pcs, parts):
@@ -60,7 +58,7 @@ def loops_of(runs):
             before[b].add(a)
     root = runs[0][0]
     nodes = reach([root], after)
-    dominated = {}  # by what flow comes back to: what is only reached through it
+    dominated = {}  # target of a branch back: code reached only through it
 
     def dominates(head, node):
         if head not in dominated:

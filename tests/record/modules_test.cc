@@ -57,7 +57,7 @@ TEST(Modules, AnotherFileAtAnAddressThatRanNeedsAnEpoch) {
     modules.mapped(part(0x1000, 0x1000), first, 0);
     const std::uint32_t a = modules.at({0x1000});
     modules.run(a, 1);
-    modules.source_began("s1", 0);
+    modules.source_began("s1", 1, 0);
     modules.unmapped(gone(0x1000, 0x1000), 10);
     EXPECT_EQ(modules.at({0x1000}), Modules::none);
     modules.mapped(part(0x1000, 0x1000), second, 11);
@@ -68,13 +68,13 @@ TEST(Modules, AnotherFileAtAnAddressThatRanNeedsAnEpoch) {
     modules.new_epoch();
     EXPECT_FALSE(modules.conflicts(b));
     modules.run(b, 12);
-    modules.source_began("s2", 12);
+    modules.source_began("s2", 1, 12);
     // A thread that still had code of the first to run, as far as the recorder has come.
     ASSERT_TRUE(modules.conflicts(a));
     modules.source_ended("s2", 20);
     modules.new_epoch();
     modules.run(a, 20);
-    modules.source_began("s3", 20);
+    modules.source_began("s3", 1, 20);
 
     const capture::ModuleMap map = modules.map();
     const auto files = [&](const char* source) {
@@ -85,6 +85,46 @@ TEST(Modules, AnotherFileAtAnAddressThatRanNeedsAnEpoch) {
     EXPECT_EQ(files("s1"), std::vector<std::string>{first});
     EXPECT_EQ(files("s2"), std::vector<std::string>{second});
     EXPECT_EQ(files("s3"), std::vector<std::string>{first});
+}
+
+TEST(Modules, WhatWasNotUnmappedAfterAllIsThereAsBefore) {
+    Modules modules;
+    modules.mapped(part(0x1000, 0x1000), first, 0);
+    const std::uint32_t a = modules.at({0x1000});
+    modules.run(a, 1);
+    UnmapPart failing = gone(0x1000, 0x1000);
+    failing.number = 7;
+    modules.unmapped(failing, 10);
+    EXPECT_EQ(modules.at({0x1000}), Modules::none);
+    StillMappedPart other;
+    other.number = 6;
+    modules.still_mapped(other);
+    EXPECT_EQ(modules.at({0x1000}), Modules::none);
+    other.number = 7;
+    modules.still_mapped(other);
+    EXPECT_EQ(modules.at({0x1000}), a);
+    EXPECT_FALSE(modules.map().modules.front().to);
+
+    // Another thread mapped something there before the call had returned.
+    failing.number = 8;
+    modules.unmapped(failing, 20);
+    modules.mapped(part(0x1000, 0x1000), second, 21);
+    const std::uint32_t b = modules.at({0x1000});
+    ASSERT_NE(b, a);
+    other.number = 8;
+    modules.still_mapped(other);
+    EXPECT_EQ(modules.at({0x1000}), b);
+}
+
+TEST(Modules, WhatRunsAfterItsEndWasToldLastedSoLong) {
+    Modules modules;
+    modules.mapped(part(0x1000, 0x1000), first, 5);
+    const std::uint32_t a = modules.at({0x1000});
+    modules.unmapped(gone(0x1000, 0x1000), 5);
+    // What ran before it was unmapped is told later.
+    modules.source_began("s1", 1, 9);
+    modules.run(a, 9);
+    EXPECT_EQ(modules.map().seen_by("s1").size(), 1U);
 }
 
 TEST(Modules, AMappingThatNothingReplacedIsTheSameAgain) {

@@ -1,4 +1,4 @@
-"""Numbers of variable length in a row of bytes, seven bits in each, as protocol buffers and truth files have them."""
+"""Variable-length numbers with seven bits per byte, as in protocol buffers and truth files."""
 
 
 class Numbers:

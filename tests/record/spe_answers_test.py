@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Programs with one known trouble each, recorded under the virtual Statistical Profiling unit: the answers must name it
-first, with its source line. And where the names come from: folders with another machine's files, build IDs.
+"""Records programs with one known performance problem each under the modelled Statistical Profiling unit: the answers must
+name it first, with its source line. Also tests the sources of names: folders with another machine's files, build IDs.
 
-    spe_answers_test.py WAYMARK SOURCE_DIR [--few] [TEST…]
-
-With --few, for a waymark with sanitizers, without the tests whose commands others run too.
+    spe_answers_test.py WAYMARK SOURCE_DIR [TEST…]
 """
 import json
 import pathlib
@@ -13,10 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-FEW = "--few" in sys.argv
 COMPILER = "aarch64-linux-gnu-gcc"
 
 
@@ -43,11 +41,11 @@ class Answers(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def record(self, program, period, folder=None, options=()):
+    def record(self, program, period, folder=None, options=(), linked=("-static",)):
         if (program, folder) not in self.recorded:
             place = self.folder / (folder or program)
             place.mkdir()
-            done = run(COMPILER, "-O2", "-g", "-static", "-pthread", "-Wl,--build-id", "-o", place / program,
+            done = run(COMPILER, "-O2", "-g", *linked, "-pthread", "-Wl,--build-id", "-o", place / program,
                        SOURCE / f"tests/data/spe/{program}.c")
             self.assertEqual(done.returncode, 0, done.stderr)
             done = run(WAYMARK, "record", "--unit", "spe", "-c", period, *options, "-o", place / "perf.data", "--",
@@ -88,9 +86,41 @@ class Answers(unittest.TestCase):
         self.assertRegex(self.rows("report", data, "--by", "line", "--sort", "mispredicts")[0]["line"],
                          rf"branch\.c:{line_of('branch', 'if (x & 1)')}$")
 
-    @unittest.skipIf(FEW, "--few")
-    def test_false_sharing(self):
-        data = self.record("share", 512)
+    def test_one_recording_at_a_time(self):
+        endless = self.folder / "endless"
+        done = subprocess.run([COMPILER, "-O1", "-static", "-x", "c", "-o", endless, "-"], text=True, capture_output=True,
+                              input="int main(void) { for (volatile long i = 0;; ++i) ; }", timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        hello = self.record("hello", 256).parent / "hello"
+        out = self.folder / "one" / "perf.data"
+        out.parent.mkdir()
+        again = (WAYMARK, "record", "--unit", "spe", "-o", out)
+        child = subprocess.Popen([str(a) for a in (*again, "--", endless)], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        try:
+            # The lock is taken before the first byte is written.
+            for _ in range(600):
+                if out.exists() and out.stat().st_size != 0:
+                    break
+                time.sleep(0.1)
+            before = out.stat().st_size
+            self.assertNotEqual(before, 0)
+            for options in ((), ("--force",)):
+                done = run(*again, *options, "--", hello)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("another 'waymark record' is writing there", done.stderr)
+            # Nothing of the first was cut off.
+            self.assertGreaterEqual(out.stat().st_size, before)
+            self.assertIsNone(child.poll())
+        finally:
+            child.kill()
+            child.wait(timeout=60)
+        # The lock is gone with whoever held it.
+        done = run(*again, "-c", "256", "--", hello)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotEqual(self.rows("records", out), [])
+
+    def check_false_sharing(self, data):
         text = self.answer("sharing", data)
         self.assertRegex(text, r"false +[\d,]+ .* shared\n")
         lines = [line for line in text.splitlines() if re.search(r"\+0x0[08] +share", line)]
@@ -101,6 +131,12 @@ class Answers(unittest.TestCase):
         self.assertIn("false sharing of together\n", text)
         variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
         self.assertEqual(sorted(name for _, name in variables), ["together", "together+0x8"])
+
+    def test_false_sharing(self):
+        self.check_false_sharing(self.record("share", 512))
+
+    def test_false_sharing_in_a_position_independent_program(self):
+        self.check_false_sharing(self.record("share", 512, "pie", linked=("-pie", "-fPIE")))
 
     def test_what_is_modelled_is_called_so(self):
         data = self.record("share", 512)
@@ -121,7 +157,7 @@ class Answers(unittest.TestCase):
         done = run(WAYMARK, "packets", data, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         packets = [json.loads(line) for line in done.stdout.splitlines()]
-        # Each record ends with its timestamp, and begins with the address of its operation.
+        # Each record begins with the address of its operation and ends with its timestamp.
         self.assertEqual(sum(p.get("packet") == "TIMESTAMP" for p in packets), records)
         self.assertEqual(sum(p.get("packet") == "ADDRESS" and p["meaning"].startswith("PC ") for p in packets), records)
         self.assertNotIn("gap", {key for p in packets for key in p})
@@ -132,7 +168,41 @@ class Answers(unittest.TestCase):
                 self.assertEqual(content[p["offset"]:p["offset"] + len(raw)], raw, p)
         self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
 
-    @unittest.skipIf(FEW, "--few")
+    def test_accesses_of_vectors(self):
+        """Which accesses of SVE have an address is QEMU's choice; those that have none are counted and said."""
+        place = self.folder / "vectors"
+        place.mkdir()
+        program, data = place / "vectors", place / "perf.data"
+        done = run(COMPILER, "-static", "-Wl,--build-id", "-o", program, SOURCE / "tests/data/spe/vectors.S")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(WAYMARK, "record", "--unit", "spe", "-c", "256", "--machine-set", "midr=0x410fd4f0", "-o", data, "--",
+                   program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        listing = run("aarch64-linux-gnu-objdump", "-d", program).stdout
+        body = listing[listing.index("<main>:"):].split("\n\n")[0]
+        mnemonic = {int(a, 16): m for a, m in re.findall(r"^ +([0-9a-f]+):\t[0-9a-f]{8} \t(\S+)", body, re.M)}
+        symbols = dict(re.findall(r"^([0-9a-f]+) \S (buffer)$", run("aarch64-linux-gnu-nm", program).stdout, re.M))
+        buffer = int(next(iter(symbols)), 16)
+        with_address, without = {}, {}
+        for row in self.rows("records", data):
+            what = mnemonic.get(int(row["pc"], 16) if row["pc"] else 0, "")
+            if re.match("ld|st", what):
+                (with_address if row["vaddr"] else without).setdefault(what, []).append(row)
+        self.assertEqual(sorted(without), ["ld1d", "ld1w", "ld2w", "st1d", "st1w"])
+        self.assertEqual(sorted(with_address), ["ld1rw", "ldr", "str"])
+        for rows in with_address.values():
+            for row in rows:
+                self.assertIn("l1d_access", row["event"], row)
+                self.assertIn(int(row["vaddr"], 16) - buffer, range(128))
+        count = sum(map(len, without.values()))
+        quality = json.loads(self.answer("quality", data, "--format", "json"))
+        self.assertEqual((quality["without_address"], quality["sve_without_address"]), (count, count))
+        self.assertIn(f"addresses not known of {count:,} samples of loads and stores ({count} of SVE: QEMU reports",
+                      self.answer("report", data))
+        self.assertIn(f"{count:,} samples of loads and stores", run(WAYMARK, "info", data).stdout)
+        self.assertRegex(run(WAYMARK, "doctor", data).stdout, rf"{count:,} samples of loads and stores without an address")
+        self.assertNotIn("addresses", self.answer("report", self.record("chase", 512)))
+
     def test_rows_divide_the_samples(self):
         for program, period in (("share", 512), ("chase", 512)):
             data = self.record(program, period)
@@ -152,7 +222,6 @@ class Answers(unittest.TestCase):
         names, *rows = [line.split("\t") for line in done.stdout.splitlines()]
         return [dict(zip(names, row)) for row in rows]
 
-    @unittest.skipIf(FEW, "--few")
     def test_profiles_add_up(self):
         for program, period in (("share", 512), ("chase", 512), ("branch", 256)):
             data = self.record(program, period)
@@ -168,7 +237,6 @@ class Answers(unittest.TestCase):
                 self.assertEqual(rows[row["function"]]["samples"], row["samples"])
                 self.assertEqual(rows[row["function"]]["share_low"][:12], row["share_low"][:12])
 
-    @unittest.skipIf(FEW, "--few")
     def test_profiles_name_the_trouble(self):
         data = self.record("chase", 512)
         for metric in ("latency cycles", "last-level misses", "translation-cycles"):
@@ -184,7 +252,6 @@ class Answers(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"error: .*samples")
 
-    @unittest.skipIf(FEW, "--few")
     def test_instructions_are_those_of_objdump(self):
         """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
         def plain(text):
@@ -215,7 +282,7 @@ class Answers(unittest.TestCase):
                 if program == "chase" and row["line"] == str(line_of("chase", "n = n->next")):
                     loads.add(mine)
         self.assertGreater(compared, 100)
-        # Some know fewer extensions and give the opcode.
+        # Some disassemblers support fewer extensions and print the opcode.
         self.assertLess(len(differ), compared / 50, differ)
         self.assertTrue([text for text in loads if text[0] == "ldr" and re.match(r"x\d+,\[x\d+\]$", text[1])], loads)
 
@@ -239,7 +306,6 @@ class Answers(unittest.TestCase):
         shutil.copy(self.folder / "another", copies / "hello")
         self.assertNotIn(None, texts("--symfs", copies))
 
-    @unittest.skipIf(FEW, "--few")
     def test_diff_knows_noise(self):
         data, other = self.record("chase", 512), self.record("chase", 500, "again", ("--seed", "7"))
         same = run(WAYMARK, "diff", data, other, "--threshold", "1")
@@ -247,7 +313,6 @@ class Answers(unittest.TestCase):
         pages = self.record("pages", 512)
         self.assertEqual(run(WAYMARK, "diff", data, pages, "--threshold", "1").returncode, 1)
 
-    @unittest.skipIf(FEW, "--few")
     def test_jobs_make_no_difference(self):
         data = self.record("share", 512)
         for command, options in (("report", ("--by", "pc", "--limit", "0")), ("sharing", ("--all",)),
@@ -279,7 +344,7 @@ class Answers(unittest.TestCase):
         self.assertIn("__tunables_init", self.answer("report", data, "--symfs", self.folder / "nothing",
                                                        "--debug-dir", self.folder / "debug", "--limit", "0"))
 
-        # Another program at that place is not the one that ran.
+        # Another program at that path is not the one that ran.
         shutil.copy(self.record("branch", 256).parent / "branch", by_name / "hello")
         wrong = run(WAYMARK, "spe", "report", data, "--symfs", by_name)
         self.assertIn("build ID", wrong.stderr)
@@ -336,7 +401,7 @@ class Answers(unittest.TestCase):
         done = run(WAYMARK, "spe", "report", cut)
         self.assertRegex(done.stdout, r"samples +[\d,]+")
         self.assertIn("chase", done.stdout)
-        self.assertRegex(done.stderr, r"error: .*: offset 0x\w+: the file ends 0x\w+ bytes before its data do")
+        self.assertRegex(done.stderr, r"error: .*, offset 0x\w+: the file ends 0x\w+ bytes before its data do")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(run(WAYMARK, "spe", "records", cut).returncode, 3)
 
@@ -356,4 +421,4 @@ if __name__ == "__main__":
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
             sys.exit(77)
-    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[3:] if a != "--few"], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

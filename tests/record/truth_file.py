@@ -1,4 +1,4 @@
-"""Reads the truth beside a recording (include/waymark/record/truth.h), for tests: none of the program's own code."""
+"""Reads the truth file of a recording (include/waymark/record/truth.h) for tests, without using Waymark's own reader."""
 import pathlib
 import re
 

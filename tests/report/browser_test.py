@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Reports in a browser: recorded with each unit, of real captures, made by hand, large and hostile (browser.mjs).
+"""Shows reports in a browser: of recordings of each unit, of real captures, generated, large and hostile ones (browser.mjs).
 
-    browser_test.py WAYMARK MADE_REPORT SOURCE_DIR WEB [--write-only]
+    browser_test.py WAYMARK MADE_REPORT SOURCE_DIR WEB
 
-With --write-only the reports are written and no browser is needed: for programs built with sanitizers, whose page is that
-of the others. WEB is the folder in which the page was built, with the packages of its tests. WM_KEEP_REPORTS=DIR keeps
+WEB is the folder in which the page was built, with the packages of its tests. WM_KEEP_REPORTS=DIR keeps
 the reports there, with pictures.
 """
 import os
@@ -31,12 +30,12 @@ def run(*arguments, env=None):
 
 
 def captures(waymark, source, work):
-    """(name, capture, options) of what can be had here; what cannot is said."""
+    """(name, capture, options) of the available captures; prints which are unavailable."""
     corpus = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or source / ".." / "shared" / "corpus")
     if (corpus / "ptm/tc2").is_dir():
         yield "corpus", corpus / "ptm/tc2", []
     else:
-        print(f"note: no report of a real capture: there is none in {corpus}; set WAYMARK_CORPUS")
+        print(f"SKIPPED: no report of a real capture: there is none in {corpus}; set WAYMARK_CORPUS", flush=True)
         yield "sort", source / "examples/sort/capture", ["--image", source / "examples/sort/sort.elf"]
     ways = (
         ("ptm", "arm-linux-gnueabihf-gcc", "qemu-arm", "examples/interpreter/interpreter.c",
@@ -48,7 +47,7 @@ def captures(waymark, source, work):
     for name, compiler, qemu, code, options, arguments in ways:
         missing = [tool for tool in (compiler, qemu) if shutil.which(tool) is None]
         if missing:
-            print(f"note: no report of a recording of {name}: {' and '.join(missing)} is missing")
+            print(f"SKIPPED: no report of a recording of {name}: {' and '.join(missing)} is missing", flush=True)
             continue
         program, capture = work / f"{name}-program", work / f"{name}-capture"
         run(compiler, "-O1", "-g", "-static", "-I", source / "guest", "-o", program, source / code, "-lpthread")
@@ -58,20 +57,19 @@ def captures(waymark, source, work):
 
 def main():
     waymark, made, source, web = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
-    write_only = "--write-only" in sys.argv
     node = shutil.which("node") or shutil.which("nodejs")
     chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if node is None:
         skip("node is missing (Debian package nodejs)")
-    if chromium is None and not write_only:
+    if chromium is None:
         skip("no Chromium (Debian package chromium)")
-    if not write_only and not (web / "node_modules/playwright-core").is_dir():
+    if not (web / "node_modules/playwright-core").is_dir():
         skip(f"the page's tests are not installed in {web}: was the page built with WAYMARK_TESTS=ON?")
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(temporary)
         reports = pathlib.Path(os.environ.get("WM_KEEP_REPORTS") or web.parent / "reports")
         reports.mkdir(parents=True, exist_ok=True)
-        # What another run left would be looked at too.
+        # Reports of an earlier run would be tested too.
         for old in [*reports.glob("*.htm*"), *reports.glob("pictures/*.png")]:
             old.unlink()
         probe = subprocess.run([made, "flow", work / "probe.html"], capture_output=True, text=True, timeout=60)
@@ -84,11 +82,6 @@ def main():
         (reports / "cut.htm").write_bytes(whole[:at + 300] + whole[whole.index(b"</script>", at):])
         for name, capture, options in captures(waymark, source, work):
             run(waymark, "report", capture, *options, "-o", reports / f"{name}.html")
-        if write_only:
-            for report in sorted(reports.glob("*.html")):
-                print(f"{report.name}: {report.stat().st_size} bytes")
-                assert report.stat().st_size <= 10_000_000, report
-            return
         done = subprocess.run([node, source / "tests/report/browser.mjs", web, reports, chromium], timeout=500)
         sys.exit(done.returncode)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`waymark report` with what people give it: nothing, no capture, no program, nowhere to write; and without its page.
+"""`waymark report` without arguments, capture, program or a writable place; and built without its page.
 
     command_test.py WAYMARK SOURCE_DIR
 """
@@ -61,7 +61,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(work, 3, "no such file or folder", "missing")
     assert (work / "report.html").read_bytes() == before, "a report that was there stays"
 
-    # A capture without its program: what the trace itself tells, and what a program would add.
+    # A capture without its program: the contents of the trace, and what a program would add.
     shutil.copytree(capture, work / "bare")
     for ini in (work / "bare").glob("*.ini"):
         ini.write_text(re.sub(r"\[dump\d*\][^\[]*", "", ini.read_text()))
@@ -69,12 +69,12 @@ with tempfile.TemporaryDirectory() as folder:
     bare = head(work / "bare.html")
     assert "--image" in bare["health"][0]["todo"] and bare["has"]["instructions"] == 0, bare["health"]
     assert bare["has"]["marks"] > 0 and bare["traceBytes"] > 0, bare["has"]
-    # With a program that has no symbols it says what gives names.
+    # For a program without symbols it says how to get names.
     run(work, 0, "open it", capture, "-o", "nameless.html")
     assert any("--symbols" in f["todo"] for f in head(work / "nameless.html")["health"])
 
-    bad = 3  # the worst a finding can be
-    # Cut captures of each unit: the report shows what there is, says so at its head, and the status tells.
+    bad = 3  # the highest severity of a finding
+    # Cut captures of each unit: the report shows the readable part and says so at its head; the status is 3.
     for name, trace, keep, says in (("loop", "etb.bin", 42, "no whole frame"), ("dpu", "vtb.bin", 72, "lacks 56 bytes"),
                                     ("spe", "perf.data", 1150, "file's own structure")):
         cli_test.use(source / "tests/cli/fixtures", work, name, name)

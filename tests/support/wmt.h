@@ -37,6 +37,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/wmt_text.h"
 #include "waymark/core/result.h"
 #include "waymark/flow/flow.h"
 #include "waymark/isa/isa.h"
@@ -81,9 +82,6 @@ struct Wmt {
 [[nodiscard]] Result<Wmt> parse_wmt(std::string_view text, const std::string& file);
 [[nodiscard]] Result<Wmt> read_wmt(const std::filesystem::path& path);
 
-/// All .wmt files of a folder, by name.
-[[nodiscard]] std::vector<std::filesystem::path> wmt_files(const std::filesystem::path& folder);
-
 /// Writes flow elements in the notation above.
 class FlowText final : public flow::Sink {
 public:
@@ -96,9 +94,6 @@ private:
     const Wmt& wmt_;
     bool offsets_;
 };
-
-/// Line by line what to remove from `expected` (-) and to add (+) to get `found`; empty if they are equal.
-[[nodiscard]] std::string difference(const std::vector<std::string>& expected, const std::vector<std::string>& found);
 
 /// The text of the file with `found` as its flow; comments in [flow] stay.
 [[nodiscard]] std::string with_flow(const Wmt& wmt, const std::vector<std::string>& found);

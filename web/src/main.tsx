@@ -26,7 +26,7 @@ async function start() {
         const report = await Report.open((part) => element(part)?.textContent ?? "");
         root.replaceChildren();
         render(<App report={report} />, root);
-        // From the begin of the navigation to the first picture: performance.getEntriesByName("waymark-ready").
+        // Time from the start of the navigation to the first picture: performance.getEntriesByName("waymark-ready").
         requestAnimationFrame(() => setTimeout(() => performance.measure("waymark-ready", { start: 0 })));
     } catch (error) {
         say(root, `The data of this report cannot be read: ${error instanceof Error ? error.message : String(error)}. Was the file cut?`);

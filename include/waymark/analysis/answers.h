@@ -46,6 +46,13 @@ struct Function {
     std::uint32_t line{};              ///< 0: not known
     /// No code of the program: a task, an interrupt, a gap.
     bool synthetic{};
+    /// The function its author wrote, of which this is the code, a copy or a part, as debug information has it. Known
+    /// where inlined calls were asked for.
+    std::string declared_name{};    ///< linkage name; empty: it has none but that of its symbol, or is not known
+    Index declared_source = none;   ///< where its name stands
+    std::uint32_t declared_line{};  ///< 0: not known
+    /// Discriminators of its lines are in LLVM's encoding.
+    bool by_llvm{};
 };
 
 struct SourceFile {
@@ -61,6 +68,8 @@ struct InlinedCall {
     std::string linkage_name{};  ///< as its symbol would be; empty: as the name
     Index source = none;         ///< where it is called
     std::uint32_t line{};
+    std::uint32_t discriminator{};  ///< of that line, as image::SourceLine has it
+    std::uint32_t declared_line{};  ///< where the callee is declared; 0: not known
 };
 
 /// A line of a function, inlined or not. The name lives as long as the answers.
@@ -86,10 +95,11 @@ struct Instruction {
     Index function = none;
     Index source = none;  ///< innermost line
     std::uint32_t line{};
-    std::uint64_t times{};  ///< executed; flow only
-    Costs costs{};          ///< by metric; empty: `times` says it all
-    std::string text{};     ///< disassembled; empty: not asked for
-    Index inlined = none;   ///< innermost inlined call it lies in, index of Answers::inlined
+    std::uint64_t times{};          ///< executed; flow only
+    Costs costs{};                  ///< by metric; empty: `times` says it all
+    std::string text{};             ///< disassembled; empty: not asked for
+    Index inlined = none;           ///< innermost inlined call it lies in, index of Answers::inlined
+    std::uint32_t discriminator{};  ///< of its line, as image::SourceLine has it
 };
 
 struct Line {
@@ -244,6 +254,8 @@ struct Finding {
     std::string what;                       ///< a sentence
     std::string todo{};                     ///< what to do; empty: nothing
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
+    /// A warning about names of code alone: of the trace nothing is missing, and no gate fails for it.
+    bool of_names{};
 };
 
 /// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.
@@ -312,6 +324,9 @@ struct FunctionCosts {
 };
 /// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
+
+/// A function's name without what compilers append to copies and parts of it: `sort.isra.0`, `f() [clone .part.0]`.
+[[nodiscard]] std::string_view without_suffix(std::string_view name);
 
 /// Where an instruction comes from, the innermost line first; the last is of the function that has the symbol.
 [[nodiscard]] std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -33,9 +34,22 @@ void add(DpuCounts& to, const DpuCounts& counts);
 
 // ---- names of code
 
+class FlowCode;
+
 /// Names for the addresses of a trace, and the instructions there.
 class DpuCode {
 public:
+    DpuCode();
+    ~DpuCode();
+    DpuCode(const DpuCode&) = delete;
+    DpuCode& operator=(const DpuCode&) = delete;
+
+    /// A program or library that `add_image` took.
+    struct Image {
+        std::string path;  ///< of the file that was read
+        std::string name;  ///< of the file that was mapped: a capture has copies under other names
+        std::uint32_t load_bias{};
+    };
     /// Where separate debug files of programs that are added from now on may be.
     void look_in(image::FileSearch files) { files_ = std::move(files); }
     /// A program or library, called `name` (empty: as the file) where only a place in it is known; what is wrong
@@ -51,22 +65,54 @@ public:
         auto operator<=>(const Function&) const = default;
     };
     [[nodiscard]] Function function(std::uint32_t address) const;
+    /// The same for an address that is not where the function was entered: code without a name begins where the
+    /// function before it ends.
+    [[nodiscard]] Function function_around(std::uint32_t address) const;
+    /// Equal for two addresses: they lie in one function, or both in the code without names of one file. 0: nothing
+    /// is known of the address. A rarely executed part (`f.cold` of GCC) is part of its function.
+    [[nodiscard]] std::uint64_t home(std::uint32_t address) const;
+    /// In the order in which they were added.
+    [[nodiscard]] const std::vector<Image>& images() const { return images_; }
+    /// The image an address lies in, as a place in `images`.
+    [[nodiscard]] std::optional<std::size_t> image(std::uint32_t address) const;
     [[nodiscard]] std::optional<std::uint32_t> address_of(const std::string& name) const;
 
     /// What the instruction that changed the flow at `source` does.
     enum class Change : std::uint8_t { unknown, call, ret };
     [[nodiscard]] Change change(std::uint32_t source) const;
+    /// What happens without a condition on the way from one address on.
+    struct Way {
+        std::vector<std::uint32_t> entered;  ///< functions that direct jumps lead to, where they are entered
+        bool jumps_on = false;               ///< then an indirect jump leaves: the way ends there
+    };
+    /// From `start` up to the change of flow at `last`, as far as the instructions decide it. The entry of a procedure
+    /// linkage table (`puts@plt`) always jumps on, to the function of that name if there is one and the way from it
+    /// ends in the function at `last`. Not for several threads at once.
+    [[nodiscard]] Way way(std::uint32_t start, std::uint32_t last) const;
     /// Where the direct branch at `last` jumps back to: where a loop begins whose last address it is.
     [[nodiscard]] std::optional<std::uint32_t> loop_start(std::uint32_t last) const;
     /// Instructions from `start` up to and with the one at `last`.
     [[nodiscard]] std::optional<std::uint64_t> instructions(std::uint32_t start, std::uint32_t last) const;
 
 private:
-    [[nodiscard]] std::optional<isa::Instruction> instruction(std::uint32_t address) const;
+    struct Instruction {
+        isa::Instruction decoded;
+        bool begins_it_block = false;
+    };
+    [[nodiscard]] std::optional<isa::Isa> isa_at(std::uint32_t address) const;
+    [[nodiscard]] std::optional<Instruction> instruction(std::uint32_t address) const;
+    [[nodiscard]] std::optional<Instruction> instruction(std::uint32_t address, isa::Isa isa) const;
+    [[nodiscard]] std::optional<image::Symbol> function_symbol(std::uint64_t address) const;
+    /// None where several files have a function of that name: which one the dynamic linker takes is not known.
+    [[nodiscard]] std::optional<std::uint32_t> only_function(std::string_view linkage_name) const;
     image::MemoryMap memory_;
     image::Symbols symbols_;
     image::FileSearch files_;
     std::map<std::uint32_t, std::string> names_;
+    std::vector<Image> images_;
+    std::unique_ptr<FlowCode> functions_;  ///< knows which function a `.cold` part belongs to
+    /// Made when it is first asked for; without an address: several functions have that name.
+    mutable std::optional<std::map<std::string, std::optional<std::uint32_t>, std::less<>>> by_name_;
 };
 
 // ---- what is known of the recording
@@ -177,7 +223,7 @@ struct DpuStay {
 
 struct DpuFunctionCost {
     std::uint64_t calls = 0;
-    DpuCounts self{}, inclusive{}, crossed{};  ///< crossed: of self, intervals that end in another function
+    DpuCounts self{}, inclusive{}, crossed{};  ///< crossed: of self, intervals that a jump takes to another function
     DpuSpread activations;                     ///< outermost, from its call to its return
     bool known = true;                         ///< as DpuTask::known
 };
@@ -268,6 +314,12 @@ public:
     [[nodiscard]] const std::vector<DpuPath>& paths() const { return paths_; }
     [[nodiscard]] std::uint64_t returns_without_call() const { return returns_without_call_; }
     [[nodiscard]] std::uint64_t open_at_end() const { return open_at_end_; }
+    /// Functions that took the place of another: code went on in them by a jump, which the trace does not have. They
+    /// count as called.
+    [[nodiscard]] std::uint64_t jumps() const { return jumps_; }
+    /// Of the intervals with such a jump those that may have spent any part of their cost before it; they are
+    /// `DpuFunctionCost::crossed`.
+    [[nodiscard]] std::uint64_t crossings() const { return crossings_; }
     [[nodiscard]] const std::map<std::uint32_t, DpuService>& services() const { return services_; }
     [[nodiscard]] const std::vector<DpuRange>& ranges() const { return ranges_; }
     [[nodiscard]] const DpuCounts& outside_ranges() const { return outside_; }
@@ -291,10 +343,15 @@ private:
         std::uint32_t call = 0;  ///< address of the call
         bool service = false;
         bool outermost = true;
+        std::uint64_t home = 0;  ///< DpuCode::home
         DpuCode::Function function;
         DpuCounts inclusive{};
     };
     using Stack = std::vector<Frame>;
+    struct Place {
+        DpuCode::Function function;  ///< entered here
+        std::uint64_t home{};
+    };
 
     void reading(const dpu::Element& element, const dpu::Reading& reading);
     [[nodiscard]] DpuOwner owner(const dpu::Element& element, const dpu::Reading& reading) const;
@@ -309,10 +366,15 @@ private:
     void lose_stacks();
     Stack& stack(std::uint8_t id);
     void push(Stack& stack, std::uint32_t address, std::uint32_t call, bool service, const dpu::Context& context);
+    void begin(Stack& stack, const std::optional<std::uint32_t>& address, const dpu::Context& context);
     void pop(Stack& stack);
+    void replace(Stack& stack, const DpuCode::Function& function, std::uint64_t home, bool called);
+    bool jump(Stack& stack, std::uint32_t start, std::uint32_t last);
+    [[nodiscard]] bool begins_at(std::uint32_t address);
+    [[nodiscard]] bool unwind(Stack& stack, std::uint32_t to);
     std::size_t child(std::size_t parent, const DpuCode::Function& function, const std::optional<dpu::Context>& root,
                       bool service);
-    const DpuCode::Function& function(std::uint32_t address);
+    const Place& place(std::uint32_t address);
 
     DpuSetup setup_;
     const DpuCode& code_;
@@ -339,10 +401,11 @@ private:
     std::uint64_t stays_left_out_ = 0;
     std::map<std::uint8_t, Stack> stacks_;
     std::map<DpuCode::Function, DpuFunctionCost> functions_;
-    std::map<std::uint32_t, DpuCode::Function> known_;
+    std::map<std::uint32_t, Place> known_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, DpuCode::Way> ways_;
     std::vector<DpuPath> paths_;
     std::map<std::tuple<std::size_t, DpuCode::Function, bool>, std::size_t> children_;
-    std::uint64_t returns_without_call_ = 0, open_at_end_ = 0;
+    std::uint64_t returns_without_call_ = 0, open_at_end_ = 0, jumps_ = 0, crossings_ = 0;
     struct OpenService {
         std::uint32_t entry = 0;
         DpuCounts counts{};

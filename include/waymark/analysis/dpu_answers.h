@@ -77,11 +77,6 @@ struct DpuSaid {
     std::optional<unsigned> cycles{};                ///< the counter that counts CYCLES
     std::map<std::uint8_t, std::string> tasks{};     ///< what a task is, by its ID
     std::string program{}, cycles_note{}, layout{};  ///< cycles_note: how cycles came to be
-    struct Image {
-        std::string path;
-        std::uint32_t load_bias{};
-    };
-    std::vector<Image> images{};
     std::array<DpuReconciled, dpu::counter_count> reconciled{};
     dpu::Totals totals{};
     bool overwritten = false, cut = false, complete = true;
@@ -91,8 +86,8 @@ struct DpuSaid {
 };
 
 /// What holds for the figures of a view, by the trace mode and by what is missing. Views: `tasks`, `functions`,
-/// `paths`, `interrupts`, `ranges`, `timeline`, `loops`, `data`, `health`. Of `said` it looks at mode, totals and what
-/// is missing.
+/// `paths`, `interrupts`, `ranges`, `timeline`, `loops`, `data`, `health`; and `report`, of tasks and functions. Of
+/// `said` it looks at mode, totals and what is missing.
 [[nodiscard]] Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs);
 
 struct DpuAnswersOptions {

@@ -13,6 +13,8 @@
 /// and, where trace was lost rather than turned off, all that the functions of either and those callers may call, which
 /// is everything as soon as they branch through a register.
 ///
+/// Where the streams are a part of the run, everything could have run in the rest.
+///
 /// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
 /// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves
 /// no sign, and is not counted among it.
@@ -52,6 +54,10 @@ struct FlowAnswersOptions {
     bool all_functions = false;
     bool inlined = false;  ///< with instructions: the inlined calls they lie in
     bool cycles = false;   ///< cycles were traced
+    /// There are other sources than those of these streams: the tree of calls begins with the source's name.
+    bool several_sources = false;
+    /// The streams are a part of the run: the rest could have run everything, so what did not run is not observed.
+    bool partial = false;
     /// Of the timestamps: how many ticks are a second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;

@@ -6,8 +6,10 @@
 /// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
 ///   A lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Of
 ///   several frames of one function, longjmp goes to the topmost one in which setjmp (or the like, by name) returned to
-///   A; a frame that has called _Unwind_Resume is done. Where no frame fits, A is in the caller of all that is known:
-///   the tree so far hangs below it. But if a function begins at A, it is a branch like any other.
+///   A; a frame that has called _Unwind_Resume is done. Where no symbol names A, the function of the frame of which
+///   the nearest address up to A is known (where it was entered, where it called from) is the one that A lies in. Where
+///   no frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins
+///   at A, it is a branch like any other.
 /// - An indirect branch into the middle of a function that has a frame, other than on top, goes on in that frame in the
 ///   same way: that is how handlers of C++ exceptions are entered.
 /// - A return that leaves more than the topmost frame may be one of a coroutine that gives way. The frames above the
@@ -87,6 +89,12 @@ public:
     void join(FlowCalls& fork, FlowCounts& counts);
     /// The end of the stream: all calls end. Not for forks.
     void finish(FlowCounts& counts);
+    /// The end of the stream, but not of the thread, whose next stream `next` is to decode: all stacks go on there, as
+    /// after tracing was switched off. Before `finish`, and before anything else of `next`.
+    void hand_over(FlowCalls& next, FlowCounts& counts);
+    /// Calls that streams before this one made and handed over: FlowCounts::carried has what passed until they
+    /// returned.
+    [[nodiscard]] const std::vector<CarriedCall>& carried() const { return carried_; }
 
     struct Tree {
         StackKey key;
@@ -112,6 +120,7 @@ private:
         std::uint32_t node{}, caller{};     ///< `caller`: the node that called it
         FunctionId function = no_function;  ///< or the section: where flow is
         bool named{};                       ///< it is a function
+        std::uint64_t entered = nothing;    ///< where flow entered the function
         std::uint32_t edge = no_edge;       ///< of the call
         std::uint64_t to{};                 ///< the call's
         std::uint32_t exception = none;     ///< an interrupt: its number
@@ -200,6 +209,9 @@ private:
     [[nodiscard]] bool go_inside(Operation& operation, FlowCounts& counts);
     [[nodiscard]] bool find_frame(const Operation& operation, FlowCounts& counts);
     [[nodiscard]] std::size_t frame_to_jump_back_to(const Arrival& place) const;
+    [[nodiscard]] std::size_t nameless_frame_of(const Operation& operation) const;
+    [[nodiscard]] bool is_waited_for_aside(std::uint64_t address) const;
+    void go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts);
     void go_below(const Operation& operation, FlowCounts& counts);
     void keep(const Operation& operation);
     void push(Frame frame, FunctionId function);
@@ -222,6 +234,9 @@ private:
     [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, std::uint64_t calls);
     void join_stack(Stack& mine, const Stack& other, bool first, FlowCounts& counts);
     void tell_frames();
+    void tell_entered();
+    [[nodiscard]] bool is_just_called(const Arrival& place);
+    void take_over(const FlowCalls& from, StackKey key, const Stack& stack, const FlowCounts& counts);
 
     FlowCode& code_;
     bool open_;
@@ -240,6 +255,7 @@ private:
     std::uint64_t wait_to_ = nothing;      // where it leads, if that is known; a vector
     bool indirect_ = false;
     bool lost_ = true, switched_off_ = false, switched_stack_ = false;
+    bool handed_over_ = false;           // nothing has arrived since a source before handed its stacks over
     Loss loss_;                          // while lost
     std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing stands between
     Work run_;                           // not yet in a node
@@ -249,6 +265,7 @@ private:
     std::vector<flow::What> early_;
     std::optional<Arrival> first_;
     LeftOut left_out_;
+    std::vector<CarriedCall> carried_;
 };
 
 }  // namespace waymark::analysis

@@ -74,6 +74,8 @@ public:
 
     [[nodiscard]] Arrival place(std::uint64_t address);
     [[nodiscard]] FunctionId exception(std::uint32_t number);
+    /// A function that the code of another stream knows.
+    [[nodiscard]] FunctionId known_elsewhere(const CodeFunction& function);
     /// By FunctionId.
     [[nodiscard]] std::vector<CodeFunction> functions() const;
 

@@ -44,6 +44,13 @@ struct WaySum {
     friend bool operator==(const WaySum&, const WaySum&) = default;
 };
 
+/// A call that an earlier source of the same thread made and that had not returned when that source ended. Its frame
+/// goes on in the next source (FlowCalls::hand_over), which does not have the block.
+struct CarriedCall {
+    flow::Block block;  ///< that ends with the call
+    std::uint64_t to{};
+};
+
 /// Executions of one kind of exception.
 struct ExceptionSum {
     std::uint64_t times{}, nested{};
@@ -81,6 +88,8 @@ struct Resumption {
 /// One thread's sums.
 class FlowCounts {
 public:
+    /// Edges from here on are no edges of blocks: the n-th stands for the n-th CarriedCall.
+    static constexpr std::uint32_t first_carried = 0xf0000000;
     static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16,
                                  most_resumptions = std::size_t{1} << 16;
 
@@ -105,6 +114,11 @@ public:
     }
     /// Null where there is no room.
     [[nodiscard]] WaySum* way(std::uint32_t edge, std::uint64_t to) {
+        if (edge >= first_carried) [[unlikely]] {
+            const std::size_t number = edge - first_carried;
+            if (number >= carried.size()) carried.resize(number + 1);
+            return &carried[number];
+        }
         std::uint32_t& recent = recent_[edge];
         if (recent == 0 || ways_.keys()[recent - 1] != Way{edge, to}) {
             const std::uint32_t number = ways_.find_or_add({edge, to});
@@ -142,6 +156,7 @@ public:
 
     std::map<std::uint32_t, ExceptionSum> exceptions;  ///< by number
     std::vector<std::uint64_t> ends;                   ///< where flow was to go on when the stream ended
+    std::vector<WaySum> carried;                       ///< by CarriedCall; the last ones may be missing
     std::uint64_t cycles{};                            ///< of all ranges and events
     std::uint64_t ways_left_out{}, losses_left_out{};
 

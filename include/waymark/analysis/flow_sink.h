@@ -62,6 +62,9 @@ public:
     void join(flow::Sink& fork) override;
     /// At the end of the stream, once.
     void finish();
+    /// At the end of a stream that is not the end of its thread, before `finish`: calls go on in `next`, which is to
+    /// take the thread's next stream and has taken nothing yet.
+    void hand_over(FlowSink& next);
 
     /// After `finish`.
     [[nodiscard]] const FlowCode& code() const { return code_; }

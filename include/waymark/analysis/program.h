@@ -58,6 +58,9 @@ public:
     /// The inlined calls a place lies in, the outermost first.
     [[nodiscard]] std::vector<image::InlinedCall> inlined(std::uint32_t mapping, std::uint64_t pc);
 
+    /// A function as its author wrote it (image::DebugInfo::function); nothing where that is not known.
+    [[nodiscard]] std::optional<image::DeclaredFunction> declared(std::uint32_t function);
+
     /// The mapping of the same process as `mapping` that an address lies in, by where it lay last; 0: none.
     [[nodiscard]] std::uint32_t mapping_beside(std::uint32_t mapping, std::uint64_t address);
 

@@ -66,11 +66,15 @@ struct Quality {
     bool modelled{};    ///< by `is_modelled`; then errata of silicon say nothing, and there are none
     bool clock{};       ///< timestamps can be compared with perf's records
     std::uint64_t records{}, selected{}, without_thread{}, with_context{}, without_mapping{};
+    std::uint64_t without_address{}, sve_without_address{};  ///< of loads and stores: as SampleTotals has them
 
     [[nodiscard]] std::uint64_t lost_bytes() const;
     [[nodiscard]] std::uint64_t damaged_bytes() const;
     [[nodiscard]] bool anything_lost() const;
 };
+
+/// What is known of Quality::without_address: how many are of SVE, and why those have none; empty: nothing.
+[[nodiscard]] std::string why_no_address(const Quality& quality);
 
 [[nodiscard]] Quality quality_of(const SampleCapture& capture, const SampleTotals& totals);
 

@@ -97,6 +97,8 @@ struct SampleTotals {
     std::uint64_t without_thread{};       ///< samples whose thread is not known
     std::uint64_t with_context{};         ///< samples that name their thread themselves
     std::uint64_t without_mapping{};      ///< samples whose PC lies in nothing that is known to be mapped
+    std::uint64_t without_address{};      ///< samples of loads and stores without an address of data
+    std::uint64_t sve_without_address{};  ///< those of them that are of SVE
     std::vector<Error> errors{};          ///< of reading
 
     [[nodiscard]] std::uint64_t records() const;

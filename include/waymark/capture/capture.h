@@ -1,6 +1,6 @@
 /// What a capture consists of, whatever it came in: which cores and trace sources there were, how they were programmed,
 /// which files hold the trace and which hold memory. Readers of containers (capture/snapshot.h) fill it in; everything
-/// behind it knows only this.
+/// above it knows only this.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Core {
 struct Source {
     std::string name;         ///< unique among cores and sources
     std::string type;         ///< protocol and version as written: `PTM1.1`, `PFT1.0`, `ETM4.0`, `ITM`
-    std::string core{};       ///< name of the core it traces; empty: none, or not told
+    std::string core{};       ///< name of the core it traces; empty: none, or not given
     std::string core_type{};  ///< type of that core; empty where unknown
     std::vector<Register> registers{};
     std::optional<std::uint32_t> stream{};  ///< stream number inside its buffers, where the capture gives one
@@ -68,7 +68,10 @@ struct Buffer {
     std::vector<std::filesystem::path> files{};  ///< parts to be read one after another; usable as they stand
     std::vector<std::string> sources{};          ///< names of the sources whose trace is in it, in capture order
     std::optional<std::uint64_t> length{};       ///< bytes that were written to it, where the capture says so
-    bool other_sources = false;                  ///< sources that are not described may have bytes in it too
+    // What of the run is not in it, where the capture says so. Of several buffers, the first begins and the last ends.
+    std::uint64_t overwritten{};   ///< bytes of older trace that later trace replaced
+    std::string begins{}, ends{};  ///< where in the run, `after 1000 instructions (--limit)`; empty: with the program
+    bool other_sources = false;    ///< sources that are not described may have bytes in it too
     friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
@@ -80,7 +83,7 @@ struct Buffer {
 /// A file with memory contents as a core saw them.
 struct MemoryDump {
     std::string core{};                     ///< empty: as every core sees it
-    std::filesystem::path file;             ///< usable as it stands
+    std::filesystem::path file;             ///< usable as it is
     Address address{};                      ///< of the first byte
     std::uint64_t offset{};                 ///< of the first byte in the file
     std::optional<std::uint64_t> length{};  ///< absent: the rest of the file. May exceed the file: see `problems`
@@ -96,15 +99,25 @@ struct Cluster {
 
 /// Something wrong with a capture that did not keep it from being read.
 struct Problem {
+    enum class Kind : std::uint8_t {
+        description,  ///< of the capture: what is decoded may be wrong
+        names,        ///< code has no names; the trace is as good as with them
+        part,         ///< the capture holds a part of the run
+    };
     std::filesystem::path file;     ///< in which it was found; empty: in none, such as something not given
     unsigned line{};                ///< counted from 1; 0: the file as a whole
     std::string message;            ///< sentences: what was found, what was expected, what to do
     std::filesystem::path lacks{};  ///< the file of the capture that is missing or too short, if that is the problem
+    Kind kind{};
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
 /// `file:line: message`, without what there is none of.
 [[nodiscard]] std::string to_string(const Problem& problem);
+
+/// A sentence for each end at which a buffer lacks a part of the run; none: it has the whole of it, or the capture does
+/// not say so.
+[[nodiscard]] std::vector<std::string> missing_parts(const Buffer& buffer);
 
 struct Capture {
     std::filesystem::path path;  ///< the file the capture was described by: `…/snapshot.ini`

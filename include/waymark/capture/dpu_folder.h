@@ -93,7 +93,7 @@ struct DpuCapture {
     std::vector<DpuImage> images{};
     std::vector<DpuWindow> windows{};
     std::vector<DpuSymbol> symbols{};
-    std::vector<std::pair<std::string, std::string>> parameters{};  ///< of whatever stood in for the core
+    std::vector<std::pair<std::string, std::string>> parameters{};  ///< of whatever took the core's place
     ModuleMap modules{};                                            ///< which files were mapped where; empty: not known
     std::vector<Problem> problems{};  ///< what was wrong or is missing, and what follows from it
 
@@ -109,7 +109,7 @@ inline constexpr std::string_view dpu_ini = "dpu.ini";
 [[nodiscard]] bool is_dpu_folder(const std::filesystem::path& path);
 
 /// Reads dpu.ini. `path` is the folder or the file. Whatever can be read is; the rest is a sentence in
-/// `DpuCapture::problems`, which also names what is missing and what cannot be told without it. Binary files are not
+/// `DpuCapture::problems`, which also names what is missing and what cannot be known without it. Binary files are not
 /// opened, only measured: one that is cut is a problem, and what there is of it can be read.
 /// Errors:
 /// - `not_found`: no such folder, no dpu.ini in it, or no buffer and no Nexus file where it says;

@@ -43,13 +43,32 @@ struct TracedTime {
     friend bool operator==(const TracedTime&, const TracedTime&) = default;
 };
 
+/// Which thread (or core) a source traced. Sources of one thread traced it one after another, in the order in which
+/// they are listed: `waymark record` begins a new source where code changed, and the thread goes on in it.
+struct TracedThread {
+    std::uint32_t thread{};
+    std::string source;
+    friend bool operator==(const TracedThread&, const TracedThread&) = default;
+};
+
+/// A file with names of code that the program generated, beside the map.
+struct GeneratedNames {
+    enum class Format : std::uint8_t { perf_map, jitdump } format{};
+    std::string file;  ///< its name in the folder
+    friend bool operator==(const GeneratedNames&, const GeneratedNames&) = default;
+};
+
 struct ModuleMap {
     std::string clock{};                ///< what times count: `instructions`
     std::vector<Module> modules{};      ///< in the order in which they were mapped
     std::vector<TracedTime> sources{};  ///< sources that are not listed traced all the time
+    std::vector<TracedThread> threads{};
+    std::vector<GeneratedNames> names{};
     friend bool operator==(const ModuleMap&, const ModuleMap&) = default;
 
     [[nodiscard]] bool empty() const { return modules.empty(); }
+    /// The source that traced the same thread before this one did; empty: none did.
+    [[nodiscard]] std::string_view before(std::string_view source) const;
     /// Indices of the modules that were mapped at some time while a source traced. What is recorded by Waymark has at
     /// most one of them at each address of a process.
     [[nodiscard]] std::vector<std::size_t> seen_by(std::string_view source) const;

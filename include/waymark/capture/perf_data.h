@@ -243,7 +243,7 @@ struct Stretch {
     std::uint64_t bytes{};    ///< without the padding that perf appends
     std::uint64_t ring{};
     std::size_t chunk{};  ///< index in PerfData::chunks
-    bool follows{};       ///< directly behind the stretch before it
+    bool follows{};       ///< directly after the stretch before it
     friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 

@@ -12,10 +12,10 @@ namespace waymark::capture::perf {
 
 /// One CPU's unit.
 struct SpeCpu {
-    std::uint32_t midr{};          ///< MIDR_EL1; 0: not told
+    std::uint32_t midr{};          ///< MIDR_EL1; 0: not given
     std::uint64_t pmu_type{};      ///< all ones: the CPU has no unit
-    std::uint64_t min_interval{};  ///< 0: not told
-    std::uint64_t event_filter{};  ///< events the unit can filter by; 0: not told
+    std::uint64_t min_interval{};  ///< 0: not given
+    std::uint64_t event_filter{};  ///< events the unit can filter by; 0: not given
     friend bool operator==(const SpeCpu&, const SpeCpu&) = default;
 };
 

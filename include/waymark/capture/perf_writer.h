@@ -15,7 +15,7 @@
 
 namespace waymark::capture::perf {
 
-/// Numbers of the features perf may put behind the data.
+/// Numbers of the features perf may put after the data.
 enum class Feature : std::uint8_t {
     build_id = 2,
     hostname,
@@ -66,7 +66,7 @@ public:
     /// `chunk` without places in the file; bytes are padded to a multiple of 8 as perf does.
     void auxtrace(const Chunk& chunk, Bytes trace);
     void finished_round();
-    /// Any record; `body` behind the header. With `at`, a trailer follows.
+    /// Any record; `body` follows the header. With `at`, a trailer follows.
     void record(Type type, std::uint16_t misc, Bytes body, const At* at = nullptr);
 
     /// Kept until finish(); in a pipe written at once.

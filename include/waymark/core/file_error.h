@@ -14,7 +14,7 @@ namespace waymark {
 [[nodiscard]] inline std::string reason(int error) { return std::generic_category().message(error); }
 
 /// `cannot create out/a.txt: there is no folder out; make it first`. `error` is of errno. Looks at the file system as
-/// it is now: where that does not explain the error, it is told in the words of the operating system.
+/// it is now: where that does not explain the error, the operating system's message is given.
 [[nodiscard]] inline Error cannot_create(const std::filesystem::path& path, int error) {
     namespace fs = std::filesystem;
     std::string why = reason(error);
@@ -25,7 +25,7 @@ namespace waymark {
     if (error == ENOENT && !folder.empty() && !fs::exists(folder, none))
         why = "there is no folder " + folder.string() + "; make it first";
     if (error == ENOTDIR) {
-        // What stands where a folder would have to.
+        // Something that is no folder, where a folder is needed.
         fs::path there = path;
         while (there.has_relative_path() && !fs::exists(there, none)) there = there.parent_path();
         if (fs::exists(there, none) && !fs::is_directory(there, none)) why = there.string() + " is no folder";

@@ -11,7 +11,7 @@ namespace waymark {
 
 enum class GapReason : std::uint8_t {
     unsynchronised,     ///< before the first synchronisation point; normal at the head of a buffer that wrapped
-    padding,            ///< filler that carries no trace, such as the zeros behind the end of a raw capture
+    padding,            ///< filler that carries no trace, such as the zeros after the end of a raw capture
     reserved_header,    ///< a byte that starts no packet of this protocol, and all that was skipped after it
     malformed_packet,   ///< a packet with an impossible field, and all that was skipped after it
     incomplete_packet,  ///< the stream ends inside a packet, or inside a record of several

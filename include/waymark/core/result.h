@@ -15,7 +15,7 @@
 namespace waymark {
 
 enum class Errc : std::uint8_t {
-    usage,        ///< the call or command line cannot be meant as given
+    usage,        ///< the call or command line is invalid
     not_found,    ///< a file, section, source or symbol does not exist
     unreadable,   ///< the operating system refused, or a compressed stream is damaged
     bad_format,   ///< the file is there, but is not what it should be

@@ -1,5 +1,4 @@
-/// Names come from files, and a file may hold any bytes: what of them is UTF-8, and how they stand where only UTF-8
-/// may.
+/// Names come from files, and a file may hold any bytes. These functions make UTF-8 of them, and text of one line.
 #pragma once
 
 #include <algorithm>
@@ -47,11 +46,22 @@ void utf8_pieces(std::string_view text, Put&& put) {
     return out;
 }
 
-/// The same, with spaces for line breaks and other control characters, which end a line or a field of simple formats.
+/// Whether `character`, which `utf8_character` has measured, is a control character: C0, DEL or C1.
+[[nodiscard]] inline bool is_control(std::string_view character) {
+    const auto first = static_cast<unsigned char>(character.front());
+    return first < 0x20 || first == 0x7f ||
+           (first == 0xc2 && character.size() == 2 && static_cast<unsigned char>(character[1]) < 0xa0);
+}
+
+/// A name as part of a line: UTF-8, with `\t`, `\n` and `\r` written for tab, line feed and carriage return, and U+FFFD
+/// for every other control character. It ends neither a line nor a field, and a terminal obeys nothing in it. A
+/// backslash stays as it is, so only JSON distinguishes a tab from a backslash followed by a t.
 [[nodiscard]] inline std::string one_line(std::string_view text) {
-    std::string out = utf8(text);
-    for (char& c : out)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    std::string out;
+    out.reserve(text.size());
+    utf8_pieces(text, [&](std::string_view c) {
+        out += c == "\t" ? "\\t" : c == "\n" ? "\\n" : c == "\r" ? "\\r" : is_control(c) ? replacement_character : c;
+    });
     return out;
 }
 

@@ -11,7 +11,7 @@
 ///     };
 ///
 /// Presence of a field is an ordinary `if` in `fields`. Irregular fields are codecs: values with `read`, `write`,
-/// `print`, `scan` and `random`. docs/decisions/0001-packet-descriptions.md tells why it is done so.
+/// `print`, `scan` and `random`. docs/decisions/0001-packet-descriptions.md says why.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Takes the frames of a CoreSight formatter apart: which byte came from which trace source, and where it stood
+/// Takes the frames of a CoreSight formatter apart: which byte came from which trace source, and where it was
 /// (docs/spec/pft.md, 6.1, 6.2, 6.4, 6.5). Every byte read ends up in exactly one counter of `Totals`.
 #pragma once
 
@@ -69,7 +69,7 @@ struct Totals {
 
 /// What a deformatter calls, in the order of the capture.
 ///
-/// - `data(id, bytes, first)`: 1 to 15 bytes of one source (0x01 to 0x6F). They stood side by side: byte i at `first +
+/// - `data(id, bytes, first)`: 1 to 15 bytes of one source (0x01 to 0x6F). They are contiguous: byte i at `first +
 /// i`.
 ///   Borrowed for the call.
 /// - `trigger(id, at, payload)`: one byte under the ID of a trigger or a flush indication; not trace.
@@ -313,7 +313,7 @@ private:
         return pair;
     }
 
-    /// 6.2: a whole frame without a forbidden ID. Pair k stands at `start + 2k + displacement[k]`.
+    /// 6.2: a whole frame without a forbidden ID. Pair k is at `start + 2k + displacement[k]`.
     template <class Handler>
     WM_INLINE void take_apart(const std::uint8_t* frame, Offset start, const Displacement& displacement,
                               Handler& handler) {
@@ -332,7 +332,7 @@ private:
             return;
         }
 
-        // [run, end) is what stands side by side and belongs to the current ID.
+        // [run, end) is contiguous and belongs to the current ID.
         unsigned run = 0;
         const auto deliver_up_to = [&](unsigned end) {
             if (run < end) deliver({data.data() + run, end - run}, start + run + displacement[run / 2], handler);

@@ -43,7 +43,7 @@ public:
     void idle();
 
     /// Completes the frame with padding, and goes on with frames of padding up to the memory width. No effect on a
-    /// formatter that stands between frames with its memory width filled.
+    /// formatter that is between frames with its memory width filled.
     void flush();
 
     /// `flush`, then a frame of four full syncs: what follows is an unrelated capture. The next byte announces its ID.

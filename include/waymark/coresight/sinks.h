@@ -1,4 +1,4 @@
-/// Where trace goes behind its sources: a funnel that joins them, a formatter that puts them into frames, and the RAM
+/// Where trace goes after its sources: a funnel that joins them, a formatter that puts them into frames, and the RAM
 /// of a trace buffer or the pins of a trace port at the end (docs/spec/pft.md, 6.3 to 6.5). Each holds a bounded number
 /// of bytes, however long the trace.
 ///
@@ -24,7 +24,7 @@ class BusSink {
 public:
     virtual ~BusSink() = default;
     virtual void write(TraceId id, Bytes bytes) = 0;
-    /// All that was written must become visible behind this sink.
+    /// All that was written must become visible after this sink.
     virtual void flush() = 0;
 };
 
@@ -40,7 +40,7 @@ public:
     void stop_after(std::uint64_t bytes);
 
     [[nodiscard]] bool stopped() const { return left_ == 0; }
-    /// The RAM was filled at least once, so that the oldest byte stands at the write pointer and not at 0.
+    /// The RAM was filled at least once, so that the oldest byte is at the write pointer and not at 0.
     [[nodiscard]] bool wrapped() const { return written_ >= ram_.size(); }
     [[nodiscard]] std::size_t write_pointer() const { return static_cast<std::size_t>(written_ % ram_.size()); }
     /// Bytes taken in, those replaced since included.
@@ -116,7 +116,7 @@ public:
     };
     /// A new input. It lives as long as the funnel.
     [[nodiscard]] ByteSink& input(Port port);
-    /// Lets every input's bytes through, and flushes what is behind.
+    /// Lets every input's bytes through, and flushes what is downstream.
     void flush();
 
 private:

@@ -46,6 +46,7 @@ struct ImageVerdict {
         contradicts,  ///< it does not fit
         not_reached,  ///< it does not fit: too little of the trace runs in it
         shifted,      ///< proven at another address
+        other_build,  ///< no file that was mapped while the trace was taken has its build ID; not decoded with
         unreadable
     };
     std::string image;  ///< as given; `the capture's memory` for what its description names
@@ -54,7 +55,7 @@ struct ImageVerdict {
     Trial trial;                 ///< where it says it lies
     std::optional<Shift> shift;  ///< where it would match
     std::string argument{};      ///< matches, shifted: what to give as --image
-    std::string why{};           ///< unreadable
+    std::string why{};           ///< unreadable, other_build
 };
 [[nodiscard]] std::string_view name(ImageVerdict::Kind kind);
 

@@ -29,16 +29,27 @@ struct Finding {
     friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// A sentence without what distinguishes it from others of its kind: numbers, names in single quotes, and the place
-/// before the first `: `.
+/// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.
+inline constexpr std::string_view missing_names = "missing-names";
+
+/// A sentence without what distinguishes it from others of its kind: numbers, names in single quotes or square
+/// brackets, and the place before the first `: `.
 [[nodiscard]] inline std::string without_particulars(std::string_view sentence) {
     std::string out;
-    bool quoted = false, number = false;
+    bool quoted = false, bracketed = false, number = false;
     const std::size_t place = sentence.find(": ");
-    for (const char c : place == sentence.npos ? sentence : sentence.substr(place)) {
-        if (c == '\'') quoted = !quoted;
+    const std::string_view rest = place == sentence.npos ? sentence : sentence.substr(place);
+    const auto is_word = [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const char c = rest[i];
+        // An apostrophe inside a word is no quote.
+        if (c == '\'' && !(i != 0 && i + 1 < rest.size() && is_word(rest[i - 1]) && is_word(rest[i + 1])))
+            quoted = !quoted;
+        bracketed = c == '[' || (bracketed && c != ']');
         number = (c >= '0' && c <= '9') || (number && ((c >= 'a' && c <= 'f') || c == 'x' || c == ','));
-        if (!quoted && !number) out += c;
+        if (!quoted && !bracketed && !number) out += c;
     }
     return out;
 }

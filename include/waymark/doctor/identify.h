@@ -19,6 +19,9 @@ struct Stretch {
     std::vector<std::uint8_t> bytes;
     pipeline::OffsetMap offsets;
     bool head = false;  ///< the source's first bytes in the buffer
+    /// So many bytes at the end may be the end mark of a buffer in bypass (coresight/bypass.h). They are, unless the
+    /// last packet needs them, which only a configuration decides: `take_end_mark_off`.
+    std::size_t end_mark_bytes{};
 };
 
 enum class Protocol : std::uint8_t { unknown, pft, spe, dpu };
@@ -41,6 +44,8 @@ struct PftParse {
     /// What speaks against the configuration; 0: nothing.
     [[nodiscard]] std::uint64_t against() const;
 };
+/// Takes the end mark off stretches of Program Flow Trace, where it is one under this configuration.
+void take_end_mark_off(std::vector<Stretch>& stretches, const pft::Config& config);
 [[nodiscard]] PftParse parse_pft(const std::vector<Stretch>& stretches, const pft::Config& config);
 
 /// Something that was tried, and what it gave.

@@ -18,7 +18,7 @@ namespace waymark::dpu {
 /// The values of all six counters at one instant: A0, A1, A2, B0, B1, B2; 31 bits each.
 using Counters = std::array<std::uint32_t, counter_count>;
 
-/// What a task flag tells: privilege and the task ID, PID or DID as DP_TC.TIDS selects.
+/// What a task flag holds: privilege and the task ID, PID or DID as DP_TC.TIDS selects.
 struct Context {
     bool supervisor = false;
     std::uint8_t id{};

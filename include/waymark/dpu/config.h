@@ -11,7 +11,8 @@
 
 namespace waymark::dpu {
 
-/// What the EOnCE tells the unit (9): changes of flow, loops, watchpoints, and the instructions made for debugging.
+/// What the EOnCE reports to the unit (9): changes of flow, loops, watchpoints, and the instructions made for
+/// debugging.
 enum class ItemKind : std::uint8_t {
     call,
     ret,
@@ -80,7 +81,7 @@ struct ModelChoices {
     /// So many words of an entry leave the shadow registers in a cycle; 0: all at once (5.2).
     std::uint32_t drain_words_per_cycle = 0;
     /// Bytes of messages that the Nexus interface holds and hands over in a cycle; what does not fit is lost there and
-    /// told by an Error message (5.8).
+    /// reported by an Error message (5.8).
     std::uint32_t nexus_queue_bytes = 256;
     std::uint32_t nexus_bytes_per_cycle = 256;
     bool operator==(const ModelChoices&) const = default;

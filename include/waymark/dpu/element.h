@@ -1,4 +1,4 @@
-/// What trace entries tell once they are read in order: changes of flow with their context, counter readings with the
+/// What trace entries mean when read in order: changes of flow with their context, counter readings with the
 /// differences since the one before, loops, user data, losses (docs/spec/dpu.md, sections 7.4 and 12.1).
 #pragma once
 
@@ -33,7 +33,7 @@ enum class ElementKind : std::uint8_t {
 inline constexpr unsigned element_kinds = 14;
 [[nodiscard]] std::string_view name(ElementKind kind);
 
-/// One thing the trace tells.
+/// One thing the trace says.
 struct Element {
     // Bits of `flags`.
     static constexpr std::uint16_t privilege_known = 1;  ///< context.supervisor means something
@@ -48,7 +48,7 @@ struct Element {
     std::uint32_t start{};  ///< where the straight run began that ends at `from`: the destination before
     std::uint32_t from{}, to{};
     std::uint32_t value{};  ///< of kinds with a reading: its index in Batch::readings
-    Context context;        ///< behind the element, so far as known
+    Context context;        ///< after the element, so far as known
     ElementKind kind{};
     GapReason reason{};
     std::uint16_t flags{};

@@ -11,7 +11,7 @@
 
 namespace waymark::dpu {
 
-/// How captures name this layout, and how a user is told whose it is.
+/// How captures name this layout, and how messages name its origin.
 inline constexpr std::string_view layout_name = "WL-1";
 inline constexpr std::string_view layout_note =
     "layout WL-1: flags, entries and event sets as Waymark defines them, for the published description of the unit "
@@ -66,14 +66,14 @@ struct Flag {
     friend bool operator==(const Flag&, const Flag&) = default;
 };
 
-/// DP base of section 3.1, where nothing else is told. 4-KiB aligned, as every base must be.
+/// DP base of section 3.1, where no other is given. 4-KiB aligned, as every base must be.
 inline constexpr std::uint32_t default_dpu_base = 0xfff0a000;
 inline constexpr std::uint32_t flag_page_bytes = 4096;
 
 /// Everything the words of a trace depend on. The same words mean different entries under another format.
 struct Format {
     std::uint32_t dpu_base = default_dpu_base;  ///< 4-KiB aligned: flags derive from it
-    /// DP_TC.TMODE; none: not known. Then whole entries are still told apart, but damage is seen less often (7.3).
+    /// DP_TC.TMODE; none: not known. Then whole entries are still distinguished, but damage is seen less often (7.3).
     std::optional<TraceMode> mode = TraceMode::task;
     /// c: words the EOnCE appends to its own, 0 to 2 (TCOUNT, TCNTEXT). Matters in EONCE_RAW only.
     std::uint8_t eonce_counters = 0;
@@ -87,7 +87,7 @@ struct Format {
         return dpu_base | static_cast<std::uint32_t>(flag.kind) << 9 | std::uint32_t{flag.id} << 1 |
                static_cast<std::uint32_t>(flag.first);
     }
-    /// The flag a word is, if it stands where a flag may stand: words of the page with an ID under a kind that has none
+    /// The flag a word is, if it is where a flag may be: words of the page with an ID under a kind that has none
     /// are invalid (6.1).
     [[nodiscard]] WM_INLINE constexpr std::optional<Flag> flag(std::uint32_t word) const {
         if (!in_flag_page(word)) return std::nullopt;

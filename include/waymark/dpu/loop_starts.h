@@ -1,4 +1,4 @@
-/// Where loops begin that a trace tells by their last address alone (docs/spec/dpu.md, 5.4).
+/// Where loops begin of which a trace gives only the last address (docs/spec/dpu.md, 5.4).
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace waymark::dpu {
 
-/// Starts by last address: from the program's image, which is told first and stays, else from a pair that jumped back
+/// Starts by last address: from the program's image, which is set first and stays, else from a pair that jumped back
 /// from the same address. Bounded: of more than `most` loops the later ones stay unknown.
 class LoopStarts {
 public:
     static constexpr std::size_t most = std::size_t{1} << 20;
 
     /// From the image.
-    void tell(std::uint32_t last_address, std::uint32_t start) { put(last_address, {start, true}); }
+    void set(std::uint32_t last_address, std::uint32_t start) { put(last_address, {start, true}); }
     /// A change of flow, of whatever kind.
     void saw(std::uint32_t source, std::uint32_t destination) {
         if (destination <= source) put(source, {destination, false});
@@ -34,12 +34,12 @@ public:
 private:
     struct Start {
         std::uint32_t address{};
-        bool told = false;
+        bool fixed = false;
     };
     void put(std::uint32_t last_address, const Start& start) {
         const auto found = starts_.find(last_address);
         if (found != starts_.end()) {
-            if (start.told || !found->second.told) found->second = start;
+            if (start.fixed || !found->second.fixed) found->second = start;
         } else if (starts_.size() < most) {
             starts_.emplace(last_address, start);
         }

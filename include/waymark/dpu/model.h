@@ -27,7 +27,7 @@
 
 namespace waymark::dpu {
 
-// ---- what is told
+// ---- inputs
 
 /// Privilege and both task IDs, as the core and its MMU have them. What a task flag shows of it is `Context`.
 struct CoreContext {
@@ -39,12 +39,12 @@ struct CoreContext {
 /// What an item of kind `interrupt` is.
 enum class InterruptCause : std::uint8_t { interrupt, exception, system_call };
 
-/// What the EOnCE tells, in program order. Program addresses are even; bit 0 is ignored.
+/// What the EOnCE reports, in program order. Program addresses are even; bit 0 is ignored.
 struct EonceItem {
     ItemKind kind{};
     std::uint8_t channel{};  ///< EDCA: 0 to 5
     InterruptCause cause{};
-    CoreContext after;             ///< in force behind it, of every kind of item
+    CoreContext after;             ///< in force after it, of every kind of item
     std::uint32_t src{}, dst{};    ///< a loop's last and start address; MARK and execution sets: src alone
     std::uint32_t count{}, ext{};  ///< the EOnCE's counters, under TCOUNT and TCNTEXT
 };
@@ -75,7 +75,7 @@ struct Burst {
     [[nodiscard]] std::span<const std::uint32_t> used() const { return std::span(words).first(lines * 8U); }
 };
 
-/// What software did wrong, told as the write acts.
+/// What software did wrong, reported as the write acts.
 struct ProgrammingError {
     std::uint64_t cycle{};
     std::uint32_t offset{};  ///< of the register
@@ -150,7 +150,7 @@ public:
 
     // ---- registers
 
-    /// Acts in the next cycle, behind writes made before it.
+    /// Acts in the next cycle, after writes made before it.
     void write(std::uint32_t offset, std::uint32_t value);
     /// The state after the last cycle; plain fields as writes since then leave them.
     [[nodiscard]] std::uint32_t read(std::uint32_t offset) const;

@@ -67,7 +67,7 @@ struct IndirectBranch {
     std::uint8_t source{};
     BranchType b_type{};
     std::uint32_t i_cnt{};
-    std::uint32_t u_addr{};  ///< without bit 0: the destination xor the last address any program message told
+    std::uint32_t u_addr{};  ///< without bit 0: the destination xor the last address any program message gave
 
     static void fields(auto& w, auto& m) {
         w.fixed("SRC", m.source, 4);
@@ -223,7 +223,7 @@ void encode(std::vector<std::uint8_t>& out, const Message& message);
 /// Random legal values.
 [[nodiscard]] Message random_message(wire::Random& random);
 
-/// Where a message stood in its stream.
+/// Where a message was in its stream.
 struct Extent {
     Offset first;
     std::uint64_t bytes{};
@@ -317,7 +317,7 @@ struct Process {
     [[nodiscard]] static constexpr Process of(std::uint32_t process) {
         return {(process & 1U) != 0, static_cast<std::uint8_t>(process >> 1), static_cast<std::uint8_t>(process >> 9)};
     }
-    /// Of trace entries, which tell one ID: it is taken for both.
+    /// Of trace entries, which hold one ID: it is taken for both.
     [[nodiscard]] static constexpr Process of(const Context& context) {
         return {context.supervisor, context.id, context.id};
     }
@@ -337,7 +337,7 @@ enum class Tag : std::uint8_t {
 /// Classes of messages that an overrun costs in this trace mode: ECODE.
 [[nodiscard]] std::uint32_t lost_classes(TraceMode mode);
 
-/// Trace entries → messages (11.3). Told in the order in which they happen.
+/// Trace entries → messages (11.3). Pass them in the order in which they happen.
 class Mapper {
 public:
     /// `flow_complete`: EONCE_RAW or EONCE_COMP with TCHOF, TINT and TLOOP on, so that I-CNT means something.
@@ -349,7 +349,7 @@ public:
     /// Where messages go from now on.
     void enabled(const Process& process);
     void disabled();
-    /// Sends the owner if it is another than the one told last.
+    /// Sends the owner if it is another than the one sent last.
     void owner(const Process& process);
     /// A change of flow; a loop item of the EOnCE is one with B-TYPE 2, from its last to its start address.
     void pair(std::uint32_t source, std::uint32_t destination, BranchType type);
@@ -360,11 +360,11 @@ public:
     void lost(std::uint32_t classes);
     /// The same without a loss: the reader knows nothing of the time between.
     void forget();
-    /// Start addresses of loops, for entries that do not tell them; those seen in compressed flow are added to them.
+    /// Start addresses of loops, for entries that lack them; those seen in compressed flow are added to them.
     [[nodiscard]] LoopStarts& loop_starts() { return loops_; }
 
-    /// An entry, with whose it is: the process behind it. `type` of pairs; without one a task switch is an exception
-    /// and all else an indirect branch. Entries of execution sets (TEXEC) must not be told.
+    /// An entry, with its process after the entry. `type` of pairs; without one a task switch is an exception
+    /// and all else an indirect branch. Entries of execution sets (TEXEC) must not be passed.
     void entry(const Entry& entry, const Process& process, std::optional<BranchType> type = {});
 
 private:
@@ -394,8 +394,8 @@ private:
     LoopStarts loops_;
 };
 
-/// What messages tell again, with addresses made whole.
-struct Told {
+/// What one message says, with addresses made whole.
+struct Meaning {
     enum class Kind : std::uint8_t {
         owner,       ///< value: PROCESS
         branch,      ///< from (0 if not known), to, type
@@ -415,20 +415,20 @@ struct Told {
     std::uint32_t from{}, to{}, value{};
     Counters data{};
     bool from_known = false;
-    friend bool operator==(const Told&, const Told&) = default;
+    friend bool operator==(const Meaning&, const Meaning&) = default;
 };
 
-/// Messages → what they tell. The sync message at the source of a pair only says where the flow is, and is silent.
+/// Messages → what they say. The sync message at the source of a pair only says where the flow is, and is silent.
 class Reader {
 public:
     /// Nothing for messages that only synchronise or count.
-    [[nodiscard]] std::optional<Told> read(const Message& message);
+    [[nodiscard]] std::optional<Meaning> read(const Message& message);
 
 private:
-    Told branch(BranchType type, std::uint32_t i_cnt, std::uint32_t to);
+    Meaning branch(BranchType type, std::uint32_t i_cnt, std::uint32_t to);
 
     std::uint32_t last_ = 0;  // address of the last program message: from there I-CNT counts, too
-    std::uint32_t more_ = 0;  // I-CNT told by resource full messages since
+    std::uint32_t more_ = 0;  // I-CNT given by resource full messages since
     bool known_ = false;
 };
 

@@ -13,7 +13,7 @@
 namespace waymark::dpu::nexus {
 
 /// Push-style: feed() takes a chunk and keeps nothing borrowed. Offsets of elements are those of messages. What the
-/// messages do not say: entries that one Error stands for (one is counted), and whether a loop is short.
+/// messages do not say: entries that one Error replaces (one is counted), and whether a loop is short.
 class Decoder {
 public:
     /// `shows_did`: contexts have data IDs (DP_TC.TIDS); messages carry both. The sink is borrowed.

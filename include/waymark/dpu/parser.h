@@ -16,7 +16,7 @@
 
 namespace waymark::dpu {
 
-/// Where an entry stood in its stream.
+/// Where an entry was in its stream.
 struct Extent {
     Offset first;
     std::uint64_t bytes{};
@@ -120,13 +120,13 @@ public:
     /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
     /// one, so that the handler knows.
     void reset() {
-        const bool told = words_ != 0 || carried_ != 0;
+        const bool reported = words_ != 0 || carried_ != 0;
         if (words_ != 0) lose(headed_ ? GapReason::framing : headless());
         leave(GapReason::framing);
-        if (!told) handler_(Gap{at_, at_, GapReason::framing});
+        if (!reported) handler_(Gap{at_, at_, GapReason::framing});
     }
 
-    /// Words from here on are of another format. Only behind finish() or reset().
+    /// Words from here on are of another format. Only after finish() or reset().
     void set_format(const Format& format) { format_ = format; }
 
     /// What comes next begins an entry: its first word has bit 0 set, or any word is one (USERRAW).
@@ -193,7 +193,7 @@ private:
         handler_(gap);
     }
 
-    /// What was held back until the piece behind it was known.
+    /// What was held back until the piece after it was known.
     void release(bool doubtful) {
         if (!held_) return;
         held_extent_.doubtful = held_extent_.doubtful || doubtful;

@@ -48,10 +48,10 @@ struct Diagnosis {
     std::uint64_t cycle{};
     unsigned line{};      ///< 0: of the program as a whole
     std::string message;  ///< what is wrong and what to do
-    /// The unit does as it is told, but hardly what was meant.
+    /// The unit obeys, but probably not as was meant.
     bool doubtful = false;
 };
-/// Gives the program to a unit of its own, with nothing happening around it, and tells what the unit says: reserved
+/// Gives the program to a unit of its own, with nothing happening around it, and reports what the unit says: reserved
 /// codes, a buffer that cannot be, a mode changed while tracing is on, an EOnCE that does not trace what the mode
 /// needs, tracing that is turned on before the buffer is set, and programs that neither count nor trace. Doubtful: a
 /// mode with counters where none counts, and a request line outside of the buffer. Empty if nothing is wrong.

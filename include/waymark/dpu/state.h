@@ -41,7 +41,7 @@ struct State {
         known |= context_known;
         if (reading_known != context_known || !(shown == reading_context)) mixed = true;
     }
-    /// A loop's flag tells the ID alone.
+    /// A loop's flag holds the ID alone.
     WM_INLINE void show_id(std::uint8_t id) {
         context.id = id;
         known |= Element::id_known;

@@ -23,7 +23,7 @@ struct VtbState {
     std::uint32_t tsa{}, tea{}, tw{};  ///< DP_TSA, DP_TEA, DP_TW; low five bits are ignored
     bool single_address = false;       ///< DP_TC.VTBWM = 01: the dump is what the one address received, in order
     bool wrapped = false;              ///< DP_MR.TWRAP
-    std::optional<std::uint64_t> lines_written;  ///< since the first enable, where the capture tells
+    std::optional<std::uint64_t> lines_written;  ///< since the first enable, where the capture says
 };
 
 /// Bytes of the dump that follow one another in the trace.
@@ -52,7 +52,7 @@ struct ReadingOrder {
 /// Tracing was enabled again (`periods`, 7.5).
 struct PeriodStart {
     std::uint32_t tw{};                          ///< DP_TW at that time
-    std::optional<std::uint64_t> lines_written;  ///< before it, where the capture tells
+    std::optional<std::uint64_t> lines_written;  ///< before it, where the capture says
 };
 /// Where in the trace of a whole dump each period begins, in bytes from the oldest; none where its beginning was
 /// overwritten. Without `lines_written` a period is taken to be shorter than the buffer. `periods` oldest first.

@@ -15,27 +15,27 @@
 
 namespace waymark::follow {
 
-/// What decides how a unit's trace is followed.
+/// The properties of a trace unit that determine how its trace is followed.
 struct Rules {
     WalkRules walk{};
-    bool return_stack = false;  ///< the unit leaves out addresses that its return stack holds
-    /// When the return stack is asked where a taken indirect branch went.
+    bool return_stack = false;  ///< the unit omits addresses that are on its return stack
+    /// When the decoder pops the target of a taken indirect branch from the return stack.
     enum class Indirect : std::uint8_t {
         pops,  ///< at once: an outcome without an address says that it held the target, and the security state (PFT)
         waits  ///< when the next outcome comes, unless an address came before it (ETMv4, ETE)
     } indirect = Indirect::pops;
 };
 
-/// The block that execution has come to: block id * 2, an index into BlockCache::links(). Below 0: no block.
+/// The block that execution has reached: block id * 2, an index into BlockCache::links(). Below 0: no block.
 using Position = std::int32_t;
 /// No block known, or more to do than to follow a link.
 inline constexpr Position nowhere = -2;
-/// Behind a taken branch whose target only the trace knows.
+/// After a taken branch whose target only the trace gives.
 inline constexpr Position indirect = -4;
-/// Of nodes that no execution passes: less than any other, by their index.
+/// Of nodes that execution cannot pass: less than any other, by their index.
 inline constexpr Position first_dead = -16;
 
-/// A block as the irregular paths need it. Small, because of large programs there are many, met at random.
+/// A block as the irregular paths need it. Small, because large programs have many, used in random order.
 struct Node {
     Address start_address{}, target_address{};
     std::uint32_t bytes{};         ///< of all instructions
@@ -59,7 +59,7 @@ struct Node {
 };
 static_assert(sizeof(Node) == 40);
 
-/// What decoders of one stream have learned of one memory space, each for the others.
+/// The blocks and links that decoders of one stream have learned in one memory space, shared among them.
 class BlockLog {
 public:
     struct Link {
@@ -76,12 +76,12 @@ public:
             links.clear();
         }
     };
-    /// How much of the log a decoder has.
+    /// The part of the log that a decoder has read.
     struct Read {
         std::size_t nodes{}, links{};
     };
 
-    /// Puts in what one has learned and takes out what others have put in since. Nodes that a link connects come
+    /// Adds what one decoder has learned and returns what others have added since. Nodes that a link connects come
     /// before it or with it.
     void exchange(Part& mine, Part& theirs, Read& read) {
         const std::scoped_lock lock(mutex_);
@@ -107,7 +107,7 @@ public:
             if (of == space) return log;
         return logs_.emplace_back(space, std::make_shared<BlockLog>()).second;
     }
-    /// For those who forget what they knew: else they would learn it all again at once.
+    /// For decoders that discard their caches: otherwise they would read the whole log again at once.
     void clear() {
         const std::scoped_lock lock(mutex_);
         logs_.clear();
@@ -138,12 +138,12 @@ public:
                (place.address.value & (3U >> static_cast<unsigned>(place.isa == Isa::t32))) == 0;
     }
 
-    /// The position of the block that starts there, if it was met: else `nowhere`.
+    /// The position of the block that starts there, if it is in the table, else `nowhere`.
     [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const {
         for (std::uint32_t i = slot(key);; i = (i + 1) & mask_)
             if (starts_[i].key == key || starts_[i].at == nowhere) return starts_[i].at;
     }
-    /// Precondition: not yet in.
+    /// Precondition: not yet in the table.
     void insert(std::uint32_t key, Position at) {
         if (2 * ++met_ > starts_.size()) {
             const std::vector<Start> old = std::exchange(starts_, std::vector<Start>(2 * starts_.size()));
@@ -175,11 +175,11 @@ private:
     std::size_t met_ = 0;
 };
 
-/// The blocks met in one memory space, found by where they start, and chained by outcome: the hot path follows links
-/// and looks nothing up. A block's links are 8 bytes, so that those of some 100 000 blocks fit a second-level cache.
+/// The blocks executed in one memory space, found by their start address and linked by outcome: the hot path follows
+/// links without look-ups. A block's links are 8 bytes, so that those of some 100 000 blocks fit a second-level cache.
 class BlockCache {
 public:
-    /// `log`: if there are others to learn from.
+    /// `log`: if other decoders share what they learn.
     BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
                std::shared_ptr<BlockLog> log = {})
         : rules_(rules), code_(code), space_(space), log_(std::move(log)) {}
@@ -197,14 +197,14 @@ public:
 
     /// The starts below 4 GB, where all AArch32 code is: for inner loops.
     [[nodiscard]] WM_INLINE const Starts& low_starts() const { return low_; }
-    /// The block that starts there, if it was met: else below 0.
+    /// The block that starts there, if it is in the cache, else below 0.
     [[nodiscard]] WM_INLINE Position peek(const Place& place) const {
         if (place.address.value >> 32 == 0 && Starts::regular(place)) [[likely]]
             return low_.find(low_key(place));
         return peek_elsewhere(place);
     }
 
-    /// The node that starts here, made at first sight. `at` is set to its position, or to `nowhere` if it is dead.
+    /// The node that starts here, made the first time. `at` is set to its position, or to `nowhere` if it is dead.
     template <class Out>
     const Node& find(const Place& place, Out& out, Position& at) {
         Position found = peek(place);
@@ -221,7 +221,7 @@ public:
         return found >= 0 ? node(found) : nodes_[static_cast<std::size_t>(first_dead - found)];
     }
 
-    /// Tells others what was learned here, and learns what they have.
+    /// Shares what was learned here, and learns what others have shared.
     template <class Out>
     void exchange(Out& out) {
         if (!log_) return;

@@ -1,4 +1,4 @@
-/// Puts events into a decoder's output, each in its place: what is alike in every protocol.
+/// Puts events into a decoder's output, each in its place: the part that is the same for every protocol.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ public:
         return any_unplaced() ? std::optional(state_.unplaced_first) : std::nullopt;
     }
 
-    /// Reports the context if it is news.
+    /// Reports the context if it has changed.
     void context(Offset at, const flow::Context& now) {
         report_unplaced();
         if (state_.context == now) return;
@@ -40,13 +40,13 @@ public:
         event(at, now);
     }
 
-    /// The context that was reported does not hold for what comes.
+    /// The reported context is not valid for the elements that follow.
     void forget() {
         report_unplaced();
         state_.context.reset();
     }
 
-    /// What was reported so far, as far as it decides what will be.
+    /// What was reported so far, as far as later elements depend on it.
     struct State {
         std::optional<flow::Context> context;
         flow::Atoms unplaced{};

@@ -1,4 +1,4 @@
-/// Follows execution through a program by what a trace says of it: outcomes of waypoint instructions, addresses,
+/// Follows execution through a program by the information of a trace: outcomes of waypoint instructions, addresses,
 /// exceptions, contexts. A protocol's decoder turns packets into these calls; ranges and events go to its output.
 ///
 /// Follower is the fast one, with a cache of blocks; ReferenceFollower (reference_follower.h) has the same calls, walks
@@ -21,10 +21,10 @@ namespace waymark::follow {
 /// Why flow is unknown after a walk that reached no waypoint. Precondition: it reached none.
 [[nodiscard]] flow::What why_lost(WalkEnd end, Address after);
 
-/// What is known of execution.
+/// What is known about execution.
 struct FollowerState {
     flow::Context context{};
-    Place place{};         ///< where execution has come to, if `known`
+    Place place{};         ///< where execution is, if `known`
     bool known = false;    ///< the place is known
     bool pop_due = false;  ///< Rules::Indirect::waits: a taken indirect branch whose target no packet has named yet
     bool may_push = true;  ///< see Follower::forbid_pushes
@@ -43,20 +43,20 @@ public:
 
     // ---- what is known
 
-    /// Where execution has come to is known.
+    /// The place of execution is known.
     [[nodiscard]] WM_INLINE bool known() const { return state_.known; }
-    /// Where execution has come to is known, or follows from the return stack: to be asked before an outcome or an
+    /// The place of execution is known, or follows from the return stack: to be called before an outcome or an
     /// exception under Rules::Indirect::waits.
     [[nodiscard]] bool ready(Offset at) {
         if (state_.pop_due) [[unlikely]]
             pop(at);
         return state_.known;
     }
-    /// Where execution has come to. Precondition: known().
+    /// The place of execution. Precondition: known().
     [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start(); }
     [[nodiscard]] const flow::Context& context() const { return state_.context; }
 
-    // ---- what the trace says
+    // ---- what the trace reports
 
     /// The next waypoint instruction has executed (`e`: taken, or a barrier that executed) or not. False: it cannot be
     /// placed, and flow is unknown. Precondition: known().
@@ -74,7 +74,7 @@ public:
         return true;
     }
 
-    /// The next waypoint instruction was taken, to the place that is named; `go` or a context comes next. False: it
+    /// The next waypoint instruction was taken, to the given place; `go` or a context comes next. False: it
     /// cannot be placed. Precondition: known().
     bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles) {
         const Node& node = here();
@@ -89,7 +89,7 @@ public:
         return true;
     }
 
-    /// Execution goes on there, in this context.
+    /// Execution continues there, in this context.
     void go(const Place& to, const flow::Context& context, Offset at) {
         const bool moved = cache_ == nullptr || context != state_.context;
         state_.context = context;
@@ -110,20 +110,20 @@ public:
         elements_.context(at, context);
     }
 
-    /// An exception interrupted execution: adds where it would have gone on. The handler's place comes by `go`.
+    /// An exception interrupted execution: adds where it would have continued. `go` gives the handler's place.
     void exception(flow::Exception e, Offset at) {
         if (state_.known) e.preferred_return = place().address;
         elements_.event(at, e);
     }
 
-    /// Execution has come to `to`, or, with Stop::after, has passed the instruction there, and there was no waypoint
-    /// instruction before it. Without a known place only that is reported.
+    /// Execution has reached `to`, or, with Stop::after, has passed the instruction there, and there was no waypoint
+    /// instruction before it. Without a known place, reports only that.
     void walk_to(Address to, Stop stop, Offset at) {
         if (!state_.known) return elements_.event(at, flow::Reached{to});
         const Place from = place();
         if (to < from.address)
             return elements_.event(at, flow::Inconsistency{flow::Conflict::update_behind, from.address, to});
-        // It ends at an address, not at a waypoint: not worth a node.
+        // It ends at an address, not at a waypoint, so it gets no node.
         const Walk w = follow::walk_to(code_, space_of(state_.context), from, to, stop, rules_.walk);
         if (w.instructions != 0) out_.range(out_.table().intern(w.block()) * 2, at);
         if (w.end == WalkEnd::arrived || w.end == WalkEnd::passed) {
@@ -136,8 +136,8 @@ public:
         elements_.event(at, flow::Reached{to});
     }
 
-    /// A synchronisation point says that execution is there, in this context: what does not agree is reported. What
-    /// it says is right; `go` comes next. Where nothing was known, there is nothing to compare.
+    /// A synchronisation point says that execution is there, in this context: reports a disagreement. The
+    /// synchronisation point is right; `go` comes next. If nothing was known, nothing is compared.
     void confirm(const Place& to, const flow::Context& context, Offset at) {
         if (!state_.known) return;
         const Place reached = place();
@@ -149,18 +149,18 @@ public:
     void clear_return_stack() { state_.stack.clear(); }
     /// Nothing is pushed until execution's place is given by `go` (ETMv4: Trace Info).
     void forbid_pushes() { state_.may_push = false; }
-    /// Puts an entry on the return stack that is known from elsewhere.
+    /// Pushes an entry that is known from elsewhere on the return stack.
     void push(const ReturnStack::Entry& entry) {
         if (rules_.return_stack) state_.stack.push(entry);
     }
 
-    /// The place of execution is unknown, and so is the return stack, since a branch with link may go unseen.
+    /// The place of execution is unknown, and so is the return stack, since a branch with link may be missed.
     void lose() {
         state_.known = state_.pop_due = false;
         at_ = nowhere;
         state_.stack.clear();
     }
-    /// As before the first byte: nothing is known of the core. Blocks stay.
+    /// As before the first byte: nothing is known about the core. Keeps the blocks.
     void forget() {
         lose();
         state_ = {};
@@ -183,7 +183,7 @@ public:
 
     // ---- for inner loops that read packets themselves
 
-    /// The position from which links can be followed; below 0: there is none, and the calls above have to be used.
+    /// The position from which links can be followed; below 0: none, and the calls above have to be used.
     [[nodiscard]] WM_INLINE Position position() const { return at_; }
     /// Precondition: position() >= 0.
     [[nodiscard]] WM_INLINE const BlockCache& cache() const { return *cache_; }
@@ -214,7 +214,7 @@ private:
 
     /// A taken waypoint instruction whose next address, or whose own, concerns the return stack.
     void take_with_return_stack(const Node& node, Offset at) {
-        // To follow a link may move the nodes.
+        // Following a link may move the nodes.
         const ReturnStack::Entry back{node.after(), state_.context.ns};
         const bool pushes = node.link && state_.may_push;
         if (node.end != flow::End::indirect) {
@@ -228,10 +228,10 @@ private:
                 return;
             }
         }
-        // Where a target is awaited, it is compared with what is pushed here too.
+        // If a target is awaited, it is also compared with the entry pushed here.
         if (pushes) push(back);
     }
-    /// Execution went where the return stack says; from the indirect branch in `place`. False: it says nothing.
+    /// Execution went to the top entry of the return stack, from the indirect branch in `place`. False: there is none.
     bool pop(Offset at) {
         state_.pop_due = false;
         if (!rules_.return_stack || state_.stack.empty()) {
@@ -269,7 +269,7 @@ private:
                 cache_ = cache.get();
                 return;
             }
-        // A stream of nothing but new contexts must not fill the memory.
+        // A stream that consists of new contexts must not fill the memory.
         std::size_t rows = 0;
         for (const auto& cache : caches_) rows += cache->rows();
         if (caches_.size() == most_caches || rows > most_rows) {
@@ -291,7 +291,7 @@ private:
 
     State state_;
     BlockCache* cache_ = nullptr;  // of the context's memory space
-    Position at_ = nowhere;        // where execution has come to, or, if below 0, state_.place
+    Position at_ = nowhere;        // where execution is, or, if below 0, state_.place
 };
 
 }  // namespace waymark::follow

@@ -1,6 +1,6 @@
-/// Decodes one stream on several threads: pieces between places where it can be cut are decoded at once, each by a
-/// decoder of its own, and delivered in order. Where a stream can be cut, and what of a piece can only be completed
-/// when the one before it has ended, is the protocol's to say (ParallelProtocol).
+/// Decodes one stream on several threads: pieces between places where it can be cut are decoded concurrently, each by a
+/// decoder of its own, and delivered in order. The protocol (ParallelProtocol) determines where a stream can be cut,
+/// and which parts of a piece can only be completed when the piece before it has ended.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace waymark::follow {
 
-/// What the sink gets of ranges.
+/// How the sink receives ranges.
 enum class Ranges : std::uint8_t {
     told,    ///< each, in batches
     counted  ///< none: `counts` has how often each edge ran
@@ -28,7 +28,7 @@ enum class Ranges : std::uint8_t {
 struct ParallelOptions {
     unsigned workers = 1;  ///< threads that decode, the caller's among them
     Ranges ranges = Ranges::told;
-    std::size_t piece_bytes = std::size_t{1} << 14;  ///< about so much is decoded in one go
+    std::size_t piece_bytes = std::size_t{1} << 14;  ///< approximate size of a piece
 };
 
 /// A stream that is decoded on several threads. The calls are those of any decoder.
@@ -46,31 +46,31 @@ public:
     [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
     /// Ranges::counted: the sum of the cycles that came with ranges.
     [[nodiscard]] virtual std::uint64_t cycles() const = 0;
-    /// Pieces decoded again, because a place to cut was none or the state there was another.
+    /// Pieces decoded again, because a cut was not one, or the state there differed.
     [[nodiscard]] virtual std::uint64_t repeated() const = 0;
 };
 
 using Batches = std::vector<std::unique_ptr<flow::BatchWriter::Owned>>;
 
-/// What a protocol says of itself:
+/// What a protocol provides:
 ///
 ///     Config                            how its unit was programmed
 ///     Cut { at; state }                 a place to cut: an index into the bytes, and the state (Cut::State) there
 ///     find_cut(bytes, from, end, config)  the first place to cut whose synchronisation point begins in [from, end)
 ///     Decoder<Out>(config, code, out, logs)  a decoder, which beside feed, reset, finish, packets, pending,
 ///                                       amid_packet and offset has
-///         Snapshot, snapshot(), resume(snapshot)   all that decides what the bytes to come mean
+///         Snapshot, snapshot(), resume(snapshot)   all state that the meaning of later bytes depends on
 ///         begin_at(offset, state)       begins at a cut, where nothing else is known
-///         continues(snapshot, offset, state)  a decoder that has read all in front of the cut would go on as one that
+///         continues(snapshot, offset, state)  a decoder that has read all before the cut would continue as one that
 ///                                       begins there
-///         Carried, carried(snapshot)    what a cut does not give and hardly ever changes; `state.carry(carried)`
+///         Carried, carried(snapshot)    what a cut does not give and rarely changes; `state.carry(carried)`
 ///                                       assumes it
-///         Late, late()                  what of the elements delivered since begin_at is not complete
-///         complete_late(config, before, late, batches, end)  completes it in `batches` and in the snapshot `end`, from
-///         the
-///                                       snapshot at the end of the piece before
+///         Late, late()                  the elements delivered since begin_at that are not complete
+///         complete_late(config, before, late, batches, end)
+///                                       completes them in `batches` and in the snapshot `end`, from the snapshot
+///                                       at the end of the piece before
 ///
-/// and the state of a cut has context(), which holds there.
+/// and the state of a cut has context(), the context there.
 template <class P>
 concept ParallelProtocol = requires(const typename P::Config& config, Bytes bytes, std::size_t at,
                                     const typename P::Cut::State& state) {
@@ -146,7 +146,7 @@ public:
         lock.lock();
         --active_;
         fed_ = false;
-        // Nobody may still look at what belongs to this call.
+        // No thread may still use the data of this call.
         changed_.wait(lock, [&] { return active_ == 0; });
         home().decoder.resume(committed_state_);
     }
@@ -184,18 +184,18 @@ public:
 
 private:
     enum class Stage : std::uint8_t { decoding, decoded, committed, consuming, consumed };
-    /// A piece on its way.
+    /// A piece that is being decoded or waits to be delivered.
     struct Slot {
         Stage stage{};
         std::size_t from{}, to{};
-        typename Cut::State assumed;  ///< at its beginning; of the first piece all is known
+        typename Cut::State assumed;  ///< at its beginning; for the first piece all is known
         bool assumes{};               ///< it is not the first piece
-        bool put_off{};               ///< nothing is known of its beginning until the piece before has ended
-        bool in_order{};              ///< the sink itself must take it: no fork knows what came before
+        bool put_off{};               ///< its beginning is unknown until the piece before has ended
+        bool in_order{};              ///< only the sink itself can take it: a fork lacks the elements before
         Batches batches;
         Snapshot end;
         std::uint64_t packets{};
-        typename Decoder::Late late;  ///< what of it depends on the end of the piece before
+        typename Decoder::Late late;  ///< the parts that depend on the end of the piece before
         std::unique_ptr<flow::Sink> fork;
     };
 
@@ -225,7 +225,7 @@ private:
         home().batches().recycle(std::move(batches));
     }
 
-    /// For whichever worker decodes next. What it will hardly need is freed.
+    /// For whichever worker decodes next. Frees surplus batches.
     void give_back(Batches batches) {
         for (auto& batch : batches)
             if (spare_.size() < spare_batches * workers_.size()) spare_.push_back(std::move(batch));
@@ -282,7 +282,7 @@ private:
         s.put_off = s.from != 0 && !s.assumes;
         if (s.assumes) s.assumed = next_cut_->state;
         lock.unlock();
-        // Where no place to cut is found, a piece ends all the same: memory is bounded.
+        // A piece also ends if no cut is found, so that memory is bounded.
         const std::size_t most = std::min(bytes_.size(), s.from + most_pieces * piece_bytes_);
         std::optional<Cut> end = Protocol::find_cut(bytes_, s.from + piece_bytes_, most, config_);
         lock.lock();
@@ -364,7 +364,7 @@ private:
                (s.stage == Stage::committed && (split_ == flow::Split::none || s.in_order));
     }
 
-    /// A piece that a fork can take, beside others.
+    /// A piece that a fork can take, concurrently with others.
     [[nodiscard]] Slot* find_ready() {
         if (split_ == flow::Split::none) return nullptr;
         for (std::uint64_t piece = joined_; piece < committed_; ++piece)
@@ -405,7 +405,7 @@ private:
     std::vector<std::unique_ptr<Worker>> workers_;  // the first is the caller's
     std::vector<std::thread> threads_;
 
-    // Guards all below, but what belongs to a piece while one thread has it in hand.
+    // Guards all members below, except a piece while one thread works on it.
     std::mutex mutex_;
     std::condition_variable changed_;
     bool ending_ = false, fed_ = false;

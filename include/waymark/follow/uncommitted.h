@@ -2,8 +2,8 @@
 /// trace says that they were committed, and are forgotten if it says that they were cancelled. Nothing uncommitted is
 /// ever delivered. A unit that never speculates needs no such queue: its decoder delivers at once.
 ///
-/// The P0 elements are those that commits and cancels count: outcomes, exceptions and the like. What a protocol's other
-/// elements do when P0 elements are cancelled is said by their kind.
+/// The P0 elements are those that commits and cancels count: outcomes, exceptions and the like. The kind of
+/// a protocol's other elements determines what happens to them when P0 elements are cancelled.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ class Uncommitted {
 public:
     enum class Kind : std::uint8_t {
         p0,       ///< is counted by commits and cancels
-        address,  ///< goes with what is cancelled, and with the outcome that was mispredicted
-        dropped,  ///< goes with what is cancelled: contexts, trace on
-        kept      ///< stays when what is around it is cancelled: events, timestamps, cycle counts
+        address,  ///< discarded with cancelled elements, and with a mispredicted outcome
+        dropped,  ///< discarded with cancelled elements: contexts, trace on
+        kept      ///< survives when elements around it are cancelled: events, timestamps, cycle counts
     };
 
     /// Outcomes of the packet at `at`; each is a P0 element.
@@ -45,7 +45,7 @@ public:
         entries_.push_back({at, static_cast<Is>(kind), weight, {}, std::move(element)});
         depth_ += weight;
     }
-    /// P0 elements from before the synchronisation point: they are counted, and nothing is known of them.
+    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known of them.
     void add_unseen(Offset at, std::size_t count) {
         if (count != 0) entries_.push_back({at, Is::unseen, count, {}, {}});
         depth_ += count;
@@ -58,7 +58,7 @@ public:
     /// Offset of the oldest packet that waits. Precondition: not empty.
     [[nodiscard]] Offset first() const { return entries_.front().at; }
 
-    /// The `count` oldest P0 elements were committed: delivers them and the other elements in front of them, by
+    /// The `count` oldest P0 elements were committed: delivers them and the other elements before them, by
     /// `deliver(at, outcomes)` and `deliver(at, element)`. False, and nothing is done: there are not so many.
     template <class Deliver>
     [[nodiscard]] bool commit(std::size_t count, Deliver&& deliver) {
@@ -82,13 +82,13 @@ public:
         }
         return true;
     }
-    /// Delivers the elements in front of the oldest P0 element: nothing can cancel them any more.
+    /// Delivers the elements before the oldest P0 element: they can no longer be cancelled.
     template <class Deliver>
     void release(Deliver&& deliver) {
         while (!entries_.empty() && entries_.front().weight == 0) deliver_front(deliver);
     }
 
-    /// The `count` newest P0 elements were cancelled, and with them what came after the oldest of them, but for
+    /// The `count` newest P0 elements were cancelled, and with them all elements after the oldest of them, except
     /// Kind::kept. False, and nothing is done: there are not so many.
     [[nodiscard]] bool cancel(std::size_t count) {
         if (count > depth_) return false;
@@ -109,8 +109,8 @@ public:
         return true;
     }
 
-    /// The newest outcome was the other one; addresses after it were those of the wrong path and are forgotten. False:
-    /// there is no outcome, and none from before the synchronisation point that it could be.
+    /// The newest outcome was the opposite; addresses after it belong to the wrong path and are discarded. False: there
+    /// is no outcome, and no P0 element from before the synchronisation point that could be one.
     [[nodiscard]] bool mispredict() {
         std::size_t i = entries_.size();
         while (i != 0 && entries_[i - 1].is != Is::outcomes && entries_[i - 1].is != Is::unseen) --i;
@@ -122,8 +122,8 @@ public:
         return true;
     }
 
-    /// Nothing that waits will be committed: delivers what is kept, and forgets the rest. Gives back how many P0
-    /// elements that were.
+    /// Nothing that waits will be committed: delivers elements of Kind::kept and discards the rest. Returns how many
+    /// P0 elements were discarded.
     template <class Deliver>
     std::size_t discard(Deliver&& deliver) {
         for (Entry& entry : entries_)
@@ -131,8 +131,8 @@ public:
         entries_.clear();
         return std::exchange(depth_, 0);
     }
-    /// The trace ends: delivers what is in front of the oldest P0 element, and forgets the rest. Gives back how many P0
-    /// elements that were: whether they were committed is unknown.
+    /// The trace ends: delivers the elements before the oldest P0 element and discards the rest. Returns how many P0
+    /// elements were discarded: whether they were committed is unknown.
     template <class Deliver>
     std::size_t finish(Deliver&& deliver) {
         release(deliver);

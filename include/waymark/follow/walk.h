@@ -1,5 +1,5 @@
-/// The walk: from a place on, instructions are fetched and decoded up to the one that the trace has to say something
-/// about. Every decoder of program flow walks by these functions.
+/// The walk: fetches and decodes instructions from a place up to the next one whose outcome the trace gives. Every
+/// decoder of program flow walks with these functions.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace waymark::follow {
 
-/// What bounds a walk.
+/// Limits of a walk.
 struct WalkRules {
     isa::DecodeOptions decode{};
-    /// Without a waypoint instruction in so many bytes, the image is taken to be wrong. Less than 2^32.
+    /// If so many bytes contain no waypoint instruction, the image is considered wrong. Less than 2^32.
     std::uint32_t most_bytes = 512 * 1024;
 };
 
 enum class WalkEnd : std::uint8_t {
     waypoint,   ///< walk only: after a waypoint instruction
-    arrived,    ///< walk_to only: where it was to go
-    passed,     ///< walk_to only: beyond that, or at a waypoint instruction in front of it
+    arrived,    ///< walk_to only: at its destination
+    passed,     ///< walk_to only: after its destination, or at a waypoint instruction before it
     no_memory,  ///< no code is known at `after`
-    undefined,  ///< at a permanently undefined instruction, at `after`: execution never passes it
+    undefined,  ///< at a permanently undefined instruction, at `after`, that no IT instruction makes conditional
     runaway     ///< after WalkRules::most_bytes
 };
 
@@ -47,16 +47,16 @@ enum class WalkEnd : std::uint8_t {
 /// Instructions that follow one another in memory: those in [start, after).
 struct Walk {
     Place start{};
-    Address after{};                 ///< of the first instruction that is not taken in
-    Address last{};                  ///< of the last instruction looked at
-    std::uint32_t bytes{};           ///< taken in
-    std::uint32_t instructions{};    ///< taken in
+    Address after{};                 ///< of the first instruction that is not included
+    Address last{};                  ///< of the last instruction decoded
+    std::uint32_t bytes{};           ///< included
+    std::uint32_t instructions{};    ///< included
     std::uint32_t section{};         ///< of the first instruction
-    isa::Instruction instruction{};  ///< the last one looked at
-    std::uint8_t last_bytes{};       ///< size of the last instruction that was taken in
+    isa::Instruction instruction{};  ///< the last one decoded
+    std::uint8_t last_bytes{};       ///< size of the last instruction included
     WalkEnd end{};
 
-    /// The row of the block table for what was taken in. Precondition: instructions != 0.
+    /// The row of the block table for the instructions included. Precondition: instructions != 0.
     [[nodiscard]] flow::Block block() const {
         flow::Block block{.start = start.address.value,
                           .bytes = bytes,
@@ -79,11 +79,11 @@ struct Walk {
 
 /// Where `walk_to` stops.
 enum class Stop : std::uint8_t {
-    before,  ///< in front of the instruction at the address
+    before,  ///< before the instruction at the address
     after    ///< after it: the instruction has executed; it may be one that is undefined and has raised its exception
 };
 
-/// Up to the instruction at `to`; a waypoint instruction is never taken in, because it has an outcome of its own.
+/// Up to the instruction at `to`; a waypoint instruction is never included, because it has its own outcome.
 /// Precondition: to >= from.address.
 [[nodiscard]] Walk walk_to(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to,
                            Stop stop, const WalkRules& rules);

@@ -30,7 +30,7 @@ struct Agreement {
     std::string build_id_there{};                ///< what memory holds in its place; empty: nothing is known
 };
 
-/// Holds a file against each map, as seen in each state, and tells of where it agrees best: several programs may have
+/// Compares a file with each map, as seen in each state, and reports where it agrees best: several programs may have
 /// had one address. Zeros in memory say nothing: recordings hold them where nothing ran. Errors: as
 /// `MemoryMap::add_elf`, but separate debug files serve.
 [[nodiscard]] Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t load_bias,

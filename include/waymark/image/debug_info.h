@@ -18,6 +18,9 @@ namespace waymark::image {
 struct SourceLine {
     std::string file;
     std::uint32_t line{};
+    /// Which of several pieces of code of the line it is, in the compiler's own numbering (DWARF 5, 6.2.2; of a call
+    /// DW_AT_GNU_discriminator); 0: the only one, or not numbered.
+    std::uint32_t discriminator{};
     friend bool operator==(const SourceLine&, const SourceLine&) = default;
 };
 
@@ -26,7 +29,17 @@ struct InlinedCall {
     std::string function;            ///< what was called, for reading; empty: debug information does not name it
     std::string linkage_name{};      ///< as its symbol would be, where that is another name
     std::optional<SourceLine> at{};  ///< where it is called
+    std::uint32_t declared_line{};   ///< where the callee is declared; 0: not known
     friend bool operator==(const InlinedCall&, const InlinedCall&) = default;
+};
+
+/// A function as its author wrote it. Compilers may make several copies of its code, or split it into parts.
+struct DeclaredFunction {
+    std::string linkage_name;  ///< empty: debug information has none, as for C
+    SourceLine at;             ///< of its name
+    /// An LLVM compiler made it, so discriminators are in LLVM's encoding.
+    bool by_llvm{};
+    friend bool operator==(const DeclaredFunction&, const DeclaredFunction&) = default;
 };
 
 /// The inlined calls that the code in [first, end) lies in, the outermost first: each is made by the one before it, the
@@ -67,6 +80,9 @@ public:
     /// The inlined calls an address (without a load bias) lies in; `line` is that of the last. The first question about
     /// a unit of compilation reads all there are in it; then each is O(log n).
     [[nodiscard]] InlinedPlace inlined(Address address);
+    /// The function whose code an address (without a load bias) is, after inlining; nothing where debug information
+    /// does not say where it is declared. Reads as much as `inlined`.
+    [[nodiscard]] std::optional<DeclaredFunction> function(Address address);
     /// There is debug information. Looks for it when first called.
     [[nodiscard]] bool has_lines();
     /// The separate file it was found in; empty: in the file itself, or nowhere. Looks for it when first called.

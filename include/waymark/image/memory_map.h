@@ -34,8 +34,8 @@ public:
     [[nodiscard]] static constexpr SpaceFilter hyp() { return SpaceFilter{0b1010}; }
 
     /// The letters of a snapshot's `space` key in any case (docs/spec/pft.md, 7.2): empty is any; N, S; H and EL2 are
-    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; EL3 Secure, since trace does not tell the
-    /// two apart. Nothing for other letters.
+    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; EL3 Secure, since trace does not distinguish
+    /// the two apart. Nothing for other letters.
     [[nodiscard]] static std::optional<SpaceFilter> parse(std::string_view letters);
 
     /// The number of a state, 0 to `states` - 1.
@@ -111,7 +111,7 @@ public:
     /// without contents (a separate debug file); `unsupported`: another machine or byte order.
     [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
                                         SpaceFilter space = {}, std::string name = {});
-    /// The same for a file that is in memory already. `name` stands for the path in messages.
+    /// The same for a file that is in memory already. `name` replaces the path in messages.
     [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                               SpaceFilter space, std::string name);
 
@@ -122,7 +122,7 @@ public:
     [[nodiscard]] bool empty() const;
     /// All sections; the index is the id.
     [[nodiscard]] const std::vector<Section>& sections() const;
-    /// What is seen where and what is hidden by what, by address, then section.
+    /// Which file is seen where, and which hides which, by address, then section.
     [[nodiscard]] std::vector<Region> regions() const;
 
 private:
@@ -141,7 +141,7 @@ struct ImageArgument {
     std::optional<Address> address{};
     friend bool operator==(const ImageArgument&, const ImageArgument&) = default;
 };
-/// Splits at the last `@` behind which a number stands (0x… hexadecimal, else decimal); a file name may hold `@`.
+/// Splits at the last `@` that a number follows (0x… hexadecimal, else decimal); a file name may hold `@`.
 /// Errors: `usage`: no file name, or an empty or malformed address.
 [[nodiscard]] Result<ImageArgument> parse_image_argument(std::string_view text);
 

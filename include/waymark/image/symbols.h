@@ -21,7 +21,7 @@ struct Symbol {
     std::string_view name;          ///< for reading: demangled where it is a C++ name
     std::string_view linkage_name;  ///< as in the file
     Address address{};              ///< bit 0 (Thumb) cleared
-    std::uint64_t bytes{};          ///< as in the file; 0: not told
+    std::uint64_t bytes{};          ///< as in the file; 0: not given
     SymbolKind kind{};
     bool thumb{};  ///< a function entered in Thumb state
 };
@@ -52,9 +52,11 @@ public:
     /// `MemoryMap::add_elf`), and an entry `puts@plt` for each of the procedure linkage table. Returns how many were
     /// taken; 0 for a stripped file. Separate debug files serve. Errors: as `MemoryMap::add_elf`.
     [[nodiscard]] Result<std::size_t> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0);
-    /// The same for a file in memory; `name` stands for the path in messages.
+    /// The same for a file in memory; `name` replaces the path in messages.
     [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                                     std::string name);
+    /// What holds wherever this table says nothing, such as the names of files below those of code that is generated.
+    void set_base(std::shared_ptr<const Symbols> base);
     /// One symbol by hand. `bytes` 0: up to the next symbol.
     void add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "waymark/capture/byte_stream.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/dstream.h"
@@ -94,12 +95,15 @@ struct Report {
 /// Called now and then with the bytes read so far of all buffers together, and the sum of their sizes where known.
 using Progress = std::function<void(std::uint64_t bytes, std::optional<std::uint64_t> of)>;
 
+/// Opens a buffer's bytes, where they are not to be read from its files.
+using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(const capture::Buffer&)>;
+
 /// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it; a null consumer
 /// leaves the source out. A buffer that cannot be read to its end is reported, and what came before the failure counts.
 /// Memory: a piece of 4 MiB, its bytes once more by source, and where they stood, whatever the size of the capture.
 /// Each piece is given to the consumers source by source, so that what they tell has one order.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
-                         const Progress& progress = {});
+                         const Progress& progress = {}, const OpenBuffer& open = {});
 
 enum class DecoderKind : std::uint8_t { fast, reference };
 

@@ -40,8 +40,12 @@ struct Source {
     std::vector<capture::Register> registers;
     pft::Config config;                              ///< pft only
     std::shared_ptr<const image::MemoryMap> memory;  ///< what its core saw; never null, may be empty
-    /// Never null. Sources share it but where an address belonged to different files at different times.
+    /// Never null. Sources share it but where an address belonged to different files, or to different generated code,
+    /// at different times.
     std::shared_ptr<const Names> names;
+    /// The source whose thread this one goes on with (capture::ModuleMap::before), all of whose buffers come before
+    /// those of this one; empty: none.
+    std::string continues{};
 
     /// `0x13 PTM_0`: how reports call it.
     [[nodiscard]] std::string label() const;
@@ -53,6 +57,8 @@ struct SessionOptions {
     std::vector<std::string>
         images;  ///< `FILE[@ADDRESS]`, added after the capture's own memory: the last one added wins
     std::vector<std::string> symbols;  ///< further ELF files, for names only
+    /// Names of code that was generated, besides those of the capture.
+    std::vector<std::string> perf_maps{}, jitdumps{};
     /// Where to look for the files that were mapped. A file of `images` or `symbols` that was mapped is placed there.
     image::FileSearch files{};
 };

@@ -117,6 +117,8 @@ struct Happened {
 
 /// How a recording ended, for DpuRecorder::finish(): the program came to its own end, so that all of its run is there.
 inline constexpr std::string_view whole_run = "exit";
+/// The same where DpuOptions::limit_instructions was reached.
+inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
 
 /// Sums of a recording.
 struct DpuRecorded {

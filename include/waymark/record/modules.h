@@ -23,6 +23,8 @@ public:
     /// the recording's clock, as everywhere here.
     void mapped(const MapPart& part, std::string_view name, std::uint64_t time);
     void unmapped(const UnmapPart& part, std::uint64_t time);
+    /// It was not unmapped after all.
+    void still_mapped(const StillMappedPart& part);
     /// The module that contains an address, by the latest report; `none`: not known.
     [[nodiscard]] std::uint32_t at(Address address) const;
 
@@ -32,8 +34,8 @@ public:
     void run(std::uint32_t module, std::uint64_t time);
     void new_epoch();
 
-    /// A source began or stopped to trace.
-    void source_began(const std::string& source, std::uint64_t time);
+    /// A source began or stopped to trace a thread.
+    void source_began(const std::string& source, std::uint32_t thread, std::uint64_t time);
     void source_ended(const std::string& source, std::uint64_t time);
 
     /// Modules of which something ran, in the order in which they were mapped.
@@ -48,6 +50,8 @@ private:
         capture::Module module;
         std::vector<Time> times;  ///< with a module of another file in between
         bool ran = false, ran_in_epoch = false, there = true;
+        std::uint64_t unmapped_by = 0;  ///< the number of the UnmapPart that ended it; 0: none did
+        bool ended_by_it = false;       ///< and its time
     };
 
     struct Files;  ///< what was read of files, so that each is opened once
@@ -55,6 +59,7 @@ private:
     std::vector<Held> held_;
     std::shared_ptr<Files> files_;
     std::vector<capture::TracedTime> sources_;
+    std::vector<capture::TracedThread> threads_;
 };
 
 }  // namespace waymark::record

@@ -34,6 +34,7 @@ struct Ending {
     int code{};                    ///< exit status, or number of the signal
     std::optional<int> interrupt;  ///< number of a signal that we were sent and passed on
     bool killed{};                 ///< by us, because nothing could be written any more
+    std::uint32_t process{};       ///< its number, which it saw itself
     bool ended{};                  ///< by us, because the recorder wanted no more
 };
 

@@ -19,6 +19,7 @@
 #include "waymark/coresight/formatter.h"
 #include "waymark/coresight/sinks.h"
 #include "waymark/record/code.h"
+#include "waymark/record/code_place.h"
 #include "waymark/record/images.h"
 #include "waymark/record/modules.h"
 #include "waymark/record/output_lock.h"
@@ -38,8 +39,8 @@ struct RecorderOptions {
     bool truth_ranges = false;             ///< a file per source with every range
     std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
-    std::optional<Address> start_at{};     ///< begin when execution first reaches it
-    std::optional<Address> stop_at{};      ///< stop when execution reaches it
+    std::optional<CodePlace> start_at{};   ///< begin when execution first reaches it
+    std::optional<CodePlace> stop_at{};    ///< stop when execution reaches it
     /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
     /// held in memory. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
@@ -59,9 +60,10 @@ struct Recorded {
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
     bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
-    bool decodable{};         ///< the folder has a description of something recorded; else it could not be written
-    bool replaced{};          ///< another recording was in the folder before
-    bool stopped{};           ///< by a limit or `stop_at`
+    bool start_known{}, stop_known{};  ///< where `start_at` and `stop_at` lie
+    bool decodable{};  ///< the folder has a description of something recorded; else it could not be written
+    bool replaced{};   ///< another recording was in the folder before
+    bool stopped{};    ///< by a limit or `stop_at`
     bool changed_too_often{};
     std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
     std::optional<Address> unknown_vector{};  ///< see Tracker
@@ -79,6 +81,11 @@ public:
     void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
     /// The folder then holds everything up to here but for the last frame.
     [[nodiscard]] Status flush() override;
+    /// Copies the names of generated code that a process wrote since `began`, and names them in the map: a perf map
+    /// (`/tmp/perf-PID.map`) and a jitdump file (`jit-PID.dump` in the current folder). Before `finish`. Returns how
+    /// many files there are. Errors: `unreadable`: one could not be copied.
+    [[nodiscard]] Result<std::size_t> take_generated_names(std::uint32_t process,
+                                                           std::filesystem::file_time_type began);
     /// The end: completes frames, truth and description. `complete`: the recording was not cut off.
     [[nodiscard]] Status finish(bool complete);
 
@@ -133,11 +140,14 @@ private:
     void open_stream(Thread& t);
     void close_stream(Thread& t);
     void new_epoch();
+    [[nodiscard]] Status archive_images();
     void map_system_image();
-    void stop();
+    /// `where`: capture::Buffer::ends.
+    void stop(std::string where);
     void fail(Error error);
     void collect(Thread& t);
-    [[nodiscard]] Status write_trace();
+    /// `ended`: the buffer at hand is complete; where no description names it yet, none is written for it alone.
+    [[nodiscard]] Status write_trace(bool ended = false);
     [[nodiscard]] Status write_ram();
     [[nodiscard]] std::uint64_t replaced_in_ram() const;
     [[nodiscard]] Status describe(bool complete);
@@ -152,6 +162,7 @@ private:
     Images images_;
     Modules modules_;
     capture::Capture capture_;
+    std::vector<capture::GeneratedNames> generated_names_;
     Truth truth_;
     std::size_t dumps_before_ = 0;  ///< those of earlier epochs
     std::vector<std::string> epoch_cores_;
@@ -163,6 +174,8 @@ private:
     std::uint64_t trace_bytes_ = 0, buffer_bytes_ = 0;
     std::uint64_t replaced_bytes_ = 0;  ///< of the trace of earlier epochs
     bool described_ = false;
+    std::size_t described_buffers_ = 0;  ///< of those the description on disk names so many
+    std::string ends_;                   ///< capture::Buffer::ends
     std::optional<Error> failure_;
     Recorded recorded_;
 

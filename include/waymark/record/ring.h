@@ -64,7 +64,7 @@ struct Chunk {
 };
 
 /// The parts of a definitions chunk, one behind the other, each padded to whole words.
-enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4, unmap = 5 };
+enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4, unmap = 5, still_mapped = 6 };
 
 /// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
 /// instruction.
@@ -96,11 +96,20 @@ struct MapPart {
     std::uint32_t name_bytes{};
 };
 
-/// The program unmapped this: earlier reports of it no longer hold.
+/// The program is about to unmap this: earlier reports of it no longer hold. Told before the kernel does it, since
+/// another thread may map something else there before the system call has returned.
 struct UnmapPart {
     PartKind kind = PartKind::unmap;
     std::uint32_t words{};
     std::uint64_t address{}, bytes{};
+    std::uint64_t number{};  ///< of this report
+};
+
+/// The system call that an UnmapPart announced left all as it was: what that part ended still holds.
+struct StillMappedPart {
+    PartKind kind = PartKind::still_mapped;
+    std::uint32_t words{};
+    std::uint64_t number{};  ///< of the UnmapPart
 };
 
 /// A thread's numbers in the kernel, told before its first chunk, and again when its name changes. Its name follows;
@@ -113,7 +122,7 @@ struct ThreadPart {
 };
 
 struct Ring {
-    static constexpr std::uint64_t expected_magic = 0x334b52414d594157;  // changes with the layout
+    static constexpr std::uint64_t expected_magic = 0x344b52414d594157;  // changes with the layout
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;

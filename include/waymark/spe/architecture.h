@@ -33,7 +33,7 @@ struct Architecture {
     Revision revision = Revision::first;
     bool el2 = true, el3 = true;
     bool secure_el2 = false;   ///< FEAT_SEL2
-    bool secure_only = false;  ///< without EL3: the PE is in Secure state always (3.0 tells when this counts)
+    bool secure_only = false;  ///< without EL3: the PE is in Secure state always (3.0 says when this counts)
     bool secure = true;        ///< with RME: there is a Secure state
     bool rme = false;
     bool ecv = false;  ///< FEAT_ECV: PCT has two bits
@@ -103,7 +103,7 @@ struct Why {
     std::string_view row;         ///< of docs/spec/spe.md: `3.4 row 7`
     std::string_view text;        ///< what the condition means
     std::array<Fact, 3> facts{};  ///< the deciding one first; those not used have no name
-    /// The value of the first fact's field under which this condition no longer stands in the way; none where nothing
+    /// The value of the first fact's field under which this condition is met; none where nothing
     /// does, or no field can help.
     std::optional<std::uint64_t> remedy{};
 };
@@ -132,7 +132,7 @@ struct Decision {
     T value{};
     Why why{};
     Consultations consulted{};
-    // Implicit on purpose: a decision stands where the specification has its value.
+    // Implicit on purpose: a decision is used where the specification has its value.
     operator const T&() const { return value; }
 };
 
@@ -156,7 +156,7 @@ struct Owner {
 [[nodiscard]] SecurityState CurrentSecurityState(const State& s);
 /// That below EL3: {SCR_EL3.NSE, SCR_EL3.NS}, or what they count for where EL3 is absent.
 [[nodiscard]] SecurityState SecurityStateBelowEL3(const State& s);
-/// A decision among the answers allowed; `site` tells apart two that one function asks for.
+/// A decision among the answers allowed; `site` distinguishes two that one function asks for.
 [[nodiscard]] bool ConstrainUnpredictableBool(const State& s, Unpredictable which, unsigned site = 0);
 
 // Direct accesses to registers (3.1).

@@ -12,7 +12,7 @@
 
 namespace waymark::spe {
 
-/// Payload bytes behind a header from 0x40 up, whether Waymark knows the packet or not: bits 5:4 (section 4.1).
+/// Payload bytes after a header from 0x40 up, whether Waymark knows the packet or not: bits 5:4 (section 4.1).
 [[nodiscard]] constexpr unsigned payload_bytes(std::uint8_t header) { return 1U << (header >> 4 & 3U); }
 
 /// True of the first byte of an extended header.
@@ -132,7 +132,7 @@ struct Skip {
 };
 
 /// Section 4.1: 0x20 + log2(unit) - 1, then 0x00, then whatever is skipped. Reading takes the header; how far it
-/// reaches depends on where it stands, which the parser knows.
+/// reaches depends on its place, which the parser knows.
 struct SkipField {
     static void read(Cursor& c, Skip& skip) {
         const std::uint32_t byte = c.u8();

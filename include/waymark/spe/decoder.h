@@ -1,4 +1,4 @@
-/// Bytes → records at speed: a record whose headers stand where those of an earlier record stood is taken apart without
+/// Bytes → records at speed: a record whose headers are where those of an earlier record were is taken apart without
 /// parsing it, and everything unusual goes packet by packet. Gives exactly the records of `ReferenceDecoder`
 /// (docs/spec/spe.md, section 4.1).
 #pragma once

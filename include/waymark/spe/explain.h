@@ -38,7 +38,7 @@ struct RegisterAccess {
 struct Level {
     std::uint8_t el{};
     Decision<bool> sampled;  ///< operations are; what becomes of the samples is another matter
-    /// All that stands between operations and records: the reason of `sampled`, what would be the reason once that is
+    /// All conditions between operations and records: the reason of `sampled`, what would be the reason once that is
     /// remedied, and so on; then the findings that stop samples, likewise.
     std::vector<Finding> obstacles;
     Decision<SysRegAccess> buffer_access, profiling_access;
@@ -63,7 +63,7 @@ struct Explanation {
 
 struct ExplainOptions {
     bool current_level_only = false;  ///< the level in PSTATE.EL, instead of all
-    /// Whether a register (`PMSIRR_EL1`) or a field (`PMBLIMITR_EL1.LIMIT`) was given. What was not counts as it stands
+    /// Whether a register (`PMSIRR_EL1`) or a field (`PMBLIMITR_EL1.LIMIT`) was given. What was not counts as it is
     /// where the functions ask; else it is not judged, and a note says so if there are samples.
     std::function<bool(std::string_view)> given = [](std::string_view) { return true; };
 };

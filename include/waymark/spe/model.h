@@ -9,7 +9,7 @@
 ///         if (const auto n = std::min(model.until_next(), ahead)) {
 ///             model.skip(n);              // quick: nothing of these is looked at
 ///         } else {
-///             model.retire(operation);    // the one that is chosen, or near enough to something to be told
+///             model.retire(operation);    // the one that is chosen, or near enough to something to be passed
 ///         }
 ///         if (model.pmbirq()) …           // save model.pointer(), program the registers anew with model.change()
 ///     }
@@ -64,7 +64,7 @@ public:
     std::uint64_t writable(Address at, std::uint64_t bytes, WriteFault& fault) override;
     void write(Address at, Bytes bytes) override;
 
-    /// The byte at `at` faults from now on. The model is to be told: Model::change().
+    /// The byte at `at` faults from now on. Tell the model: Model::change().
     void fault_at(Address at, const WriteFault& fault) { faults_[at.value] = fault; }
     void clear_faults() { faults_.clear(); }
 
@@ -95,7 +95,7 @@ struct ModelChoices {
     /// Operations that never retire are members of the population too. If not, they are not counted, and all events 1
     /// (retired) are 1.
     bool speculation = true;
-    /// PMSIRR_EL1.INTERVAL = 0 stands for this interval: UNKNOWN (1.2). 0: nothing is chosen but by jitter.
+    /// PMSIRR_EL1.INTERVAL = 0 means this interval: UNKNOWN (1.2). 0: nothing is chosen but by jitter.
     std::uint32_t zero_interval = 0;
     /// Where random numbers begin: jitter, and the access of a memory copy that is sampled.
     std::uint64_t seed = 0;
@@ -103,11 +103,11 @@ struct ModelChoices {
     /// Which events there are; those that the version does not have are none (4.5), and those of SME come with it.
     /// Default: all that have a name.
     std::uint64_t events = 0x00fe'0fff;
-    /// Bytes of an event packet: 1, 2, 4 or 8; what does not fit is not told. 0: as many as the highest event needs.
+    /// Bytes of an event packet: 1, 2, 4 or 8; what does not fit is left out. 0: as many as the highest event needs.
     std::uint8_t event_bytes = 0;
     /// Bytes of a data source packet, 1 or 2.
     std::uint8_t data_source_bytes = 1;
-    /// A branch that was not taken has a target packet too, with the instruction behind it, as captures show (1.4).
+    /// A branch that was not taken has a target packet too, with the instruction after it, as captures show (1.4).
     bool not_taken_target = false;
     /// FEAT_SPE_PBT: not only branches carry the previous branch target.
     bool previous_target_on_all = true;
@@ -116,12 +116,12 @@ struct ModelChoices {
     /// The timestamp is that of the end of the operation, not of its begin (3.11).
     bool timestamp_at_end = false;
 
-    /// Order of packets; the terminator stands behind them.
+    /// Order of packets; the terminator follows them.
     RecordOrder order = reference_order;
     /// Packets that leave zeros of their size where they are absent: a bit for each Column. A branch target and a data
     /// address that follow one another share their place.
     std::uint16_t slots = 0;
-    /// Padding to PMBIDR_EL1.Align stands before the terminator, not behind it.
+    /// Padding to PMBIDR_EL1.Align comes before the terminator, not after it.
     bool padding_first = false;
 
     /// Formatted records that may wait before the oldest is written (1.7).
@@ -180,9 +180,9 @@ enum class ResetValues : std::uint8_t { zero, ones, random };
 /// exception level and all reserved bits; ID registers keep their values. `seed` is that of random values.
 void reset(State& state, ResetValues values, std::uint64_t seed = 0);
 
-// ---- what is told
+// ---- inputs
 
-/// Bits of the events (4.5) that the caller tells. `retired`, `not_taken` and `streaming` are the unit's own: it has
+/// Bits of the events (4.5) that the caller supplies. `retired`, `not_taken` and `streaming` are the unit's own: it has
 /// them from Executed and PSTATE.
 namespace event {
 inline constexpr std::uint64_t exception = 1U << 0, retired = 1U << 1, l1d_access = 1U << 2, l1d_refill = 1U << 3,
@@ -218,7 +218,7 @@ struct Access {
 struct Executed {
     Address pc{};
     std::uint64_t cycle{};          ///< of its dispatch
-    Operation operation{};          ///< in full: what the version cannot tell, the unit leaves out
+    Operation operation{};          ///< in full: what the version cannot express, the unit leaves out
     std::uint64_t events{};         ///< of namespace event
     bool retired = true;            ///< false: speculative, and thrown away
     bool condition_failed = false;  ///< conditional, and its condition failed: a branch not taken, …
@@ -229,7 +229,7 @@ struct Executed {
     /// clock (FEAT_SPE_ALTCLK).
     std::uint32_t total_latency = 1, issue_latency{}, translation_latency{};
     std::optional<std::uint32_t> alternate_issue_latency{};
-    BranchTarget target{};           ///< branches: where it goes if taken, else the instruction behind it
+    BranchTarget target{};           ///< branches: where it goes if taken, else the instruction after it
     std::optional<Access> access{};  ///< loads, stores, atomics
     /// A memory copy, and GCSSS2, load and store (`operation.load` and `.store`): this is the store.
     std::optional<Access> store_access{};
@@ -258,7 +258,7 @@ enum class Fate : std::uint8_t {
 inline constexpr unsigned fate_count = 6;
 [[nodiscard]] std::string_view name(Fate fate);
 
-/// A sample and its fate, told when that is known.
+/// A sample and its fate, reported when that is known.
 struct SampleFate {
     std::uint64_t member{};  ///< of the population, from 1: SAMPLE_POP at that time
     Executed operation;
@@ -288,11 +288,11 @@ struct PmuCounts {
 struct ModelCounts {
     PmuCounts pmu;
     std::uint64_t outside =
-        0;                     ///< operations told or skipped that were no members: profiling not enabled, or not of it
+        0;  ///< operations passed or skipped that were no members: profiling not enabled, or not of it
     std::uint64_t chosen = 0;  ///< members that the interval chose; each has one fate in the end
     std::array<std::uint64_t, fate_count> fates{};
     std::uint64_t bytes = 0;         ///< written, padding and torn records included
-    std::uint64_t serrors = 0;       ///< external aborts that PMBSR_EL1 does not tell
+    std::uint64_t serrors = 0;       ///< external aborts that PMBSR_EL1 does not report
     std::uint64_t fault_events = 0;  ///< buffer management events other than a full buffer
 
     [[nodiscard]] std::uint64_t with(Fate fate) const { return fates[static_cast<std::size_t>(fate)]; }
@@ -320,7 +320,7 @@ public:
             look_ahead();
         return left_;
     }
-    /// Members of the population of which nothing is told. Precondition: `members` <= until_next().
+    /// Members of the population that are skipped without details. Precondition: `members` <= until_next().
     void skip(std::uint64_t members) {
         if (members > until_next()) [[unlikely]]
             skip_too_far();
@@ -348,7 +348,7 @@ public:
     void set_exception_level(std::uint64_t cycle, std::uint8_t el);
     /// CONTEXTIDR_EL1 and _EL2.
     void set_context(std::uint32_t context_el1, std::uint32_t context_el2);
-    /// What the physical counter shows from the next operation on, until told again; and what CNTVOFF_EL2 and
+    /// What the physical counter shows from the next operation on, until set again; and what CNTVOFF_EL2 and
     /// CNTPOFF_EL2 subtract.
     void set_counter(std::uint64_t ticks);
     void set_counter_offsets(std::uint64_t virtual_offset, std::uint64_t physical_offset);
@@ -358,10 +358,10 @@ public:
     /// DSB: it is there.
     void dsb();
     /// What Linux does to stop: PMSCR_EL1 and _EL2 = 0, PSB CSYNC, DSB, PMBLIMITR_EL1 = 0 (1.7). The pointer and
-    /// PMBSR_EL1 can be read behind it.
+    /// PMBSR_EL1 can be read after it.
     void drain(std::uint64_t cycle);
 
-    // ---- what can be read: as of the last cycle told
+    // ---- what can be read: as of the last cycle passed
 
     [[nodiscard]] const State& state() const;
     [[nodiscard]] const Registers& registers() const { return state().regs; }

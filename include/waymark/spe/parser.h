@@ -13,7 +13,7 @@
 
 namespace waymark::spe {
 
-/// Where a packet stood in its stream.
+/// Where a packet was in its stream.
 struct Extent {
     Offset first;
     std::uint64_t bytes{};
@@ -67,7 +67,7 @@ struct Dispatch<wire::PacketList<P...>> {
     }
 };
 
-/// One packet behind a prefix byte.
+/// One packet after a prefix byte.
 template <class Take>
 Parsed parse_extended(Bytes bytes, Take&& take) {
     if (bytes.size() < 2) return {Step::need_more, 0, false};
@@ -97,7 +97,7 @@ WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
 
 /// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
 /// in exactly one packet or one gap once finish() was called. A byte that starts no packet is lost alone: parsing goes
-/// on directly behind it, and a run of such bytes is one gap.
+/// on directly after it, and a run of such bytes is one gap.
 template <class Handler>
 class Parser {
 public:
@@ -130,9 +130,9 @@ public:
     /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
     /// one, so that the handler knows.
     void reset() {
-        const bool told = carried_ + skipped_ != 0;
+        const bool reported = carried_ + skipped_ != 0;
         leave(GapReason::framing);
-        if (!told) handler_(Gap{at_, at_, GapReason::framing});
+        if (!reported) handler_(Gap{at_, at_, GapReason::framing});
     }
 
     /// Passes over bytes that someone else has parsed. Nothing may be pending.

@@ -56,7 +56,7 @@ inline constexpr std::uint32_t max_record_bytes = 2048;
 /// One sample. Addresses are payloads as sent: see `program_address` and the functions beside it.
 struct Record {
     Offset first{};         ///< of its first packet; zeros before that belong to no record
-    std::uint32_t bytes{};  ///< up to and with its End or Timestamp packet; no more than 32 bits are told
+    std::uint32_t bytes{};  ///< up to and with its End or Timestamp packet; at most 32 bits are kept
     std::uint16_t present{};
     std::uint8_t defects{};
     OperationClass operation_class{};
@@ -227,7 +227,7 @@ struct Operation {
     bool common{};         ///< control_stack: not a call or return
     Call call{};
     std::uint8_t length_code{};  ///< EVL of SVE, ETS of SME
-    /// Effective vector length or tile size in bits; 0: none, or more than can be told.
+    /// Effective vector length or tile size in bits; 0: none, or more than can be expressed.
     [[nodiscard]] std::uint32_t length_bits() const;
 };
 [[nodiscard]] Operation operation(OperationClass kind, std::uint8_t type);

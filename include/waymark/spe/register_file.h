@@ -18,7 +18,7 @@ struct Setting {
 };
 
 struct Settings {
-    std::vector<Setting> settings;     ///< in their order; a register stands before fields of it
+    std::vector<Setting> settings;     ///< in their order; a register comes before its fields
     std::vector<std::string> unknown;  ///< names of other registers, as they stand there
     std::vector<std::string> notes;    ///< how numbers were read that could have been meant otherwise
     bool operator==(const Settings&) const = default;
@@ -29,7 +29,7 @@ struct Settings {
 /// between digits counts for nothing. `usage`: not a number of 64 bits.
 [[nodiscard]] Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal = false);
 
-/// Whether a value would mean something else in hexadecimal and nothing tells which it is: `80101001`.
+/// Whether a value would mean something else in hexadecimal and nothing shows which it is: `80101001`.
 [[nodiscard]] bool base_unclear(std::string_view text);
 
 /// `NAME=VALUE`. `usage`: no such register or field, or a value it does not hold.
@@ -42,7 +42,7 @@ struct Settings {
 /// a number in quotes, or an object of fields; the object `registers` of an object counts for its own.
 ///
 /// Where one number without prefix can only be hexadecimal, all without prefix are, but JSON's own numbers. Where none
-/// is, they are decimal. A note tells of each whole register for which that matters.
+/// is, they are decimal. A note names each whole register for which that matters.
 ///
 /// Names of registers that do not concern profiling are `unknown`. `bad_format`: anything else that is not so, and a
 /// register or field given twice. `unsupported`: over 1 MiB, compressed.

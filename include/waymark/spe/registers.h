@@ -532,7 +532,7 @@ struct Registers {
         f(self.scr_el3), f(self.hcr_el2), f(self.pmcr_el0);
     }
 
-    /// The published name behind another spelling of it: lower case, the EL12 aliases, CurrentEL for PSTATE. Empty if
+    /// The published name for another spelling of it: lower case, the EL12 aliases, CurrentEL for PSTATE. Empty if
     /// there is no such register.
     [[nodiscard]] static std::string_view canonical(std::string_view name);
 

@@ -1,5 +1,5 @@
 /// What happens between the functions of architecture.h: choosing the operations to sample, filling the buffer, and the
-/// barrier behind it (docs/spec/spe.md, sections 1.2, 1.6 and 1.7).
+/// barrier after it (docs/spec/spe.md, sections 1.2, 1.6 and 1.7).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ bool count_member(Registers& registers, std::uint8_t random);
 
 /// After a record: there is no room for another of the largest size (1.6). The largest size is PMSIDR_EL1.MaxSize.
 [[nodiscard]] bool buffer_full(const Registers& registers);
-/// Records the buffer management event of a full buffer in PMBSR_EL1, unless an earlier event stands there.
+/// Records the buffer management event of a full buffer in PMBSR_EL1, unless it holds an earlier event.
 void record_buffer_full(Registers& registers);
 
 /// The records of a unit on their way to memory (1.7).
@@ -33,7 +33,7 @@ struct Outstanding {
     void data_synchronization_barrier();
 };
 
-/// PSB CSYNC: every record of earlier operations is initiated. It is complete only behind a following DSB.
+/// PSB CSYNC: every record of earlier operations is initiated. It is complete only after a following DSB.
 void ProfilingSynchronizationBarrier(Outstanding& records);
 
 }  // namespace waymark::spe

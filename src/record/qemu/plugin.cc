@@ -110,8 +110,8 @@ struct alignas(64) Vcpu {
     std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
     std::uint32_t accesses = 0;   ///< of the instruction that ends it
     std::uint32_t thread = 0;
-    bool named = false;                              ///< its system call gives the thread a name
-    std::uint64_t unmapped = 0, unmapped_bytes = 0;  ///< by its system call
+    bool named = false;                               ///< its system call gives the thread a name
+    std::uint64_t unmapped = 0, unmapped_number = 0;  ///< by its system call: the address, and the UnmapPart's; 0: none
 };
 
 constexpr unsigned max_vcpus = 4096;
@@ -125,6 +125,7 @@ bool detached = false;  ///< a forked child, or the recorder wants no more
 std::atomic<bool> resetting{false};
 std::mutex lock;  // guards everything below, and queueing
 std::uint32_t next_block = 1, next_thread = 1;
+std::uint64_t next_unmapping = 1;
 Chunk* definitions = nullptr;
 std::vector<std::pair<std::uint64_t, std::uint64_t>>* told_maps = nullptr;  ///< from, to
 std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
@@ -419,6 +420,29 @@ constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192,
 constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174;
 const Calls& calls() { return sized || !memory_mode ? arm_calls : a64_calls; }
 
+/// Reports what a system call is about to unmap.
+void tell_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
+    const std::lock_guard held(lock);
+    UnmapPart part;
+    part.words = sizeof part / 4;
+    part.address = address;
+    part.bytes = bytes;
+    part.number = next_unmapping++;
+    append(&part, sizeof part, nullptr, 0, nullptr, 0);
+    told_maps->clear();
+    v.unmapped = address;
+    v.unmapped_number = part.number;
+}
+
+/// Whether a system call that was reported to unmap something left all as it was: it failed, or an mremap did not
+/// move what it was to resize.
+bool unmapped_nothing(const Vcpu& v, std::int64_t number, std::int64_t result) {
+    constexpr std::int64_t last_error = -4095;
+    if (result < 0 && result >= last_error) return true;
+    const std::uint64_t mask = &calls() == &arm_calls ? 0xffffffff : ~std::uint64_t{0};
+    return number == calls().mremap && ((static_cast<std::uint64_t>(result) ^ v.unmapped) & mask) == 0;
+}
+
 /// A handler is installed: both structures begin with its address. 0 and 1 are none.
 void see_handler(std::uint64_t action) {
     std::uint32_t address = 0;
@@ -432,7 +456,7 @@ void see_handler(std::uint64_t action) {
 }
 
 void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::uint64_t first, std::uint64_t second,
-                    std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
+                    std::uint64_t, std::uint64_t fourth, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t) {
     if (vcpu >= max_vcpus) return;
     Vcpu& v = vcpus[vcpu];
     if (v.open != nullptr) settle(v, v.open->end);
@@ -441,9 +465,9 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
         see_handler(second);
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
     if (detached) return;
-    const bool unmaps = number == calls().munmap;
-    v.unmapped = unmaps ? first : 0;
-    v.unmapped_bytes = unmaps ? second : 0;
+    v.unmapped_number = 0;
+    if (number == calls().munmap || (number == calls().mremap && (fourth & MREMAP_MAYMOVE) != 0))
+        tell_unmapping(v, first, second);
     if (!memory_mode) return;
     if (sized && number == words::user_data_call) {
         put(v, words::half | static_cast<std::uint32_t>(first & 0xffff));
@@ -462,14 +486,14 @@ void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number,
     if (number == c.munmap || number == c.mremap || number == c.mmap || number == c.mprotect) {
         const std::lock_guard held(lock);
         told_maps->clear();
-        if (v.unmapped_bytes != 0 && result == 0) {
-            UnmapPart part;
+        // Again: what was asked in between may have been answered before the call did its work.
+        if (v.unmapped_number != 0 && unmapped_nothing(v, number, result)) {
+            StillMappedPart part;
             part.words = sizeof part / 4;
-            part.address = v.unmapped;
-            part.bytes = v.unmapped_bytes;
+            part.number = v.unmapped_number;
             append(&part, sizeof part, nullptr, 0, nullptr, 0);
         }
-        v.unmapped_bytes = 0;
+        v.unmapped_number = 0;
     } else if (v.named && v.thread != 0) {
         std::array<char, 16> name{};
         prctl(PR_GET_NAME, name.data());

@@ -68,10 +68,22 @@ d2:     adr     r2, d3
 a22:    udf     #0                      @ = 9 c22 a22
 c22:    nop
         .balign 4
-d3:     adr     r2, d4
+d3:     adr     r2, e3
         orr     r9, r2, #1
 a23:    udf.w   #0                      @ = 9 c23 a23   (by Linux a breakpoint: SIGTRAP)
 c23:    nop
+        .balign 4
+e3:     adr     r2, d4
+        orr     r9, r2, #1
+        cmp     r0, r0
+        it      ne                      @ its condition fails, so what is undefined is passed
+        udfne   #0
+        itt     ne
+        udfne.w #0
+        udfne   #0
+        it      eq
+a24:    udfeq   #0                      @ = 9 c24 a24
+c24:    nop
         .balign 4
 d4:     adr     r2, d5
         orr     r9, r2, #1

@@ -1,7 +1,7 @@
-/// From the text in the page to columns.
+/// Converts the text in the page into columns.
 import type { AddressColumn } from "./wire";
 
-/// Undoes src/report/pack.cc: base64 of deflated JSON.
+/// The inverse of src/report/pack.cc: base64 of deflated JSON.
 export async function unpack<T>(text: string): Promise<T> {
     const binary = atob(text.trim());
     const bytes = new Uint8Array(binary.length);
@@ -10,7 +10,7 @@ export async function unpack<T>(text: string): Promise<T> {
     return JSON.parse(await new Response(plain).text()) as T;
 }
 
-/// Whether this browser can do that.
+/// Whether this browser can inflate.
 export function canUnpack(): boolean {
     return typeof DecompressionStream === "function";
 }

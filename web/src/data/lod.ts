@@ -1,4 +1,4 @@
-/// What of a long timeline is to be drawn at a given scale: the work is bounded by pixels, not by slices.
+/// Selects the parts of a long timeline to draw at a given scale: the work is bounded by pixels, not by slices.
 import { lowerBound } from "./search";
 
 /// Slices of one track at one depth: they do not overlap, so both ends ascend.
@@ -47,18 +47,18 @@ export function lanes(slices: Columns, tracks: number): Lane[][] {
     );
 }
 
-/// A slice, or several that are too short to be told apart.
+/// A slice, or several that are too short to be drawn separately.
 export interface Drawn {
     begin: number;
     end: number;
-    slice: number; // the longest, as far as was looked
+    slice: number; // the longest of those examined
     count: number;
 }
 
-/// What of `lane` is seen in [from, to) where a pixel is `pixel` long. Never more than two things a pixel.
+/// The parts of `lane` visible in [from, to) if a pixel is `pixel` long. At most two per pixel.
 export function drawn(lane: Lane, from: number, to: number, pixel: number): Drawn[] {
     const out: Drawn[] = [];
-    // Ends ascend: the first that reaches into the view.
+    // Ends ascend: find the first that extends into the view.
     let i = lowerBound(lane.end, from);
     while (i < lane.begin.length && lane.begin[i]! < to) {
         const begin = lane.begin[i]!;
@@ -68,11 +68,11 @@ export function drawn(lane: Lane, from: number, to: number, pixel: number): Draw
             ++i;
             continue;
         }
-        // All that begin within this pixel are one, up to the first that is wide enough to be itself.
+        // Merge all that begin within this pixel, up to the first that is wide enough to draw alone.
         const after = lowerBound(lane.begin, Math.min(begin + pixel, to), i + 1);
         let last = after - 1;
         if (last > i && lane.end[last]! - lane.begin[last]! >= pixel) --last;
-        // Where there are many, a look at some of them is enough.
+        // If there are many, examining some of them suffices.
         const step = Math.max(1, Math.floor((last - i) / 32));
         let longest = i;
         for (let k = i; k <= last; k += step) if (lane.end[k]! - lane.begin[k]! > lane.end[longest]! - lane.begin[longest]!) longest = k;
@@ -92,7 +92,7 @@ export function sliceAt(lane: Lane, time: number, tolerance: number): number {
     return lane.slice[ahead < behind ? i : i - 1]!;
 }
 
-/// The least, greatest and last value in each of `columns` stretches of [from, to); NaN where a stretch has no point. The value
+/// The least, greatest and last value in each of `columns` parts of [from, to); NaN where a part has no point. A value
 /// holds until the next point.
 export function extremes(
     time: Float64Array,

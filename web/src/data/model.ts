@@ -1,4 +1,4 @@
-/// The report's data as views use it. Parts are unpacked when they are first asked for.
+/// The report's data as views use it. Parts are unpacked when they are first requested.
 import { addresses, sums, unpack } from "./decode";
 import { type Lane, lanes } from "./lod";
 import type { Tree } from "./tree";
@@ -28,7 +28,7 @@ export interface Code {
     linesOf: number[][];
     /// Rows of CodePart.instructions by function.
     instructionsOf: Map<number, number[]>;
-    /// Text of a line, undefined where it is not in the report.
+    /// Text of a line; undefined if it is not in the report.
     text(source: number, line: number): string | undefined;
     /// The last line of a source that is in the report.
     lastLine(source: number): number;
@@ -77,7 +77,7 @@ function reader(sources: (number | string)[][]) {
 
 export function codeOf(part: CodePart): Code {
     const linesOf: number[][] = [];
-    // Differences run over sources: the column is one sequence.
+    // Differences continue across sources: the column is one sequence.
     const line = sums(part.lines.line);
     part.lines.source.forEach((source, i) => {
         if (source >= 0) (linesOf[source] ??= []).push(i);
@@ -140,7 +140,7 @@ export class Report {
         this.functionAddress = addresses(head.functions.address);
     }
 
-    /// `packed` gives the text of a part.
+    /// `packed` returns the text of a part.
     static async open(packed: (part: string) => string): Promise<Report> {
         const head = await unpack<Head>(packed("head"));
         if (head.format !== 1) throw new Error(`the data is of format ${head.format}, this page reads 1`);
@@ -165,7 +165,7 @@ export class Report {
         return this.once("timeline", timelineOf);
     }
 
-    /// Whether it is a row among functions: names of cores, threads and tasks are not, where nothing is theirs.
+    /// Whether it is a row among functions. Names of cores, threads and tasks without own costs are not.
     isFunction(i: number): boolean {
         const { functions } = this.head;
         return !functions.synthetic[i] || functions.calls[i]! > 0 || functions.self.some((column) => column[i]! > 0);

@@ -1,8 +1,8 @@
-/// What people type into a search box.
+/// The language of search boxes.
 
 export type Matcher = (text: string) => boolean;
 
-/// All words must occur, in any case and order; /…/ is a regular expression. Nothing typed: undefined.
+/// All words must occur, in any case and order; /…/ is a regular expression. Empty input: undefined.
 export function matcher(query: string): Matcher | undefined {
     const typed = query.trim();
     if (typed === "") return undefined;

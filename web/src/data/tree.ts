@@ -1,4 +1,4 @@
-/// Call trees: sums, the tree seen from its leaves, and where each call stands in a flame graph.
+/// Call trees: sums, the inverted tree, and the position of each call in a flame graph.
 
 export const enum Kind {
     root,
@@ -8,7 +8,7 @@ export const enum Kind {
     folded,
 }
 
-/// Parents stand before their children; the first is the root.
+/// Parents precede their children; the first is the root.
 export interface Tree {
     parent: Int32Array; // -1: none
     function: Int32Array;
@@ -17,7 +17,7 @@ export interface Tree {
     self: Float64Array[]; // by metric
 }
 
-/// What each call cost with all that it called.
+/// The inclusive cost of each call.
 export function inclusive(tree: Tree, metric: number): Float64Array {
     const sum = Float64Array.from(tree.self[metric] ?? new Float64Array(tree.parent.length));
     for (let i = sum.length; i-- > 0; ) {
@@ -27,8 +27,8 @@ export function inclusive(tree: Tree, metric: number): Float64Array {
     return sum;
 }
 
-/// The tree from its leaves: below the root the functions by what they cost themselves, below each its callers. Callers
-/// beyond `most` nodes are not told apart.
+/// The inverted tree: below the root the functions by self cost, below each its callers. Callers
+/// beyond `most` nodes are merged.
 export function inverted(tree: Tree, metric: number, functions: number, most = 250000): Tree {
     const self = tree.self[metric] ?? new Float64Array(tree.parent.length);
     const order = Array.from(self.keys()).filter((i) => self[i]! > 0);
@@ -42,7 +42,7 @@ export function inverted(tree: Tree, metric: number, functions: number, most = 2
     for (const leaf of order) {
         let at = 0;
         for (let up = leaf; up >= 0; up = tree.parent[up]!) {
-            // The root of everything calls nobody.
+            // The root is not a caller.
             if (up === 0 && tree.kind[up] === Kind.root && leaf !== 0) break;
             const key = (at * (functions + 2) + tree.function[up]! + 1) * 5 + tree.kind[up]!;
             let next = children.get(key);
@@ -73,14 +73,14 @@ export function inverted(tree: Tree, metric: number, functions: number, most = 2
 
 export type Order = "cost" | "name" | "first";
 
-/// Where calls stand: from `x` to `x + width`, both in the metric, at `depth`.
+/// The positions of calls: from `x` to `x + width`, both in the metric, at `depth`.
 export interface Layout {
     x: Float64Array;
     width: Float64Array;
     depth: Int32Array;
-    /// The calls of each depth from left to right; those without cost have no place.
+    /// The calls of each depth from left to right; calls without cost are omitted.
     rows: Int32Array[];
-    /// The beginnings of those, for searching.
+    /// Their left edges, for searching.
     rowX: Float64Array[];
     total: number;
 }
@@ -93,7 +93,7 @@ export function layout(tree: Tree, metric: number, order: Order, nameOf: (node: 
     const children: number[][] = Array.from({ length: size }, () => []);
     for (let i = 1; i < size; ++i) if (width[i]! > 0 && tree.parent[i]! >= 0) children[tree.parent[i]!]!.push(i);
     const rows: number[][] = [];
-    // Level by level, so that rows come out from left to right.
+    // Level by level, so that each row is in order from left to right.
     let level = size > 0 ? [0] : [];
     while (level.length > 0) {
         rows.push(level);
@@ -122,8 +122,8 @@ export function layout(tree: Tree, metric: number, order: Order, nameOf: (node: 
     };
 }
 
-/// Behind the last of the calls from `i` on that are narrower than `narrow` and begin within it: they are drawn as one. A
-/// wide one among them is drawn as itself.
+/// The index after the last of the calls from `i` on that are narrower than `narrow` and begin within it: they are drawn as one. A
+/// wide call among them is drawn alone.
 export function narrowUntil(place: Layout, depth: number, i: number, narrow: number): number {
     const row = place.rows[depth]!;
     const begins = place.rowX[depth]!;
@@ -133,7 +133,7 @@ export function narrowUntil(place: Layout, depth: number, i: number, narrow: num
     return next;
 }
 
-/// The calls from `root` downwards.
+/// `root` and all calls below it.
 export function subtree(tree: Tree, root: number): Tree {
     if (root >= tree.parent.length) return tree;
     const rows: number[] = [];
@@ -152,7 +152,7 @@ export function subtree(tree: Tree, root: number): Tree {
     };
 }
 
-/// What each function cost below `tree`: itself, with what it calls (recursion once), and how often it was called.
+/// The cost of each function below `tree`: self, inclusive (recursion counted once), and number of calls.
 export function costsByFunction(tree: Tree, metric: number, functions: number): { self: Float64Array; total: Float64Array; calls: Float64Array } {
     const self = new Float64Array(functions);
     const total = new Float64Array(functions);
@@ -166,7 +166,7 @@ export function costsByFunction(tree: Tree, metric: number, functions: number): 
         self[f]! += tree.self[metric]?.[i] ?? 0;
         calls[f]! += tree.calls[i]!;
     }
-    // A function that is open above counts there.
+    // A recursive call is counted at its outermost activation.
     const open = new Int32Array(functions);
     const todo: number[] = cost.length > 0 ? [0] : [];
     while (todo.length > 0) {
@@ -185,7 +185,7 @@ export function costsByFunction(tree: Tree, metric: number, functions: number): 
     return { self, total, calls };
 }
 
-/// The cores, threads, tasks or sources that calls are kept apart by and that ran something; none: there is only one.
+/// The cores, threads, tasks or sources with calls of their own that ran something; empty if there is only one.
 export function contexts(tree: Tree): number[] {
     const out: number[] = [];
     const cost = inclusive(tree, 0);
@@ -210,7 +210,7 @@ export function nodeAt(place: Layout, depth: number, x: number): number {
     return x < place.x[node]! + place.width[node]! ? node : -1;
 }
 
-/// The share of everything that lies in calls for which `is` holds, each counted once.
+/// The share of the total that is in calls for which `is` holds, each counted once.
 export function shareOf(place: Layout, tree: Tree, is: (node: number) => boolean): number {
     const within = new Uint8Array(tree.parent.length);
     let sum = 0;

@@ -1,11 +1,11 @@
-/// Which views a report has, and why it lacks others.
+/// The views of a report, and the reasons for missing ones.
 import type { ViewId } from "../ui/state";
 import type { Head } from "./wire";
 
 export interface ViewInfo {
     id: ViewId;
     name: string;
-    /// Why it is not there; undefined: it is.
+    /// Why the view is missing; undefined if it is available.
     absent?: string;
 }
 

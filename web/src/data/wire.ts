@@ -1,5 +1,5 @@
-/// What `waymark report` puts into the page: src/report/sections.cc is the other side of this. Columns instead of rows;
-/// an index of -1 is none.
+/// The data that `waymark report` puts into the page; src/report/sections.cc writes it. Columns instead of rows;
+/// an index of -1 means none.
 
 export interface Finding {
     severity: 0 | 1 | 2 | 3; // good, note, warning, bad
@@ -21,7 +21,7 @@ export interface Metric {
     note: string;
 }
 
-/// Differences; an address itself, in hexadecimal, where it is too far away for a number.
+/// Differences; where a difference is too large for a number, the address itself in hexadecimal.
 export type AddressColumn = (number | string)[];
 
 export interface Chart {
@@ -56,7 +56,7 @@ export interface ExceptionRow {
     unit: string;
 }
 
-/// How far figures of a kind can be believed, in sentences.
+/// How far figures of one kind can be trusted, in sentences.
 export interface Trust {
     view: string;
     exact: string;

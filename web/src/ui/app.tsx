@@ -108,10 +108,10 @@ export function App({ report }: { report: Report }) {
             if (step) history.pushState(null, "", hashOf(to));
             else history.replaceState(null, "", hashOf(to));
         } catch {
-            // A browser may limit how often this is done: the address is then updated later.
+            // A browser may limit how often this may be called: the address is then updated later.
         }
     };
-    // Metric and context stay from view to view, and the entry that is left says what they were in it.
+    // Metric and context are kept when the view changes; the history entry of the old view keeps their old values.
     const setMetric = (to: number) => {
         keep({ metric, context });
         keep({ metric: to, from: undefined, to: undefined }, true);
@@ -125,7 +125,7 @@ export function App({ report }: { report: Report }) {
         if (place.context !== undefined) showContext(place.context);
     }, [place.metric, place.context]);
     useEffect(() => {
-        // Links within a view keep what is searched there.
+        // Links within a view keep its search text.
         const clicked = (event: MouseEvent) => {
             const link = (event.target as HTMLElement).closest?.<HTMLAnchorElement>('a[href^="#/"]');
             if (!link || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -147,7 +147,7 @@ export function App({ report }: { report: Report }) {
             main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
         }
         show();
-        // A screen that is turned has the entries in a row, and this one may be outside.
+        // On a rotated screen the entries are in a row, and this one may be outside the visible part.
         addEventListener("resize", show);
         return () => removeEventListener("resize", show);
     }, [info.id]);
@@ -161,7 +161,7 @@ export function App({ report }: { report: Report }) {
             else if (event.key === "t") toggleTheme();
             else if (/^[1-9]$/.test(event.key) && present[Number(event.key) - 1]) go({ view: present[Number(event.key) - 1]!.id });
             else if (target === document.body || target === main.current || target.tagName === "H1") {
-                // Nothing has the focus: the view's own keys work all the same.
+                // If nothing has the focus, the keys of the view work too.
                 const own = main.current?.querySelector<HTMLElement>("[data-keys]");
                 const copy = new KeyboardEvent("keydown", { key: event.key, code: event.code, shiftKey: event.shiftKey, cancelable: true });
                 if (!own || own.dispatchEvent(copy)) return;

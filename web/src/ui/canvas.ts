@@ -1,4 +1,4 @@
-/// A canvas as large as its element and as fine as the screen.
+/// A canvas with the size of its element and the resolution of the screen.
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -7,7 +7,7 @@ export interface Size {
     height: number;
 }
 
-/// The size of an element, as it changes.
+/// The current size of an element.
 export function useSize(element: RefObject<HTMLElement>): Size {
     const [size, setSize] = useState<Size>({ width: 0, height: 0 });
     useEffect(() => {
@@ -21,7 +21,7 @@ export function useSize(element: RefObject<HTMLElement>): Size {
     return size;
 }
 
-/// Clears the canvas and gives its context, where a unit is a pixel of CSS.
+/// Clears the canvas and returns its context, scaled so that a unit is a CSS pixel.
 export function begin(canvas: HTMLCanvasElement, size: Size): CanvasRenderingContext2D | undefined {
     const fine = window.devicePixelRatio || 1;
     const width = Math.max(1, Math.round(size.width * fine));
@@ -36,7 +36,7 @@ export function begin(canvas: HTMLCanvasElement, size: Size): CanvasRenderingCon
     return context;
 }
 
-/// Calls `draw` before the next frame, however often it is asked for.
+/// Calls `draw` once before the next frame, even if requested several times.
 export function useFrame(draw: () => void): () => void {
     const latest = useRef(draw);
     latest.current = draw;
@@ -54,7 +54,7 @@ export function useFrame(draw: () => void): () => void {
 
 const widths = new Map<string, number>();
 
-/// Text cut to a width, in a font of one width for all letters.
+/// Text cut to a width, in a monospaced font.
 export function fitting(context: CanvasRenderingContext2D, text: string, width: number, cut: (t: string, n: number) => string): string {
     let letter = widths.get(context.font);
     if (letter === undefined) widths.set(context.font, (letter = context.measureText("mmmmmmmmmm").width / 10));

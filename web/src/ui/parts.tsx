@@ -1,4 +1,4 @@
-/// Small pieces that several views share.
+/// Small components shared by several views.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
@@ -6,7 +6,7 @@ import type { Metric } from "../data/wire";
 import { Seen, seenWords } from "../data/model";
 import { percent, shortened } from "./text";
 
-/// A search box that `/` goes to.
+/// A search box; the key `/` moves the focus to it.
 export function Search(props: { label: string; value: string; onInput: (value: string) => void; note?: string }) {
     return (
         <label class="search">
@@ -57,7 +57,7 @@ export function Choice<T extends string | number>(props: {
     );
 }
 
-/// Buttons of which one is pressed.
+/// A group of buttons, one of which is pressed.
 export function Segments<T extends string>(props: {
     label: string;
     value: T;
@@ -93,7 +93,7 @@ export function MetricChoice(props: { metrics: Metric[]; value: number; onChange
     );
 }
 
-/// A name that is cut in its middle; whole in its tooltip.
+/// A name shortened in the middle; the tooltip has the whole name.
 export function Name(props: { name: string; most?: number }) {
     return (
         <span class="name" title={props.name}>
@@ -115,7 +115,7 @@ export function Share(props: { part: number; whole: number }) {
     );
 }
 
-/// Executed, not executed or not observed: a shape, and a word for those who do not see it.
+/// Executed, not executed or not observed: a shape, and a word for screen readers.
 export function SeenMark(props: { seen: number }) {
     return <span class={`seen seen-${props.seen}`} role="img" aria-label={seenWords[props.seen] ?? ""} title={seenWords[props.seen]} />;
 }
@@ -143,7 +143,7 @@ async function toClipboard(text: string): Promise<boolean> {
         await navigator.clipboard.writeText(text);
         return true;
     } catch {
-        // Files may be denied the clipboard; the old way works where a key or click asked for it.
+        // Browsers may deny the clipboard to files; the old API works after a key press or click.
         const area = document.createElement("textarea");
         area.value = text;
         area.className = "hidden";
@@ -155,7 +155,7 @@ async function toClipboard(text: string): Promise<boolean> {
     }
 }
 
-/// A button that copies text and says that it did.
+/// A button that copies text and confirms it.
 export function Copy(props: { text: () => string; what: string; small?: boolean }) {
     const [said, setSaid] = useState("");
     useEffect(() => {
@@ -179,7 +179,7 @@ export function Copy(props: { text: () => string; what: string; small?: boolean 
     );
 }
 
-/// What a promise gives; why it failed.
+/// The result of a promise, or why it failed.
 export function useLoaded<T>(load: () => Promise<T>): T | Error | undefined {
     const [value, setValue] = useState<T | Error | undefined>(undefined);
     useEffect(() => {
@@ -209,7 +209,7 @@ export function Loading(props: { what: string; error?: Error }) {
     );
 }
 
-/// A heading, what belongs to the view as a whole beside it, and a note.
+/// A heading, the controls of the whole view beside it, and a note.
 export function ViewHead(props: { title: string; note?: string; children?: ComponentChildren }) {
     return (
         <div class="view-head">

@@ -1,4 +1,4 @@
-/// Where the reader is: the view, and what is looked at in it. Kept behind the # of the address, so that going back works.
+/// The current view and what it shows. Stored after the # of the address, so that the back button works.
 
 export type ViewId =
     | "summary"
@@ -19,20 +19,20 @@ export interface Place {
     source?: number;
     line?: number;
     address?: bigint;
-    /// What is seen of the timeline, since its begin, or of the flame graph, in the metric's unit.
+    /// The visible range of the timeline, relative to its start, or of the flame graph, in the metric's unit.
     from?: number;
     to?: number;
     metric?: number;
     context?: number;
     query?: string;
-    /// Direction and order of the flame graph; which rows of a table.
+    /// Direction and order of the flame graph; the selected rows of a table.
     way?: string;
     order?: string;
     which?: string;
 }
 
 const numbers = ["function", "source", "line", "from", "to", "metric", "context"] as const;
-/// What stays while the view does.
+/// State that belongs to one view.
 export const texts = ["query", "way", "order", "which"] as const;
 
 export function placeOf(hash: string): Place {
@@ -66,10 +66,10 @@ export interface ViewProps {
     place: Place;
     metric: number;
     setMetric: (metric: number) => void;
-    /// A node of the call tree: what is chosen of cores, threads, tasks or sources; 0: all.
+    /// A node of the call tree: the selected core, thread, task or source; 0: all.
     context: number;
     setContext: (node: number) => void;
     go: (place: Place) => void;
-    /// Writes what is changed in this view into the address. `step`: going back undoes it.
+    /// Writes a change of this view into the address. `step`: the back button undoes it.
     keep: (change: Partial<Place>, step?: boolean) => void;
 }

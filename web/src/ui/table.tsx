@@ -1,4 +1,4 @@
-/// A table of any length: only rows in view are in the page. Sorted by its headers, walked by arrow keys.
+/// A table of any length: only visible rows are in the page. Its headers sort it, arrow keys move in it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -9,19 +9,19 @@ export interface Column {
     id: string;
     name: string;
     title?: string;
-    /// CSS of a track of the grid; numbers have a default.
+    /// CSS of a grid track; numbers have a default.
     width?: string;
     number?: boolean;
-    /// What rows are sorted by.
+    /// The value to sort by.
     value(row: number): number | string | bigint;
-    /// What is shown; else the value.
+    /// The content to show; the value if missing.
     show?(row: number): ComponentChildren;
 }
 
 export interface TableProps {
     label: string;
     columns: Column[];
-    /// Those rows that are shown, in their own order.
+    /// The rows to show, in their original order.
     rows: readonly number[];
     sort?: { by: string; down: boolean };
     open?: (row: number) => void;
@@ -32,7 +32,7 @@ export interface TableProps {
 
 const rowHeight = 30;
 
-/// Rows as people paste them into a spreadsheet: values, not what is shown of them.
+/// Rows for pasting into a spreadsheet: values, not their formatted text.
 function asText(columns: Column[], rows: readonly number[]): string {
     const cell = (value: number | string | bigint) => (typeof value === "bigint" ? "0x" + value.toString(16) : String(value)).replace(/[\t\n]/g, " ");
     return [columns.map((c) => c.name).join("\t"), ...rows.map((row) => columns.map((c) => cell(c.value(row))).join("\t"))].join("\n") + "\n";
@@ -74,13 +74,13 @@ export function DataTable(props: TableProps) {
 
     const first = Math.max(0, Math.floor(top / rowHeight) - 8);
     const last = Math.min(sorted.length, Math.ceil((top + height) / rowHeight) + 8);
-    // All rows are grids of their own, so widths must not depend on what is in them. Where there is little room the first
-    // column stays in view and bars give way to numbers.
+    // Each row is a separate grid, so widths must not depend on its contents. On narrow screens the first
+    // column remains visible and numbers replace bars.
     const tracks = columns.map((c, i) => {
         if (narrow) return i === 0 ? "minmax(132px, 1.5fr)" : c.number ? "minmax(84px, 1fr)" : "minmax(132px, 1.5fr)";
         return c.width ?? (c.number ? "minmax(88px, 120px)" : "minmax(140px, 1fr)");
     });
-    // What they need at least; beyond that, a table is scrolled.
+    // The minimum widths; narrower screens scroll the table.
     const least = tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + 12, 12);
     const rowStyle = { gridTemplateColumns: tracks.join(" "), minWidth: `${least}px` };
 

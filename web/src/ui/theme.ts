@@ -1,5 +1,5 @@
-/// Light and dark, and the colours that canvases draw with. Hues are those of Okabe and Ito, which people with any colour
-/// vision tell apart; what matters is also said by hatching, shape or words.
+/// Light and dark themes, and the colours of canvases. The hues are those of Okabe and Ito, which people with any colour
+/// vision can distinguish; important facts are also shown by hatching, shape or words.
 import { useEffect, useState } from "preact/hooks";
 
 export type Theme = "light" | "dark";
@@ -12,7 +12,7 @@ function preferred(): Theme {
         const kept = localStorage.getItem(stored);
         if (kept === "light" || kept === "dark") return kept;
     } catch {
-        // Files may be denied storage.
+        // Browsers may deny storage to files.
     }
     return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
@@ -30,7 +30,7 @@ export function setTheme(theme: Theme) {
     try {
         localStorage.setItem(stored, theme);
     } catch {
-        // Then it lasts as long as the page.
+        // Then the setting lasts as long as the page.
     }
     apply();
 }
@@ -76,7 +76,7 @@ export interface Colors {
 
 let cached: Colors | undefined;
 
-/// The colours of the present theme.
+/// The colours of the current theme.
 export function colors(): Colors {
     if (cached) return cached;
     const style = getComputedStyle(document.documentElement);
@@ -105,7 +105,7 @@ export function colors(): Colors {
     return cached;
 }
 
-/// A function's colour: the same wherever it is drawn, and in every report.
+/// The colour of a function: the same in all views and in every report.
 export function colorOf(name: string): string {
     let hash = 2166136261;
     for (let i = 0; i < name.length; ++i) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
@@ -113,7 +113,7 @@ export function colorOf(name: string): string {
     return all[((hash ^ (hash >>> 15)) >>> 0) % all.length]!;
 }
 
-/// Slanted lines, for what is not known.
+/// Hatching, for unknown execution.
 export function hatch(context: CanvasRenderingContext2D, ink: string, gap = 6): CanvasPattern | string {
     const tile = document.createElement("canvas");
     tile.width = tile.height = gap * 2;

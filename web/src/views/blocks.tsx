@@ -1,4 +1,4 @@
-/// Blocks: code that runs from its first instruction to its last, and how often it did.
+/// Blocks: code without a branch inside, and how often each ran.
 import { useMemo } from "preact/hooks";
 
 import type { Branches } from "../data/model";

@@ -115,7 +115,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
     );
 }
 
-/// Both outcomes beside each other; one that never happened in words.
+/// Both outcomes side by side; an outcome that never happened is a word.
 function Outcomes(props: { taken: number; notTaken: number; seenTaken: number; seenNotTaken: number }) {
     const sum = props.taken + props.notTaken;
     const never = (times: number, seen: number) => times === 0 && (seen === Seen.notObserved ? "not observed" : "never");

@@ -1,4 +1,4 @@
-/// The flame graph: who called whom, and what it cost.
+/// The flame graph: who called whom, and the cost.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { lowerBound, matcher } from "../data/search";
@@ -19,7 +19,7 @@ export function CallsView(props: ViewProps) {
     return <Calls {...props} tree={loaded} />;
 }
 
-/// Which core, thread, task or source is shown; 0: all of them.
+/// The selected core, thread, task or source; 0: all of them.
 export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; value: number; onChange: (node: number) => void }) {
     const { report, tree } = props;
     const all = contexts(tree);
@@ -118,7 +118,7 @@ function Calls({ report, place, metric, setMetric, context, setContext, keep, tr
     );
 }
 
-/// What a call is called.
+/// The name of a call.
 function namer(report: ViewProps["report"], tree: Tree, way: Way): (node: number) => string {
     return (node) => {
         const f = tree.function[node] ?? -1;
@@ -182,7 +182,7 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
                     continue;
                 }
                 if (width < 1.5) {
-                    // Too narrow to be told apart: all that begin within these pixels are one.
+                    // Too narrow to be drawn separately: all that begin within these pixels are one.
                     const next = narrowUntil(map, depth, i, 1.5 / scale);
                     const last = row[next - 1]!;
                     const end = Math.max(left + 1, Math.min((map.x[last]! + map.width[last]! - from) * scale, left + 1.5));
@@ -239,7 +239,7 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
         frame.current?.setAttribute("data-from", String(from));
         frame.current?.setAttribute("data-to", String(to));
     };
-    // The address has whole numbers: what is seen and what it says may differ by so much.
+    // The address has whole numbers, so it may differ by this much from the visible range.
     const inAddress = (v: { from: number; to: number }) =>
         v.from <= 0 && v.to >= map.total ? { from: undefined, to: undefined } : { from: Math.floor(v.from), to: Math.ceil(v.to) };
     const keepSeen = (step: boolean) => {
@@ -262,7 +262,7 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
     };
     const zoomed = () => view.current.to - view.current.from < map.total * 0.9999;
     const zoomOut = () => {
-        // To the nearest caller that is wider than what is seen.
+        // Zoom to the nearest caller that is wider than the visible range.
         const width = (view.current.to - view.current.from) * 1.0001;
         let node = selected;
         while (node > 0 && map.width[node]! <= width) node = tree.parent[node]!;
@@ -279,7 +279,7 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
         const f = frame.current!;
         if (y < f.scrollTop) f.scrollTop = y;
         else if (y + rowHeight > f.scrollTop + f.clientHeight) f.scrollTop = y + rowHeight - f.clientHeight;
-        // What is selected is in view.
+        // Keep the selection visible.
         if (map.x[node]! + map.width[node]! <= view.current.from || map.x[node]! >= view.current.to) zoomTo(Math.max(0, tree.parent[node]!));
     };
     const choose = (node: number) => {
@@ -409,14 +409,14 @@ function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { matches: Uin
     );
 }
 
-/// A view of at most everything, that does not leave it.
+/// Limits a view to the whole range.
 function bounded(from: number, to: number, total: number) {
     const width = Math.min(to - from, total);
     const start = Math.max(0, Math.min(from, total - width));
     return { from: start, to: start + width };
 }
 
-/// The same calls in words: each below its caller.
+/// The same calls as a list: each below its caller.
 function TreeTable(props: Shown & { metric: number }) {
     const { tree, map, nameOf } = props;
     const rows = useMemo(() => {

@@ -8,7 +8,7 @@ import type { ViewProps } from "../ui/state";
 import { grouped, percent, short } from "../ui/text";
 
 export function ChartsView({ report }: ViewProps) {
-    // Shares first: where time went says more than how it spreads.
+    // Shares first: they are more informative than distributions.
     const charts = [...report.head.charts].sort((a, b) => b.kind - a.kind);
     return (
         <>
@@ -28,16 +28,16 @@ export function ChartsView({ report }: ViewProps) {
     );
 }
 
-/// Labels and notes come as other commands print them: `system_cache`, `4-7`, `20,175 cycles`.
+/// Labels and notes have the format of other commands: `system_cache`, `4-7`, `20,175 cycles`.
 const words = (text: string) => text.replace(/(?<=[a-z])_(?=[a-z])/g, " ").replace(/^(\d+)-(\d+)$/, "$1–$2").replace(/(?<=\d),(?=\d{3})/g, "\u202f");
 
-/// The least of 1, 2, 4, 5, 6, 8 times a power of ten that is not less: what an axis ends at.
+/// The end of an axis: the smallest of 1, 2, 4, 5, 6, 8 times a power of ten that is not less.
 export function roundUp(most: number): number {
     const ten = 10 ** Math.floor(Math.log10(Math.max(1, most)));
     return [1, 2, 4, 5, 6, 8, 10].map((k) => k * ten).find((end) => end >= most) ?? most;
 }
 
-/// Bars with their labels, values and shares: a table that is a picture.
+/// Bars with their labels, values and shares, as a table.
 function Shares({ chart }: { chart: Chart }) {
     const total = chart.value.reduce((sum, v) => sum + v, 0);
     const most = Math.max(...chart.value, 1);
@@ -74,7 +74,7 @@ function Shares({ chart }: { chart: Chart }) {
     );
 }
 
-/// Columns over an axis; the one pointed at is told below.
+/// Columns over an axis; the values of the column under the pointer are shown below.
 function Histogram({ chart }: { chart: Chart }) {
     const frame = useRef<HTMLDivElement>(null);
     const { width } = useSize(frame);
@@ -86,7 +86,7 @@ function Histogram({ chart }: { chart: Chart }) {
     const total = chart.value.reduce((sum, v) => sum + v, 0);
     const bars = chart.value.length;
     const step = Math.max(1, (width - left - 4) / bars);
-    // As many labels as have room beside each other.
+    // As many labels as fit side by side.
     const longest = chart.label.reduce((m, l) => Math.max(m, l.length), 1);
     const every = Math.max(1, Math.ceil((longest * 7 + 10) / step));
     return (

@@ -1,4 +1,4 @@
-/// Source and disassembly beside each other, with what each line and instruction cost, and whether it ran.
+/// Source and disassembly side by side, with the cost of each line and instruction, and whether it ran.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { type Code, isaNames, Seen, seenWords } from "../data/model";
@@ -22,7 +22,7 @@ function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & 
     const [wanted, setSide] = useState<"source" | "code">("source");
     const [line, setLine] = useState<{ source: number; line: number } | undefined>(undefined);
 
-    // Functions that have something to show, the costly first.
+    // Functions with something to show, in order of decreasing cost.
     const functions = useMemo(() => {
         const cost = head.functions.self[metric] ?? [];
         const with_ = new Set(code.instructionsOf.keys());
@@ -34,7 +34,7 @@ function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & 
     const f = place.function ?? functions[0] ?? -1;
 
     const rows = code.instructionsOf.get(f) ?? [];
-    // The file of a function is the one it begins in, or that most of its instructions are from.
+    // The file of a function is the one in which it begins, or that of most of its instructions.
     const source = useMemo(() => {
         if (place.source !== undefined) return place.source;
         const own = head.functions.source[f] ?? -1;
@@ -118,7 +118,7 @@ function Both({ report, place, metric, setMetric, go, keep, code }: ViewProps & 
     );
 }
 
-/// Instructions as text, with what each cost.
+/// Instructions as text, with the cost of each.
 function listing(report: ViewProps["report"], code: Code, rows: number[], costOf: (i: number) => number, costName: string): string {
     const { instructions, texts } = code.part;
     const lines = rows.map((i) => {
@@ -131,7 +131,7 @@ function listing(report: ViewProps["report"], code: Code, rows: number[], costOf
 
 const rowHeight = 20;
 
-/// A list of rows of one height, of which those in view are in the page.
+/// A list of rows of equal height; only visible rows are in the page.
 function Rows(props: { count: number; label: string; at?: number; row: (i: number, active: string) => preact.ComponentChildren; open: (i: number) => void }) {
     const frame = useRef<HTMLDivElement>(null);
     const [active, setActive] = useState(-1);
@@ -178,7 +178,7 @@ function Rows(props: { count: number; label: string; at?: number; row: (i: numbe
     );
 }
 
-/// Strength of a background: what costs a hundredth of the most is still seen.
+/// Strength of a background: a hundredth of the maximum is still visible.
 const heat = (part: number, most: number) => (part > 0 && most > 0 ? Math.max(0.06, Math.sqrt(part / most)) : 0);
 
 function Source(props: { code: Code; source: number; f: number; first: number; metric: number; line: number | undefined; select: (line: number) => void; place: ViewProps["place"] }) {
@@ -193,7 +193,7 @@ function Source(props: { code: Code; source: number; f: number; first: number; m
     const most = useMemo(() => Math.max(0, ...[...byLine.values()].map(costOf)), [byLine, props.metric]);
     const last = Math.max(code.lastLine(source), ...byLine.keys(), 0);
     const hasText = code.lastLine(source) > 0;
-    // Without its text, only lines with code are worth a row; with parts of it, those parts are.
+    // Without source text, only lines with code get a row; with parts of the text, those parts do.
     const shown = useMemo(() => {
         const out: number[] = [];
         for (let l = 1; l <= last; ++l) if (byLine.has(l) || code.text(source, l) !== undefined) out.push(l);
@@ -248,13 +248,13 @@ function Instructions(props: {
 }) {
     const { code, rows, report } = props;
     const { instructions, texts } = code.part;
-    // Rows of the list: instructions, and -1 - i before one in another inlined call than that before it.
+    // Rows of the list: instruction i, preceded by -1 - i where the inlined call changes.
     const items = useMemo(() => {
         const of = instructions.inlined;
         if (of === undefined) return rows;
         return rows.flatMap((i, k) => ((of[i] ?? -1) !== (k === 0 ? -1 : (of[rows[k - 1]!] ?? -1)) ? [-1 - i, i] : [i]));
     }, [rows]);
-    // By the hottest of the function; where nothing is hot, nothing looks so.
+    // Relative to the hottest line of the function; if nothing is hot, nothing is highlighted.
     const most = useMemo(() => {
         let all = 0;
         for (let i = 0; i < instructions.times.length; ++i) all = Math.max(all, props.costOf(i));
@@ -291,7 +291,7 @@ function Instructions(props: {
     );
 }
 
-/// Says which inlined call the instructions below lie in, or that they are the function's own again.
+/// Names the inlined call of the instructions below, or says that they are the function's own again.
 function InlinedHead({ report, code, i, active }: { report: ViewProps["report"]; code: Code; i: number; active: string }) {
     const { instructions, inlined, texts } = code.part;
     const of = (call: number) => {

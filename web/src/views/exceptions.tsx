@@ -10,7 +10,7 @@ import { aroundMoment } from "./timeline";
 
 export function ExceptionsView(props: ViewProps) {
     const { exceptions, has } = props.report.head;
-    // A handler that the trace does not show took no time in it.
+    // A handler that was not traced has no time.
     const timed = (row: number) => exceptions[row]!.returned > 0 && exceptions[row]!.sum > 0;
     const time = (value: number, row: number) => (timed(row) ? timeText(Math.round(value), exceptions[row]!.unit) : "–");
     const mean = (i: number) => (exceptions[i]!.returned > 0 ? exceptions[i]!.sum / exceptions[i]!.returned : 0);
@@ -43,7 +43,7 @@ export function ExceptionsView(props: ViewProps) {
     );
 }
 
-/// Those that the timeline has, one by one.
+/// The exceptions on the timeline, one by one.
 function Each(props: ViewProps) {
     const loaded = useLoaded(() => props.report.timeline());
     if (loaded === undefined || loaded instanceof Error) return <Loading what="the timeline" error={loaded} />;

@@ -1,4 +1,4 @@
-/// All functions with what they cost; one of them with who calls it.
+/// All functions with their costs; one function with its callers.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { costsByFunction, inclusive, subtree, type Tree } from "../data/tree";
@@ -9,7 +9,7 @@ import { type Column, DataTable } from "../ui/table";
 import { ContextChoice } from "./calls";
 import { counted, fileName, grouped, hex, short, withUnit } from "../ui/text";
 
-/// The call tree, where there is one.
+/// The call tree, if there is one.
 function useTree(report: ViewProps["report"]): Tree | undefined {
     const tree = useLoaded<Tree | undefined>(() => (report.head.has.calls > 1 ? report.calls() : Promise.resolve(undefined)));
     return tree instanceof Error ? undefined : tree;
@@ -21,7 +21,7 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
     const tree = useTree(report);
-    // Of one core, thread, task or source, costs are those of its calls.
+    // For one core, thread, task or source, costs are those of its calls.
     const part = useMemo(() => (tree && context > 0 ? costsByFunction(subtree(tree, context), metric, functions.name.length) : undefined), [tree, context, metric]);
     const self: ArrayLike<number> = part?.self ?? functions.self[metric] ?? [];
     const whole: ArrayLike<number> | undefined = part?.total ?? functions.inclusive?.[metric];
@@ -127,7 +127,7 @@ export function placeText(report: ViewProps["report"], source: number, line: num
     return path === "" ? "" : line > 0 ? `${fileName(path)}:${line}` : fileName(path);
 }
 
-/// One function: everything that is known of it.
+/// Everything known about one function.
 function FunctionDetail({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
     const { head } = report;
     const { functions, has } = head;
@@ -175,7 +175,7 @@ interface Neighbour {
     cost: number;
 }
 
-/// Who calls it and what it calls, from the call tree.
+/// Callers and callees, from the call tree.
 function Around({ report, f, metric }: { report: ViewProps["report"]; f: number; metric: number }) {
     const tree = useLoaded(() => report.calls());
     const { callers, callees } = useMemo(() => {
@@ -199,7 +199,7 @@ function Around({ report, f, metric }: { report: ViewProps["report"]; f: number;
     return <Neighbours report={report} callers={callers} callees={callees} unit={report.head.metrics[metric]?.name ?? "cost"} />;
 }
 
-/// The same from branches, where nothing tells who called whom: how often a call was seen, not what it cost.
+/// The same from branches, if there is no call tree: how often a call was seen, but not its cost.
 function AroundByEdges({ report, f }: { report: ViewProps["report"]; f: number }) {
     const branches = useLoaded(() => report.branches());
     const { callers, callees } = useMemo(() => {

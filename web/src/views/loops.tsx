@@ -1,4 +1,4 @@
-/// Loops, by what they cost or how often they ran.
+/// Loops, by cost or by number of iterations.
 import { useMemo } from "preact/hooks";
 
 import { addresses } from "../data/decode";

@@ -1,4 +1,4 @@
-/// How far to trust the capture, then its figures and where most went.
+/// How far the capture can be trusted, then its figures and the highest costs.
 import { Name, Share } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, grouped, short } from "../ui/text";
@@ -8,11 +8,9 @@ const severities = ["good", "note", "warning", "bad"] as const;
 const signs = ["✓", "i", "!", "✕"] as const;
 const words = ["Good", "Note", "Warning", "Bad"] as const;
 
-/// Digits of values that come as text are grouped too.
+/// Groups the digits of values that are text.
 function spaced(value: string): string {
-    return value
-        .replace(/\b\d{1,3}(?:,\d{3})+\b/g, (n) => n.replace(/,/g, "\u202f"))
-        .replace(/^\d{4,}(?![\d.])/, (n) => grouped(Number(n)));
+    return value.replace(/^\d{4,}(?![\d.])/, (n) => grouped(Number(n)));
 }
 
 export function SummaryView({ report, metric }: ViewProps) {

@@ -8,7 +8,7 @@ import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped } from "../ui/text";
 
-/// Numbers in tables are digits, perhaps with a fraction; other text in such a column stays text.
+/// Numbers in tables are digits, perhaps with a fraction; other text in such a column remains text.
 const numeric = /^-?\d+(\.\d+)?$/;
 
 export function TablesView({ report, place, keep }: ViewProps) {

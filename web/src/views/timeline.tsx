@@ -24,7 +24,7 @@ const enum MarkKind {
     trigger,
     overflow,
 }
-/// Where what ran is not known: hatched, and found by g.
+/// Unknown execution: hatched, and found by the key g.
 const isGap = (kind: number) => kind === MarkKind.gap || kind === MarkKind.overflow;
 
 interface Row {
@@ -44,7 +44,7 @@ export function TimelineView(props: ViewProps) {
     return <View {...props} timeline={loaded} />;
 }
 
-/// A view of the timeline with a moment of it in the middle, or a stretch of it whole.
+/// A view with one moment of the timeline in the middle, or with a whole range.
 export function aroundMoment(timeline: Timeline, begin: number, end: number): { from: number; to: number } {
     const total = Math.max(1, timeline.part.axis.length);
     const room = Math.min(total, Math.max((end - begin) * 3, total / 200, 40));
@@ -52,8 +52,8 @@ export function aroundMoment(timeline: Timeline, begin: number, end: number): { 
     return { from: Math.floor(from), to: Math.ceil(from + room) };
 }
 
-/// Tracks from top to bottom, each below the one it belongs to; of `only` and what belongs to it, if it is a track.
-/// `above`: room for its name above each.
+/// Tracks from top to bottom, each below its parent; if `only` is a track, only that track and its children.
+/// `above`: space for the name above each track.
 function rowsOf(timeline: Timeline, only: number, above: number): { rows: Row[]; height: number } {
     const { tracks } = timeline.part;
     const children = new Map<number, number[]>();
@@ -93,7 +93,7 @@ function rowsOf(timeline: Timeline, only: number, above: number): { rows: Row[];
     return { rows, height: y };
 }
 
-/// Steps of 1, 2 or 5 that are about `pixels` wide.
+/// Steps of 1, 2 or 5 times a power of ten that are about `pixels` wide.
 export function stepOf(pixel: number, pixels: number): number {
     const least = Math.max(pixel * pixels, 1e-9);
     const ten = 10 ** Math.floor(Math.log10(least));
@@ -109,7 +109,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     const setQuery = (query: string) => keep({ query });
     const [selected, setSelected] = useState(-1);
     const [asTable, setAsTable] = useState(false);
-    // Those that have something to show can be looked at alone.
+    // Tracks with something to show can be selected.
     const [only, setOnly] = useState(-1);
     const alone = useMemo(() => tracks.name.map((_, i) => i).filter((i) => (timeline.lanes[i]?.length ?? 0) > 0 || tracks.parent.includes(i)), [timeline]);
     const first = place.from !== undefined && place.to !== undefined && place.to > place.from ? { from: Math.min(place.from, total - 1), to: Math.min(place.to, total) } : { from: 0, to: total };
@@ -126,7 +126,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     const left = useMemo(() => {
         const c = document.createElement("canvas").getContext("2d");
         if (!c) return 150;
-        // Where there is little room, names stand above.
+        // On narrow screens names are above the tracks.
         if (narrow) return 6;
         c.font = labelFont;
         const widest = Math.max(...tracks.name.map((name) => c.measureText(name).width), ...timeline.series.map((s) => c.measureText(s.name).width), 40);
@@ -146,7 +146,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     }, [query]);
     const matchCount = useMemo(() => (matches ? slices.function.reduce((n, f) => n + (matches[f] ? 1 : 0), 0) : 0), [matches]);
 
-    // How much is going on in each of some stretches, by tracks and calls within calls: for the picture of all of it.
+    // The activity in each of a fixed number of ranges, by track and call depth, for the overview.
     const density = useMemo(() => {
         const columns = 1000;
         const busy = new Float64Array(columns);
@@ -174,7 +174,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         const hatched = hatch(c, palette.gap);
         c.textBaseline = "middle";
 
-        // The axis stays in view, its lines go through all tracks.
+        // The axis remains visible; its lines cross all tracks.
         const step = stepOf(pixel, 110);
         c.strokeStyle = palette.line;
         c.lineWidth = 1;
@@ -196,7 +196,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
             if (y > size.height || y + row.height < axisHeight) continue;
             drawRow(c, row, y, palette, hatched, pixel, from, to, x);
         }
-        // Labels over what slides below them.
+        // Labels are drawn over the scrolling content.
         for (const row of rows) {
             const y = axisHeight + row.y - top;
             if (y - above > size.height || y + row.height < axisHeight) continue;
@@ -263,7 +263,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                 c.fillStyle = match ? palette.match : matches ? palette.faded : colorOf(report.functionName(f));
                 c.fillRect(x0, laneY, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0)), laneHeight - 1.5);
                 if (slices.merged[d.slice]! > 1 && x1 - x0 > 4) {
-                    // Several in one: a line below says so.
+                    // Several merged into one: marked by a line below.
                     c.fillStyle = palette.muted;
                     c.fillRect(x0, laneY + laneHeight - 3, x1 - x0 - 1, 1.5);
                 }
@@ -278,14 +278,14 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                 }
             }
         }
-        // Where flow is not known, nothing above may be read as a rest.
+        // Where flow is unknown, an empty area must not look like idle time.
         const { marks } = timeline;
         let drawnTo = -Infinity;
         for (const m of row.gaps) {
             if (marks.end[m]! < from || marks.begin[m]! > to) continue;
             const x0 = Math.max(left, x(marks.begin[m]!));
             const x1 = Math.min(size.width, Math.max(x(marks.end[m]!), x0 + 3));
-            // Those too short to be told apart are one.
+            // Slices too short to be drawn separately are one.
             if (x1 < drawnTo + 2) continue;
             drawnTo = x1;
             c.fillStyle = hatched;
@@ -335,7 +335,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         const columns = Math.max(1, Math.floor(width));
         const e = extremes(series.time, series.value, from, to, columns);
         const color = palette.series[s % palette.series.length]!;
-        // The line is the middle of what each pixel holds, the band around it what it ranges over.
+        // The line is the middle of the values in each pixel, the band around it their range.
         c.fillStyle = color;
         c.strokeStyle = color;
         c.lineWidth = 1.25;
@@ -386,7 +386,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         const h = at.clientHeight;
         c.fillStyle = palette.series[0]!;
         c.globalAlpha = 0.55;
-        // One shape: columns beside each other would show seams where a pixel is no whole one.
+        // One shape: separate columns would show seams where pixels are fractional.
         c.beginPath();
         c.moveTo(left, h - 4);
         for (let px = 0; px <= w; ++px) {
@@ -430,7 +430,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         return { from: start, to: start + length };
     };
     const settled = useRef(0);
-    // The address has whole numbers; all of the timeline needs none.
+    // The address has whole numbers; the whole timeline needs none.
     const inAddress = (v: { from: number; to: number }) =>
         v.from <= 0 && v.to >= total ? { from: undefined, to: undefined } : { from: Math.floor(v.from), to: Math.ceil(v.to) };
     useEffect(() => {
@@ -456,7 +456,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
             finish();
             return;
         }
-        // Each frame goes a part of the way that is left, so that steps that follow each other flow together.
+        // Each frame covers a part of the remaining distance, so that successive steps blend.
         const step = () => {
             const v = view.current;
             const g = goal.current;
@@ -534,7 +534,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         setSelected(slice);
         revealSlice(slice);
     };
-    /// The slice beside the selected one on its lane, or around or within it.
+    /// The slice next to the selected one on its lane, or its parent or child.
     const neighbour = (step: number, deeper: number): number => {
         if (selected < 0) {
             for (const lanes of timeline.lanes) for (const lane of lanes) {
@@ -553,7 +553,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     };
     const gaps = useMemo(() => rows.flatMap((row) => row.gaps).filter((m) => isGap(marks.kind[m]!)).sort((a, b) => marks.begin[a]! - marks.begin[b]!), [rows]);
     const gapAt = useRef(-1);
-    /// The next gap from the one that was shown last, the first behind the last.
+    /// The gap after the one shown last; after the last gap, the first.
     const toGap = (step: number) => {
         if (gaps.length === 0) return;
         gapAt.current = gapAt.current < 0 ? (step > 0 ? 0 : gaps.length - 1) : (gapAt.current + step + gaps.length) % gaps.length;
@@ -764,7 +764,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
     }
 }
 
-/// What is in view, in words.
+/// Describes the visible range in words.
 function Tables({ report, timeline, seen, time }: { report: ViewProps["report"]; timeline: Timeline; seen: { from: number; to: number }; time: (t: number) => string }) {
     const { slices, tracks, texts } = timeline.part;
     const { marks } = timeline;

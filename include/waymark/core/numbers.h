@@ -1,0 +1,78 @@
+/// How numbers are written for reading: docs/numbers.md. The page of the report writes them the same way
+/// (web/src/ui/text.ts); web/test/numbers.tsv has cases for both. Programs get numbers as they are.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace waymark {
+
+/// `12,345,678`
+[[nodiscard]] inline std::string count_text(std::uint64_t value) {
+    const std::string digits = std::to_string(value);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+/// `1,234.5`; three decimals below 1: `0.125`. Halves are rounded up. For means and other numbers that are not counts.
+[[nodiscard]] inline std::string decimal_text(double value) {
+    if (!std::isfinite(value)) return "–";
+    const double size = std::fabs(value);
+    const unsigned decimals = size != 0 && std::floor(size * 1000 + 0.5) < 1000 ? 3 : 1;
+    const double scale = decimals == 3 ? 1000 : 10;
+    constexpr double most = 1e15;  // beyond it a double has no decimals
+    if (size >= most) return "–";
+    const auto scaled = static_cast<std::uint64_t>(std::floor(size * scale + 0.5));
+    const std::string part = std::to_string(scaled % static_cast<std::uint64_t>(scale));
+    return (value < 0 && scaled != 0 ? "-" : "") + count_text(scaled / static_cast<std::uint64_t>(scale)) + "." +
+           std::string(decimals - part.size(), '0') + part;
+}
+
+/// A count if it is whole, else with decimals: `12`, `12.5`.
+[[nodiscard]] inline std::string quantity_text(double value) {
+    if (value >= 0 && value < 1e15 && value == std::floor(value)) return count_text(static_cast<std::uint64_t>(value));
+    return decimal_text(value);
+}
+
+/// `33.3%`. What is not 0 is never written as 0.0%, and what is not all never as 100.0%: `<0.1%`, `>99.9%`. `–` of
+/// nothing.
+[[nodiscard]] inline std::string share_text(std::uint64_t part, std::uint64_t whole) {
+    if (whole == 0) return "–";
+    const auto permille =
+        static_cast<std::uint64_t>(std::floor(1000 * static_cast<double>(part) / static_cast<double>(whole) + 0.5));
+    if (part != 0 && permille == 0) return "<0.1%";
+    if (part < whole && permille >= 1000) return ">99.9%";
+    return count_text(permille / 10) + "." + std::to_string(permille % 10) + "%";
+}
+
+/// `500 ns`, `1.5 µs`, `12.3 ms`, `1,234.5 s`
+[[nodiscard]] inline std::string duration_text(double nanoseconds) {
+    const double size = std::fabs(nanoseconds);
+    const double scale = size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : size >= 1e3 ? 1e3 : 1;
+    const std::string_view unit = size >= 1e9 ? "s" : size >= 1e6 ? "ms" : size >= 1e3 ? "µs" : "ns";
+    return quantity_text(nanoseconds / scale) + " " + std::string(unit);
+}
+
+/// `1 byte`, `12,345 bytes`; of a million or more `12.3 MB`, of a thousand million or more `1.2 GB` (powers of ten).
+[[nodiscard]] inline std::string size_text(std::uint64_t bytes) {
+    if (bytes == 1) return "1 byte";
+    if (bytes < 1'000'000) return count_text(bytes) + " bytes";
+    const bool large = bytes >= 1'000'000'000;
+    return decimal_text(static_cast<double>(bytes) / (large ? 1e9 : 1e6)) + (large ? " GB" : " MB");
+}
+
+/// `0x00008010`, `0xffff800008001000`: at least eight digits.
+[[nodiscard]] inline std::string address_text(std::uint64_t address) {
+    char text[24];
+    std::snprintf(text, sizeof text, "0x%08llx", static_cast<unsigned long long>(address));
+    return text;
+}
+
+}  // namespace waymark

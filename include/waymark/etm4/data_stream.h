@@ -1,0 +1,37 @@
+/// The data trace stream of an ETMv4 (docs/spec/etm4.md, section 13): recognised by its trace ID, counted, and not
+/// decoded. Whoever reports a stream says so with `data_stream_note`.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "waymark/core/types.h"
+
+namespace waymark::etm4 {
+
+/// What a report says beside the counts.
+inline constexpr const char* data_stream_note = "data trace of an ETMv4: recognised and counted, not decoded";
+
+/// Counts a data trace stream, in chunks of any size.
+class DataStreamCounter {
+public:
+    void feed(Bytes chunk) {
+        bytes_ += chunk.size();
+        for (const std::uint8_t byte : chunk) {
+            if (byte == 0x80 && zeros_ >= 11) ++syncs_;
+            zeros_ = byte == 0 ? std::min(zeros_ + 1, 11U) : 0;
+        }
+    }
+    /// What comes next does not follow what came before.
+    void reset() { zeros_ = 0; }
+
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    /// A-sync packets among them: without any, the bytes are probably something else.
+    [[nodiscard]] std::uint64_t syncs() const { return syncs_; }
+
+private:
+    std::uint64_t bytes_ = 0, syncs_ = 0;
+    unsigned zeros_ = 0;  // up to here, 11 for more
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,25 @@
+/// Packets → bytes: the canonical encoding, in which every continuation field has its fewest bytes but for timestamps,
+/// whose packets say how many (docs/spec/etm4.md, sections 2 to 12).
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "waymark/core/wire.h"
+#include "waymark/etm4/config.h"
+#include "waymark/etm4/packet.h"
+
+namespace waymark::etm4 {
+
+/// Appends a packet. Fields must be within the ranges their packet states, and the configuration must have the packet.
+template <class P>
+void encode(std::vector<std::uint8_t>& out, const P& packet, const Config& config) {
+    wire::Writer writer(out);
+    P::fields(writer, packet, config);
+}
+inline void encode(std::vector<std::uint8_t>& out, const Packet& packet, const Config& config) {
+    std::visit([&](const auto& p) { encode(out, p, config); }, packet);
+}
+
+}  // namespace waymark::etm4

@@ -1,0 +1,172 @@
+/// What packets are compressed against (docs/spec/etm4.md, sections 4 to 6). Of each item: does a synchronisation point
+/// give it back?
+///
+///     address history      yes, the Trace Info: three entries of address 0, IS0
+///     timestamp            yes, the Trace Info: 0
+///     threshold            yes, the Trace Info
+///     context              no: by the next Context or Address with Context packet
+///     return stack         empty there; kept by decoders, not here
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/types.h"
+#include "waymark/etm4/config.h"
+#include "waymark/etm4/packet.h"
+
+namespace waymark::etm4 {
+
+/// An address and which instruction set's alignment it was sent in.
+struct Place {
+    Address address{};
+    bool is1{};
+    std::uint64_t known = ~std::uint64_t{0};  ///< bits of the address that are known: all, once a Trace Info was seen
+    friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// The three most recent addresses, the last one first. A default one knows nothing, as before the first Trace Info.
+class AddressHistory {
+public:
+    /// As every Trace Info makes it.
+    void reset() { entries_.fill(Place{}); }
+    void forget() { *this = {}; }
+
+    [[nodiscard]] const Place& entry(unsigned i) const { return entries_[i % 3]; }
+
+    /// The whole address: bits not sent are those of the most recent one. Of a 32-bit form they are bits 63:32.
+    [[nodiscard]] WM_INLINE Place complete(const SentAddress& sent) const {
+        // Bits below the alignment are never sent and always 0.
+        const unsigned width = address_bits(sent.bytes, sent.is1);
+        const std::uint64_t covered = width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+        const Place& last = entries_[0];
+        return {{(last.address.value & ~covered) | sent.value}, sent.is1, last.known | covered};
+    }
+    /// Completes an address and makes it the most recent one.
+    WM_INLINE Place take(const SentAddress& sent) { return push(complete(sent)); }
+    /// An exact match: the entry becomes the most recent one too.
+    WM_INLINE Place match(unsigned i) { return push(entry(i)); }
+    /// The "unknown address" of an exception without one.
+    void push_unknown() { push(Place{}); }
+
+    WM_INLINE Place push(Place place) {
+        entries_[2] = entries_[1];
+        entries_[1] = entries_[0];
+        entries_[0] = place;
+        return place;
+    }
+
+private:
+    static constexpr Place nothing{.address = {}, .is1 = false, .known = 0};
+    std::array<Place, 3> entries_{nothing, nothing, nothing};
+};
+
+/// An address in its shortest form: an entry of the history, or the bits to send.
+struct CompressedAddress {
+    std::optional<std::uint8_t> entry{};
+    SentAddress sent{};
+    friend bool operator==(const CompressedAddress&, const CompressedAddress&) = default;
+};
+/// The shortest form of `to`, whose bits below the alignment must be 0 (section 6).
+[[nodiscard]] CompressedAddress compress(const Place& to, const AddressHistory& history);
+
+/// The last timestamp.
+class TimestampState {
+public:
+    /// As every Trace Info makes it: bits not sent are 0.
+    void reset() { value_ = 0, known_ = true; }
+    void forget() { *this = {}; }
+    /// Takes a timestamp's value in and gives back the whole one; `known()` says whether its high bits are.
+    std::uint64_t take(const TimestampValue& sent) {
+        const unsigned width = timestamp_bits(sent.bytes);
+        if (width >= 64) {
+            value_ = sent.value;
+            known_ = true;
+        } else {
+            const std::uint64_t low = (std::uint64_t{1} << width) - 1;
+            value_ = (value_ & ~low) | (sent.value & low);
+        }
+        return value_;
+    }
+    [[nodiscard]] std::uint64_t value() const { return value_; }
+    [[nodiscard]] bool known() const { return known_; }
+
+private:
+    std::uint64_t value_ = 0;
+    bool known_ = false;
+};
+/// The fewest bytes that turn the timestamp `last` into `to`.
+[[nodiscard]] TimestampValue compress_timestamp(std::uint64_t to, std::uint64_t last);
+
+/// What a cycle count packet says, with the threshold and MAXSPEC in it.
+struct CycleCount {
+    std::optional<std::uint32_t> commit{};  ///< P0 elements to commit; none in commit mode 1
+    std::optional<std::uint32_t> cycles{};  ///< none: unknown
+    friend bool operator==(const CycleCount&, const CycleCount&) = default;
+};
+
+/// What a packet means in its place. Members that a packet does not have are absent.
+struct Meaning {
+    std::optional<Place> address{};
+    std::optional<std::uint64_t> timestamp{};  ///< all of it; absent while its high bits are not known
+    std::optional<CycleCount> count{};
+    friend bool operator==(const Meaning&, const Meaning&) = default;
+};
+
+/// All state at the level of packets. Fed every packet and gap of a stream in order.
+class PacketState {
+public:
+    explicit PacketState(const Config& config) : config_(config) {}
+
+    Meaning operator()(const TraceInfo& p) {
+        addresses_.reset();
+        timestamps_.reset();
+        threshold_ = p.threshold;
+        return {};
+    }
+    Meaning operator()(const ShortAddress& p) { return at(addresses_.take(p.address)); }
+    Meaning operator()(const LongAddress& p) { return at(addresses_.take(p.address)); }
+    Meaning operator()(const AddressWithContext& p) { return at(addresses_.take(p.address)); }
+    Meaning operator()(const ExactMatchAddress& p) { return at(addresses_.match(p.entry)); }
+    Meaning operator()(const ShortSourceAddress& p) { return at(addresses_.take(p.address)); }
+    Meaning operator()(const LongSourceAddress& p) { return at(addresses_.take(p.address)); }
+    Meaning operator()(const ExactMatchSourceAddress& p) { return at(addresses_.match(p.entry)); }
+    Meaning operator()(const Q& p) {
+        if (p.has_entry()) return at(addresses_.match(p.type));
+        if (p.has_short_address() || p.has_long_address()) return at(addresses_.take(p.address));
+        return {};
+    }
+    Meaning operator()(const Exception& p) {
+        if (p.address_unknown(config_)) addresses_.push_unknown();
+        return {};
+    }
+    Meaning operator()(const Timestamp& p);
+    Meaning operator()(const CycleCountF1& p) const;
+    Meaning operator()(const CycleCountF2& p) const;
+    Meaning operator()(const CycleCountF3& p) const;
+    Meaning operator()(const auto&) const { return {}; }
+    /// What was known is known no more, until the next Trace Info.
+    void operator()(const Gap&) {
+        addresses_.forget();
+        timestamps_.forget();
+        threshold_ = 0;
+    }
+
+    [[nodiscard]] const AddressHistory& addresses() const { return addresses_; }
+    [[nodiscard]] const TimestampState& timestamps() const { return timestamps_; }
+    /// Of cycle counts, from the last Trace Info.
+    [[nodiscard]] std::uint32_t threshold() const { return threshold_; }
+
+private:
+    static Meaning at(const Place& place) { return {.address = place, .timestamp = {}, .count = {}}; }
+    [[nodiscard]] Meaning counted(std::uint64_t commit, std::optional<std::uint32_t> field) const;
+
+    Config config_;
+    AddressHistory addresses_;
+    TimestampState timestamps_;
+    std::uint32_t threshold_ = 0;
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,37 @@
+/// Thumb's IT blocks, as far as a walk through code needs them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "waymark/isa/decode_instr.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::isa {
+
+/// Which instructions of a walk depend on a condition of an IT instruction before them. A walk that begins inside an IT
+/// block does not know of it.
+class ItBlock {
+public:
+    /// The next instruction of the walk. True: an IT instruction may keep it from executing, so that even one that is
+    /// permanently undefined may be passed.
+    bool next(const Fetched& instruction, Isa isa) {
+        if (isa == Isa::a32 || isa == Isa::a64) return false;
+        if (left_ != 0) {
+            --left_;
+            return !always_;
+        }
+        constexpr std::uint32_t mask = 0xf;
+        if (instruction.bytes == 2 && (instruction.opcode & 0xff00U) == 0xbf00U && (instruction.opcode & mask) != 0) {
+            left_ = static_cast<std::uint8_t>(4 - std::countr_zero(instruction.opcode & mask));
+            always_ = (instruction.opcode >> 4 & mask) >= 0xe;  // IT AL
+        }
+        return false;
+    }
+
+private:
+    std::uint8_t left_ = 0;  ///< instructions that the last IT instruction still covers
+    bool always_ = false;
+};
+
+}  // namespace waymark::isa

@@ -1,0 +1,36 @@
+/// A place in the code of a program, by address or by symbol. Where a position-independent program or a library lies is
+/// known only when it is mapped.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "waymark/core/types.h"
+
+namespace waymark::record {
+
+class CodePlace {
+public:
+    CodePlace(Address address) : address_(address) {}
+    /// A symbol of `file`, a canonical path, or where that is empty of the file that is mapped first of those that have
+    /// one of this name.
+    CodePlace(std::string symbol, std::filesystem::path file) : symbol_(std::move(symbol)), file_(std::move(file)) {}
+
+    /// Nothing while no file that holds it is mapped; by the latest report else.
+    [[nodiscard]] std::optional<Address> address() const { return address_; }
+    /// The symbol, or the address in hexadecimal: `main`, `0x10424`.
+    [[nodiscard]] std::string text() const;
+    /// Bytes [offset, offset + bytes) of `file`, a path, are mapped at `at`.
+    void mapped(const std::string& file, Address at, std::uint64_t offset, std::uint64_t bytes);
+
+private:
+    std::optional<Address> address_;
+    std::string symbol_;  ///< empty: it is an address
+    std::filesystem::path file_;
+    std::map<std::string, std::optional<Address>> found_;  ///< by file: the symbol's address in it, without load bias
+};
+
+}  // namespace waymark::record

@@ -1,0 +1,53 @@
+#include "waymark/etm4/state.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace waymark::etm4 {
+
+CompressedAddress compress(const Place& to, const AddressHistory& history) {
+    for (std::uint8_t i = 0; i < 3; ++i)
+        if (history.entry(i) == to) return {.entry = i, .sent = {}};
+    const Place& last = history.entry(0);
+    const std::uint64_t difference = (to.address.value ^ last.address.value) | ~last.known;
+    const auto changed = static_cast<unsigned>(std::bit_width(difference));
+    std::uint8_t bytes = 1;
+    while (bytes < 8 && changed > address_bits(bytes, to.is1)) bytes = static_cast<std::uint8_t>(bytes * 2);
+    const std::uint64_t sent = to.address.value & address_mask(bytes, to.is1);
+    return {.entry = {}, .sent = {.value = sent, .bytes = bytes, .is1 = to.is1}};
+}
+
+TimestampValue compress_timestamp(std::uint64_t to, std::uint64_t last) {
+    const auto changed = static_cast<unsigned>(std::bit_width(to ^ last));
+    const auto bytes = static_cast<std::uint8_t>(std::clamp((changed + 6) / 7, 1U, 9U));
+    const unsigned width = timestamp_bits(bytes);
+    return {width >= 64 ? to : to & ((std::uint64_t{1} << width) - 1), bytes};
+}
+
+Meaning PacketState::operator()(const Timestamp& p) {
+    Meaning out;
+    const std::uint64_t whole = timestamps_.take(p.value);
+    if (timestamps_.known()) out.timestamp = whole;
+    // Cycles of a timestamp have no threshold taken off (section 5).
+    if (p.has_cycles) out.count = CycleCount{.commit = {}, .cycles = p.cycles & ((1U << config_.cycle_count_bits) - 1)};
+    return out;
+}
+
+Meaning PacketState::counted(std::uint64_t commit, std::optional<std::uint32_t> field) const {
+    CycleCount count;
+    if (!config_.commit_mode_1) count.commit = static_cast<std::uint32_t>(commit);
+    if (field) count.cycles = *field + threshold_;
+    return {.address = {}, .timestamp = {}, .count = count};
+}
+
+Meaning PacketState::operator()(const CycleCountF1& p) const {
+    return counted(p.commit, p.unknown ? std::nullopt : std::optional(p.count));
+}
+Meaning PacketState::operator()(const CycleCountF2& p) const {
+    // With F the count is near MAXSPEC; a MAXSPEC too small for it cannot be, and commits nothing.
+    const std::uint64_t from_maximum = std::uint64_t{p.commit} + config_.max_speculation;
+    return counted(!p.from_maximum ? p.commit + 1U : from_maximum < 15 ? 0 : from_maximum - 15, p.count);
+}
+Meaning PacketState::operator()(const CycleCountF3& p) const { return counted(p.commit + 1U, p.count); }
+
+}  // namespace waymark::etm4

@@ -1,0 +1,31 @@
+#include "waymark/record/code_place.h"
+
+#include <fmt/format.h>
+
+#include "waymark/image/debug_info.h"
+#include "waymark/image/symbols.h"
+
+namespace waymark::record {
+
+std::string CodePlace::text() const {
+    return symbol_.empty() && address_ ? fmt::format("{:#x}", address_->value) : symbol_;
+}
+
+void CodePlace::mapped(const std::string& file, Address at, std::uint64_t offset, std::uint64_t bytes) {
+    if (symbol_.empty() || file.empty() || (!file_.empty() && file != file_)) return;
+    const auto [known, fresh] = found_.try_emplace(file);
+    if (fresh) {
+        image::Symbols symbols;
+        if (symbols.add_elf(file)) known->second = symbols.address_of(symbol_);
+    }
+    if (!known->second) return;
+    const auto info = image::DebugInfo::open(file);
+    if (!info) return;
+    const auto bias = info->load_bias(at, offset, bytes);
+    if (!bias) return;
+    constexpr std::uint64_t address_space = 0xffffffff;
+    address_ = Address{(known->second->value + *bias) & address_space};
+    file_ = file;
+}
+
+}  // namespace waymark::record

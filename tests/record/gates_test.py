@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Gates on recordings that are not the whole run, or whose files changed since: none passes or fails falsely.
+
+    gates_test.py WAYMARK SOURCE_DIR
+
+The witnesses are the program itself, which is known to run all that it has, and a recording of the whole run.
+"""
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK = pathlib.Path(sys.argv[1]).resolve()
+CROSS = "arm-linux-gnueabihf-"
+
+# Its last phase runs nothing of the first two.
+PROGRAM = r"""
+#include <stdio.h>
+#ifndef ROUNDS
+#define ROUNDS 200
+#endif
+static __attribute__((noinline)) unsigned first(unsigned x) { return x % 7 == 3 ? x + 5 : x * 31 + 1; }
+static __attribute__((noinline)) unsigned second(unsigned x) { return (x ^ (x >> 3)) + 9; }
+static __attribute__((noinline)) unsigned last(unsigned x) {
+    for (unsigned i = 0; i < 4000; ++i) x = x * 3 + (x >> 5 & 1 ? i : 7);
+    return x;
+}
+int main(void) {
+    unsigned sum = 1;
+    for (unsigned i = 0; i < ROUNDS; ++i) sum += first(sum);
+    for (unsigned i = 0; i < 50; ++i) sum += second(sum);
+    printf("%u\n", last(sum));
+    return 0;
+}
+"""
+
+
+def run(*arguments, **more):
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300, **more)
+
+
+def number(text):
+    return int(str(text).replace(",", ""))
+
+
+class Gates(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.program = cls.build(cls.folder / "program")
+        cls.whole = cls.record(cls.folder / "whole", cls.program)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def build(cls, path, *options):
+        source = cls.folder / "program.c"
+        source.write_text(PROGRAM)
+        path.parent.mkdir(exist_ok=True)
+        done = run(CROSS + "gcc", "-O1", "-g", "-Wl,--build-id", "-o", path, source, *options)
+        assert done.returncode == 0, done.stderr
+        return path
+
+    @staticmethod
+    def record(out, program, *options):
+        done = run(WAYMARK, "record", "-o", out, *options, "--", program)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return out
+
+    def tell(self, *arguments, status=0):
+        done = run(WAYMARK, *arguments)
+        self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}{done.stderr}")
+        return done
+
+    def rows(self, *arguments):
+        text = self.tell(*arguments, "--format", "tsv").stdout
+        return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+    # ---- a part of the run
+
+    def assert_is_part(self, out, words):
+        """Every command says so, nothing counts as not executed, and no gate passes under --strict."""
+        for command in ("profile", "coverage", "branches", "loops"):
+            with self.subTest(command=command):
+                done = self.tell(command, out)
+                self.assertRegex(done.stdout, rf"(?m)^warning .*{words}")
+                self.assertRegex(self.tell(command, out, "--strict", status=1).stderr, words)
+        for command, *more in (("flow", "--format", "summary"), ("doctor",), ("diff", self.whole)):
+            with self.subTest(command=command):
+                done = self.tell(command, *([*more, out] if command == "diff" else [out, *more]))
+                # doctor breaks lines.
+                self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), words)
+                self.tell(command, *([*more, out] if command == "diff" else [out, *more]), "--strict", status=1)
+        info = self.tell("info", out).stdout
+        self.assertRegex(info, words)
+        self.assertNotIn("Nothing wrong was found", info)
+        health = json.loads(self.tell("profile", out, "--format", "json").stdout)["health"]
+        self.assertNotIn("good", [finding["severity"] for finding in health])
+        for row in self.rows("coverage", out, "--by", "function"):
+            self.assertEqual(number(row["instructions not executed"]), 0, row)
+            self.assertEqual(number(row["directions not executed"]), 0, row)
+
+    def test_a_buffer_that_wrapped_is_the_end_of_the_run(self):
+        out = self.record(self.folder / "wrapped", self.program, "--buffer", "1024")
+        self.assert_is_part(out, r"wrapped: it holds the last 1024 of \d+ bytes")
+        # What ran in the head is not known to have run, and not said to have not.
+        row = {r["function"]: r for r in self.rows("coverage", out, "--image", self.program, "--by", "function")}
+        self.assertEqual(number(row["first"]["instructions executed"]), 0)
+        self.assertEqual(number(row["first"]["instructions not observed"]), number(row["first"]["instructions"]))
+
+    def test_a_limit_is_the_beginning_of_the_run(self):
+        out = self.record(self.folder / "limited", self.program, "--limit", "60000")
+        self.assert_is_part(out, r"ended after 60000 instructions \(--limit\)")
+
+    def test_what_began_late_lacks_its_beginning(self):
+        address = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "second")
+        out = self.record(self.folder / "late", self.program, "--start-at", hex(address))
+        self.assert_is_part(out, rf"began where execution first reached {address:#x} \(--start-at\)")
+        out = self.record(self.folder / "early", self.program, "--stop-at", hex(address))
+        self.assert_is_part(out, rf"ended where execution reached {address:#x} \(--stop-at\)")
+
+    def test_a_dpu_that_saw_a_part_says_so(self):
+        for name, options, words in (("dpu-limited", ("--limit", "60000"), "The recording ended by --limit"),
+                                     ("dpu-wrapped", ("--buffer", "4096"), "Older trace was overwritten")):
+            with self.subTest(name):
+                out = self.record(self.folder / name, self.program, "--unit", "dpu", *options)
+                self.assertRegex(self.tell("profile", out).stdout, f"(?m)^warning .*{words}")
+                self.assertIn(words, self.tell("profile", out, "--strict", status=1).stderr)
+                self.tell("dpu", "report", out, "--strict", status=1)
+
+    def test_a_cut_file_leaves_the_rest_unknown(self):
+        out = self.folder / "cut"
+        shutil.copytree(self.whole, out)
+        os.truncate(out / "trace.bin", (out / "trace.bin").stat().st_size // 32 * 16)
+        done = self.tell("coverage", out, "--by", "function", "--format", "tsv", status=3)
+        for row in csv.DictReader(done.stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+            self.assertEqual(number(row["instructions not executed"]), 0, row)
+
+    def test_the_whole_run_is_no_part(self):
+        for command in ("profile", "coverage", "branches", "doctor"):
+            self.tell(command, self.whole, "--strict")
+        self.assertIn("Nothing wrong was found", self.tell("info", self.whole).stdout)
+        rows = self.rows("coverage", self.whole, "--by", "function")
+        self.assertGreater(sum(number(r["instructions not executed"]) for r in rows), 100)
+
+    # ---- names
+
+    def home(self, name, *options):
+        """A program of its own and its recording."""
+        home = self.folder / name
+        program = self.build(home / "app", *options)
+        return program, self.record(home / "out", program)
+
+    def test_missing_names_fail_no_gate(self):
+        program, out = self.home("removed")
+        program.unlink()
+        for command in ("profile", "coverage", "branches", "loops", "doctor"):
+            with self.subTest(command=command):
+                self.tell(command, out, "--strict")
+        self.assertRegex(self.tell("profile", out).stdout, "(?m)^warning .*app was not found")
+        self.tell("flow", out, "--format", "summary", "--strict")
+        self.tell("diff", out, out, "--threshold-count", "0", "--strict")
+
+    def test_names_come_from_another_copy_of_the_build(self):
+        program, before = self.home("stripped")
+        copy = shutil.copy(program, program.with_name("ppa"))  # as long: ld.so copies the name
+        after = self.record(self.folder / "copied", copy)
+        run(CROSS + "strip", program)
+        names = {r["function"] for r in self.rows("profile", before)}
+        self.assertNotIn("first", names, "the file is not stripped")
+        for sides in ((before, after), (after, before)):
+            text = self.tell("diff", *sides, "--threshold-count", "0").stdout
+            self.assertIn("no function changed", text)
+        program.unlink()
+        self.assertIn("no function changed", self.tell("diff", before, after, "--threshold-count", "0").stdout)
+
+    def test_names_of_one_side_only_are_compared_with_nothing(self):
+        program, before = self.home("rebuilt")
+        self.build(program, "-DROUNDS=201")
+        after = self.record(self.folder / "rebuilt" / "after", program)
+        for sides, lacks in (((before, after), before), ((after, before), before)):
+            for threshold in (("--threshold-each", "60", "--least", "100"), ("--threshold-count", "200"),
+                              ("--only", "first", "--threshold-each", "1")):
+                done = self.tell("diff", *sides, *threshold, status=1)
+                self.assertIn("functions of app cannot be compared", done.stderr)
+                self.assertRegex(done.stderr, rf"{lacks} knows no names for \d+\.\d % of it")
+                self.assertNotIn("grew", done.stderr)
+                self.assertNotIn("from nothing", done.stderr)
+                rows = run(WAYMARK, "diff", *sides, *threshold, "--format", "tsv").stdout.splitlines()
+                self.assertFalse([row for row in csv.DictReader(rows, delimiter="\t") if row["exceeds"] == "true"])
+
+    def test_builds_whose_names_are_known_are_compared(self):
+        _, before = self.home("one")
+        _, after = self.home("two", "-DROUNDS=300")
+        done = self.tell("diff", before, after, "--threshold-each", "45", "--least", "100", status=1)
+        self.assertRegex(done.stderr, "1 function grew.*: first by 5")
+        self.tell("diff", before, after, "--threshold-each", "60", "--least", "100")
+
+    # ---- --only
+
+    def test_shares_are_of_everything(self):
+        _, after = self.home("more", "-DROUNDS=220")
+        every = {r["function"]: r for r in self.rows("diff", self.whole, after)}["first"]
+        for only in ("first", "program.c"):
+            one = {r["function"]: r for r in self.rows("diff", self.whole, after, "--only", only)}["first"]
+            self.assertEqual(one, every)
+        own = number(every["change"]) / number(every["before"])
+        of_all = float(every["change_points"])
+        self.assertLess(of_all, 100 * own / 2)
+        self.tell("diff", self.whole, after, "--only", "first", "--threshold", of_all * 1.5)
+        self.tell("diff", self.whole, after, "--only", "first", "--threshold", of_all / 2, status=1)
+
+    def test_an_image_of_another_name_is_not_passed(self):
+        grown = self.build(self.folder / "program2", "-DROUNDS=400")
+        after = self.record(self.folder / "grown", grown)
+        gate = ("--threshold-count", "10")
+        done = self.tell("diff", self.whole, after, "--only", "program", *gate, status=1)
+        self.assertIn(f"{after} has no image called 'program'", done.stderr)
+        done = self.tell("diff", self.whole, after, "--only", "program2", *gate, status=1)
+        self.assertIn(f"{self.whole} has no image called 'program2'", done.stderr)
+        for names in (("program", "program2"), ("program*",)):
+            only = [word for name in names for word in ("--only", name)]
+            self.assertIn("grew", self.tell("diff", self.whole, after, *only, *gate, status=1).stderr)
+        same = self.record(self.folder / "same", shutil.copy(self.program, self.folder / "progran"))
+        self.tell("diff", self.whole, same, "--only", "program", "--threshold-count", "0")
+
+    # ---- images
+
+    def test_another_build_is_not_counted(self):
+        right = self.rows("coverage", self.whole, "--image", self.program)
+        other = self.build(self.folder / "program3", "-DROUNDS=7")
+        home = self.folder / "same-name"
+        home.mkdir()
+        for image in (other, pathlib.Path(shutil.copy(other, home / "program"))):
+            done = self.tell("coverage", self.whole, "--image", image)
+            self.assertRegex(done.stderr, f"warning: {image}: .*it is not used")
+            self.assertEqual(self.rows("coverage", self.whole, "--image", image), self.rows("coverage", self.whole))
+            self.tell("coverage", self.whole, "--image", image, "--strict", status=1)
+        self.assertNotEqual(right, [])
+        self.assertEqual(self.tell("coverage", self.whole, "--image", self.program, "--strict").stderr, "")
+
+    def test_another_build_at_an_address_is_told(self):
+        base = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "main") & ~0xfff
+        other = self.build(self.folder / "program4", "-DROUNDS=3", "-DPAD")
+        done = self.tell("profile", self.whole, "--image", f"{other}@{base:#x}")
+        self.assertRegex(done.stderr, f"warning: {other}: it is of another build")
+
+    # ---- the rest
+
+    def test_what_records_nothing_says_so(self):
+        first = run("readelf", "-h", self.program).stdout
+        self.assertIn("DYN", first)
+        plain = pathlib.Path(shutil.copy(self.program, self.folder / "plain"))
+        plain.chmod(0o644)
+        for unit in ("ptm", "dpu"):
+            done = self.tell("record", "--unit", unit, "-o", self.folder / "none", "--", plain, status=3)
+            self.assertIn(f"{plain} is not executable", done.stderr)
+            self.assertFalse((self.folder / "none").exists())
+
+    def test_a_stretch_without_a_branch_is_nothing(self):
+        # The first two instructions of a function lie in one block.
+        address = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "second")
+        done = self.tell("record", "-o", self.folder / "nothing", "--start-at", hex(address), "--stop-at",
+                         hex(address + 4), "--", self.program, status=1)
+        self.assertIn("nothing recorded: ", done.stderr)
+
+    def test_samples_are_not_compared(self):
+        if not shutil.which("aarch64-linux-gnu-gcc"):
+            self.skipTest("aarch64-linux-gnu-gcc is not on PATH; it is in the Debian package gcc-aarch64-linux-gnu")
+        program = self.folder / "samples"
+        self.assertEqual(run("aarch64-linux-gnu-gcc", "-O1", "-o", program, self.folder / "program.c").returncode, 0)
+        data = self.record(self.folder / "perf.data", program, "--unit", "spe", "--period", "1024")
+        done = self.tell("verify", data, status=4)
+        self.assertRegex(done.stderr, rf"{data}: NOT COMPARED: .*summed in {data}.truth.txt")
+        self.assertTrue(pathlib.Path(f"{data}.truth.txt").exists())
+
+    def test_verify_says_what_it_cannot_compare(self):
+        self.assertIn("nosuch: no such file or folder", self.tell("verify", self.folder / "nosuch", status=3).stderr)
+        self.assertIn("nosuch: no such file or folder", self.tell("profile", self.folder / "nosuch", status=3).stderr)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertEqual(self.tell("verify", empty, status=3).stderr, self.tell("profile", empty, status=3).stderr)
+
+    def test_numbers_below_zero_are_refused(self):
+        for command in ("profile", "coverage", "loops"):
+            self.assertIn("'-1' is below 0", self.tell(command, self.whole, "--limit", "-1", status=2).stderr)
+
+    def test_functions_are_as_many_as_their_table_has(self):
+        base = self.folder / "all.sqlite"
+        self.tell("export", self.whole, "--to", "sqlite", "-o", base)
+        query = lambda text: self.tell("query", base, text, "--format", "tsv").stdout.split()[-1]
+        self.assertEqual(query("SELECT value FROM summary WHERE name='functions'"),
+                         query("SELECT count(*) FROM functions"))
+
+
+if __name__ == "__main__":
+    for tool, package in (("qemu-arm", "qemu-user"),
+                          (CROSS + "gcc", "gcc-arm-linux-gnueabihf, with libc6-dev-armhf-cross")):
+        if not shutil.which(tool):
+            print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
+            sys.exit(77)
+    if not pathlib.Path("/usr/arm-linux-gnueabihf/include/stdio.h").exists():
+        print("SKIPPED: the C library for Arm is missing; it is in the Debian package libc6-dev-armhf-cross")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
