@@ -529,12 +529,13 @@ std::size_t DpuCosts::child(std::size_t parent, const DpuCode::Function& functio
 }
 
 void DpuCosts::push(Stack& s, std::uint32_t address, std::uint32_t call, bool service, const dpu::Context& context) {
-    const auto& [what, home] = place(address);
+    const auto& at = place(address);
+    const DpuCode::Function what = at.function;
     const std::size_t path = child(s.empty() ? 0 : s.back().path, what, context, service);
     ++paths_[path].calls;
     ++functions_[what].calls;
     const bool outermost = std::none_of(s.begin(), s.end(), [&](const Frame& f) { return f.function == what; });
-    s.push_back({path, call, service, outermost, home, what, {}});
+    s.push_back({path, call, service, outermost, at.home, what, {}});
 }
 
 /// Begins a stack with the function at `address`, whose caller is not known; no address: nor is its code.

@@ -80,6 +80,15 @@ Status NameFinder::open() {
     for (const capture::Module& m : capture_.modules.modules) {
         if (m.file.empty()) {
             mapped_of_.push_back(no_file);
+            std::uint64_t first = m.address.value, last = first + (m.bytes - 1);
+            auto at = without_file_.upper_bound(last + 1);
+            while (at != without_file_.begin() && std::prev(at)->second + 1 >= first) {
+                --at;
+                first = std::min(first, at->first);
+                last = std::max(last, at->second);
+                at = without_file_.erase(at);
+            }
+            without_file_[first] = last;
             continue;
         }
         const auto [at, fresh] = known.try_emplace({m.file, m.build_id}, mapped_.size());
@@ -207,6 +216,13 @@ std::uint64_t NameFinder::load_bias(const image::ImageArgument& argument) const 
     return 0;
 }
 
+/// Linux joins neighbouring mappings that no file backs, so such an area may begin elsewhere later. Its code has one
+/// name all the time: by the distance from where all that ever was joined to it begins.
+std::uint64_t NameFinder::offset_of(const capture::Module& module) const {
+    if (!module.file.empty()) return module.offset;
+    return module.address.value - std::prev(without_file_.upper_bound(module.address.value))->first;
+}
+
 /// No address of one belongs to another file in the other.
 bool NameFinder::fits(const Modules& a, const Modules& b) const {
     const auto& all = capture_.modules.modules;
@@ -303,7 +319,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
     }
     for (const std::size_t module : modules) {
         const capture::Module& m = capture_.modules.modules[module];
-        out->symbols.add_area(m.file, m.address, m.bytes, m.offset);
+        out->symbols.add_area(m.file, m.address, m.bytes, offset_of(m));
         const auto bias = bias_of(module);
         if (!bias) continue;
         Mapped& file = mapped_[mapped_of_[module]];

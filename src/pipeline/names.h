@@ -65,6 +65,7 @@ private:
     [[nodiscard]] const Given* given(const image::ImageArgument& argument) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_of(std::size_t module) const;
     [[nodiscard]] std::optional<std::uint64_t> bias_in(const Given& file, const Modules& modules) const;
+    [[nodiscard]] std::uint64_t offset_of(const capture::Module& module) const;
     [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
     void make_groups();
     Result<std::shared_ptr<const Names>> make(const Modules& modules);
@@ -77,6 +78,8 @@ private:
     std::vector<Mapped> mapped_;
     std::vector<std::size_t> mapped_of_;  ///< by module; none: no file
     std::vector<Given> given_;
+    /// First address → last, of memory without a file that was mapped at any time, joined where it adjoins.
+    std::map<std::uint64_t, std::uint64_t> without_file_;
     struct Group {
         Modules modules;
         std::shared_ptr<const Names> names;

@@ -192,7 +192,7 @@ class Gates(unittest.TestCase):
                               ("--only", "first", "--threshold-each", "1")):
                 done = self.tell("diff", *sides, *threshold, status=1)
                 self.assertIn("functions of app cannot be compared", done.stderr)
-                self.assertRegex(done.stderr, rf"{lacks} knows no names for \d+\.\d % of it")
+                self.assertRegex(done.stderr, rf"{lacks} knows no names for \d+\.\d% of it")
                 self.assertNotIn("grew", done.stderr)
                 self.assertNotIn("from nothing", done.stderr)
                 rows = run(WAYMARK, "diff", *sides, *threshold, "--format", "tsv").stdout.splitlines()

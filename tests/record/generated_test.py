@@ -137,6 +137,26 @@ def number(text):
     return int(str(text).replace(",", ""))
 
 
+JOINED = """
+#define _GNU_SOURCE
+#include <sys/mman.h>
+static unsigned run(unsigned* p, unsigned value) {
+    p[0] = 0xe3a00000 | value; /* mov r0, #value */
+    p[1] = 0xe12fff1e;         /* bx lr */
+    __builtin___clear_cache((char*)p, (char*)(p + 2));
+    return ((unsigned (*)(void))p)();
+}
+static char* map(void) { return mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+int main(void) {
+    char* first = map();
+    unsigned sum = run((unsigned*)first, 1);
+    char* second = map(); /* just below the first */
+    sum += run((unsigned*)second, 2);
+    return sum + run((unsigned*)first, 3) != 6;
+}
+"""
+
+
 class Generated(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -179,7 +199,7 @@ class Generated(unittest.TestCase):
         """(depth, function, calls, instructions, own instructions) of `flow --format calls`, and how often a source is
         named."""
         text = self.tell("flow", self.out, "--format", "calls", *options).stdout
-        rows = re.findall(r"^ *([\d,]+) +([\d,]+) +([\d,]+)  \S+ +[\d.]+%  ( *)(\S.*)$", text, re.M)
+        rows = re.findall(r"^ *([\d,]+) +([\d,]+) +([\d,]+)  \S+ +[<>\d.]+%  ( *)(\S.*)$", text, re.M)
         return ([(len(r[3]) // 2, r[4], number(r[2]), number(r[0]), number(r[1])) for r in rows],
                 text.count("source 0x"))
 
@@ -215,6 +235,21 @@ class Generated(unittest.TestCase):
             self.assertEqual(re.findall(r"([\d,]+)  \S+ +\S+%  +use$", thread, re.M), ["20"])
             self.assertEqual(re.findall(r"([\d,]+)  \S+ +\S+%  +\[no file\]\S+$", thread, re.M), ["100"])
         self.assertLess(len(self.tell("info", out).stdout.splitlines()), 160)
+
+    def test_mappings_that_are_joined_keep_their_names(self):
+        """Linux makes one mapping of neighbouring ones that no file backs: the same code then lies elsewhere in it."""
+        (self.folder / "joined.c").write_text(JOINED)
+        program, out = self.folder / "joined", self.folder / "joined_out"
+        done = run(CROSS + "gcc", "-O1", "-o", program, self.folder / "joined.c")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(WAYMARK, "record", "-o", out, "--", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        starts = {line.split()[4] for line in (out / "maps.txt").read_text().splitlines()
+                  if line.startswith("map ") and line.endswith(" - -")}
+        self.assertEqual(len(starts), 2, "Linux did not join them")
+        rows = [row for row in json.loads(self.tell("profile", out, "--format", "json").stdout)["rows"]
+                if row["function"].startswith("[no file]")]
+        self.assertEqual([(row["function"], row["calls"]) for row in rows], [("[no file]+0x1000?", 2), ("[no file]+0x0?", 1)])
 
     def test_sums_agree(self):
         whole = json.loads(self.tell("flow", self.out, "--format", "json", "--source", "PTM_1_60").stdout
