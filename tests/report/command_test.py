@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(work, 3, "cannot create no/folder/x.html: there is no folder no/folder; make it first", capture, "-o", "no/folder/x.html")
     run(work, 3, "it is a folder; name a file", capture, "-o", work)
 
-    run(work, 0, r"report.html \(0.\d MB\): open it in a browser", capture, "--image", program)
+    run(work, 0, r"report.html \([\d,]+ bytes\): open it in a browser", capture, "--image", program)
     whole = head(work / "report.html")
     assert whole["has"]["instructions"] > 0 and not any("No symbols" in f["what"] for f in whole["health"]), whole["health"]
     before = (work / "report.html").read_bytes()
