@@ -329,7 +329,7 @@ class Circle(unittest.TestCase):
         self.assertIn("of 60 sources", self.verify())
         # Each of the 300 calls counts once, also if it led to new code.
         calls = run(WAYMARK, "flow", self.out, "--format", "calls").stdout
-        function = re.findall(r" +([\d,]+)  \S+ +[\d.]+% +(?:0x00010098|program\+0x98\??)$", calls, re.M)
+        function = re.findall(r" +([\d,]+)  \S+ +[<>\d.]+% +(?:0x00010098|program\+0x98\??)$", calls, re.M)
         self.assertEqual(sum(int(n) for n in function), 300, calls)
         profile = run(WAYMARK, "profile", self.out, "--format", "tsv").stdout
         self.assertRegex(profile, r"(?m)^[\d.]+\t600\t600\t[\d.]+\t300\t\d+\t0x0*10098\t")

@@ -110,7 +110,7 @@ class Examples(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found, path = [], []
         for line in done.stdout.splitlines():
-            if match := re.match(r" +[\d,]+ +[\d,]+ +([\d,]+)  \S+ +[\d.]+%  ( *)(.*)$", line):
+            if match := re.match(r" +[\d,]+ +[\d,]+ +([\d,]+)  \S+ +[<>\d.]+%  ( *)(.*)$", line):
                 depth = len(match[2]) // 2
                 path = path[:depth] + [match[3]]
                 found.append(Call(number(match[1]), match[3], tuple(path[:-1])))
