@@ -83,7 +83,7 @@ std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias,
 void DpuCode::add_name(std::uint32_t address, std::string name) { names_.insert_or_assign(address, std::move(name)); }
 
 DpuCode::Function DpuCode::function(std::uint32_t address) const {
-    if (const auto named = names_.find(address); named != names_.end()) return {address, named->second, {}};
+    if (const auto named = names_.find(address); named != names_.end()) return {address, named->second, named->second};
     const auto found = function_symbol(address);
     if (!found) return {address, symbols_.approximate({address}), {}};
     const std::uint64_t whole = functions_->whole_function(*found);

@@ -1,4 +1,5 @@
 #include "waymark/analysis/dpu_answers.h"
+#include "waymark/capture/module_map.h"
 
 #include <fmt/format.h>
 
@@ -131,9 +132,7 @@ public:
         for (const DpuCode::Image& image : code_.images()) {
             const auto slash = image.name.rfind('/');
             auto info = image::DebugInfo::open(image.path);
-            std::string id;
-            if (info)
-                for (const std::uint8_t byte : info->build_id()) id += fmt::format("{:02x}", byte);
+            const std::string id = info ? capture::hex_text(info->build_id()) : std::string();
             out_.images.push_back({image.name.substr(slash == image.name.npos ? 0 : slash + 1), image.path, id});
             debug_.push_back(info ? std::optional(std::move(*info)) : std::nullopt);
         }

@@ -561,7 +561,8 @@ Status write_dpu_folder(const DpuCapture& capture, const fs::path& folder) {
     if (failure)
         return Error{Errc::unreadable,
                      fmt::format("{}: the folder cannot be made: {}", folder.string(), failure.message())};
-    if (!capture.modules.empty()) WM_RETURN_IF_ERROR(save_text(folder / module_map_file, to_text(capture.modules)));
+    if (capture.modules.says_something())
+        WM_RETURN_IF_ERROR(save_text(folder / module_map_file, to_text(capture.modules)));
     return save_text(folder / dpu_ini, text);
 }
 

@@ -293,7 +293,8 @@ Status SnapshotWriter::write() {
                      fmt::format("{}: the folder cannot be made: {}", folder_.string(), failure.message())};
     for (const auto& [name, text] : devices_) WM_RETURN_IF_ERROR(save(name, text));
     if (has_trace) WM_RETURN_IF_ERROR(save("trace.ini", trace_text));
-    if (!capture_.modules.empty()) WM_RETURN_IF_ERROR(save(std::string(module_map_file), to_text(capture_.modules)));
+    if (capture_.modules.says_something())
+        WM_RETURN_IF_ERROR(save(std::string(module_map_file), to_text(capture_.modules)));
     return save("snapshot.ini", snapshot);
 }
 

@@ -260,7 +260,7 @@ private:
                 case GapReason::padding: break;
                 case GapReason::unsynchronised:
                     add(warning,
-                        fmt::format("{}the trace begins amid packets: {} before the first synchronisation. What ran "
+                        fmt::format("{}the trace begins inside a packet: {} before the first synchronisation. What ran "
                                     "there, and before, is not known",
                                     source, counted(gap.bytes, "byte")),
                         "", gap.offset);

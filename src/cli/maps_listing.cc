@@ -40,7 +40,7 @@ void print_maps(Output& out, const ordered_json& maps) {
     if (maps.is_null()) return;
     constexpr std::size_t most_files = 12;
     const ordered_json& files = maps["files"];
-    out.print("\nmapped  {}, with the names of their code\n", counted(files.size(), "file"));
+    out.print("\nmapped  {}\n", counted(files.size(), "file"));
     for (std::size_t i = 0; i < files.size(); ++i) {
         if (i == most_files && files.size() > most_files + 1) {
             out.print("  … and {} more; --format json lists each\n", files.size() - i);

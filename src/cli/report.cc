@@ -1,6 +1,5 @@
 /// `waymark report`: what a capture says, as one HTML file to look at.
 #include "waymark/report/report.h"
-#include "waymark/core/numbers.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +7,7 @@
 
 #include "answers.h"
 #include "commands.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::cli {
 

@@ -139,7 +139,7 @@ std::string why_no_bytes(const pipeline::Session& session, const std::vector<con
                      [](const pipeline::Source* s) { return s->protocol == pipeline::Protocol::pft; }))
         return fmt::format(
             "Waymark does not decode the protocol of {}: {}. Of the sources of a snapshot it decodes PTM1.x "
-            "and PFT1.x; use another tool for this one",
+            "and PFT1.x; use another tool for others",
             selected.size() == 1 ? "the source" : "any selected source", sources_text(selected));
     if (report.streams.empty())
         return session.capture.buffers.empty() ? "the capture has no trace buffer"

@@ -345,7 +345,8 @@ std::vector<std::string> losses(const DpuSums& sums, std::uint64_t missing_bytes
 
 std::string cost_and_remedy(const DpuImageProblem& problem) {
     return fmt::format(
-        "its functions are shown by their addresses, and returns are told from calls by where they lead. Give a whole "
+        "its functions are shown by their addresses, and returns are distinguished from calls only by where they lead. "
+        "Give a whole "
         "copy of the program with --image FILE{}",
         problem.image.load_bias == 0 ? std::string() : fmt::format("@{:#x}", problem.image.load_bias));
 }

@@ -462,7 +462,7 @@ private:
                          first(GapReason::unsynchronised),
                          fmt::format("no frame sync in {}, so their frames are not known", bytes_text(n)),
                          "a sync first",
-                         t.fsyncs == 0 ? "the framing may be another" : "recording began amid a frame",
+                         t.fsyncs == 0 ? "the framing may be another" : "recording began inside a frame",
                          t.fsyncs == 0 ? "give the format the buffer has" : "nothing"});
         if (t.unassociated != 0 && out.pieces == 1)
             add_finding({Severity::note,

@@ -325,7 +325,6 @@ Mapping mapping_of(const std::string& argument, const capture::ModuleMap& module
     if (!image) return {};
     const auto info = image::DebugInfo::open(image->path, {});
     if (!info) return {};
-    const auto hex = [](const std::vector<std::uint8_t>& id) { return fmt::format("{:02x}", fmt::join(id, "")); };
     const std::string name = image->path.filename();
     Mapping out;
     bool all_have_one = true;
@@ -338,11 +337,11 @@ Mapping mapping_of(const std::string& argument, const capture::ModuleMap& module
             if (const auto bias = info->load_bias(m.address, m.offset, m.bytes)) return {bias, {}, {}};
         }
         all_have_one = all_have_one && !m.build_id.empty();
-        if (same_name) out.build_id_there = hex(m.build_id);
+        if (same_name) out.build_id_there = capture::hex_text(m.build_id);
         if (same) return {};
     }
     if (modules.modules.empty() || info->build_id().empty() || (!all_have_one && out.build_id_there.empty())) return {};
-    out.build_id = hex(info->build_id());
+    out.build_id = capture::hex_text(info->build_id());
     return out;
 }
 

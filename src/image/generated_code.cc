@@ -175,7 +175,11 @@ std::optional<unsigned> agreement_of(const GeneratedCode& piece, const MemoryMap
         isa::Code there = memory.at(piece.address + at, {});
         if (there.bytes.empty()) there = memory.at(piece.address + at, {true, false, {}, {}});
         const std::size_t count = std::min(there.bytes.size(), piece.code.size() - at);
-        if (count == 0) break;
+        if (count == 0) {  // a hole: the rest is compared from the next page on
+            constexpr std::size_t page_bytes = 4096;
+            at += page_bytes - static_cast<std::size_t>((piece.address.value + at) % page_bytes);
+            continue;
+        }
         compared += count;
         if (std::memcmp(there.bytes.data(), piece.code.data() + at, count) == 0)
             equal += count;

@@ -280,7 +280,7 @@ Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& sou
             names->symbols.add(generated_[piece.from].name, piece.address, piece.bytes, image::SymbolKind::function);
         at->second = std::move(names);
         doubtful_ = std::max(doubtful_, found.doubtful);
-        replaced_ = found.replaced;
+        replaced_ = std::max(replaced_, found.replaced);
     }
     return at->second;
 }

@@ -25,6 +25,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// What an ini file can hold of a text: `#` and `;`, as in `{lambda(int)#1}`, would begin a comment.
+std::string in_ini(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '#' || c == ';' || c == '\n' || c == '\r'; }, '_');
+    return text;
+}
+
 constexpr std::uint64_t most_buffer_bytes = 1 << 30;
 constexpr std::string_view perf_map_copy = "perf.map", jitdump_copy = "jit.dump";
 
@@ -655,8 +662,8 @@ Status Recorder::describe(bool complete) {
     if (!described.buffers.empty()) {
         if (options_.start_at)
             described.buffers.front().begins =
-                fmt::format("where execution first reached {} (--start-at)", options_.start_at->text());
-        described.buffers.back().ends = ends_;
+                in_ini(fmt::format("where execution first reached {} (--start-at)", options_.start_at->text()));
+        described.buffers.back().ends = in_ini(ends_);
         if (!complete && ends_.empty()) described.buffers.back().ends = "before the program did, or still goes on";
     }
     for (capture::MemoryDump& dump : described.dumps) dump.file = fresh / dump.file.filename();

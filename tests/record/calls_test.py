@@ -144,6 +144,20 @@ class Calls(unittest.TestCase):
             self.assertEqual(len(ours), 6, names)
             self.assertEqual({a: nameless.get(a) for a in ours}, {a: named[a] for a in ours})
 
+    def test_a_recording_begins_at_a_lambda(self):
+        """Its name has a character that begins a comment in the capture's description."""
+        with tempfile.TemporaryDirectory() as name:
+            program, out = pathlib.Path(name) / "program", pathlib.Path(name) / "capture"
+            (pathlib.Path(name) / "program.cc").write_text(
+                "int main(int argc, char**) {\n"
+                "    const auto twice = [](int x) __attribute__((noinline)) { return x == 7 ? 1 : x * 2; };\n"
+                "    return twice(argc) + twice(argc + 1) == 0;\n"
+                "}\n")
+            run(CXX, "-O1", "-o", program, pathlib.Path(name) / "program.cc")
+            run(WAYMARK, "record", "--start-at", "main::{lambda(int)#1}::operator()(int) const", "-o", out, "--", program)
+            self.assertIn("begins=where execution first reached main::{lambda(int)_1}", (out / "trace.ini").read_text())
+            self.assertIn("equal: ", run(WAYMARK, "verify", out).stdout)
+
     def test_all_levels(self):
         for level in LEVELS:
             with self.subTest(level=level), tempfile.TemporaryDirectory() as folder:

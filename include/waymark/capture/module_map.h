@@ -67,6 +67,8 @@ struct ModuleMap {
     friend bool operator==(const ModuleMap&, const ModuleMap&) = default;
 
     [[nodiscard]] bool empty() const { return modules.empty(); }
+    /// There is something to write: also which source goes on with which, where no file was mapped.
+    [[nodiscard]] bool says_something() const { return !modules.empty() || !names.empty() || threads.size() > 1; }
     /// The source that traced the same thread before this one did; empty: none did.
     [[nodiscard]] std::string_view before(std::string_view source) const;
     /// Indices of the modules that were mapped at some time while a source traced. What is recorded by Waymark has at
