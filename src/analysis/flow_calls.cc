@@ -224,7 +224,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     stack_ = nullptr;
     plain_ = false;
     switched_stack_ = true;
-    tell_frames();
+    report_frames();
 }
 
 void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
@@ -904,9 +904,9 @@ void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     next.handed_over_ = true;
     next.stack_ = nullptr;
     if (context_ == StackKey{})
-        next.tell_entered();
+        next.report_entered();
     else
-        next.tell_frames();
+        next.report_frames();
     stack_ = nullptr;
 }
 
@@ -960,13 +960,13 @@ std::vector<FlowCalls::Tree> FlowCalls::trees() const {
     return result;
 }
 
-void FlowCalls::tell_frames() {
+void FlowCalls::report_frames() {
     if (observer_ == nullptr) return;
     observer_->switch_to(now(), context_.context_id);
-    tell_entered();
+    report_entered();
 }
 
-void FlowCalls::tell_entered() {
+void FlowCalls::report_entered() {
     if (observer_ == nullptr) return;
     const Stack& stack = current();
     for (std::size_t i = stack.bottom; i < stack.frames.size(); ++i)

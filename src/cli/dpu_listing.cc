@@ -196,7 +196,7 @@ private:
 };
 
 /// What a message tells, for people.
-std::string told_text(const dpu::nexus::Meaning& t) {
+std::string meaning_text(const dpu::nexus::Meaning& t) {
     using Kind = dpu::nexus::Meaning::Kind;
     const auto process = dpu::nexus::Process::of(t.value);
     switch (t.kind) {
@@ -239,7 +239,7 @@ public:
             if (!types_.contains(std::string(about.name))) return;
             found.emplace(about.name);
         }
-        const std::string whole = to_text(message), meaning = told ? told_text(*told) : std::string();
+        const std::string whole = to_text(message), meaning = told ? meaning_text(*told) : std::string();
         const std::string fields = whole.substr(std::min(whole.size(), about.name.size() + 1));
         const std::string id = fmt::format("N{}", about.tcode);
         if (form_ == "text") {

@@ -230,7 +230,7 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
     return capture;
 }
 
-/// A folder that is no capture: which of what is in it may be meant.
+/// A folder that is no capture: names the captures in it that may be meant.
 Error no_capture(const fs::path& folder) {
     std::string inside;
     std::error_code error;

@@ -22,7 +22,7 @@ namespace waymark::cli {
 /// are counted, and the first three places are named. The order of the first of each kind stays. For every command that
 /// lists what is wrong.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
-/// The same of what reading a capture found.
+/// The same for problems found while a capture was read.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);
 
 /// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.

@@ -241,12 +241,12 @@ public:
     }
 
 private:
-    /// Samples are some of what ran: its sums say nothing of single ones.
+    /// Samples cover a part of the run, so its sums cannot be compared with single samples.
     Status not_for_samples() const {
         const std::string sums = options_.capture + ".truth.txt";
         std::error_code none;
         say("error",
-            fmt::format("{}: NOT COMPARED: a profile holds samples of what ran, not all of it, so it is not "
+            fmt::format("{}: NOT COMPARED: a profile contains samples, not the whole run, so it is not "
                         "decoded and compared as trace is. {}",
                         options_.capture,
                         std::filesystem::exists(sums, none)

@@ -288,7 +288,7 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
 }
 
 NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap& memory) {
-    // What agrees best is painted last, and of what agrees alike the latest.
+    // The piece that agrees best is painted last; among equals, the latest.
     std::vector<std::tuple<unsigned, std::size_t>> order;
     std::vector<bool> differs(code.size());
     for (std::size_t i = 0; i < code.size(); ++i) {

@@ -46,7 +46,7 @@ std::string linkage_name_of(Dwarf_Die& die) {
     return with_real_variant(std::move(name));
 }
 
-/// A number of a DIE or of what it is an instance of; 0: it has none, or one that is larger than lines are.
+/// A number of a DIE or of its abstract origin; 0: it has none, or one that is larger than lines are.
 std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
     Dwarf_Attribute value;
     Dwarf_Word number = 0;

@@ -24,7 +24,7 @@ struct CoreState {
     std::optional<std::uint32_t> context_id, vmid;  ///< absent: undefined
 
     [[nodiscard]] flow::Context context() const { return {ns, hyp, context_id, vmid}; }
-    /// The VMID, which no I-sync gives, is that of what came before.
+    /// An I-sync carries no VMID: the earlier one stays.
     void carry(std::optional<std::uint32_t> last_vmid) { vmid = last_vmid; }
     [[nodiscard]] Place place() const { return {address, isa}; }
     friend bool operator==(const CoreState&, const CoreState&) = default;

@@ -554,7 +554,8 @@ protected:
         if (!std::filesystem::exists(golden_)) golden_ += ".zst";
         WM_NEEDS_CORPUS(folder);
         WM_NEEDS_CORPUS("../conformance/golden");
-        if (!std::filesystem::exists(golden_)) GTEST_SKIP() << "no " << golden_;
+        if (!std::filesystem::exists(golden_))
+            GTEST_SKIP() << "no " << golden_ << ": set WAYMARK_CORPUS to the folder of the real captures";
     }
     std::filesystem::path folder_, golden_;
 };

@@ -121,7 +121,7 @@ TEST(Modules, WhatRunsAfterItsEndWasToldLastedSoLong) {
     modules.mapped(part(0x1000, 0x1000), first, 5);
     const std::uint32_t a = modules.at({0x1000});
     modules.unmapped(gone(0x1000, 0x1000), 5);
-    // What ran before it was unmapped is told later.
+    // Blocks that ran before the unmapping are reported later.
     modules.source_began("s1", 1, 9);
     modules.run(a, 9);
     EXPECT_EQ(modules.map().seen_by("s1").size(), 1U);

@@ -233,8 +233,8 @@ private:
     [[nodiscard]] std::size_t room(const Stack& stack) const;
     [[nodiscard]] std::uint32_t child(std::uint32_t parent, FunctionId function, std::uint64_t calls);
     void join_stack(Stack& mine, const Stack& other, bool first, FlowCounts& counts);
-    void tell_frames();
-    void tell_entered();
+    void report_frames();
+    void report_entered();
     [[nodiscard]] bool is_just_called(const Arrival& place);
     void take_over(const FlowCalls& from, StackKey key, const Stack& stack, const FlowCounts& counts);
 

@@ -421,7 +421,7 @@ constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174;
 const Calls& calls() { return sized || !memory_mode ? arm_calls : a64_calls; }
 
 /// Reports what a system call is about to unmap.
-void tell_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
+void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     const std::lock_guard held(lock);
     UnmapPart part;
     part.words = sizeof part / 4;
@@ -467,7 +467,7 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     if (detached) return;
     v.unmapped_number = 0;
     if (number == calls().munmap || (number == calls().mremap && (fourth & MREMAP_MAYMOVE) != 0))
-        tell_unmapping(v, first, second);
+        report_unmapping(v, first, second);
     if (!memory_mode) return;
     if (sized && number == words::user_data_call) {
         put(v, words::half | static_cast<std::uint32_t>(first & 0xffff));
