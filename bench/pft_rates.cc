@@ -33,6 +33,7 @@
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/parallel_decoder.h"
 #include "waymark/pft/parser.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/pft/reference_decoder.h"
 #include "waymark/pipeline/run.h"
 
@@ -74,7 +75,7 @@ void add_capture(Stream& s, const std::filesystem::path& folder) {
     std::deque<std::vector<std::uint8_t>> kept;
     std::vector<const pipeline::Source*> sources;
     for (const pipeline::Source& source : session->sources)
-        if (source.protocol == pipeline::Protocol::pft) sources.push_back(&source);
+        if (source.has_flow()) sources.push_back(&source);
     std::vector<const pipeline::Source*> order;
     (void)pipeline::run(*session, sources, [&](const pipeline::StreamInfo& stream) {
         order.push_back(&stream.source);
@@ -90,7 +91,7 @@ void add_capture(Stream& s, const std::filesystem::path& folder) {
         value("ETMCR", part.etmcr);
         value("ETMCCER", part.etmccer);
         value("ETMIDR", part.etmidr);
-        part.config = order[i]->config;
+        part.config = pft::config_of(*order[i]->configuration);
         part.code = order[i]->memory;
         for (const image::Region& region : order[i]->memory->regions()) {
             if (region.shadowed_by) continue;

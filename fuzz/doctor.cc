@@ -10,6 +10,8 @@
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/summary.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/pft/likeness.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/pft/recover.h"
 
 using namespace waymark;
@@ -26,12 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     stretches.front().head = true;
     const doctor::Identity identity = doctor::identify(stretches);
     WM_CHECK(!identity.tried.empty());
-    const doctor::PftParse& p = identity.parse;
+    const pft::Likeness p = pft::likeness(stretches, config);
     WM_CHECK(p.lost_bytes + p.unsynchronised_bytes + p.padding_bytes <= bytes.size());
 
     image::MemoryMap map;
     if (!code.empty()) WM_CHECK(map.add_bytes({code.begin(), code.end()}, {0x8000}).has_value());
-    (void)doctor::try_image(stretches, config, map);
+    (void)doctor::try_image(stretches, *pft::configuration(config), map);
     const std::vector<pft::CodeExtent> extents = doctor::extents_of(map, true);
     constexpr pft::RecoverLimits limits{.head_bytes = 1024, .places = 4096, .steps = 1 << 18};
     const pft::HeadRecovery head = pft::recover_head(config, map, extents, bytes, limits);

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "pft_input.h"
+#include "etm4_input.h"
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/data_stream.h"
 #include "waymark/etm4/encoder.h"
@@ -51,25 +51,6 @@ std::vector<Item> parse(Bytes bytes, const etm4::Config& config, std::size_t pie
     return items;
 }
 
-/// Any registers, each there or missing.
-etm4::Config config(fuzz::Input& input) {
-    etm4::RegisterValues r;
-    const unsigned given = input.byte();
-    unsigned bit = 0;
-    for (auto* value : {&r.configr, &r.traceidr, &r.idr0, &r.idr1, &r.idr2, &r.idr8, &r.devarch}) {
-        if ((given >> bit++ & 1U) == 0) continue;
-        std::uint32_t word = 0;
-        for (unsigned i = 0; i < 4; ++i) word = word << 8 | input.byte();
-        *value = word;
-    }
-    const auto profile = static_cast<etm4::Profile>(input.byte() % 3);
-    const etm4::ReadConfig read = etm4::read_config(r, profile);
-    // What a configuration says of itself is what it was made of, but for what was noted.
-    const etm4::ReadConfig again = etm4::read_config(etm4::to_registers(read.config), profile);
-    if (read.notes.empty() && again.config.version != read.config.version) std::abort();
-    return read.config;
-}
-
 void check_round_trip(const Item& item, const etm4::Config& config) {
     std::vector<std::uint8_t> encoded(11, 0);
     encoded.push_back(0x80);
@@ -87,7 +68,7 @@ void check_round_trip(const Item& item, const etm4::Config& config) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::Input input({data, size});
-    const etm4::Config config = ::config(input);
+    const etm4::Config config = fuzz::etm4_config(input);
     const std::size_t piece = 1 + input.byte() % 40;
     const bool synced = input.byte() % 4 != 0;
     std::vector<std::uint8_t> bytes(synced ? 11 : 0, 0);

@@ -62,7 +62,8 @@ private:
     }
     void event(const flow::Timestamp& t) { add({t.value, t.known, t.frequency_changed, t.cycles}); }
     void event(const flow::Exception& e) {
-        add({e.number, e.preferred_return.value_or(Address{1}).value, e.vector.value_or(Address{1}).value, e.cycles});
+        add({e.type->number, e.preferred_return.value_or(Address{1}).value, e.vector.value_or(Address{1}).value,
+             e.cycles});
     }
     void event(const flow::NoMemory& n) { add({n.address.value}); }
     void event(const flow::Cycles& c) { add({c.cycles}); }

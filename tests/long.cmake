@@ -23,7 +23,7 @@ foreach(seed IN ITEMS 1 4)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/pairs_test.py $<TARGET_FILE:waymark>)
     set_tests_properties(long.pairs_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
-foreach(folder isa coresight spe pft dpu follow)
+foreach(folder isa coresight spe pft etm4 dpu follow)
     waymark_long_test(mutation_${folder} "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
         --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})
 endforeach()

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
 
     flow::Summary summary;  // a sink that counts; derive from flow::Sink to see every range and event
     const auto report = pipeline::run(*session, *session->select({}), [&](const pipeline::StreamInfo& stream) {
-        const bool known = stream.source.protocol != pipeline::Protocol::unsupported;
+        const bool known = stream.source.has_flow();
         return known ? pipeline::flow_consumer(stream, summary, pipeline::DecoderKind::fast) : nullptr;
     });
     for (const auto& buffer : report.buffers)

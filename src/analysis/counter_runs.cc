@@ -9,10 +9,13 @@
 #include <string_view>
 #include <utility>
 
-#include "answers_parts.h"
 #include "waymark/analysis/dpu_ratios.h"
+#include "waymark/answers/parts.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 
 namespace {
 
@@ -115,7 +118,7 @@ private:
             const auto found = std::find_if(a_.summary.begin(), a_.summary.end(),
                                             [&](const Figure& f) { return f.name == a_.metrics[m].name; });
             if (found == a_.summary.end()) continue;
-            found->value = grouped_digits(all);
+            found->value = grouped(all);
             found->note = a_.metrics[m].note.empty() ? fmt::format("in {} runs", columns_.size()) : a_.metrics[m].note;
         }
     }
@@ -135,16 +138,15 @@ private:
                   "lie apart, of the mean",
                   {},
                   {}};
-        out.columns = {{"of", false},   {"metric", false}, {"runs", true},    {"mean", true},
-                       {"least", true}, {"most", true},    {"spread %", true}};
+        out.columns = {Column::text("of"),     Column::text("metric"), Column::count("runs"),    Column::count("mean"),
+                       Column::count("least"), Column::count("most"),  Column::count("spread %")};
         const auto add = [&](const std::string& of, std::size_t m, const std::vector<std::uint64_t>& values) {
             const auto [least, most] = std::minmax_element(values.begin(), values.end());
             if (values.empty() || *most == 0) return;
             long double mean = 0;
             for (const std::uint64_t v : values) mean += static_cast<long double>(v);
             mean /= static_cast<long double>(values.size());
-            out.rows.push_back({of, a_.metrics[m].name, std::to_string(values.size()), fmt::format("{:.0f}", mean),
-                                std::to_string(*least), std::to_string(*most),
+            out.rows.push_back({of, a_.metrics[m].name, values.size(), fmt::format("{:.0f}", mean), *least, *most,
                                 fmt::format("{:.2f}", 100 * static_cast<long double>(*most - *least) / mean)});
         };
         std::map<Index, std::vector<std::size_t>> nodes;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "waymark/analysis/flow_code.h"
 #include "waymark/isa/decode_instr.h"
@@ -60,92 +62,224 @@ std::string to_text(const DpuOwner& owner) {
 
 // ---- DpuCode
 
-DpuCode::DpuCode() : functions_(std::make_unique<FlowCode>(symbols_, memory_)) {}
+struct DpuCode::Layer {
+    Layer() : functions(std::make_unique<FlowCode>(symbols, memory)) {}
+
+    image::MemoryMap memory;
+    image::Symbols symbols;
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::size_t>> areas;  ///< first → last address, image
+    std::unique_ptr<FlowCode> functions;  ///< knows which function a `.cold` part belongs to
+    /// Made when it is first asked for; without an address: several functions have that name.
+    std::optional<std::map<std::string, std::optional<std::uint32_t>, std::less<>>> by_name;
+};
+
+DpuCode::DpuCode() { layers_.push_back(std::make_unique<Layer>()); }
 DpuCode::~DpuCode() = default;
 
-std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias, const std::string& name) {
-    if (const auto added = memory_.add_elf(path, load_bias); !added) return added.error().message;
-    images_.push_back({path, name.empty() ? path : name, load_bias});
-    functions_ = std::make_unique<FlowCode>(symbols_, memory_);
-    by_name_.reset();
+void DpuCode::take_turns(CodeTurns turns, std::vector<std::string> names) {
+    turns_ = std::move(turns);
+    file_names_ = std::move(names);
+    std::set<std::uint32_t> known;
+    for (std::uint32_t i = 1; i < turns_.layers().size(); ++i) {
+        layers_.push_back(std::make_unique<Layer>());
+        if (turns_.layers()[i].known) known.insert(turns_.unknown(i));
+    }
+    for (std::uint32_t i = 1; i < turns_.layers().size(); ++i) {
+        if (turns_.layers()[i].known || known.contains(i)) continue;
+        image_of_zone_[i] = images_.size();
+        images_.push_back({{}, name_of_zone(i), 0});
+    }
+}
+
+std::string DpuCode::name_of_zone(std::uint32_t layer) const {
+    constexpr std::size_t most_names = 4;
+    std::vector<std::string> names;
+    const auto& files = turns_.layers()[turns_.unknown(layer)].files;
+    for (const std::size_t file : files) {
+        const std::string& path = file_names_[file];
+        std::string name = path.empty() ? "generated code" : path.substr(path.rfind('/') + 1);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+    if (names.size() == 1) return fmt::format("[one of {} builds or places of {}]", files.size(), names.front());
+    if (names.size() > most_names) {
+        const std::size_t others = names.size() - (most_names - 1);
+        names.resize(most_names - 1);
+        names.push_back(fmt::format("{} others", others));
+    }
+    std::string out;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        out += (i == 0 ? "[" : i + 1 == names.size() ? " or " : ", ") + names[i];
+    return out + "]";
+}
+
+std::vector<std::string> DpuCode::unknown_turns() const {
+    std::vector<std::string> out;
+    for (const auto& [layer, image] : image_of_zone_) out.push_back(images_[image].name);
+    return out;
+}
+
+std::vector<std::uint32_t> DpuCode::layers_with(std::optional<std::size_t> file, std::uint32_t first,
+                                                std::uint64_t bytes) const {
+    std::vector<std::uint32_t> out;
+    if (!file || turns_.lies_alone(*file)) out.push_back(0);
+    const std::uint32_t here = turns_.layer(first);
+    for (std::uint32_t i = 1; i < turns_.layers().size(); ++i) {
+        const CodeTurns::Layer& layer = turns_.layers()[i];
+        const bool inside =
+            (here != 0 && turns_.unknown(i) == here) || (layer.first >= first && layer.first - first < bytes);
+        if (!layer.known || !inside) continue;
+        if (!file || std::binary_search(layer.files.begin(), layer.files.end(), *file)) out.push_back(i);
+    }
+    return out;
+}
+
+std::string DpuCode::add_image(const std::string& path, std::uint32_t load_bias, const std::string& name,
+                               std::optional<std::size_t> file) {
+    const std::size_t number = images_.size();
+    const std::string called = name.empty() ? path : name;
     auto info = image::DebugInfo::open(path, files_.debug_path());
+    std::set<std::uint32_t> layers;
+    if (!file || turns_.lies_alone(*file)) layers.insert(0);
     if (info)
         for (const image::DebugInfo::Segment& s : info->segments())
             if (s.executable)
-                symbols_.add_area(images_.back().name, Address{s.address.value + load_bias}, s.bytes, s.offset);
-    const auto named =
-        info ? image::add_all_symbols(symbols_, path, *info, load_bias) : symbols_.add_elf(path, load_bias);
-    if (!named) return named.error().message;
-    if (*named == 0) return path + ": no function has a name in it: it is stripped, or the file is cut";
-    return {};
+                for (const std::uint32_t i :
+                     layers_with(file, static_cast<std::uint32_t>(s.address.value + load_bias), s.bytes))
+                    layers.insert(i);
+    std::string problem;
+    for (const std::uint32_t i : layers) {
+        Layer& layer = *layers_[i];
+        if (const auto added = layer.memory.add_elf(path, load_bias); !added) return added.error().message;
+        if (images_.size() == number) images_.push_back({path, called, load_bias});
+        layer.functions = std::make_unique<FlowCode>(layer.symbols, layer.memory);
+        layer.by_name.reset();
+        if (info)
+            for (const image::DebugInfo::Segment& s : info->segments()) {
+                if (!s.executable || s.bytes == 0) continue;
+                const auto first = static_cast<std::uint32_t>(s.address.value + load_bias);
+                layer.symbols.add_area(called, Address{s.address.value + load_bias}, s.bytes, s.offset);
+                layer.areas.insert_or_assign(first, std::pair(first + static_cast<std::uint32_t>(s.bytes - 1), number));
+            }
+        const auto named = info ? image::add_all_symbols(layer.symbols, path, *info, load_bias)
+                                : layer.symbols.add_elf(path, load_bias);
+        if (!named)
+            problem = named.error().message;
+        else if (*named == 0)
+            problem = path + ": no function has a name in it: it is stripped, or the file is cut";
+    }
+    return problem;
+}
+
+void DpuCode::add_unread(const std::string& name, std::uint32_t first, std::uint64_t bytes, std::uint64_t offset,
+                         std::optional<std::size_t> file) {
+    const std::size_t number = images_.size();
+    for (const std::uint32_t i : layers_with(file, first, bytes)) {
+        if (images_.size() == number) images_.push_back({{}, name, 0});
+        layers_[i]->symbols.add_area(name, Address{first}, bytes, offset);
+        layers_[i]->areas.insert_or_assign(first, std::pair(first + static_cast<std::uint32_t>(bytes - 1), number));
+    }
 }
 
 void DpuCode::add_name(std::uint32_t address, std::string name) { names_.insert_or_assign(address, std::move(name)); }
 
-DpuCode::Function DpuCode::function(std::uint32_t address) const {
-    if (const auto named = names_.find(address); named != names_.end()) return {address, named->second, named->second};
-    const auto found = function_symbol(address);
-    if (!found) return {address, symbols_.approximate({address}), {}};
-    const std::uint64_t whole = functions_->whole_function(*found);
-    const image::Symbol symbol = whole == found->address.value ? *found : function_symbol(whole).value_or(*found);
+DpuCode::Function DpuCode::function(const Place& place) const {
+    if (const auto named = names_.find(place.address); named != names_.end())
+        return {place.address, named->second, named->second, image(place)};
+    if (place.layer != 0 && !turns_.layers()[place.layer].known)
+        return {static_cast<std::uint32_t>(turns_.layers()[place.layer].first),
+                name_of_zone(place.layer),
+                {},
+                image(place)};
+    const auto found = function_symbol(place);
+    if (!found) return {place.address, layer(place).symbols.approximate({place.address}), {}, image(place)};
+    const std::uint64_t whole = layer(place).functions->whole_function(*found);
+    const image::Symbol symbol =
+        whole == found->address.value
+            ? *found
+            : function_symbol({static_cast<std::uint32_t>(whole), place.layer}).value_or(*found);
     return {static_cast<std::uint32_t>(symbol.address.value), std::string(symbol.name),
-            std::string(symbol.linkage_name)};
+            std::string(symbol.linkage_name), image(place)};
 }
 
-DpuCode::Function DpuCode::function_around(std::uint32_t address) const {
-    if (names_.contains(address) || function_symbol(address)) return function(address);
-    if (const auto before = symbols_.before({address}))
-        return {static_cast<std::uint32_t>(before->address.value), before->name, {}};
-    const auto area = symbols_.area({address});
-    return function(area && area->first.value != 0 ? static_cast<std::uint32_t>(area->first.value) : address);
+DpuCode::Function DpuCode::function_around(const Place& place) const {
+    if (names_.contains(place.address) || function_symbol(place)) return function(place);
+    const image::Symbols& symbols = layer(place).symbols;
+    if (const auto before = symbols.before({place.address}))
+        return {static_cast<std::uint32_t>(before->address.value), before->name, {}, image(place)};
+    const auto area = symbols.area({place.address});
+    return function(area && area->first.value != 0 ? Place{static_cast<std::uint32_t>(area->first.value), place.layer}
+                                                   : place);
 }
 
-std::optional<image::Symbol> DpuCode::function_symbol(std::uint64_t address) const {
-    const auto found = symbols_.find({address});
+std::optional<image::Symbol> DpuCode::function_symbol(const Place& place) const {
+    const auto found = layer(place).symbols.find({place.address});
     if (!found || found->symbol.kind != image::SymbolKind::function) return std::nullopt;
     return found->symbol;
 }
 
-std::optional<std::uint32_t> DpuCode::only_function(std::string_view linkage_name) const {
-    if (!by_name_) {
-        by_name_.emplace();
-        for (const image::Symbol& symbol : symbols_.all()) {
-            if (symbol.kind != image::SymbolKind::function) continue;
-            const auto address = static_cast<std::uint32_t>(symbol.address.value);
-            const auto [at, is_new] = by_name_->try_emplace(std::string(symbol.linkage_name), address);
-            if (!is_new && at->second != address) at->second.reset();
+std::optional<DpuCode::Place> DpuCode::only_function(std::string_view linkage_name,
+                                                     const std::vector<std::uint32_t>& layers) const {
+    std::optional<Place> out;
+    for (const std::uint32_t number : layers) {
+        Layer& each = *layers_[number];
+        if (!each.by_name) {
+            each.by_name.emplace();
+            for (const image::Symbol& symbol : each.symbols.all()) {
+                const auto address = static_cast<std::uint32_t>(symbol.address.value);
+                if (symbol.kind != image::SymbolKind::function || (number == 0 && turns_.layer(address) != 0)) continue;
+                const auto [at, is_new] = each.by_name->try_emplace(std::string(symbol.linkage_name), address);
+                if (!is_new && at->second != address) at->second.reset();
+            }
         }
+        const auto found = each.by_name->find(linkage_name);
+        if (found == each.by_name->end()) continue;
+        if (!found->second || out) return std::nullopt;
+        out = Place{*found->second, number};
     }
-    const auto found = by_name_->find(linkage_name);
-    return found == by_name_->end() ? std::nullopt : found->second;
+    return out;
 }
 
-std::uint64_t DpuCode::home(std::uint32_t address) const {
+std::uint64_t DpuCode::home(const Place& place) const {
     constexpr std::uint64_t of_function = std::uint64_t{1} << 32, of_file = std::uint64_t{2} << 32;
-    if (const auto found = function_symbol(address)) return of_function | functions_->whole_function(*found);
-    const auto area = symbols_.area({address});
-    return area ? of_file | area->first.value : 0;
+    constexpr unsigned layer_bit = 34;
+    const std::uint64_t where = std::uint64_t{place.layer} << layer_bit;
+    if (place.layer != 0 && !turns_.layers()[place.layer].known)
+        return where | of_file | turns_.layers()[place.layer].first;
+    if (const auto found = function_symbol(place))
+        return where | of_function | layer(place).functions->whole_function(*found);
+    const auto area = layer(place).symbols.area({place.address});
+    return area ? where | of_file | area->first.value : 0;
 }
 
-std::optional<std::size_t> DpuCode::image(std::uint32_t address) const {
-    const auto area = symbols_.area({address});
-    if (!area) return std::nullopt;
-    const auto found =
-        std::find_if(images_.begin(), images_.end(), [&](const Image& image) { return image.name == area->file; });
-    return found == images_.end() ? std::nullopt : std::optional<std::size_t>(found - images_.begin());
+std::size_t DpuCode::image(const Place& place) const {
+    if (const auto zone = image_of_zone_.find(place.layer); zone != image_of_zone_.end()) return zone->second;
+    const auto& areas = layer(place).areas;
+    const auto after = areas.upper_bound(place.address);
+    if (after == areas.begin() || place.address > std::prev(after)->second.first) return no_image;
+    return std::prev(after)->second.second;
 }
 
-DpuCode::Way DpuCode::way(std::uint32_t start, std::uint32_t last) const {
+DpuCode::Way DpuCode::way(Place start, const Place& last) const {
     constexpr unsigned most_steps = 64;
     constexpr std::string_view linkage_entry = "@plt";
+    // Where files took turns, what is met on the way lies there with one of its ends.
+    std::vector<std::uint32_t> layers{0};
+    for (const Place& end : {last, start})
+        if (std::find(layers.begin(), layers.end(), end.layer) == layers.end()) layers.push_back(end.layer);
+    const auto here_at = [&](std::uint32_t address) {
+        Place out = at(address);
+        for (const std::uint32_t each : layers)
+            if (out.layer != 0 && each != 0 && turns_.unknown(each) == out.layer) return Place{address, each};
+        return out;
+    };
     Way out;
     std::uint64_t here = home(start);
     auto isa = isa_at(start);
     std::optional<std::size_t> by_name;  // the last that was entered so
-    for (unsigned steps = 0; steps < most_steps && start != last; ++steps) {
+    for (unsigned steps = 0; steps < most_steps && start.address != last.address; ++steps) {
         if (const auto symbol = function_symbol(start); symbol && symbol->linkage_name.ends_with(linkage_entry)) {
             const std::string_view name = symbol->linkage_name;
-            const auto target = only_function(name.substr(0, name.size() - linkage_entry.size()));
+            const auto target = only_function(name.substr(0, name.size() - linkage_entry.size()), layers);
             if (!target) {
                 out.jumps_on = true;
                 break;
@@ -163,7 +297,8 @@ DpuCode::Way DpuCode::way(std::uint32_t start, std::uint32_t last) const {
         if (found->decoded.waypoint == isa::Waypoint::indirect) out.jumps_on = !found->decoded.function_return;
         const bool direct = found->decoded.waypoint == isa::Waypoint::direct;
         if (!direct && found->decoded.waypoint != isa::Waypoint::none) break;
-        start = direct ? static_cast<std::uint32_t>(found->decoded.target.value) : start + found->decoded.bytes;
+        start = here_at(direct ? static_cast<std::uint32_t>(found->decoded.target.value)
+                               : start.address + found->decoded.bytes);
         if (direct) isa = found->decoded.target_isa;
         if (const std::uint64_t next = home(start); next != here) {
             out.entered.push_back(start);
@@ -178,48 +313,56 @@ DpuCode::Way DpuCode::way(std::uint32_t start, std::uint32_t last) const {
     return out;
 }
 
-std::optional<std::uint32_t> DpuCode::address_of(const std::string& name) const {
+std::vector<DpuCode::Place> DpuCode::places_of(const std::string& name) const {
+    std::vector<Place> out;
     for (const auto& [address, each] : names_)
-        if (each == name) return address;
-    const auto found = symbols_.address_of(name);
-    return found ? std::optional(static_cast<std::uint32_t>(found->value)) : std::nullopt;
+        if (each == name) return {{address, 0}};
+    std::set<std::size_t> images;
+    for (std::uint32_t i = 0; i < layers_.size(); ++i) {
+        const auto found = layers_[i]->symbols.address_of(name);
+        if (!found) continue;
+        const Place place{static_cast<std::uint32_t>(found->value), i};
+        if (i == 0 && turns_.layer(place.address) != 0) continue;
+        if (images.insert(image(place)).second) out.push_back(place);
+    }
+    return out;
 }
 
-std::optional<DpuCode::Instruction> DpuCode::instruction(std::uint32_t address) const {
-    const auto isa = isa_at(address);
-    return isa ? instruction(address, *isa) : std::nullopt;
+std::optional<DpuCode::Instruction> DpuCode::instruction(const Place& place) const {
+    const auto isa = isa_at(place);
+    return isa ? instruction(place, *isa) : std::nullopt;
 }
 
-std::optional<isa::Isa> DpuCode::isa_at(std::uint32_t address) const {
-    const auto contents = symbols_.contents({address});
+std::optional<isa::Isa> DpuCode::isa_at(const Place& place) const {
+    const auto contents = layer(place).symbols.contents({place.address});
     if (contents == image::Contents::a32) return isa::Isa::a32;
     if (contents == image::Contents::t32) return isa::Isa::t32;
     // A stripped file has no mapping symbols, but its dynamic symbols say how a function is entered.
-    const auto function = contents ? std::nullopt : function_symbol(address);
+    const auto function = contents ? std::nullopt : function_symbol(place);
     if (!function) return std::nullopt;
     return function->thumb ? isa::Isa::t32 : isa::Isa::a32;
 }
 
-std::optional<DpuCode::Instruction> DpuCode::instruction(std::uint32_t address, isa::Isa isa) const {
-    const isa::Fetched fetched = isa::fetch(memory_, {}, {address}, isa);
+std::optional<DpuCode::Instruction> DpuCode::instruction(const Place& place, isa::Isa isa) const {
+    const isa::Fetched fetched = isa::fetch(layer(place).memory, {}, {place.address}, isa);
     if (fetched.bytes == 0) return std::nullopt;
     const bool thumb = isa == isa::Isa::t32;
     const bool it = thumb && fetched.bytes == 2 && fetched.opcode >> 8 == 0xbf && (fetched.opcode & 0xfU) != 0;
-    return Instruction{isa::decode_instr({address}, isa, fetched.opcode, thumb && fetched.bytes == 4, {}), it};
+    return Instruction{isa::decode_instr({place.address}, isa, fetched.opcode, thumb && fetched.bytes == 4, {}), it};
 }
 
-DpuCode::Change DpuCode::change(std::uint32_t source) const {
+DpuCode::Change DpuCode::change(const Place& source) const {
     const auto found = instruction(source);
     if (!found) return Change::unknown;
     return found->decoded.link ? Change::call : found->decoded.function_return ? Change::ret : Change::unknown;
 }
 
-std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uint32_t last) const {
+std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, const Place& last) const {
     constexpr std::uint32_t longest = 1 << 20;
-    if (start > last || last - start > longest) return std::nullopt;
+    if (start > last.address || last.address - start > longest) return std::nullopt;
     std::uint64_t count = 0;
-    for (std::uint32_t at = start; at <= last;) {
-        const auto found = instruction(at);
+    for (std::uint32_t at = start; at <= last.address;) {
+        const auto found = instruction(Place{at, last.layer});
         if (!found || found->decoded.bytes == 0) return std::nullopt;
         at += found->decoded.bytes;
         ++count;
@@ -227,9 +370,9 @@ std::optional<std::uint64_t> DpuCode::instructions(std::uint32_t start, std::uin
     return count;
 }
 
-std::optional<std::uint32_t> DpuCode::loop_start(std::uint32_t last) const {
+std::optional<std::uint32_t> DpuCode::loop_start(const Place& last) const {
     const auto found = instruction(last);
-    if (!found || found->decoded.waypoint != isa::Waypoint::direct || found->decoded.target.value > last)
+    if (!found || found->decoded.waypoint != isa::Waypoint::direct || found->decoded.target.value > last.address)
         return std::nullopt;
     return static_cast<std::uint32_t>(found->decoded.target.value);
 }
@@ -295,10 +438,10 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
 
 DpuCosts::~DpuCosts() = default;
 
-const DpuCosts::Place& DpuCosts::place(std::uint32_t address) {
-    const auto found = known_.find(address);
+const DpuCosts::Known& DpuCosts::known(const Place& place) {
+    const auto found = known_.find(place);
     if (found != known_.end()) return found->second;
-    return known_.emplace(address, Place{code_.function(address), code_.home(address)}).first->second;
+    return known_.emplace(place, Known{code_.function(place), code_.home(place)}).first->second;
 }
 
 void DpuCosts::consume(const dpu::Batch& batch) {
@@ -312,7 +455,7 @@ void DpuCosts::consume(const dpu::Batch& batch) {
             case ElementKind::sample: reading(e, batch.readings[e.value]); break;
             case ElementKind::short_loop:
             case ElementKind::long_loop: {
-                DpuLoop& loop = loops_[e.from];
+                DpuLoop& loop = loops_[code_.at(e.from, e.offset)];
                 loop.is_short = e.kind == ElementKind::short_loop;
                 ++loop.runs;
                 loop.jumps += e.value;
@@ -320,7 +463,7 @@ void DpuCosts::consume(const dpu::Batch& batch) {
                 loop.most = std::max<std::uint64_t>(loop.most, e.value);
                 break;
             }
-            case ElementKind::pair: starts_.saw(e); break;
+            case ElementKind::pair: starts_[code_.at(e.from, e.offset).layer].saw(e); break;
             case ElementKind::user_data:
             case ElementKind::user_raw:
                 if (data_.size() < most_data) data_.push_back({e.offset, context, e.value, time_});
@@ -425,14 +568,15 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
     }
     add(intervals_, counts);
     if (who.kind == DpuOwner::Kind::unattributed) lose_stacks();
-    book(who, counts, e.kind == ElementKind::sample ? std::nullopt : std::optional(e.from), !r.has(Reading::first));
+    book(who, counts, e.kind == ElementKind::sample ? std::nullopt : std::optional(code_.at(e.from, e.offset)),
+         !r.has(Reading::first));
     time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     ++readings_;
     lossy_ = mixed_ = false;
 
     const bool changed = e.kind != ElementKind::sample;
     if (changed) flow(e);
-    if (changed) run_ = e.to;
+    if (changed) run_ = code_.at(e.to, e.offset);
     if (!stay_ || stay_->context != e.context)
         stay(stays_shown(e.context, e.offset.value) ? std::optional(e.context) : std::nullopt);
     context_ = e.context;
@@ -440,7 +584,7 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
 }
 
 /// An interval's counts go to one bucket of each view.
-void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc, bool known) {
+void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<Place> last_pc, bool known) {
     add(total_, counts);
     DpuTask& task = tasks_[who];
     task.known &= known;
@@ -458,8 +602,10 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     bool in_range = false;
     for (std::size_t i = 0; i < setup_.ranges.size(); ++i) {
         if (!in_code) break;
-        const auto inside = [&](std::uint32_t pc) {
-            return pc >= setup_.ranges[i].first && pc < setup_.ranges[i].second;
+        const auto inside = [&](const Place& pc) {
+            const DpuCodeRange& range = setup_.ranges[i];
+            return pc.address >= range.first && pc.address < range.second &&
+                   (range.image == DpuCode::no_image || range.image == code_.image(pc));
         };
         const bool first = inside(*run_), last = last_pc ? inside(*last_pc) : first;
         if (!first && !last) continue;
@@ -480,7 +626,12 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
         for (Frame& frame : s) add(frame.inclusive, counts);
         where = s.back().function;
         path = s.back().path;
-        if (crosses) replace(s, code_.function_around(*last_pc), place(*last_pc).home, true);
+        if (in_code && last_pc && code_.takes_turns(*run_, *last_pc)) {
+            // What lay there changed on the way, and nobody knows how far it had come by then.
+            where = code_.function(code_.any_of(*run_));
+            path = child(path, where, std::nullopt, false);
+        }
+        if (crosses) replace(s, code_.function_around(*last_pc), this->known(*last_pc).home, true);
     } else {
         path = child(0, where, std::nullopt, false);
     }
@@ -528,8 +679,8 @@ std::size_t DpuCosts::child(std::size_t parent, const DpuCode::Function& functio
     return found->second;
 }
 
-void DpuCosts::push(Stack& s, std::uint32_t address, std::uint32_t call, bool service, const dpu::Context& context) {
-    const auto& at = place(address);
+void DpuCosts::push(Stack& s, const Place& to, std::uint32_t call, bool service, const dpu::Context& context) {
+    const auto& at = known(to);
     const DpuCode::Function what = at.function;
     const std::size_t path = child(s.empty() ? 0 : s.back().path, what, context, service);
     ++paths_[path].calls;
@@ -538,11 +689,11 @@ void DpuCosts::push(Stack& s, std::uint32_t address, std::uint32_t call, bool se
     s.push_back({path, call, service, outermost, at.home, what, {}});
 }
 
-/// Begins a stack with the function at `address`, whose caller is not known; no address: nor is its code.
-void DpuCosts::begin(Stack& s, const std::optional<std::uint32_t>& address, const dpu::Context& context) {
-    const DpuCode::Function what = address ? code_.function_around(*address) : nowhere;
+/// Begins a stack with the function at a place, whose caller is not known; no place: nor is its code.
+void DpuCosts::begin(Stack& s, const std::optional<Place>& at, const dpu::Context& context) {
+    const DpuCode::Function what = at ? code_.function_around(*at) : nowhere;
     const std::size_t path = child(0, what, context, false);
-    s.push_back({path, 0, context.supervisor, true, address ? place(*address).home : 0, what, {}});
+    s.push_back({path, 0, context.supervisor, true, at ? known(*at).home : 0, what, {}});
 }
 
 /// Another function takes the place of the topmost one, and returns to where that would have returned to.
@@ -564,17 +715,17 @@ void DpuCosts::replace(Stack& s, const DpuCode::Function& what, std::uint64_t ho
 /// Code ran from `start` to a change of flow at `last`, which may lie in another function than the topmost one: a jump
 /// led there. Where the instructions up to the jump are the same each time, as in the procedure linkage table, the run
 /// belongs to where they lead. Otherwise true: part of it belongs to the function that is still the topmost one.
-bool DpuCosts::jump(Stack& s, std::uint32_t start, std::uint32_t last) {
+bool DpuCosts::jump(Stack& s, const Place& start, const Place& last) {
     // The stack may be one that was left elsewhere.
-    if (const std::uint64_t home = place(start).home; home != 0 && home != s.back().home)
+    if (const std::uint64_t home = known(start).home; home != 0 && home != s.back().home)
         replace(s, code_.function_around(start), home, false);
-    const std::uint64_t home = place(last).home;
+    const std::uint64_t home = known(last).home;
     if (home == 0 || home == s.back().home) return false;
     auto found = ways_.find({start, last});
     if (found == ways_.end()) found = ways_.emplace(std::pair(start, last), code_.way(start, last)).first;
     const DpuCode::Way& way = found->second;
-    for (const std::uint32_t entered : way.entered) {
-        const Place& at = place(entered);
+    for (const Place& entered : way.entered) {
+        const Known& at = known(entered);
         replace(s, at.function, at.home, true);
     }
     if (home == s.back().home) return false;
@@ -583,15 +734,15 @@ bool DpuCosts::jump(Stack& s, std::uint32_t start, std::uint32_t last) {
 }
 
 /// Whether a function that has a symbol begins at an address.
-bool DpuCosts::begins_at(std::uint32_t address) {
-    const DpuCode::Function& function = place(address).function;
-    return function.address == address && code_.function_around(address) == function;
+bool DpuCosts::begins_at(const Place& place) {
+    const DpuCode::Function& function = known(place).function;
+    return function.address == place.address && code_.function_around(place) == function;
 }
 
 /// A return to where nobody waits: longjmp or a handler of a C++ exception, where a function that has a frame goes on
 /// in its middle; or a function is entered that way, as the dynamic linker does once it has found it.
-bool DpuCosts::unwind(Stack& s, std::uint32_t to) {
-    const Place& at = place(to);
+bool DpuCosts::unwind(Stack& s, const Place& to) {
+    const Known& at = known(to);
     if (at.home == 0 || s.empty()) return false;
     if (begins_at(to)) {
         if (s.back().home == at.home) return false;
@@ -629,11 +780,11 @@ void DpuCosts::flow(const Element& e) {
     }
     if (e.kind != ElementKind::flow) return;
     const std::uint8_t old_id = context_ ? context_->id : e.context.id;
+    const Place from = code_.at(e.from, e.offset), to = code_.at(e.to, e.offset);
     Stack& s = stack(old_id);
-    if (!s.empty() && s.back().function == nowhere)
-        replace(s, code_.function_around(e.from), place(e.from).home, false);
+    if (!s.empty() && s.back().function == nowhere) replace(s, code_.function_around(from), known(from).home, false);
     if (!before && after) {
-        push(s, e.to, e.from, true, e.context);
+        push(s, to, e.from, true, e.context);
         return;
     }
     if (before && !after) {
@@ -643,19 +794,19 @@ void DpuCosts::flow(const Element& e) {
             pop(s);
         while (!s.empty() && s.back().service) pop(s);
         Stack& next = stack(e.context.id);
-        const Place& at = place(e.to);
+        const Known& at = known(to);
         if (next.empty()) {
-            begin(next, e.to, e.context);
+            begin(next, to, e.context);
         } else if (at.home != 0 && at.home != next.back().home) {
             // The handler of a signal, or back from one.
-            if (begins_at(e.to))
-                push(next, e.to, 0, false, e.context);
+            if (begins_at(to))
+                push(next, to, 0, false, e.context);
             else
-                static_cast<void>(unwind(next, e.to));
+                static_cast<void>(unwind(next, to));
         }
         return;
     }
-    const DpuCode::Change change = code_.change(e.from);
+    const DpuCode::Change change = code_.change(from);
     if (change != DpuCode::Change::call) {
         // A return comes back to just behind a call; the nearest counts.
         constexpr std::uint32_t longest_call = 8;
@@ -665,20 +816,20 @@ void DpuCosts::flow(const Element& e) {
         if (found != s.rend()) {
             const auto keep = static_cast<std::size_t>(s.rend() - found) - 1;
             while (s.size() > keep) pop(s);
-            if (s.empty()) begin(s, e.to, e.context);
+            if (s.empty()) begin(s, to, e.context);
             return;
         }
         // No call leads into the middle of a function.
-        const bool inside = place(e.to).function.address != e.to;
-        if ((change == DpuCode::Change::ret || inside) && unwind(s, e.to)) return;
+        const bool inside = known(to).function.address != e.to;
+        if ((change == DpuCode::Change::ret || inside) && unwind(s, to)) return;
         if (change == DpuCode::Change::ret) {
             ++returns_without_call_;
             while (!s.empty()) pop(s);
-            begin(s, e.to, e.context);
+            begin(s, to, e.context);
             return;
         }
     }
-    push(s, e.to, e.from, false, e.context);
+    push(s, to, e.from, false, e.context);
 }
 
 // ---- the end
@@ -732,8 +883,9 @@ void DpuCosts::finish() {
     }
     // The program's image first, then what the trace showed (5.4).
     for (auto& [last, loop] : loops_) {
-        if (const auto start = code_.loop_start(last)) starts_.set(last, *start);
-        loop.start = starts_.find(last);
+        dpu::LoopStarts& starts = starts_[last.layer];
+        if (const auto start = code_.loop_start(last)) starts.set(last.address, *start);
+        loop.start = starts.find(last.address);
     }
 }
 

@@ -7,11 +7,14 @@
 #include <tuple>
 #include <utility>
 
-#include "answers_parts.h"
 #include "waymark/analysis/dpu_ratios.h"
+#include "waymark/answers/parts.h"
+#include "waymark/core/numbers.h"
 #include "waymark/image/debug_info.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 
 using dpu::Element;
 using dpu::ElementKind;
@@ -165,9 +168,6 @@ private:
         for (const unsigned c : counters_) out.push_back(counts[c]);
         return out;
     }
-    [[nodiscard]] static std::string counted(std::uint64_t n, const char* one, const char* many) {
-        return n == 1 ? fmt::format("1 {}", one) : fmt::format("{} {}", grouped_digits(n), many);
-    }
     [[nodiscard]] std::string event(unsigned counter) const {
         return said_.events[counter].empty() ? std::string(dpu::counter_name(counter)) : said_.events[counter];
     }
@@ -202,8 +202,7 @@ private:
         for (const unsigned c : counters_)
             if (const DpuReconciled& r = said_.reconciled[c]; r.residual() != 0)
                 say(Severity::bad,
-                    fmt::format("{} does not add up: {} more than the counter says", event(c),
-                                grouped_digits(r.residual())),
+                    fmt::format("{} does not add up: {} more than the counter says", event(c), grouped(r.residual())),
                     "Damaged trace looks like readings, or registers are of another run; waymark packets shows the "
                     "entries");
         if (t.lost != 0)
@@ -267,7 +266,7 @@ private:
             const unsigned c = counters_.front();
             if (doubted.intervals != 0)
                 what += fmt::format("; the time around {}, {} {} in {}, is <unattributed>",
-                                    doubted.readings == 1 ? "it" : "them", grouped_digits(doubted.counts[c]), event(c),
+                                    doubted.readings == 1 ? "it" : "them", grouped(doubted.counts[c]), event(c),
                                     counted(doubted.intervals, "stretch", "stretches"));
             out_.health.push_back({Severity::bad, std::move(what),
                                    "The trace was damaged on its way: read the buffer again, or record again; waymark "
@@ -298,10 +297,9 @@ private:
         };
         if (!said_.program.empty()) figure("program", said_.program);
         figure("mode", said_.mode ? said_.mode_text : "not known");
-        figure("readings", grouped_digits(costs_.readings()));
+        figure("readings", grouped(costs_.readings()));
         for (const unsigned c : counters_)
-            figure(event(c), grouped_digits(costs_.total()[c]),
-                   std::string("counter ") + std::string(dpu::counter_name(c)));
+            figure(event(c), grouped(costs_.total()[c]), std::string("counter ") + std::string(dpu::counter_name(c)));
         if (!said_.layout.empty()) figure("layout", said_.layout);
     }
 
@@ -319,10 +317,9 @@ private:
         return who.is_context() ? context_text(who.context) : to_text(who);
     }
 
-    [[nodiscard]] std::optional<image::SourceLine> line_of(std::uint32_t address) {
-        const auto image = code_.image(address);
-        if (!image || !debug_[*image]) return std::nullopt;
-        return debug_[*image]->line({address - code_.images()[*image].load_bias});
+    [[nodiscard]] std::optional<image::SourceLine> line_of(std::uint32_t address, std::size_t image) {
+        if (image >= debug_.size() || !debug_[image]) return std::nullopt;
+        return debug_[image]->line({address - code_.images()[image].load_bias});
     }
     Index function(const DpuCode::Function& f) {
         // Names in angle brackets stand for what is no code.
@@ -333,8 +330,8 @@ private:
         made.name = function_text(f);
         made.linkage_name = f.linkage_name;
         made.address = f.address;
-        if (const auto image = code_.image(f.address)) made.image = static_cast<Index>(*image);
-        if (const auto line = line_of(f.address)) {
+        if (f.image != DpuCode::no_image) made.image = static_cast<Index>(f.image);
+        if (const auto line = line_of(f.address, f.image)) {
             made.source = sources_.of(line->file);
             made.line = line->line;
         }
@@ -389,14 +386,14 @@ private:
     void loops() {
         for (const auto& [last, loop] : costs_.loops()) {
             Loop made;
-            made.head = loop.start.value_or(last);
-            made.tail = last;
+            made.head = loop.start.value_or(last.address);
+            made.tail = last.address;
             made.entries = loop.runs;
             made.iterations = loop.jumps + loop.runs;
             const Index where = function(code_.function(last));
             made.function = where;
             made.source = out_.functions[where].source;
-            if (const auto line = line_of(static_cast<std::uint32_t>(made.head))) {
+            if (const auto line = line_of(static_cast<std::uint32_t>(made.head), code_.image(last))) {
                 made.source = sources_.of(line->file);
                 made.line = line->line;
             }
@@ -409,28 +406,28 @@ private:
     // ---- tables
 
     void counter_columns(Table& table) const {
-        for (const unsigned c : counters_) table.columns.push_back({event(c), true});
+        for (const unsigned c : counters_) table.columns.push_back(Column::count(event(c)));
     }
-    void counter_cells(std::vector<std::string>& row, const DpuCounts& counts) const {
-        for (const unsigned c : counters_) row.push_back(std::to_string(counts[c]));
+    void counter_cells(std::vector<Cell>& row, const DpuCounts& counts) const {
+        for (const unsigned c : counters_) row.emplace_back(counts[c]);
     }
 
     void tables() {
         const unsigned key = counters_.front();
         Table tasks{
             "tasks", "each in user and in supervisor state; a stay is one uninterrupted time on the core", {}, {}};
-        tasks.columns = {{"task", false}, {"stays", true}};
+        tasks.columns = {Column::text("task"), Column::count("stays")};
         counter_columns(tasks);
-        tasks.columns.push_back({"least " + event(key) + " of a stay", true});
-        tasks.columns.push_back({"most " + event(key) + " of a stay", true});
+        tasks.columns.push_back(Column::count("least " + event(key) + " of a stay"));
+        tasks.columns.push_back(Column::count("most " + event(key) + " of a stay"));
         std::vector<std::pair<DpuOwner, DpuTask>> order(costs_.tasks().begin(), costs_.tasks().end());
         std::stable_sort(order.begin(), order.end(),
                          [&](const auto& a, const auto& b) { return a.second.sum[key] > b.second.sum[key]; });
         for (const auto& [who, task] : order) {
-            std::vector<std::string> row{owner_text(who), std::to_string(task.stays.times)};
+            std::vector<Cell> row{owner_text(who), task.stays.times};
             counter_cells(row, task.sum);
-            row.push_back(std::to_string(task.stays.least[key]));
-            row.push_back(std::to_string(task.stays.most[key]));
+            row.emplace_back(task.stays.least[key]);
+            row.emplace_back(task.stays.most[key]);
             tasks.rows.push_back(std::move(row));
         }
         out_.tables.push_back(std::move(tasks));
@@ -438,67 +435,68 @@ private:
         if (!costs_.functions().empty()) {
             Table table{
                 "functions", "own cost, and with callees; of recursion the outermost activation counts", {}, {}};
-            table.columns = {{"function", false}, {"calls", true}};
+            table.columns = {Column::text("function"), Column::count("calls")};
             counter_columns(table);
-            table.columns.push_back({event(key) + " with callees", true});
-            table.columns.push_back({"least " + event(key) + " of a call", true});
-            table.columns.push_back({"most " + event(key) + " of a call", true});
+            table.columns.push_back(Column::count(event(key) + " with callees"));
+            table.columns.push_back(Column::count("least " + event(key) + " of a call"));
+            table.columns.push_back(Column::count("most " + event(key) + " of a call"));
             std::vector<std::pair<DpuCode::Function, DpuFunctionCost>> rows(costs_.functions().begin(),
                                                                             costs_.functions().end());
             std::stable_sort(rows.begin(), rows.end(),
                              [&](const auto& a, const auto& b) { return a.second.self[key] > b.second.self[key]; });
             for (const auto& [f, cost] : rows) {
-                std::vector<std::string> row{function_text(f), std::to_string(cost.calls)};
+                std::vector<Cell> row{function_text(f), cost.calls};
                 counter_cells(row, cost.self);
-                row.push_back(std::to_string(cost.inclusive[key]));
-                row.push_back(std::to_string(cost.activations.least[key]));
-                row.push_back(std::to_string(cost.activations.most[key]));
+                row.emplace_back(cost.inclusive[key]);
+                row.emplace_back(cost.activations.least[key]);
+                row.emplace_back(cost.activations.most[key]);
                 table.rows.push_back(std::move(row));
             }
             out_.tables.push_back(std::move(table));
         }
         if (!costs_.loops().empty()) {
             Table table{"loops", "iterations are jumps back plus 1 for each run", {}, {}};
-            table.columns = {{"last address", false}, {"start", false},       {"kind", false},
-                             {"runs", true},          {"iterations", true},   {"least", true},
-                             {"most", true},          {"instructions", true}, {"where", false}};
+            table.columns = {Column::text("last address"), Column::text("start"),         Column::text("kind"),
+                             Column::count("runs"),        Column::count("iterations"),   Column::count("least"),
+                             Column::count("most"),        Column::count("instructions"), Column::text("where")};
             for (const auto& [last, loop] : costs_.loops()) {
                 const std::uint64_t iterations = loop.jumps + loop.runs;
                 const auto body = loop.start ? code_.instructions(*loop.start, last) : std::nullopt;
-                table.rows.push_back(
-                    {fmt::format("{:#010x}", last), loop.start ? fmt::format("{:#010x}", *loop.start) : std::string(),
-                     loop.is_short ? "short" : "long", std::to_string(loop.runs), std::to_string(iterations),
-                     std::to_string(loop.least + 1), std::to_string(loop.most + 1),
-                     body ? std::to_string(*body * iterations) : "", function_text(code_.function(last))});
+                table.rows.push_back({fmt::format("{:#010x}", last.address),
+                                      loop.start ? fmt::format("{:#010x}", *loop.start) : std::string(),
+                                      loop.is_short ? "short" : "long", loop.runs, iterations, loop.least + 1,
+                                      loop.most + 1, body ? Cell(*body * iterations) : Cell(""),
+                                      function_text(code_.function(last))});
             }
             out_.tables.push_back(std::move(table));
         }
         if (!costs_.data().empty()) {
             Table table{"user data", "what the program wrote to DP_TD", {}, {}};
-            table.columns = {{"offset", false}, {"time", true}, {"task", false}, {"value", false}};
+            table.columns = {Column::text("offset"), Column::count("time"), Column::text("task"),
+                             Column::text("value")};
             for (const DpuDatum& d : costs_.data()) {
                 if (table.rows.size() == options_.most_rows) {
                     table.note +=
-                        fmt::format("; {} more are left out", grouped_digits(costs_.data().size() - table.rows.size()));
+                        fmt::format("; {} more are left out", grouped(costs_.data().size() - table.rows.size()));
                     break;
                 }
-                table.rows.push_back({fmt::format("{:#x}", d.offset.value), std::to_string(d.time),
+                table.rows.push_back({fmt::format("{:#x}", d.offset.value), d.time,
                                       d.context ? context_text(*d.context) : std::string(),
                                       fmt::format("{:#010x}", d.value)});
             }
             out_.tables.push_back(std::move(table));
         }
         Table table{"reconciliation", "rows of every view add up to what the counters say, modulo 2^31", {}, {}};
-        table.columns = {{"counter", false},     {"event", false},      {"sum of all rows", true},
-                         {"first value", false}, {"last value", false}, {"first - last", true},
-                         {"residual", true}};
+        table.columns = {Column::text("counter"),     Column::text("event"),      Column::count("sum of all rows"),
+                         Column::text("first value"), Column::text("last value"), Column::count("first - last"),
+                         Column::count("residual")};
         const auto hex = [](const std::optional<std::uint32_t>& v) {
             return v ? fmt::format("{:#010x}", *v) : std::string();
         };
         for (const unsigned c : counters_) {
             const DpuReconciled& r = said_.reconciled[c];
-            table.rows.push_back({std::string(dpu::counter_name(c)), event(c), std::to_string(r.sum), hex(r.from),
-                                  hex(r.to), std::to_string(r.counted()), std::to_string(r.residual())});
+            table.rows.push_back(
+                {dpu::counter_name(c), event(c), r.sum, hex(r.from), hex(r.to), r.counted(), r.residual()});
         }
         out_.tables.push_back(std::move(table));
     }

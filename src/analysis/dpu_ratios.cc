@@ -8,6 +8,8 @@
 
 namespace waymark::analysis {
 
+using namespace answers;
+
 namespace {
 
 constexpr std::string_view ratios_title = "ratios";
@@ -98,13 +100,13 @@ void add_dpu_ratios(Answers& answers) {
     const std::vector<DpuRatio> ratios = dpu_ratios(names);
     if (ratios.empty()) return;
     Table table{std::string(ratios_title), {}, {}, {}};
-    table.columns.push_back({"of", false});
+    table.columns.push_back(Column::text("of"));
     for (const DpuRatio& r : ratios) {
-        table.columns.push_back({r.name, true});
+        table.columns.push_back(Column::count(r.name));
         table.note += fmt::format("{}{} = {}", table.note.empty() ? "" : "; ", r.name, r.formula);
     }
     const auto add = [&](const std::string& of, const Costs& costs) {
-        std::vector<std::string> row{of};
+        std::vector<answers::Cell> row{of};
         bool any = false;
         for (const DpuRatio& r : ratios) {
             const auto value = r.value(costs);

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
-#include "answers_parts.h"
 #include "waymark/analysis/dpu_answers.h"
+#include "waymark/answers/parts.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 
 namespace {
 
@@ -89,17 +92,17 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
     out.estimated =
         "functions that are entered or left by a jump, as by tail calls and the procedure linkage table: the trace has "
         "no jumps, so such a function counts as called only where a call, return or interrupt is seen in it";
-    if (costs.jumps() != 0) out.estimated += fmt::format(" (such calls: {})", grouped_digits(costs.jumps()));
+    if (costs.jumps() != 0) out.estimated += fmt::format(" (such calls: {})", grouped(costs.jumps()));
     if (costs.crossings() != 0)
         out.estimated += fmt::format(
             "; where the program's code does not show when the jump was taken, or is not known, the function before "
             "the jump has the cost of both (such intervals: {} of {})",
-            grouped_digits(costs.crossings()), grouped_digits(costs.readings() + 1));
+            grouped(costs.crossings()), grouped(costs.readings() + 1));
     if (costs.returns_without_call() != 0)
         out.estimated +=
             fmt::format("; costs with callees: {} led to where no call is open",
                         costs.returns_without_call() == 1 ? std::string("1 return")
-                                                          : grouped_digits(costs.returns_without_call()) + " returns");
+                                                          : grouped(costs.returns_without_call()) + " returns");
     return out;
 }
 

@@ -10,38 +10,21 @@
 #include <tuple>
 #include <utility>
 
-#include "answers_parts.h"
 #include "loops.h"
 #include "waymark/analysis/program.h"
+#include "waymark/answers/parts.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 
 namespace {
 
 using Kind = CodeFunction::Kind;
 
-std::string_view exception_name(std::uint32_t number) {
-    constexpr std::array<std::string_view, 16> names{"",
-                                                     "Debug state entry",
-                                                     "SMC",
-                                                     "Hyp mode entry",
-                                                     "asynchronous Data Abort",
-                                                     "ThumbEE check failed",
-                                                     "",
-                                                     "",
-                                                     "processor reset",
-                                                     "Undefined Instruction",
-                                                     "SVC",
-                                                     "Prefetch Abort or breakpoint",
-                                                     "synchronous Data Abort or watchpoint",
-                                                     "generic",
-                                                     "IRQ",
-                                                     "FIQ"};
-    return number < names.size() ? names[number] : "";
-}
-std::string exception_text(std::uint64_t number) {
-    const std::string_view known = exception_name(static_cast<std::uint32_t>(number));
-    return known.empty() ? fmt::format("exception {}", number) : std::string(known);
+std::string exception_text(const flow::ExceptionType& e) {
+    return e.known() ? std::string(e.name) : fmt::format("exception {}", e.number);
 }
 
 /// A block that ran, whatever stream it was met in.
@@ -245,7 +228,7 @@ private:
                 return out;
             }
             case Kind::exception:
-                out.name = fmt::format("[exception: {}]", exception_text(f.value));
+                out.name = fmt::format("[exception: {}]", exception_text(f.exception));
                 out.address = 0;
                 out.synthetic = true;
                 return out;
@@ -256,12 +239,15 @@ private:
         }
         out.image = image_at(f.value);
         if (File* file = file_at(f.value)) {
-            if (const auto line = file->info.line({f.value - file->bias})) {
+            const Address in_file{f.value - file->bias};
+            auto declared = file->info.function(in_file);
+            // The first instruction may be of a function that was inlined there, so that its line is in other code.
+            if (const auto line = declared ? std::optional(declared->at) : file->info.line(in_file)) {
                 out.source = source(line->file);
                 out.line = line->line;
             }
             if (options_.inlined)
-                if (auto declared = file->info.function({f.value - file->bias})) {
+                if (declared) {
                     out.declared_name = std::move(declared->linkage_name);
                     out.declared_source = source(declared->at.file);
                     out.declared_line = declared->at.line;
@@ -339,7 +325,133 @@ private:
                              : top);
             }
         }
+        settle_nameless();
         put_nodes();
+    }
+
+    // Code without symbols is divided into functions by the places that were called. All of them are known only at the
+    // end; while it runs, what a frame does in such code is counted for the function that was called. So costs of the
+    // tree go to the function that instructions, lines and blocks have them in: each view has one sum for one name.
+
+    /// Costs of code without symbols, by the function of each instruction.
+    std::map<Index, Work> nameless_costs() {
+        std::map<Index, Work> out;
+        const auto add = [&](const CodeFunction& f, const Work& work) {
+            if (is_nameless(f)) out[index_of(f)] += work;
+        };
+        for (const auto& [key, sum] : blocks_) {
+            const flow::Block& b = sum.block;
+            const std::uint64_t times = sum.times[0] + sum.times[1];
+            const CodeFunction first = function_at(b.start);
+            if (first == function_at(last_address(b))) {
+                add(first, {times * b.instructions, sum.cycles});
+                continue;
+            }
+            // As fill_code has it.
+            const isa::Space space = space_of(sum.stream->sink->code().memory(), b);
+            const std::uint64_t each = b.instructions == 0 ? 0 : sum.cycles / b.instructions;
+            std::uint64_t cycles = sum.cycles;
+            for (std::uint64_t at = b.start; at < b.start + b.bytes;) {
+                const auto i =
+                    isa::decode_at(sum.stream->sink->code().memory(), space, {at}, b.isa, sum.stream->decode);
+                if (!i) break;
+                add(function_at(at), {times, at + i->bytes >= b.start + b.bytes ? cycles : each});
+                cycles -= each;
+                at += i->bytes;
+            }
+        }
+        return out;
+    }
+    static bool is_nameless(const CodeFunction& f) { return f.kind == Kind::entry || f.kind == Kind::section; }
+
+    /// Functions without symbols that one leads to other than by calls.
+    std::map<Index, std::set<Index>> nameless_ways() {
+        std::map<Index, std::set<Index>> out;
+        for (const auto& [key, sum] : blocks_) {
+            const flow::Block& b = sum.block;
+            const CodeFunction from = function_at(last_address(b));
+            if (!is_nameless(from)) continue;
+            const auto add = [&](std::uint64_t address) {
+                const CodeFunction to = function_at(address);
+                if (to != from && is_nameless(to)) out[index_of(from)].insert(index_of(to));
+            };
+            if (sum.times[1] != 0 && b.end == flow::End::direct && (b.flags & flow::Block::link) == 0) add(b.target);
+            if (sum.times[0] != 0 || b.end == flow::End::not_a_waypoint) add(b.start + b.bytes);
+        }
+        return out;
+    }
+
+    void settle_nameless() {
+        const std::map<Index, Work> here = nameless_costs();
+        std::set<Index> nameless;
+        for (const auto& [f, index] : functions_)
+            if (is_nameless(f)) nameless.insert(index);
+        if (nameless.empty()) return;
+        const std::map<Index, std::set<Index>> ways = nameless_ways();
+        for (std::uint64_t Work::*metric : {&Work::instructions, &Work::cycles}) {
+            std::map<Index, std::uint64_t> surplus, lacking;
+            for (const Index f : nameless) lacking[f] = 0;
+            for (const auto& [f, work] : here) lacking[f] = work.*metric;
+            for (const Node& node : nodes_)
+                if (nameless.contains(node.function)) surplus[node.function] += node.self.*metric;
+            for (auto& [f, sum] : surplus) {
+                const std::uint64_t right = std::min(sum, lacking[f]);
+                sum -= right;
+                lacking[f] -= right;
+            }
+            std::erase_if(lacking, [](const auto& f) { return f.second == 0; });
+            move_costs(metric, std::move(surplus), std::move(lacking), ways);
+        }
+    }
+
+    /// From functions that have too much to those that lack some: first where the one leads to, then in the same image,
+    /// then anywhere. They get a frame above the one that ran them, which leaves what passed in that one and its
+    /// callers.
+    void move_costs(std::uint64_t Work::*metric, std::map<Index, std::uint64_t> surplus,
+                    std::map<Index, std::uint64_t> lacking, const std::map<Index, std::set<Index>>& ways) {
+        std::map<Index, std::vector<std::size_t>> nodes;
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            const auto found = surplus.find(nodes_[i].function);
+            if (found != surplus.end() && found->second != 0) nodes[found->first].push_back(i);
+        }
+        for (const auto& [from, nodes_from] : nodes) {
+            const std::vector<std::size_t>& all = nodes_from;
+            std::uint64_t& rest = surplus[from];
+            std::size_t at = 0;
+            const auto give = [&](Index to) {
+                const auto lacks = lacking.find(to);
+                if (lacks == lacking.end()) return;
+                while (rest != 0 && lacks->second != 0 && at < all.size()) {
+                    const std::uint64_t amount = std::min({rest, lacks->second, nodes_[all[at]].self.*metric});
+                    if (amount != 0) {
+                        const std::size_t other = node_below(all[at], CallNode::Kind::call, to);
+                        nodes_[all[at]].self.*metric -= amount;
+                        nodes_[other].self.*metric += amount;
+                        rest -= amount;
+                        lacks->second -= amount;
+                    }
+                    if (nodes_[all[at]].self.*metric == 0) ++at;
+                }
+                if (lacks->second == 0) lacking.erase(lacks);
+            };
+            constexpr std::size_t most_met = 1000;
+            std::vector<Index> waiting{from};
+            std::set<Index> met{from};
+            for (std::size_t i = 0; i < waiting.size() && rest != 0; ++i) {
+                give(waiting[i]);
+                if (const auto to = ways.find(waiting[i]); to != ways.end() && met.size() < most_met)
+                    for (const Index next : to->second)
+                        if (met.insert(next).second) waiting.push_back(next);
+            }
+            for (const bool same_image : {true, false}) {
+                std::vector<Index> others;
+                for (auto next = lacking.begin(); next != lacking.end() && others.size() <= most_met; ++next)
+                    if (!same_image || a_.functions[next->first].image == a_.functions[from].image)
+                        others.push_back(next->first);
+                for (const Index to : others)
+                    if (rest != 0) give(to);
+            }
+        }
     }
     [[nodiscard]] static bool worth(const CallTree& tree) {
         return tree.size() > 1 || tree.nodes().front().self != Work{};
@@ -427,11 +539,11 @@ private:
     }
 
     void fill_exceptions() {
-        std::map<std::uint32_t, ExceptionSum> sums;
+        std::map<flow::ExceptionType, ExceptionSum> sums;
         for (const FlowStream& s : streams_)
             for (const FlowCounts* counts : s.sink->counts())
-                for (const auto& [number, e] : counts->exceptions) {
-                    ExceptionSum& sum = sums[number];
+                for (const auto& [type, e] : counts->exceptions) {
+                    ExceptionSum& sum = sums[type];
                     sum.times += e.times;
                     sum.nested += e.nested;
                     sum.returned += e.returned;
@@ -442,8 +554,8 @@ private:
                                 std::max(sum.most.cycles, e.most.cycles)};
                 }
         const auto of = [&](const Work& w) { return options_.cycles ? w.cycles : w.instructions; };
-        for (const auto& [number, e] : sums) {
-            ExceptionRow row{.name = exception_text(number), .number = number, .times = e.times, .nested = e.nested};
+        for (const auto& [type, e] : sums) {
+            ExceptionRow row{.name = exception_text(type), .number = type.number, .times = e.times, .nested = e.nested};
             row.unit = options_.cycles ? "cycles" : "instructions";
             row.returned = e.returned;
             if (e.returned != 0) {
@@ -475,7 +587,7 @@ private:
         out.axis.unit = clock ? "ns" : ticks ? "ticks" : cycles ? "cycles" : "instructions";
         out.axis.note =
             ticks    ? fmt::format("Timestamps of the trace{}; between two, time passes with the {} in between.",
-                                clock ? fmt::format(", {} ticks a second", grouped_digits(options_.ticks_per_second))
+                                clock ? fmt::format(", {} ticks a second", grouped(options_.ticks_per_second))
                                          : ", of a clock whose frequency is not known",
                                 cycles ? "cycles" : "instructions")
             : cycles ? "Cycles of each source since its trace began; sources are not aligned."
@@ -520,8 +632,8 @@ private:
                     };
                     mark.begin = time(n.ticks_before);
                     mark.end = time(n.ticks_after);
-                    mark.text += fmt::format(": at most {} {} of execution are missing",
-                                             grouped_digits(mark.end - mark.begin), clock ? "ns" : "ticks");
+                    mark.text += fmt::format(": at most {} {} of execution are missing", grouped(mark.end - mark.begin),
+                                             clock ? "ns" : "ticks");
                 } else if (n.kind == Mark::Kind::overflow) {
                     mark.text += ": how much execution is missing is not known";
                 }
@@ -563,7 +675,7 @@ private:
                 return n.number == FlowTimeline::no_image
                            ? std::string("gap: no image of the code")
                            : fmt::format("gap: {}", waymark::name(static_cast<GapReason>(n.number)));
-            case Mark::Kind::exception: return exception_text(n.number);
+            case Mark::Kind::exception: return exception_text(*n.exception);
             case Mark::Kind::context: return fmt::format("context {:#x}", n.number);
             case Mark::Kind::overflow: return "the unit's FIFO overflowed";
             case Mark::Kind::trigger: return "trigger";
@@ -1167,7 +1279,7 @@ private:
         if (a_.timeline.axis.unit == "ns" || a_.timeline.axis.unit == "ticks") {
             time.exact = "times of timestamps";
             time.estimated = fmt::format("what lies between two, which is at most {} {}",
-                                         grouped_digits(a_.timeline.axis.uncertainty), a_.timeline.axis.unit);
+                                         grouped(a_.timeline.axis.uncertainty), a_.timeline.axis.unit);
         } else {
             time.exact = "the order of what ran in one source";
             time.not_known = "how sources lie to each other in time: there are no timestamps";

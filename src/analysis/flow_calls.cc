@@ -106,6 +106,10 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
                 add_stray_cycles(e.cycles, counts);
+            } else if constexpr (std::is_same_v<T, flow::Untraced>) {
+                go_on_anywhere();
+            } else if constexpr (std::is_same_v<T, flow::Mark>) {
+                if (e.kind == flow::Mark::Kind::transaction_failed) go_on_anywhere();
             } else {
                 static_assert(std::is_same_v<T, flow::Trigger> || std::is_same_v<T, flow::Atoms> ||
                               std::is_same_v<T, flow::Reached>);
@@ -147,16 +151,16 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         else
             stack.frames.push_back({.node = stack.root, .caller = stack.root});
     }
-    ExceptionSum& sum = counts.exceptions[e.number];
+    ExceptionSum& sum = counts.exceptions[*e.type];
     ++sum.times;
     if (stack.interrupts != 0)
         ++sum.nested;
     else if (open_)
-        ++stack.segments.back().first_exceptions[{stack.segments.back().peak, e.number}];
-    const FunctionId id = code_.exception(e.number);
+        ++stack.segments.back().first_exceptions[{stack.segments.back().peak, *e.type}];
+    const FunctionId id = code_.exception(*e.type);
     push({.waits_for = e.preferred_return ? e.preferred_return->value : nothing,
           .function = id,
-          .exception = e.number,
+          .exception = e.type,
           .at = stack.clock},
          id);
     plain_ = lost_ = switched_off_ = switched_stack_ = false;
@@ -360,7 +364,7 @@ void FlowCalls::push(Frame frame, FunctionId function) {
     }
     frame.caller = stack.frames.back().node;
     frame.node = child(frame.caller, function, 1);
-    if (frame.exception != none) ++stack.interrupts;
+    if (frame.exception != nullptr) ++stack.interrupts;
     if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), function);
     stack.frames.push_back(frame);
     const std::size_t depth = stack.frames.size() - stack.bottom;
@@ -376,7 +380,7 @@ void FlowCalls::drop_bottom(std::size_t count) {
     if (!open_) left_out_.frames += count;
     stack.cut = true;
     for (; count != 0 && !stack.empty(); --count)
-        if (stack.frames[stack.bottom++].exception != none) --stack.interrupts;
+        if (stack.frames[stack.bottom++].exception != nullptr) --stack.interrupts;
     if (open_ || stack.bottom < limits_.frames) return;
     stack.frames.erase(stack.frames.begin(), stack.frames.begin() + static_cast<std::ptrdiff_t>(stack.bottom));
     stack.above += stack.bottom;
@@ -390,7 +394,7 @@ void FlowCalls::pop_to(std::size_t size, FlowCounts& counts) {
     if (observer_ != nullptr && size < stack.frames.size()) observer_->leave(now(), stack.depth(size));
     while (stack.frames.size() > size) {
         const Frame& frame = stack.frames.back();
-        if (frame.exception != none) --stack.interrupts;
+        if (frame.exception != nullptr) --stack.interrupts;
         if (frame.edge != no_edge)
             if (WaySum* way = counts.way(frame.edge, frame.to)) way->inclusive += stack.clock - frame.at;
         stack.frames.pop_back();
@@ -400,7 +404,7 @@ void FlowCalls::pop_to(std::size_t size, FlowCounts& counts) {
 /// Flow comes to where a frame waits for it.
 void FlowCalls::return_from(std::size_t index, FlowCounts& counts) {
     const Frame& frame = stack_->frames[index];
-    if (frame.exception != none) counts.exception_took(frame.exception, stack_->clock - frame.at);
+    if (frame.exception != nullptr) counts.exception_took(*frame.exception, stack_->clock - frame.at);
     if (frame.edge != no_edge)
         if (WaySum* way = counts.way(frame.edge, frame.to)) ++way->returns;
     if (frame.returns_twice && frame.waits_for != nothing && index > stack_->bottom) {
@@ -503,7 +507,7 @@ bool FlowCalls::take_back(const Arrival& place, FlowCounts& counts) {
         frame.at = stack.clock - frame.at;
         frame.caller = stack.frames.back().node;
         frame.node = child(frame.caller, f.entry, 0);
-        if (frame.exception != none) ++stack.interrupts;
+        if (frame.exception != nullptr) ++stack.interrupts;
         if (observer_ != nullptr) observer_->enter(now(), stack.depth(stack.frames.size()), f.entry);
         stack.frames.push_back(frame);
     }
@@ -561,7 +565,7 @@ bool FlowCalls::go_inside(Operation& operation, FlowCounts& counts) {
         }
         case Go::exception_return: {
             std::size_t i = stack.frames.size();
-            while (i > stack.bottom + 1 && stack.frames[i - 1].exception == none) --i;
+            while (i > stack.bottom + 1 && stack.frames[i - 1].exception == nullptr) --i;
             if (i <= stack.bottom + 1) return false;
             const bool there = stack.frames[i - 1].waits_for == operation.place.address;
             return_from(i - 1, counts);
@@ -638,7 +642,7 @@ void FlowCalls::go_on_in(std::size_t frame, const Operation& operation, FlowCoun
     else if (operation.go != Go::take_up && frame + 1 < stack.frames.size() &&
              stack.frames[frame + 1].waits_for != nothing)
         counts.resumed(
-            {stack.frames[frame + 1].waits_for, operation.place.address, stack.frames[frame + 1].exception != none});
+            {stack.frames[frame + 1].waits_for, operation.place.address, stack.frames[frame + 1].exception != nullptr});
     pop_to(frame + 1, counts);
 }
 
@@ -819,7 +823,7 @@ void FlowCalls::join_stack(Stack& mine, const Stack& other, bool first, FlowCoun
         frame.node = at[frame.node];
         frame.caller = at[frame.caller];
         frame.at += begin;
-        if (frame.exception != none) ++mine.interrupts;
+        if (frame.exception != nullptr) ++mine.interrupts;
         mine.frames.push_back(frame);
     };
     // Where there was no room for some, there was none for those before them.
@@ -873,7 +877,7 @@ void FlowCalls::finish(FlowCounts& counts) {
     for (const auto& [key, stack] : order_) {
         stack_ = stack;
         for (std::size_t i = stack->bottom; i < stack->frames.size(); ++i)
-            if (const Frame& frame = stack->frames[i]; frame.exception != none && frame.waits_for != nothing)
+            if (const Frame& frame = stack->frames[i]; frame.exception != nullptr && frame.waits_for != nothing)
                 counts.ends.push_back(frame.waits_for);
         pop_to(0, counts);
         for (const Aside& frames : stack->aside) give_up(frames, counts);

@@ -102,9 +102,9 @@ Arrival FlowCode::place(std::uint64_t address) {
     return find(address);
 }
 
-FunctionId FlowCode::exception(std::uint32_t number_) {
+FunctionId FlowCode::exception(const flow::ExceptionType& type) {
     const std::scoped_lock lock(mutex_);
-    return number({CodeFunction::Kind::exception, number_});
+    return number({CodeFunction::Kind::exception, 0, type});
 }
 
 FunctionId FlowCode::known_elsewhere(const CodeFunction& function) {

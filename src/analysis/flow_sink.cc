@@ -56,7 +56,7 @@ void FlowSink::consume(const flow::Batch& batch) {
             if (range.cycles != flow::no_cycles) counts->cycles += range.cycles;
         }
         for (const flow::Event& event : batch.events)
-            if (const auto* e = std::get_if<flow::Exception>(&event.what)) ++counts->exceptions[e->number].times;
+            if (const auto* e = std::get_if<flow::Exception>(&event.what)) ++counts->exceptions[*e->type].times;
     }
 }
 

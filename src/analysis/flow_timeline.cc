@@ -7,6 +7,8 @@
 
 namespace waymark::analysis {
 
+using namespace answers;
+
 namespace {
 bool before(const FlowTimeline::Piece& a, const FlowTimeline::Piece& b) {
     return std::tuple(a.track, a.begin, a.depth, b.end) < std::tuple(b.track, b.begin, b.depth, a.end);
@@ -53,7 +55,7 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
             }
         }
     } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
-        note(at(now), Mark::Kind::exception, exception->number);
+        if (note(at(now), Mark::Kind::exception, 0)) notes_.back().exception = exception->type;
     } else if (std::holds_alternative<flow::Trigger>(event.what)) {
         note(at(now), Mark::Kind::trigger, 0);
     } else if (const auto* t = std::get_if<flow::Timestamp>(&event.what); t != nullptr && t->known) {

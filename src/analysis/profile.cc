@@ -86,16 +86,6 @@ Measures& Measures::operator+=(const Measures& o) {
     return *this;
 }
 
-Interval wilson_95(std::uint64_t part, std::uint64_t all) {
-    if (all == 0) return {0, 1};
-    constexpr double z = 1.959963984540054;
-    const double n = static_cast<double>(all), p = static_cast<double>(part) / n;
-    const double middle = p + z * z / (2 * n), width = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-    const double scale = 1 + z * z / n;
-    // The share itself is inside, also where rounding has it otherwise.
-    return {std::clamp((middle - width) / scale, 0.0, p), std::clamp((middle + width) / scale, p, 1.0)};
-}
-
 /// Samples that differ in their latencies only, and so are alike in everything else that is summed.
 struct Profile::Tally {
     /// PC, events, mapping and thread, process and core, `present`, data source and operation.

@@ -7,9 +7,12 @@
 #include <tuple>
 #include <utility>
 
-#include "answers_parts.h"
+#include "waymark/answers/parts.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 
 namespace perf = capture::perf;
 
@@ -111,10 +114,7 @@ Branch::Kind kind_of(std::uint8_t operation_type) {
     return o.conditional ? Branch::Kind::conditional : Branch::Kind::unconditional;
 }
 
-std::string times_text(std::uint64_t n, const char* one, const char* many) {
-    return n == 1 ? fmt::format("1 {}", one) : fmt::format("{} {}", grouped_digits(n), many);
-}
-std::string bytes_text(std::uint64_t n) { return times_text(n, "byte", "bytes"); }
+std::string bytes_text(std::uint64_t n) { return counted(n, "byte", "bytes"); }
 
 class SpeProducer {
 public:
@@ -187,7 +187,7 @@ private:
         if (q.container_losses != 0)
             say(Severity::bad,
                 fmt::format("{} of the file's own structure are damaged, {} lost",
-                            times_text(q.container_losses, "place", "places"), bytes_text(q.container_lost_bytes)),
+                            counted(q.container_losses, "place", "places"), bytes_text(q.container_lost_bytes)),
                 "Copy the file again; answers are of what could be read");
         if (q.unfinished)
             say(Severity::warning, "The recorder was ended before it had finished the file",
@@ -202,24 +202,24 @@ private:
         if (q.truncated.stretches != 0 || q.partial.stretches != 0)
             say(Severity::warning,
                 fmt::format("The buffer was full in {}: samples are missing behind them",
-                            times_text(q.truncated.stretches, "stretch", "stretches")),
+                            counted(q.truncated.stretches, "stretch", "stretches")),
                 "Record with a larger buffer (perf record -m ,16M) or a longer interval (-c)");
         if (q.collided.stretches != 0)
             say(Severity::warning,
                 fmt::format("Samples collided in {}: the unit was still busy with the one before, so operations that "
                             "take long are sampled too seldom",
-                            times_text(q.collided.stretches, "stretch", "stretches")),
+                            counted(q.collided.stretches, "stretch", "stretches")),
                 "Record with a longer interval (perf record -c)");
         constexpr std::uint32_t throttle = 5;
         if (const auto found = capture_.data->counts.find(throttle); found != capture_.data->counts.end())
             say(Severity::warning,
                 fmt::format("The kernel stopped sampling {} for a while: it took too much time",
-                            times_text(found->second, "time", "times")),
+                            counted(found->second, "time", "times")),
                 "Record with a longer interval, or raise kernel.perf_event_max_sample_rate");
         if (q.lost_events != 0)
             say(Severity::warning,
                 fmt::format("perf lost {} about threads and mappings: names may be wrong",
-                            times_text(q.lost_events, "record", "records")),
+                            counted(q.lost_events, "record", "records")),
                 "Record with a larger ring (perf record -m)");
         if (q.modelled)
             say(Severity::note,
@@ -231,16 +231,16 @@ private:
         if (q.without_address != 0) {
             const std::string why = why_no_address(q);
             say(Severity::note, fmt::format("No address of {} of loads and stores is known{}",
-                                            times_text(q.without_address, "sample", "samples"),
+                                            counted(q.without_address, "sample", "samples"),
                                             why.empty() ? "" : fmt::format(" ({})", why)));
         }
         if (!capture_.bare && q.without_thread != 0)
             say(Severity::note,
-                fmt::format("The thread is not known of {}", times_text(q.without_thread, "sample", "samples")),
+                fmt::format("The thread is not known of {}", counted(q.without_thread, "sample", "samples")),
                 "Record with context packets (as root), or with switch events");
         if (!capture_.bare && q.without_mapping != 0)
             say(Severity::note, fmt::format("{} in nothing that is known to be mapped",
-                                            times_text(q.without_mapping, "sample lies", "samples lie")));
+                                            counted(q.without_mapping, "sample lies", "samples lie")));
         if (!capture_.bare && !q.clock)
             say(Severity::note,
                 "The file does not tell its clock: samples count as if every mapping had been there "
@@ -250,14 +250,14 @@ private:
                 "perf record writes them all into its perf.data");
         if (gathered_.profile.rest().samples != 0)
             say(Severity::note, fmt::format("{} at further addresses are told in sum only",
-                                            times_text(gathered_.profile.rest().samples, "sample", "samples")));
+                                            counted(gathered_.profile.rest().samples, "sample", "samples")));
         if (gathered_.branches.rest().samples != 0)
             say(Severity::note, fmt::format("{} had no room and are not among the branches",
-                                            times_text(gathered_.branches.rest().samples, "sample", "samples")));
+                                            counted(gathered_.branches.rest().samples, "sample", "samples")));
         if (!q.anything_lost() && q.collided.stretches == 0)
             say(Severity::good, "Nothing of what was sampled was lost");
         if (q.selected != 0 && q.selected < few_samples)
-            say(Severity::warning, fmt::format("{} say little", times_text(q.selected, "sample", "samples")),
+            say(Severity::warning, fmt::format("{} say little", counted(q.selected, "sample", "samples")),
                 "Record longer, or with a shorter interval (perf record -c)");
     }
 
@@ -266,12 +266,12 @@ private:
         const auto figure = [&](const char* name, std::string value, std::string note = {}) {
             out_.summary.push_back({name, std::move(value), std::move(note)});
         };
-        figure("samples", grouped_digits(q.selected),
-               q.selected == q.records ? "" : fmt::format("of {} records", grouped_digits(q.records)));
-        figure("latency cycles", grouped_digits(gathered_.profile.all().total), "of the samples, not of the program");
+        figure("samples", grouped(q.selected),
+               q.selected == q.records ? "" : fmt::format("of {} records", grouped(q.records)));
+        figure("latency cycles", grouped(gathered_.profile.all().total), "of the samples, not of the program");
         if (const std::string scale = scale_text(); !scale.empty())
             figure("operations per sample", scale,
-                   fmt::format("interval {}", grouped_digits(quality_.sampling.front().interval)));
+                   fmt::format("interval {}", grouped(quality_.sampling.front().interval)));
         if (!q.sampling.empty()) {
             std::string filters;
             for (const std::string& f : q.sampling.front().filters) filters += (filters.empty() ? "" : "; ") + f;
@@ -284,7 +284,7 @@ private:
         for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + core_name(midr, q.modelled);
         figure("cores", cores,
                q.modelled ? "latencies, data sources and events of caches, TLBs and prediction are the model's" : "");
-        figure("threads", grouped_digits(gathered_.profile.threads().size()));
+        figure("threads", grouped(gathered_.profile.threads().size()));
     }
 
     // ---- where
@@ -324,7 +324,9 @@ private:
         const auto [at, fresh] = found_.try_emplace(code.function);
         if (fresh && code.address && !program_.function(code.function).name.empty()) {
             const std::uint64_t begin = pc - (code.address->value - program_.function(code.function).address.value);
-            if (const auto line = program_.line(mapping, begin)) {
+            // The first instruction may be of a function that was inlined there, so that its line is in other code.
+            const auto declared = program_.declared(code.function);
+            if (const auto line = declared ? std::optional(declared->at) : program_.line(mapping, begin)) {
                 at->second.source = sources_.of(line->file);
                 at->second.line = line->line;
             }
@@ -638,8 +640,7 @@ private:
                                       {}});
             if (chart.bars.empty()) continue;
             if (gathered_.profile.saturated() != 0)
-                chart.note =
-                    fmt::format("counters stopped at {} cycles", grouped_digits(gathered_.profile.all().longest));
+                chart.note = fmt::format("counters stopped at {} cycles", grouped(gathered_.profile.all().longest));
             out_.charts.push_back(std::move(chart));
         }
         std::map<std::string, Profile::SourceSum> sums;
@@ -659,7 +660,7 @@ private:
                          [](const auto& a, const auto& b) { return a.second.samples > b.second.samples; });
         Chart chart{Chart::Kind::shares, "where loads got their data", "", "samples", "loads that tell", {}};
         for (const auto& [name, sum] : order)
-            chart.bars.push_back({name, sum.samples, fmt::format("{} cycles", grouped_digits(sum.total))});
+            chart.bars.push_back({name, sum.samples, fmt::format("{} cycles", grouped(sum.total))});
         out_.charts.push_back(std::move(chart));
     }
 
@@ -671,13 +672,13 @@ private:
             "lines of {} bytes that several threads use and one writes; false: nobody touches what "
             "another writes",
             options_.line_bytes);
-        table.columns = {{"line", false},   {"sharing", false},   {"samples", true}, {"loads", true},
-                         {"stores", true},  {"from other", true}, {"apart", true},   {"threads", true},
-                         {"writers", true}, {"cycles", true},     {"where", false}};
+        table.columns = {Column::text("line"),    Column::text("sharing"),  Column::count("samples"),
+                         Column::count("loads"),  Column::count("stores"),  Column::count("from other"),
+                         Column::count("apart"),  Column::count("threads"), Column::count("writers"),
+                         Column::count("cycles"), Column::text("where")};
         for (const SharedLine& line : lines) {
             if (table.rows.size() == options_.most_shared) {
-                table.note +=
-                    fmt::format("; {} more lines are left out", grouped_digits(lines.size() - table.rows.size()));
+                table.note += fmt::format("; {} more lines are left out", grouped(lines.size() - table.rows.size()));
                 break;
             }
             std::set<std::string> where;
@@ -685,11 +686,9 @@ private:
                 where.insert(program_.function_text(program_.find(access.mapping, access.pc).function));
             std::string text;
             for (const std::string& name : where) text += (text.empty() ? "" : ", ") + name;
-            table.rows.push_back(
-                {fmt::format("{:#x}{}", line.key.line, line.key.physical ? " physical" : ""),
-                 std::string(name(line.kind)), std::to_string(line.samples()), std::to_string(line.loads),
-                 std::to_string(line.stores), std::to_string(line.from_other), std::to_string(line.apart),
-                 std::to_string(line.accessors), std::to_string(line.writers), std::to_string(line.total), text});
+            table.rows.push_back({fmt::format("{:#x}{}", line.key.line, line.key.physical ? " physical" : ""),
+                                  name(line.kind), line.samples(), line.loads, line.stores, line.from_other, line.apart,
+                                  line.accessors, line.writers, line.total, text});
         }
         if (!table.rows.empty()) out_.tables.push_back(std::move(table));
     }
@@ -697,17 +696,16 @@ private:
     void threads() {
         Table table;
         table.title = "threads";
-        table.columns = {{"thread", false}, {"process", false}, {"samples", true}, {"latency cycles", true},
-                         {"loads", true},   {"stores", true},   {"branches", true}};
+        table.columns = {Column::text("thread"),          Column::text("process"), Column::count("samples"),
+                         Column::count("latency cycles"), Column::count("loads"),  Column::count("stores"),
+                         Column::count("branches")};
         std::vector<std::pair<Profile::Thread, Measures>> rows(gathered_.profile.threads().begin(),
                                                                gathered_.profile.threads().end());
         std::stable_sort(rows.begin(), rows.end(),
                          [](const auto& a, const auto& b) { return a.second.samples > b.second.samples; });
         for (const auto& [thread, m] : rows)
-            table.rows.push_back({thread_text(thread),
-                                  thread.pid == perf::nobody ? std::string() : std::to_string(thread.pid),
-                                  std::to_string(m.samples), std::to_string(m.total), std::to_string(m.loads),
-                                  std::to_string(m.stores), std::to_string(m.branches)});
+            table.rows.push_back({thread_text(thread), thread.pid == perf::nobody ? Cell() : Cell(thread.pid),
+                                  m.samples, m.total, m.loads, m.stores, m.branches});
         if (!table.rows.empty()) out_.tables.push_back(std::move(table));
     }
 

@@ -25,10 +25,6 @@ const T* by_name(const std::vector<T>& things, std::string_view wanted) {
 
 }  // namespace
 
-const Register* find_register(const std::vector<Register>& registers, std::string_view name) {
-    return by_name(registers, name);
-}
-
 std::string_view name(Buffer::Format format) {
     for (const auto& [value, text] : formats)
         if (value == format) return text;

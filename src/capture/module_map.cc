@@ -94,6 +94,20 @@ bool take(std::string_view& line, std::optional<std::uint64_t>& value) {
     return true;
 }
 
+constexpr std::string_view no_build_id = "the build ID is no hexadecimal number of up to 64 bytes";
+
+/// A build ID, or `-` for none. False: it is neither.
+bool read_build_id(std::string_view& line, std::vector<std::uint8_t>& out) {
+    const std::string_view id = word(line);
+    if (id == "-") return true;
+    auto bytes = bytes_of(id);
+    if (!bytes || bytes->empty()) return false;
+    out = std::move(*bytes);
+    return true;
+}
+
+std::string build_id_text(const std::vector<std::uint8_t>& id) { return id.empty() ? "-" : hex_text(id); }
+
 std::string end_text(const std::optional<std::uint64_t>& to) { return to ? std::to_string(*to) : "-"; }
 
 /// What is wrong with a line after `map`; empty: nothing.
@@ -107,12 +121,7 @@ std::string_view read_module(std::string_view line, Module& out) {
     if (out.bytes == 0) return "it has no bytes";
     if (out.bytes - 1 > ~std::uint64_t{0} - out.address.value) return "it leaves the address space";
     if (!take(line, out.offset)) return "the offset in the file is no number";
-    const std::string_view id = word(line);
-    if (id != "-") {
-        auto bytes = bytes_of(id);
-        if (!bytes || bytes->empty()) return "the build ID is no hexadecimal number of up to 64 bytes";
-        out.build_id = std::move(*bytes);
-    }
+    if (!read_build_id(line, out.build_id)) return no_build_id;
     if (line == "-") return {};
     const auto name = plain_name(line);
     if (!name || name->empty()) return "the name of the file is missing or wrongly escaped";
@@ -146,6 +155,17 @@ std::string_view read_names(std::string_view line, GeneratedNames& out) {
         return {};
     }
     return "it is of neither format, perf-map nor jitdump";
+}
+
+std::string_view read_copy(std::string_view line, CopiedFile& out) {
+    const auto copy = plain_name(word(line));
+    if (!copy || copy->empty() || copy->find('/') != copy->npos) return "it names no file of the folder";
+    out.copy = *copy;
+    if (!read_build_id(line, out.build_id)) return no_build_id;
+    const auto name = plain_name(line);
+    if (!name || name->empty()) return "the name of the file is missing or wrongly escaped";
+    out.file = *name;
+    return {};
 }
 
 std::string_view read_time(std::string_view line, TracedTime& out) {
@@ -195,10 +215,11 @@ std::string to_text(const ModuleMap& map) {
     for (const TracedThread& t : map.threads) out += fmt::format("thread {} {}\n", t.thread, escaped_name(t.source));
     for (const GeneratedNames& n : map.names)
         out += fmt::format("names {} {}\n", format_word(n.format), escaped_name(n.file));
+    for (const CopiedFile& c : map.copies)
+        out += fmt::format("copy {} {} {}\n", escaped_name(c.copy), build_id_text(c.build_id), escaped_name(c.file));
     for (const Module& m : map.modules)
         out += fmt::format("map {} {} {} {:#x} {:#x} {:#x} {} {}\n", m.process, m.from, end_text(m.to), m.address.value,
-                           m.bytes, m.offset, m.build_id.empty() ? "-" : hex_text(m.build_id),
-                           m.file.empty() ? "-" : escaped_name(m.file));
+                           m.bytes, m.offset, build_id_text(m.build_id), m.file.empty() ? "-" : escaped_name(m.file));
     return out;
 }
 
@@ -248,6 +269,10 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
             GeneratedNames names;
             what = out.names.size() >= most_modules ? "there are more than anything has" : read_names(line, names);
             if (what.empty()) out.names.push_back(std::move(names));
+        } else if (kind == "copy") {
+            CopiedFile copy;
+            what = out.copies.size() >= most_modules ? "there are more than anything has" : read_copy(line, copy);
+            if (what.empty()) out.copies.push_back(std::move(copy));
         } else if (kind == "clock") {
             const auto name = plain_name(line);
             if (name)
@@ -255,7 +280,7 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
             else
                 what = "the name of the clock is wrongly escaped";
         } else {
-            what = "it begins with none of map, source, thread, names, clock";
+            what = "it begins with none of map, source, thread, names, copy, clock";
         }
         if (!what.empty())
             problem(

@@ -4,7 +4,6 @@
 #include <array>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,15 +14,17 @@
 #include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/analysis/program.h"
+#include "waymark/answers/parts.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/pipeline/diagnosis.h"
 
 namespace waymark::cli {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Finding;
 using analysis::Trouble;
+using answers::Answers;
+using answers::Finding;
 
 /// One source in one buffer.
 struct Stream {
@@ -51,8 +52,8 @@ public:
             s.buffer = stream.buffer.name;
             s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
             if (options_.timeline)
-                s.timeline =
-                    std::make_unique<analysis::FlowTimeline>(stream.source.config.cycle_accurate, options_.most_slices);
+                s.timeline = std::make_unique<analysis::FlowTimeline>(stream.source.configuration->cycle_counts(),
+                                                                      options_.most_slices);
             s.sink = std::make_unique<analysis::FlowSink>(
                 *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
                 analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
@@ -84,7 +85,8 @@ private:
                             bool cut) {
         Answers out;
         out.capture = options_.input.capture;
-        out.unit = "PTM";
+        // A report is of one unit: where sources have several protocols, it is called by the first one.
+        if (!streams_.empty()) out.unit = streams_.front().source->protocol->words().unit;
         out.version = WAYMARK_VERSION;
         std::vector<analysis::FlowStream> streams;
         std::vector<const pipeline::Names*> names;
@@ -92,13 +94,9 @@ private:
         for (const Stream& s : streams_) {
             s.sink->finish();
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
-            const pft::Config& config = s.source->config;
-            options.cycles |= config.cycle_accurate;
-            streams.push_back({s.sink.get(),
-                               s.first->label(),
-                               {.dmb_dsb_waypoints = config.barrier_waypoints},
-                               s.buffer,
-                               s.timeline.get()});
+            options.cycles |= s.source->configuration->cycle_counts();
+            streams.push_back(
+                {s.sink.get(), s.first->label(), s.source->configuration->waypoints(), s.buffer, s.timeline.get()});
             names.push_back(s.source->names.get());
         }
         options.instructions = options_.instructions;
@@ -111,7 +109,7 @@ private:
         fill_by_names(out, streams, names, options);
         name_builds(out);
         if (options_.disassembly) disassemble(out);
-        if (options_.sources) read_sources(out);
+        if (options_.sources) answers::read_sources(out, {});
 
         for (const pipeline::BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
         std::uint64_t ranges = 0;
@@ -136,7 +134,7 @@ private:
 
     /// Images whose files were not found have the build IDs that the capture knows.
     void name_builds(Answers& out) const {
-        for (analysis::Image& image : out.images) {
+        for (answers::Image& image : out.images) {
             if (!image.build_id.empty() || !image.path.empty()) continue;
             std::set<std::string> ids;
             for (const capture::Module& m : session_.capture.modules.modules)
@@ -146,7 +144,7 @@ private:
     }
     void disassemble(Answers& out) const {
         Disassembler disassembler;
-        for (analysis::Instruction& i : out.instructions)
+        for (answers::Instruction& i : out.instructions)
             for (const Stream& s : streams_) {
                 // In the first state that has something there: what one state sees and another does not is rare.
                 for (const bool ns : {false, true})
@@ -154,16 +152,6 @@ private:
                         i.text = disassembler.text(*s.source->memory, {ns, false, {}, {}}, i.address, i.isa);
                 if (!i.text.empty()) break;
             }
-    }
-    static void read_sources(Answers& out) {
-        constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
-        for (analysis::SourceFile& file : out.sources) {
-            std::error_code error;
-            if (!std::filesystem::is_regular_file(file.path, error)) continue;
-            if (std::filesystem::file_size(file.path, error) > most_bytes || error) continue;
-            std::ifstream in(file.path, std::ios::binary);
-            for (std::string line; std::getline(in, line);) file.lines.push_back(std::move(line));
-        }
     }
 
     /// The run has more than the streams: the capture says so, or a stream begins amid trace.
@@ -178,19 +166,13 @@ private:
     }
 
     Error why_nothing(const pipeline::Report& report, const std::vector<const pipeline::Source*>& selected) const {
-        std::uint64_t bytes = 0, packets = 0;
-        for (const pipeline::StreamReport& stream : report.streams) {
-            bytes += stream.bytes;
-            packets += pipeline::packets(*stream.consumer);
+        pipeline::Gave gave;
+        for (const pipeline::StreamReport& stream : report.streams) gave.packets += pipeline::packets(*stream.consumer);
+        for (const Stream& s : streams_) {
+            gave.no_memory += s.sink->troubles().no_memory.times;
+            for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += s.sink->troubles().gaps[i].times;
         }
-        std::string why = "no waypoint was traced between synchronisations";
-        if (bytes == 0)
-            why = why_no_bytes(session_, selected, report);
-        else if (packets == 0)
-            why = no_async(bytes);
-        else if (went_nowhere_known())
-            why = "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
-        return {Errc::not_found, "nothing decoded: " + why};
+        return {Errc::not_found, "nothing decoded: " + pipeline::why_nothing(session_, selected, report, gave)};
     }
 
     // ---- what to know before trusting the rest
@@ -222,14 +204,14 @@ private:
         if (std::none_of(out.health.begin(), out.health.end(),
                          [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
             add(good, "Nothing was lost, and trace and image agree everywhere.", "");
-        std::stable_sort(out.health.begin(), out.health.end(),
-                         [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+        answers::sort_findings(out);
     }
 
     template <class Add>
     void stream_health(const Stream& s, const Add& add) const {
         using enum Finding::Severity;
         const analysis::Troubles& t = s.sink->troubles();
+        const std::string_view settings = s.source->protocol->words().settings;
         const std::string source = "source " + s.source->label() + ": ";
         std::uint64_t contradictions = 0;
         std::optional<std::uint64_t> first;
@@ -239,8 +221,9 @@ private:
         }
         if (contradictions != 0)
             add(bad, fmt::format("{}trace and image contradict each other {}", source, times(contradictions)),
-                "Give the program that ran with --image, or correct ETMCR and ETMCCER to the values in force while "
-                "tracing.",
+                fmt::format(
+                    "Give the program that ran with --image, or correct {} to the values in force while tracing.",
+                    settings),
                 first);
         if (t.no_memory.times != 0)
             add(warning,
@@ -274,7 +257,8 @@ private:
                     add(bad,
                         fmt::format("{}{}: {} lost in {}", source, name(static_cast<GapReason>(i)),
                                     counted(gap.bytes, "byte"), counted(gap.times, "stretch", "stretches")),
-                        "The bytes are damaged, or ETMCR and ETMCCER are not the values in force while tracing.",
+                        fmt::format("The bytes are damaged, or {} are not the values in force while tracing.",
+                                    settings),
                         gap.offset);
                     break;
                 case GapReason::framing:
@@ -325,9 +309,9 @@ private:
                     instructions += counts->times[edge] * counts->known.edges[edge].instructions;
                 stray += counts->cycles;
             }
-        for (const analysis::ExceptionRow& e : out.exceptions) exceptions += e.times;
-        for (const analysis::Edge& e : out.edges)
-            if (e.kind == analysis::Branch::Kind::call || e.kind == analysis::Branch::Kind::indirect_call)
+        for (const answers::ExceptionRow& e : out.exceptions) exceptions += e.times;
+        for (const answers::Edge& e : out.edges)
+            if (e.kind == answers::Branch::Kind::call || e.kind == answers::Branch::Kind::indirect_call)
                 calls += e.times;
         const auto add = [&](std::string name, std::uint64_t value) {
             out.summary.push_back({std::move(name), std::to_string(value)});
@@ -338,7 +322,7 @@ private:
         add("ranges", ranges);
         if (out.metrics.size() > 1) {
             std::uint64_t cycles = stray;
-            for (const analysis::CallNode& node : out.calls)
+            for (const answers::CallNode& node : out.calls)
                 if (node.self.size() > 1) cycles += node.self[1];
             add("cycles", cycles);
         }
@@ -346,7 +330,7 @@ private:
         add("exceptions", exceptions);
         // As many as tables of functions have rows.
         const auto synthetic = std::count_if(out.functions.begin(), out.functions.end(),
-                                             [](const analysis::Function& f) { return f.synthetic; });
+                                             [](const answers::Function& f) { return f.synthetic; });
         add("functions", out.functions.size());
         if (synthetic != 0)
             out.summary.back().note =
@@ -385,11 +369,11 @@ void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& st
         more.unit = answers.unit;
         more.version = answers.version;
         analysis::fill_flow_answers(more, by_names.at(each), options);
-        analysis::merge(answers, more);
+        answers::merge(answers, more);
     }
     if (order.size() <= 1 || !timeline) return;
     answers.timeline = {};
-    std::erase_if(answers.trust, [](const analysis::Trust& t) { return t.view == "timeline"; });
+    std::erase_if(answers.trust, [](const answers::Trust& t) { return t.view == "timeline"; });
     answers.health.push_back({Finding::Severity::note,
                               "There is no timeline: addresses belonged to different files, or to different generated "
                               "code, at different times.",

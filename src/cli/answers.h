@@ -1,4 +1,4 @@
-/// Any capture → `analysis::Answers`: what the commands that show, export or compare answers begin with.
+/// Any capture → `answers::Answers`: what the commands that show, export or compare answers begin with.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "options.h"
-#include "waymark/analysis/answers.h"
 #include "waymark/analysis/flow_answers.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::cli {
 
@@ -32,7 +32,7 @@ struct AnswersOptions {
 
 /// Fills `answers` from streams that may have different names for their addresses: what each set of names gives is
 /// added up by file and function. `names`: by stream. More than one set leaves no timeline, and a finding that says so.
-void fill_by_names(analysis::Answers& answers, const std::vector<analysis::FlowStream>& streams,
+void fill_by_names(answers::Answers& answers, const std::vector<analysis::FlowStream>& streams,
                    const std::vector<const pipeline::Names*>& names, analysis::FlowAnswersOptions options);
 
 /// Adds the option that says how fast timestamps count.
@@ -44,7 +44,7 @@ void add_kallsyms(CLI::App& command, AnswersOptions& options);
 /// Reads the capture, decodes it and gathers what was asked for: program flow, a profile of the Statistical Profiling
 /// Extension, or a folder of the Debug and Profiling Unit, whichever it is. Says warnings. Errors: those of reading;
 /// `not_found`: nothing could be decoded, with the reason.
-[[nodiscard]] Result<analysis::Answers> answers_of(const AnswersOptions& options);
+[[nodiscard]] Result<answers::Answers> answers_of(const AnswersOptions& options);
 
 /// Says why there are no answers, and gives the status: nothing in a capture is no mistake, but a capture that is not
 /// there is an error of reading.

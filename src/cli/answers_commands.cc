@@ -31,26 +31,28 @@ constexpr const char* exit_status =
 struct Request {
     AnswersOptions answers;
     std::vector<std::string> more;  // captures of the same program
+    ViewFormat how;
     bool strict = false;
 
-    void add_to(CLI::App& command, ViewOptions& view) {
+    void add_to(CLI::App& command) {
         answers.input.add_to(command);
         CLI::Option* const capture = command.get_option("CAPTURE");
         capture->description(
             "What a unit recorded: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
             "dpu.ini; or a bare trace file (.gz and .zst too), which needs --protocol");
         command.add_option("MORE", more, "More captures of the same program: the answers are those of all together");
-        add_shared(command, view);
+        add_shared(command);
     }
-    void add_shared(CLI::App& command, ViewOptions& view) {
-        command.add_option("--format", view.format, "text: for reading; tsv, json: for programs")
+    void add_shared(CLI::App& command) {
+        command.add_option("--format", how.format, "text: for reading; tsv, json: for programs")
             ->type_name("FORMAT")
             ->transform(one_of({"text", "tsv", "json"}))
             ->capture_default_str();
-        command.add_option("--limit", view.limit, "Show so many rows; 0: all. tsv and json have all")
+        command.add_option("--limit", how.limit, "Show so many rows; 0: all. tsv and json have all")
             ->type_name("N")
             ->check(not_negative())
             ->capture_default_str();
+        command.add_flag("--wide", how.wide, "text: show names whole, however long; else long ones are shortened");
         command.add_option("--jobs", answers.jobs, "Threads to work with; 0: as many as there are processors")
             ->type_name("N")
             ->capture_default_str();
@@ -61,14 +63,25 @@ struct Request {
     }
 };
 
-CLI::Option* add_sort(CLI::App& command, ViewOptions& view, std::vector<std::string> keys, const char* help) {
+CLI::Option* add_sort(CLI::App& command, answers::ViewOptions& view, std::vector<std::string> keys, const char* help) {
     view.sort = keys.front();
     return command.add_option("--sort", view.sort, help)
         ->type_name("NAME")
         ->transform(one_of(std::move(keys)))
         ->capture_default_str();
 }
-CLI::Option* add_metric(CLI::App& command, ViewOptions& view) {
+void add_only(CLI::App& command, std::vector<std::string>& only, std::string_view more = {}) {
+    command
+        .add_option("--only", only,
+                    fmt::format("Only this function (p), source file (p.c, src/p.c), folder (src/) or image (program); "
+                                "* and ? stand for other letters{}. May be repeated",
+                                more))
+        ->type_name("NAME")
+        ->check(not_empty())
+        ->allow_extra_args(false)
+        ->take_all();
+}
+CLI::Option* add_metric(CLI::App& command, answers::ViewOptions& view) {
     return command
         .add_option(
             "--metric", view.metric,
@@ -78,21 +91,21 @@ CLI::Option* add_metric(CLI::App& command, ViewOptions& view) {
 }
 
 /// What --strict fails for, the worst first: trace that is missing, damaged or contradicted. Null: there is nothing.
-const analysis::Finding* loss(const analysis::Answers& answers) {
-    for (const analysis::Finding& f : answers.health)
-        if (f.severity >= analysis::Finding::Severity::warning && !f.of_names) return &f;
+const answers::Finding* loss(const answers::Answers& answers) {
+    for (const answers::Finding& f : answers.health)
+        if (f.severity >= answers::Finding::Severity::warning && !f.of_names) return &f;
     return nullptr;
 }
 
 /// Ends a command: what was printed, and what became of the captures.
-Status finish(Output& out, Status shown, std::initializer_list<const analysis::Answers*> all, bool strict) {
+Status finish(Output& out, Status shown, std::initializer_list<const answers::Answers*> all, bool strict) {
     if (out.close() != decoded) return unreadable;
     if (shown != decoded && shown != nothing) return shown;
-    for (const analysis::Answers* answers : all)
+    for (const answers::Answers* answers : all)
         if (answers->cut) return unreadable;
     if (shown != decoded) return shown;
-    for (const analysis::Answers* answers : all)
-        if (const analysis::Finding* lost = strict ? loss(*answers) : nullptr) {
+    for (const answers::Answers* answers : all)
+        if (const answers::Finding* lost = strict ? loss(*answers) : nullptr) {
             say("error", fmt::format("{}: {} (--strict)", answers->capture, lost->what));
             return nothing;
         }
@@ -162,16 +175,16 @@ private:
 };
 
 /// The answers of several captures together. `builds`: of all captures of the command. `usage`: of several units.
-Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures,
-                                         const Builds& builds) {
+Result<answers::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures,
+                                        const Builds& builds) {
     const std::vector<std::string> symbols = options.input.symbols;
-    std::optional<analysis::Answers> all;
-    std::vector<analysis::Answers> counters;  // runs of a DPU, which need not count the same
+    std::optional<answers::Answers> all;
+    std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
     for (const std::string& capture : captures) {
         options.input.capture = capture;
         options.input.symbols = symbols;
         for (std::string& file : builds.names_for(capture)) options.input.symbols.push_back(std::move(file));
-        WM_ASSIGN_OR_RETURN(analysis::Answers one, answers_of(options));
+        WM_ASSIGN_OR_RETURN(answers::Answers one, answers_of(options));
         if (!all) {
             all = std::move(one);
             if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
@@ -183,7 +196,7 @@ Result<analysis::Answers> answers_of_all(AnswersOptions options, const std::vect
                                      "give captures of one unit",
                                      captures.front(), all->unit, capture, one.unit)};
         if (counters.empty())
-            analysis::merge(*all, one);
+            answers::merge(*all, one);
         else
             counters.push_back(std::move(one));
     }
@@ -201,9 +214,9 @@ Result<Output> open_output(const InputOptions& input, const std::vector<std::str
 
 template <class Options>
 Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Options> options,
-         Status (*show)(const analysis::Answers&, const Options&, Output&)) {
+         Result<answers::View> (*view_of)(const answers::Answers&, const Options&)) {
     command.footer(command.get_footer() + exit_status);
-    return [request, options, show] {
+    return [request, options, view_of] {
         std::vector<std::string> captures{request->answers.input.capture};
         captures.insert(captures.end(), request->more.begin(), request->more.end());
         const auto files = request->answers.input.file_search();
@@ -212,7 +225,8 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
         if (!answers) return fail_answers(answers.error(), captures);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
-        return finish(*out, show(*answers, *options, *out), {&*answers}, request->strict);
+        return finish(*out, show(*answers, view_of(*answers, *options), request->how, *out), {&*answers},
+                      request->strict);
     };
 }
 
@@ -228,8 +242,8 @@ Status fail_answers(const Error& error, const std::vector<std::string>& captures
 Run add_profile(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("profile", "What each function, line, block, instruction or image cost");
     auto request = std::make_shared<Request>();
-    auto options = std::make_shared<ProfileOptions>();
-    request->add_to(command, *options);
+    auto options = std::make_shared<answers::ProfileOptions>();
+    request->add_to(command);
     request->answers.calls = true;
     command.add_option("--by", options->by, "What makes a row: function, line, block, instruction or image")
         ->type_name("NAME")
@@ -238,6 +252,7 @@ Run add_profile(CLI::App& app) {
     command.add_flag("--inlines", options->inlines,
                      "By function: what was inlined counts for the function that was called. By instruction: the calls "
                      "it was inlined through. Needs debug information");
+    add_only(command, options->only, ". Shares stay those of everything");
     add_metric(command, *options);
     add_sort(command, *options, {"self", "inclusive", "calls", "name"},
              "What rows are sorted by: self, inclusive, calls, name");
@@ -251,7 +266,7 @@ Run add_profile(CLI::App& app) {
         "  waymark profile out --symbols program --inlines\n"
         "  waymark profile perf.data --by line --metric \"latency cycles\"\n"
         "  waymark profile out --by instruction --format tsv | head\n");
-    return [request, options, show = view(command, request, options, show_profile)] {
+    return [request, options, show = view(command, request, options, answers::profile_view)] {
         if (options->inlines && options->by != "function" && options->by != "instruction") {
             say("error", "--inlines is for --by function and --by instruction. See waymark profile --help");
             return usage;
@@ -266,23 +281,16 @@ Run add_profile(CLI::App& app) {
 Run add_coverage(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("coverage", "Which code ran, which did not, and what was not observed");
     auto request = std::make_shared<Request>();
-    auto options = std::make_shared<CoverageOptions>();
-    request->add_to(command, *options);
+    auto options = std::make_shared<answers::CoverageOptions>();
+    request->add_to(command);
     request->answers.instructions = request->answers.all_functions = true;
+    request->answers.input.code_of_files = true;
     command
         .add_flag(
             "--entered{false}", request->answers.all_functions,
             "Only functions that were entered; else functions that never ran count too, where their code is known")
         ->default_str("");
-    command
-        .add_option(
-            "--only", options->only,
-            "Only this function (p), source file (p.c, src/p.c), folder (src/) or image (program); * and ? stand "
-            "for other letters. May be repeated")
-        ->type_name("NAME")
-        ->check(not_empty())
-        ->allow_extra_args(false)
-        ->take_all();
+    add_only(command, options->only);
     command.add_option("--by", options->by, "What makes a row: file, function or image")
         ->type_name("NAME")
         ->transform(one_of({"file", "function", "image"}))
@@ -304,7 +312,8 @@ Run add_coverage(CLI::App& app) {
         "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
         "Both directions of each conditional branch are listed. Lines need debug information. Functions that never "
         "ran\n"
-        "are known by the symbols of --image and --symbols, and count where their code is in an image.\n"
+        "are known by the symbols of --image and --symbols, and of files that were mapped, and count where their code\n"
+        "is known: a file that is found with the build ID of the one that was mapped gives its code, too.\n"
         "A name that --only is given is that of a function, with or without its parameters; if none is called so, the\n"
         "end of a source file's path, or with / at its end a folder of that; if there is none either, an image. So "
         "sort\n"
@@ -313,19 +322,20 @@ Run add_coverage(CLI::App& app) {
         "  waymark coverage out --image program --only src/\n"
         "  waymark coverage out --uncovered --entered\n"
         "  waymark coverage out --of branches --fail-under 80\n");
-    return view(command, request, options, show_coverage);
+    return view(command, request, options, answers::coverage_view);
 }
 
 Run add_branches(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("branches", "How often each branch went either way");
     auto request = std::make_shared<Request>();
-    auto options = std::make_shared<BranchOptions>();
-    request->add_to(command, *options);
+    auto options = std::make_shared<answers::BranchOptions>();
+    request->add_to(command);
     request->answers.instructions = true;
     command
         .add_option("--function", options->function, "Only branches of this function; * and ? stand for other letters")
         ->type_name("NAME")
         ->check(not_empty());
+    add_only(command, options->only, ". Shares stay those of everything");
     command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
     add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
              "What rows are sorted by: times; balance (how often the rarer way was taken); mispredicted (samples); "
@@ -336,15 +346,16 @@ Run add_branches(CLI::App& app) {
         "\n"
         "  waymark branches out --symbols program --one-sided\n"
         "  waymark branches perf.data --sort mispredicted\n");
-    return view(command, request, options, show_branches);
+    return view(command, request, options, answers::branch_view);
 }
 
 Run add_loops(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("loops", "Loops: entries, iterations and cost of each");
     auto request = std::make_shared<Request>();
-    auto options = std::make_shared<ViewOptions>();
-    request->add_to(command, *options);
+    auto options = std::make_shared<answers::LoopOptions>();
+    request->add_to(command);
     request->answers.instructions = request->answers.calls = true;
+    add_only(command, options->only, ". Shares stay those of everything");
     add_metric(command, *options);
     add_sort(command, *options, {"cost", "iterations", "entries", "address"},
              "What rows are sorted by: cost, iterations, entries, address");
@@ -358,15 +369,15 @@ Run add_loops(CLI::App& app) {
         "and Profiling Unit contain hardware loops, in mode compressed.\n"
         "\n"
         "  waymark loops out --symbols program\n");
-    return view(command, request, options, show_loops);
+    return view(command, request, options, answers::loop_view);
 }
 
 Run add_exceptions(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("exceptions", "Exceptions, interrupts and system calls: how many, how long");
     auto request = std::make_shared<Request>();
-    auto options = std::make_shared<ViewOptions>();
-    request->add_to(command, *options);
+    auto options = std::make_shared<answers::ViewOptions>();
+    request->add_to(command);
     request->answers.calls = true;
     add_sort(command, *options, {"times", "time", "name"}, "What rows are sorted by: times, time, name");
     command.footer(
@@ -374,13 +385,13 @@ Run add_exceptions(CLI::App& app) {
         "counted, but not timed.\n"
         "\n"
         "  waymark exceptions out\n");
-    return view(command, request, options, show_exceptions);
+    return view(command, request, options, answers::exception_view);
 }
 
 Run add_diff(CLI::App& app) {
     CLI::App& command = *app.add_subcommand("diff", "What changed between two captures, function by function");
     auto request = std::make_shared<Request>();
-    auto options = std::make_shared<DiffOptions>();
+    auto options = std::make_shared<answers::DiffOptions>();
     auto before = std::make_shared<std::vector<std::string>>(), after = std::make_shared<std::vector<std::string>>();
     auto two = std::make_shared<std::vector<std::string>>();
     command.add_option("CAPTURES", *two, "The capture to compare with, and the one to compare")->type_name("");
@@ -399,7 +410,7 @@ Run add_diff(CLI::App& app) {
     input.add_folders_to(command);
     input.add_generated_to(command);
     command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
-    request->add_shared(command, *options);
+    request->add_shared(command);
     request->answers.calls = true;
     add_metric(command, *options);
     command.add_option("--by", options->by, "What is compared: self, a function's own cost, or inclusive")
@@ -430,15 +441,8 @@ Run add_diff(CLI::App& app) {
         ->type_name("N")
         ->check(not_negative())
         ->capture_default_str();
-    command
-        .add_option(
-            "--only", options->only,
-            "Only this function, or those of this source file, folder or image, as in waymark coverage: chosen "
-            "on either side, compared on both. Shares and --threshold stay those of everything. May be repeated")
-        ->type_name("NAME")
-        ->check(not_empty())
-        ->allow_extra_args(false)
-        ->take_all();
+    add_only(command, options->only,
+             ": chosen on either side, compared on both. Shares and --threshold stay those of everything");
     command
         .add_option("--rename", options->renames,
                     "The function NEW was called OLD before. May be repeated. What compilers add to names of parts and "
@@ -478,6 +482,7 @@ Run add_diff(CLI::App& app) {
                 "which captures? diff needs two, or sets of them with --before and --after. See waymark diff --help");
             return usage;
         }
+        options->changed_only = request->how.format == "text";
         options->captures_before = before->size();
         options->captures_after = after->size();
         std::vector<std::string> captures = *before;
@@ -491,7 +496,7 @@ Run add_diff(CLI::App& app) {
         if (!b) return fail_answers(b.error(), *after);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
-        return finish(*out, show_diff(*a, *b, *options, *out), {&*a, &*b}, request->strict);
+        return finish(*out, show_diff(*a, *b, *options, request->how, *out), {&*a, &*b}, request->strict);
     };
 }
 

@@ -21,12 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using doctor::ImageVerdict;
-using doctor::Protocol;
 using doctor::Severity;
 using nlohmann::ordered_json;
 
 struct DoctorOptions {
     std::vector<std::string> captures, images;
+    InputOptions names;  // --symfs, --debug-dir and --symbols alone
     std::string format = "text", output, snapshot;
     bool strict = false;
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
@@ -34,9 +34,11 @@ struct DoctorOptions {
 
 // ---- what was given
 
-Result<pipeline::Session> snapshot_session(const fs::path& path) {
+Result<pipeline::Session> snapshot_session(const fs::path& path, const InputOptions& names) {
+    pipeline::SessionOptions options{.images = {}, .symbols = names.symbols};
+    WM_ASSIGN_OR_RETURN(options.files, names.file_search());
     WM_ASSIGN_OR_RETURN(capture::Capture capture, capture::read_snapshot(path));
-    return pipeline::make_session(std::move(capture), {});
+    return pipeline::make_session(std::move(capture), options);
 }
 
 Result<pipeline::Session> bare_session(const std::vector<std::string>& files) {
@@ -64,11 +66,20 @@ Result<doctor::Report> diagnose(const DoctorOptions& options) {
         std::any_of(options.captures.begin(), options.captures.end(),
                     [&](const std::string& c) { return fs::is_directory(c, error) || is_profile(c); }))
         return Error{Errc::usage, "several captures can be diagnosed together only if all are bare trace files"};
+    const InputOptions& names = options.names;
+    if (const char* given = !names.symbols.empty()         ? "--symbols"
+                            : !names.symfs.empty()         ? "--symfs"
+                            : !names.debug_folders.empty() ? "--debug-dir"
+                                                           : nullptr;
+        given != nullptr && (!folder || capture::is_dpu_folder(first)))
+        return Error{Errc::usage,
+                     fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders",
+                                 first, given)};
     if (capture::is_dpu_folder(first)) return doctor::examine_dpu(first);
     if (!folder && is_profile(first)) return doctor::examine_perf(first);
     const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
     WM_ASSIGN_OR_RETURN(const pipeline::Session session,
-                        folder ? snapshot_session(first) : bare_session(options.captures));
+                        folder ? snapshot_session(first, names) : bare_session(options.captures));
     return doctor::examine(session, folder, examine);
 }
 
@@ -117,11 +128,11 @@ std::string_view framing_text(capture::Buffer::Format format) {
 /// Never rounded up to a certainty.
 std::string confidence_text(double confidence) { return fmt::format("{:.4f}", std::floor(confidence * 1e4) / 1e4); }
 
-std::string head_text(const pft::HeadRecovery& head) {
-    if (head.outcome == pft::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
-    if (head.outcome == pft::HeadOutcome::no_sync) return "no I-sync after an A-sync in the first MiB";
+std::string head_text(const follow::HeadRecovery& head) {
+    if (head.outcome == follow::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
+    if (head.outcome == follow::HeadOutcome::no_sync) return "no I-sync after an A-sync in the first MiB";
     const std::string all = counted(head.async.value, "byte");
-    if (head.outcome != pft::HeadOutcome::recovered)
+    if (head.outcome != follow::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}", all, name(head.outcome));
     return fmt::format(
         "{} of {} recovered from {:#x} of the stream on{}, {}, confidence {}{}; "
@@ -144,23 +155,14 @@ std::string image_text(const ImageVerdict& v) {
 
 void print_source(Output& out, const doctor::Report& report, const doctor::SourceReport& s) {
     out.print("\nsource {}{}  {}, {}\n", s.trace_id ? fmt::format("{:#04x} ", s.trace_id->value) : "", s.name,
-              name(s.identity.protocol), counted(s.bytes, "byte"));
-    if (s.identity.protocol == Protocol::unknown)
+              doctor::name(s.identity.protocol), counted(s.bytes, "byte"));
+    if (s.identity.protocol == nullptr)
         for (const doctor::Tried& tried : s.identity.tried) line(out, "tried", tried.what + ": " + tried.result);
     for (const doctor::Fact& fact : s.identity.facts)
         line(out, fact.proven ? "proven" : "assumed", fmt::format("{}: {} ({})", fact.what, fact.value, fact.proof));
-    if (s.identity.protocol != Protocol::pft) return;
-    const doctor::PftParse& p = s.identity.parse;
-    if (!report.labelled && s.image && s.config.return_stack)
-        line(out, "proven", "return stack: in use (the image agrees only so)");
-    if (p.spacings != 0)
-        line(out, "syncs",
-             p.least_spacing == p.most_spacing
-                 ? fmt::format("{} A-syncs, {} apart", grouped(p.asyncs), counted(p.least_spacing, "byte"))
-                 : fmt::format("{} A-syncs, {} to {} bytes apart, {} in the mean", grouped(p.asyncs),
-                               grouped(p.least_spacing), grouped(p.most_spacing), grouped(p.spacing_sum / p.spacings)));
-    else
-        line(out, "syncs", counted(p.asyncs, "A-sync"));
+    if (!report.labelled && s.image)
+        for (const std::string& proven : s.configuration->proven_by_program()) line(out, "proven", proven);
+    for (const auto& [head, sentence] : s.identity.remarks) line(out, head, sentence);
     for (const ImageVerdict& v : report.images)
         if (v.source == s.name) line(out, "image", image_text(v));
     if (s.head) line(out, "head", head_text(*s.head));
@@ -172,7 +174,7 @@ void print_sources(Output& out, const doctor::Report& report) {
     std::size_t strangers = 0;
     std::uint64_t bytes = 0;
     for (const doctor::SourceReport& s : report.sources) {
-        const bool stranger = report.labelled && !s.described && s.identity.protocol == Protocol::unknown;
+        const bool stranger = report.labelled && !s.described && s.identity.protocol == nullptr;
         if (stranger && ++strangers > shown)
             bytes += s.bytes;
         else
@@ -206,18 +208,14 @@ void print_text(Output& out, const doctor::Report& report) {
 // ---- for programs
 
 Table findings_table(const doctor::Report& report) {
-    Table table({{"severity", "severity", true},
-                 {"kind", "kind", true},
-                 {"buffer", "buffer", true},
-                 {"source", "source", true},
-                 {"offset", "offset"},
-                 {"found", "found", true},
-                 {"expected", "expected", true},
-                 {"cause", "cause", true},
-                 {"do", "do", true}});
+    Table table{.columns = {Column::text("severity", "severity"), Column::text("kind", "kind"),
+                            Column::text("buffer", "buffer"), Column::text("source", "source"),
+                            Column::count("offset", "offset"), Column::text("found", "found"),
+                            Column::text("expected", "expected"), Column::text("cause", "cause"),
+                            Column::text("do", "do")}};
     for (const doctor::Finding& f : report.findings)
-        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source,
-                   f.offset ? Value(f.offset->value) : Value(), f.found, f.expected, f.cause, f.advice});
+        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source, f.offset ? Cell(f.offset->value) : Cell(),
+                   f.found, f.expected, f.cause, f.advice});
     return table;
 }
 
@@ -237,14 +235,14 @@ ordered_json source_json(const doctor::SourceReport& s) {
     ordered_json out{{"name", s.name},
                      {"trace_id", s.trace_id ? ordered_json(s.trace_id->value) : ordered_json()},
                      {"buffer", s.buffer},
-                     {"protocol", name(s.identity.protocol)},
+                     {"protocol", doctor::name(s.identity.protocol)},
                      {"bytes", s.bytes}};
     out["tried"] = ordered_json::array();
     for (const doctor::Tried& t : s.identity.tried) out["tried"].push_back({{"what", t.what}, {"result", t.result}});
     out["facts"] = ordered_json::array();
     for (const doctor::Fact& f : s.identity.facts)
         out["facts"].push_back({{"what", f.what}, {"value", f.value}, {"proven", f.proven}, {"proof", f.proof}});
-    if (s.head && s.head->outcome == pft::HeadOutcome::recovered)
+    if (s.head && s.head->outcome == follow::HeadOutcome::recovered)
         out["head"] = {{"bytes", s.head->async.value},     {"recovered_bytes", s.head->bytes_before_async()},
                        {"first", s.head->first.value},     {"packets", s.head->packets},
                        {"confidence", s.head->confidence}, {"confirmed", s.head->confirmed}};
@@ -254,7 +252,7 @@ ordered_json source_json(const doctor::SourceReport& s) {
 }
 
 ordered_json report_json(const doctor::Report& report) {
-    ordered_json out{{"verdict", report.verdict}, {"findings", findings_table(report).json()}};
+    ordered_json out{{"verdict", report.verdict}, {"findings", to_json(findings_table(report))}};
     out["buffers"] = ordered_json::array();
     for (const doctor::BufferReport& b : report.buffers)
         out["buffers"].push_back({{"name", b.name},
@@ -285,6 +283,7 @@ Status run_doctor(const DoctorOptions& options) {
     if (!diagnosed) return fail(diagnosed.error());
     const doctor::Report report = std::move(*diagnosed);
     std::vector<std::string> inputs = options.captures;
+    inputs.insert(inputs.end(), options.names.symbols.begin(), options.names.symbols.end());
     for (const std::string& argument : options.images)
         if (const auto image = image::parse_image_argument(argument)) inputs.push_back(image->path.string());
     auto out = Output::open(options.output, inputs);
@@ -292,7 +291,7 @@ Status run_doctor(const DoctorOptions& options) {
     if (options.format == "json")
         out->write(json_text(report_json(report)) + "\n");
     else if (options.format == "tsv")
-        findings_table(report).print_tsv(*out);
+        print_tsv(*out, findings_table(report));
     else
         print_text(*out, report);
     if (out->close() != decoded) return unreadable;
@@ -332,19 +331,10 @@ std::vector<std::string> problems_of(const doctor::Report& report) {
 
 /// How to go on.
 std::string next_step(const std::string& capture, const doctor::Report& report) {
-    const auto has = [&](Protocol protocol) {
-        return std::any_of(report.sources.begin(), report.sources.end(),
-                           [&](const doctor::SourceReport& s) { return s.identity.protocol == protocol; });
-    };
-    if (has(Protocol::pft))
-        return fmt::format(
-            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command "
-            "reads; or say how the macrocell was programmed (--protocol ptm --etmcr VALUE …)",
-            capture);
-    if (has(Protocol::spe)) return fmt::format("waymark spe report {} explains what the samples mean", capture);
-    if (has(Protocol::dpu))
-        return "put it into a folder with a dpu.ini that names it and gives the unit's registers (docs/spec/dpu.md, "
-               "7.5)";
+    for (const pipeline::Protocol* protocol : pipeline::protocols())
+        if (std::any_of(report.sources.begin(), report.sources.end(),
+                        [&](const doctor::SourceReport& s) { return s.identity.protocol == protocol; }))
+            return protocol->next_step(capture);
     return "";
 }
 
@@ -402,6 +392,10 @@ Run add_doctor(CLI::App& app) {
                     "each is judged alone")
         ->type_name("FILE[@ADDRESS]")
         ->take_all();
+    command.add_option("--symbols", options->names.symbols, "ELF file to take names from. May be repeated")
+        ->type_name("FILE")
+        ->take_all();
+    options->names.add_folders_to(command);
     command
         .add_option("--write-snapshot", options->snapshot,
                     "Write what was inferred as a snapshot folder, with trace and images, for waymark flow")

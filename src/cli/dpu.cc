@@ -10,7 +10,6 @@
 
 #include "commands.h"
 #include "dpu_answers.h"
-#include "loop_words.h"
 #include "options.h"
 #include "table.h"
 #include "views.h"
@@ -20,7 +19,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/packet.h"
-#include "waymark/record/dpu.h"
+#include "waymark/record_dpu/dpu.h"
 
 namespace waymark::cli {
 
@@ -69,13 +68,13 @@ struct DpuOptions {
     }
 };
 
-ordered_json trust_json(const analysis::Trust& trust) {
+ordered_json trust_json(const answers::Trust& trust) {
     return {{"exact", trust.exact}, {"estimated", trust.estimated}, {"not_known", trust.not_known}};
 }
 
 /// An address as the tables of all commands have it.
-Value address_value(std::uint32_t address) {
-    return Value(fmt::format("{:#010x}", address), fmt::format("{:#x}", address));
+Cell address_value(std::uint32_t address) {
+    return Cell(fmt::format("{:#010x}", address), fmt::format("{:#x}", address));
 }
 
 /// A capture, decoded and added up.
@@ -108,24 +107,24 @@ public:
     [[nodiscard]] const pipeline::DpuDecoded& decoded() const { return sums_.decoded; }
     [[nodiscard]] const std::vector<std::string>& range_names() const { return range_names_; }
     [[nodiscard]] const analysis::DpuSetup& setup() const { return setup_; }
-    [[nodiscard]] const analysis::Trust& trust() const { return trust_; }
+    [[nodiscard]] const answers::Trust& trust() const { return trust_; }
 
     /// Counters that count something, in order.
     [[nodiscard]] const std::vector<unsigned>& counters() const { return counters_; }
     [[nodiscard]] unsigned sorted_by() const { return sorted_by_; }
-    [[nodiscard]] Value count(const DpuCounts& counts, unsigned counter, bool known = true) const {
-        return known && input_.is_driven(counter) ? Value(counts[counter]) : Value("-", nullptr);
+    [[nodiscard]] Cell count(const DpuCounts& counts, unsigned counter, bool known = true) const {
+        return known && input_.is_driven(counter) ? Cell(counts[counter]) : Cell::none();
     }
-    [[nodiscard]] Value share(const DpuCounts& counts, bool known = true) const {
-        return known ? Value::ratio(counts[sorted_by_], sums_.costs->total()[sorted_by_]) : Value("-", nullptr);
+    [[nodiscard]] Cell share(const DpuCounts& counts, bool known = true) const {
+        return known ? Cell::share(counts[sorted_by_], sums_.costs->total()[sorted_by_]) : Cell::none();
     }
     /// There is something besides padding.
     [[nodiscard]] bool tells() const { return DpuInput::tells(sums_.decoded.totals); }
-    void counter_columns(std::vector<Table::Column>& columns, const std::string& suffix = {}) const {
+    void counter_columns(std::vector<Column>& columns, const std::string& suffix = {}) const {
         for (const unsigned c : counters_)
-            columns.push_back({input_.event_name(c) + suffix, input_.event_name(c) + suffix});
+            columns.push_back(Column::count(input_.event_name(c) + suffix, input_.event_name(c) + suffix));
     }
-    void counter_values(std::vector<Value>& row, const DpuCounts& counts, bool known = true) const {
+    void counter_values(std::vector<Cell>& row, const DpuCounts& counts, bool known = true) const {
         for (const unsigned c : counters_) row.push_back(count(counts, c, known));
     }
     [[nodiscard]] std::string task_text(const dpu::Context& context) const {
@@ -170,7 +169,7 @@ public:
         if (troubles.empty()) out.write("lost      nothing\n");
         for (const std::string& trouble : troubles) out.print("lost      {}\n", trouble);
         for (const std::string& doubt : doubts()) out.print("doubtful  {}\n", doubt);
-        print_trust(out, trust_);
+        for (const std::string& line : answers::trust_lines(trust_)) out.print("{}\n", line);
     }
     /// What there is but cannot be so, or hardly.
     [[nodiscard]] std::vector<std::string> doubts() const { return doubts_of(input_, sums_, counters_, sorted_by_); }
@@ -182,23 +181,19 @@ public:
     }
     /// Of a view whose rows, those that are not shown too, add up to `rows`.
     [[nodiscard]] Table reconciliation(const DpuCounts& rows) const {
-        Table table({{"counter", "counter", true},
-                     {"event", "event", true},
-                     {"sum", "sum of all rows"},
-                     {"first", "first value"},
-                     {"last", "last value"},
-                     {"counted", "first - last"},
-                     {"residual", "residual"}});
+        Table table{.columns = {Column::text("counter", "counter"), Column::text("event", "event"),
+                                Column::count("sum", "sum of all rows"), Column::count("first", "first value"),
+                                Column::count("last", "last value"), Column::count("counted", "first - last"),
+                                Column::count("residual", "residual")}};
         const auto all = sums_.costs->reconciled(rows);
         const auto hex = [](const std::optional<std::uint32_t>& v) {
-            return v ? Value(fmt::format("{:#010x}", *v), *v) : Value("-", nullptr);
+            return v ? Cell(fmt::format("{:#010x}", *v), *v) : Cell::none();
         };
         for (const unsigned c : counters_) {
             const bool known = all[c].from && all[c].to;
-            table.add({Value(std::string(dpu::counter_name(c))), Value(input_.event_name(c)), Value(all[c].sum),
-                       hex(all[c].from), hex(all[c].to),
-                       known ? Value(std::uint64_t{all[c].counted()}) : Value("-", nullptr),
-                       known ? Value(all[c].residual()) : Value("-", nullptr)});
+            table.add({Cell(std::string(dpu::counter_name(c))), Cell(input_.event_name(c)), Cell(all[c].sum),
+                       hex(all[c].from), hex(all[c].to), known ? Cell(std::uint64_t{all[c].counted()}) : Cell::none(),
+                       known ? Cell(all[c].residual()) : Cell::none()});
         }
         return table;
     }
@@ -216,7 +211,7 @@ public:
         out.write(reconciles(rows)
                       ? "\nreconciled: all rows add up to what the counters say (modulo 2^31, as they count)\n"
                       : "\nNOT reconciled: the rows do not add up to what the counters say\n");
-        reconciliation(rows).print_text(out, "  ");
+        print_text(out, reconciliation(rows), 0, "  ");
     }
     [[nodiscard]] ordered_json json_head() const {
         ordered_json events = ordered_json::object();
@@ -234,7 +229,7 @@ public:
                 {"time_in", sums_.costs->knows_time() ? "cycles" : "readings"},
                 {"lost", losses()},
                 {"doubtful", tells() ? doubts() : std::vector<std::string>()},
-                {"trust", trust_json(tells() ? trust_ : analysis::Trust())}};
+                {"trust", trust_json(tells() ? trust_ : answers::Trust())}};
     }
 
     /// `adds_up`: the rows that were shown do.
@@ -316,12 +311,21 @@ private:
             wire::scan_number(text.substr(dash + 1), to)) {
             if (to <= from || to > 0xffffffff)
                 return Error{Errc::usage, fmt::format("--range {}: the second address is not after the first", text)};
-        } else if (const auto address = code_.address_of(text)) {
-            from = *address;
-            constexpr std::uint64_t longest = 1 << 20;
-            const auto whole = code_.function(*address);
-            for (to = from + 2; to < from + longest && code_.function(static_cast<std::uint32_t>(to)) == whole;)
-                to += 2;
+        } else if (const auto places = code_.places_of(text); !places.empty()) {
+            // Libraries may have functions of one name, and lie at one address one after the other: each is a range.
+            for (const DpuCode::Place& place : places) {
+                const auto whole = code_.function(place);
+                constexpr std::uint32_t longest = 1 << 20;
+                std::uint32_t end = place.address + 2;
+                while (end < place.address + longest && code_.function(DpuCode::Place{end, place.layer}) == whole)
+                    end += 2;
+                const std::size_t image = places.size() == 1 && place.layer == 0 ? DpuCode::no_image : whole.image;
+                setup_.ranges.push_back({place.address, end, image});
+                range_names_.push_back(text);
+                if (places.size() > 1 && whole.image != DpuCode::no_image)
+                    range_names_.back() += fmt::format(" in {}", code_.images()[whole.image].name);
+            }
+            return Nothing{};
         } else {
             return Error{Errc::usage,
                          fmt::format("--range {}: expected addresses such as 0x8000-0x9000, or a function of "
@@ -329,7 +333,7 @@ private:
                                      text)};
         }
         range_names_.push_back(text);
-        setup_.ranges.emplace_back(static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to));
+        setup_.ranges.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to)});
         return Nothing{};
     }
 
@@ -341,13 +345,13 @@ private:
     doctor::DpuSums sums_;
     std::vector<unsigned> counters_;
     unsigned sorted_by_ = 0;
-    analysis::Trust trust_;
+    answers::Trust trust_;
 };
 
 // ---- views
 
 /// Events per 1000 cycles.
-Value rate(const DpuAnswer& a, const DpuCounts& counts, unsigned counter) {
+Cell rate(const DpuAnswer& a, const DpuCounts& counts, unsigned counter) {
     const auto cycles = a.setup().cycles;
     if (!cycles || counts[*cycles] == 0 || !a.input().is_driven(counter)) return {};
     const double value = 1000.0 * static_cast<double>(counts[counter]) / static_cast<double>(counts[*cycles]);
@@ -357,17 +361,16 @@ Value rate(const DpuAnswer& a, const DpuCounts& counts, unsigned counter) {
 Table tasks(const DpuAnswer& a) {
     const unsigned key = a.sorted_by();
     const std::string name = a.input().event_name(key);
-    std::vector<Table::Column> columns{{"task", "task", true}, {"stays", "stays"}, {"share", "share"}};
+    std::vector<Column> columns{Column::text("task", "task"), Column::count("stays", "stays"),
+                                Column::real("share", "share")};
     a.counter_columns(columns);
-    columns.insert(columns.end(), {{"mean " + name, "mean stay"},
-                                   {"least " + name, "least"},
-                                   {"most " + name, "most"},
-                                   {"sampled", ""},
-                                   {"tail", ""}});
+    columns.insert(columns.end(),
+                   {Column::real("mean " + name, "mean stay"), Column::count("least " + name, "least"),
+                    Column::count("most " + name, "most"), Column::count("sampled", ""), Column::count("tail", "")});
     for (const unsigned c : a.counters())
         if (a.setup().cycles && c != *a.setup().cycles)
-            columns.push_back({a.input().event_name(c) + " per 1000 cycles", ""});
-    Table table(columns);
+            columns.push_back(Column::real(a.input().event_name(c) + " per 1000 cycles", ""));
+    Table table{.columns = columns};
     std::vector<std::pair<analysis::DpuOwner, analysis::DpuTask>> rows(a.costs().tasks().begin(),
                                                                        a.costs().tasks().end());
     std::stable_sort(rows.begin(), rows.end(),
@@ -377,20 +380,20 @@ Table tasks(const DpuAnswer& a) {
     for (const auto& [who, task] : rows) {
         const bool is_task = who.is_context();
         const bool known = task.known && (!is_task || stays || a.costs().readings() != 0);
-        std::vector<Value> row{Value(a.owner_text(who)),
-                               is_task && stays               ? Value(task.stays.times)
-                               : is_task && task.entered != 0 ? Value(task.entered)
-                                                              : Value("-", nullptr),
-                               a.share(task.sum, known)};
+        std::vector<Cell> row{Cell(a.owner_text(who)),
+                              is_task && stays               ? Cell(task.stays.times)
+                              : is_task && task.entered != 0 ? Cell(task.entered)
+                                                             : Cell::none(),
+                              a.share(task.sum, known)};
         a.counter_values(row, task.sum, known);
         const bool spread = stays && task.stays.times != 0;
-        row.push_back(spread ? Value::mean(task.stays.sum[key], task.stays.times) : Value("-", nullptr));
-        row.push_back(spread ? Value(task.stays.least[key]) : Value("-", nullptr));
-        row.push_back(spread ? Value(task.stays.most[key]) : Value("-", nullptr));
+        row.push_back(spread ? Cell::mean(task.stays.sum[key], task.stays.times) : Cell::none());
+        row.push_back(spread ? Cell(task.stays.least[key]) : Cell::none());
+        row.push_back(spread ? Cell(task.stays.most[key]) : Cell::none());
         row.push_back(a.count(task.sampled, key, known));
         row.push_back(a.count(task.tail, key, known));
         for (const unsigned c : a.counters())
-            if (a.setup().cycles && c != *a.setup().cycles) row.push_back(known ? rate(a, task.sum, c) : Value());
+            if (a.setup().cycles && c != *a.setup().cycles) row.push_back(known ? rate(a, task.sum, c) : Cell());
         table.add(std::move(row));
     }
     return table;
@@ -399,22 +402,21 @@ Table tasks(const DpuAnswer& a) {
 Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
     const unsigned key = a.sorted_by();
     const std::string name = a.input().event_name(key);
-    std::vector<Table::Column> columns{
-        {"function", "function", true}, {"address", ""}, {"calls", "calls"}, {"share", "share"}};
+    std::vector<Column> columns{Column::text("function", "function"), Column::address("address", ""),
+                                Column::count("calls", "calls"), Column::real("share", "share")};
     // Inclusive costs are those of outermost calls: where no function calls itself, these are all of them.
     const bool recursion = std::any_of(
         a.costs().functions().begin(), a.costs().functions().end(),
         [](const auto& each) { return each.first.address != 0 && each.second.activations.times < each.second.calls; });
     a.counter_columns(columns);
-    columns.insert(columns.end(), {{name + " inclusive", "with callees"},
-                                   {"outermost calls", recursion ? "outermost" : ""},
-                                   {"mean " + name, recursion ? "mean of these" : "mean call"},
-                                   {"least " + name, "least"},
-                                   {"most " + name, "most"},
-                                   {name + " crossed", ""}});
+    columns.insert(columns.end(), {Column::count(name + " inclusive", "with callees"),
+                                   Column::count("outermost calls", recursion ? "outermost" : ""),
+                                   Column::real("mean " + name, recursion ? "mean of these" : "mean call"),
+                                   Column::count("least " + name, "least"), Column::count("most " + name, "most"),
+                                   Column::count(name + " crossed", "")});
     for (const unsigned c : a.counters())
-        if (c != key) columns.push_back({a.input().event_name(c) + " inclusive", ""});
-    Table table(columns);
+        if (c != key) columns.push_back(Column::count(a.input().event_name(c) + " inclusive", ""));
+    Table table{.columns = columns};
     std::vector<std::pair<DpuCode::Function, analysis::DpuFunctionCost>> rows(a.costs().functions().begin(),
                                                                               a.costs().functions().end());
     std::stable_sort(rows.begin(), rows.end(),
@@ -423,15 +425,15 @@ Table functions(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) 
     rows.resize(rows.size() - left_out);
     for (const auto& [f, cost] : rows) {
         const bool none = f.address == 0;
-        std::vector<Value> row{Value(DpuAnswer::function_text(f)), none ? Value() : address_value(f.address),
-                               none ? Value("-", nullptr) : Value(cost.calls), a.share(cost.self, cost.known)};
+        std::vector<Cell> row{Cell(DpuAnswer::function_text(f)), none ? Cell() : address_value(f.address),
+                              none ? Cell::none() : Cell(cost.calls), a.share(cost.self, cost.known)};
         a.counter_values(row, cost.self, cost.known);
         const auto& calls = cost.activations;
-        row.push_back(none ? Value() : a.count(cost.inclusive, key));
-        row.push_back(none ? Value() : Value(calls.times));
-        row.push_back(Value::mean(calls.sum[key], calls.times));
-        row.push_back(calls.times == 0 ? Value() : Value(calls.least[key]));
-        row.push_back(calls.times == 0 ? Value() : Value(calls.most[key]));
+        row.push_back(none ? Cell() : a.count(cost.inclusive, key));
+        row.push_back(none ? Cell() : Cell(calls.times));
+        row.push_back(Cell::mean(calls.sum[key], calls.times));
+        row.push_back(calls.times == 0 ? Cell() : Cell(calls.least[key]));
+        row.push_back(calls.times == 0 ? Cell() : Cell(calls.most[key]));
         row.push_back(a.count(cost.crossed, key));
         for (const unsigned c : a.counters())
             if (c != key) row.push_back(a.count(cost.inclusive, c));
@@ -455,10 +457,11 @@ std::string calls_text(const DpuAnswer& a, std::size_t at) {
 
 Table paths(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
     const unsigned key = a.sorted_by();
-    std::vector<Table::Column> columns{{"path", "", true}, {"calls", "calls"}, {"share", "share"}};
+    std::vector<Column> columns{Column::text("path", ""), Column::count("calls", "calls"),
+                                Column::real("share", "share")};
     a.counter_columns(columns);
-    columns.push_back({"", "path", true, true});
-    Table table(columns);
+    columns.push_back(Column::bar("path"));
+    Table table{.columns = columns};
     std::vector<std::size_t> order;
     for (std::size_t i = 1; i < a.costs().paths().size(); ++i) order.push_back(i);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
@@ -469,9 +472,9 @@ Table paths(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
     for (const std::size_t i : order) {
         const analysis::DpuPath& p = a.costs().paths()[i];
         const std::string text = calls_text(a, i);
-        std::vector<Value> row{Value(text), Value(p.calls), a.share(p.self, p.known)};
+        std::vector<Cell> row{Cell(text), Cell(p.calls), a.share(p.self, p.known)};
         a.counter_values(row, p.self, p.known);
-        row.push_back(Value(text, nullptr));
+        row.push_back(Cell(text, nullptr));
         table.add(std::move(row));
     }
     return table;
@@ -480,53 +483,58 @@ Table paths(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
 Table interrupts(const DpuAnswer& a) {
     const unsigned key = a.sorted_by();
     const std::string name = a.input().event_name(key);
-    std::vector<Table::Column> columns{{"service", "service", true}, {"entry", "entry", true}, {"times", "times"}};
+    std::vector<Column> columns{Column::text("service", "service"), Column::address("entry", "entry"),
+                                Column::count("times", "times")};
     a.counter_columns(columns);
-    columns.insert(columns.end(), {{"mean " + name, "mean"}, {"least " + name, "least"}, {"most " + name, "most"}});
-    Table table(columns);
+    columns.insert(columns.end(), {Column::real("mean " + name, "mean"), Column::count("least " + name, "least"),
+                                   Column::count("most " + name, "most")});
+    Table table{.columns = columns};
     for (const auto& [entry, service] : a.costs().services()) {
-        std::vector<Value> row{Value(DpuAnswer::function_text(a.code().function(entry))), address_value(entry),
-                               Value(service.stays.times)};
+        std::vector<Cell> row{Cell(DpuAnswer::function_text(a.code().function(entry))), address_value(entry),
+                              Cell(service.stays.times)};
         a.counter_values(row, service.stays.sum);
-        row.push_back(Value::mean(service.stays.sum[key], service.stays.times));
-        row.push_back(Value(service.stays.least[key]));
-        row.push_back(Value(service.stays.most[key]));
+        row.push_back(Cell::mean(service.stays.sum[key], service.stays.times));
+        row.push_back(Cell(service.stays.least[key]));
+        row.push_back(Cell(service.stays.most[key]));
         table.add(std::move(row));
     }
     return table;
 }
 
 Table ranges(const DpuAnswer& a) {
-    std::vector<Table::Column> columns{{"range", "range", true}, {"part", "part", true}, {"intervals", "intervals"}};
+    std::vector<Column> columns{Column::text("range", "range"), Column::text("part", "part"),
+                                Column::count("intervals", "intervals")};
     a.counter_columns(columns);
-    Table table(columns);
-    const auto row = [&](const std::string& name, const char* part, Value intervals, const DpuCounts& counts) {
-        std::vector<Value> values{Value(name), Value(std::string(part)), std::move(intervals)};
+    Table table{.columns = columns};
+    const auto row = [&](const std::string& name, const char* part, Cell intervals, const DpuCounts& counts) {
+        std::vector<Cell> values{Cell(name), Cell(part), std::move(intervals)};
         a.counter_values(values, counts);
         table.add(std::move(values));
     };
     for (std::size_t i = 0; i < a.range_names().size(); ++i) {
         const analysis::DpuRange& r = a.costs().ranges()[i];
-        row(a.range_names()[i], "inside", Value(r.intervals), r.inside);
-        row(a.range_names()[i], "crossing its border", Value(r.crossings), r.crossing);
+        row(a.range_names()[i], "inside", Cell(r.intervals), r.inside);
+        row(a.range_names()[i], "crossing its border", Cell(r.crossings), r.crossing);
     }
     row("everything else", "", {}, a.costs().outside_ranges());
     return table;
 }
 
 Table timeline(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
-    std::vector<Table::Column> columns{{"begin", "begin"}, {"end", "end"}, {"task", "task", true}};
+    std::vector<Column> columns{Column::count("begin", "begin"), Column::count("end", "end"),
+                                Column::text("task", "task")};
     a.counter_columns(columns);
     for (const unsigned c : a.counters())
         if (a.setup().cycles && c != *a.setup().cycles)
-            columns.push_back({a.input().event_name(c) + " per 1000 cycles", a.input().event_name(c) + "/1000"});
-    Table table(columns);
+            columns.push_back(
+                Column::real(a.input().event_name(c) + " per 1000 cycles", a.input().event_name(c) + "/1000"));
+    Table table{.columns = columns};
     const auto& stays = a.costs().stays();
     const std::size_t shown = limit == 0 ? stays.size() : std::min<std::size_t>(stays.size(), limit);
     left_out = stays.size() - shown + a.costs().stays_left_out();
     for (std::size_t i = 0; i < shown; ++i) {
         const analysis::DpuStay& s = stays[i];
-        std::vector<Value> row{Value(s.begin), Value(s.end), Value(a.task_text(s.context))};
+        std::vector<Cell> row{Cell(s.begin), Cell(s.end), Cell(a.task_text(s.context))};
         a.counter_values(row, s.counts);
         for (const unsigned c : a.counters())
             if (a.setup().cycles && c != *a.setup().cycles) row.push_back(rate(a, s.counts, c));
@@ -570,18 +578,18 @@ Table ratios(const DpuAnswer& a, bool by_function) {
     std::vector<std::string> names;
     for (const unsigned c : a.counters()) names.push_back(a.input().is_driven(c) ? a.input().event_name(c) : "");
     const std::vector<analysis::DpuRatio> ratios = analysis::dpu_ratios(names);
-    std::vector<Table::Column> columns{{by_function ? "function" : "task", by_function ? "function" : "task", true}};
-    for (const analysis::DpuRatio& r : ratios) columns.push_back({r.name, r.name});
-    Table table(columns);
+    std::vector<Column> columns{Column::text(by_function ? "function" : "task", by_function ? "function" : "task")};
+    for (const analysis::DpuRatio& r : ratios) columns.push_back(Column::real(r.name, r.name));
+    Table table{.columns = columns};
     const auto add = [&](const std::string& of, const DpuCounts& counts) {
         std::vector<std::uint64_t> values;
         for (const unsigned c : a.counters()) values.push_back(counts[c]);
-        std::vector<Value> row{Value(of)};
+        std::vector<Cell> row{Cell(of)};
         bool any = false;
         for (const analysis::DpuRatio& r : ratios) {
             const auto value = r.value(values);
             any |= value.has_value();
-            row.push_back(value ? Value(fmt::format("{:.4f}", *value), *value) : Value("-", nullptr));
+            row.push_back(value ? Cell(fmt::format("{:.4f}", *value), *value) : Cell::none());
         }
         if (any) table.add(std::move(row));
     };
@@ -595,18 +603,13 @@ Table ratios(const DpuAnswer& a, bool by_function) {
 
 Table loops(const DpuAnswer& a) {
     // Headings and order as those of 'waymark loops'.
-    Table table({{"runs", "entries"},
-                 {"iterations", "iterations"},
-                 {"mean", "mean"},
-                 {"least", "least"},
-                 {"most", "most"},
-                 {"body", "body"},
-                 {"instructions", "instructions"},
-                 {"start", "head", true},
-                 {"last", "tail", true},
-                 {"where", "in", true},
-                 {"kind", "kind", true}});
-    std::vector<std::pair<std::uint32_t, analysis::DpuLoop>> rows(a.costs().loops().begin(), a.costs().loops().end());
+    Table table{.columns = {Column::count("runs", "entries"), Column::count("iterations", "iterations"),
+                            Column::real("mean", "mean"), Column::count("least", "least"),
+                            Column::count("most", "most"), Column::count("body", "body"),
+                            Column::count("instructions", "instructions"), Column::address("start", "head"),
+                            Column::address("last", "tail"), Column::text("where", "in"),
+                            Column::text("kind", "kind")}};
+    std::vector<std::pair<DpuCode::Place, analysis::DpuLoop>> rows(a.costs().loops().begin(), a.costs().loops().end());
     std::stable_sort(rows.begin(), rows.end(), [](const auto& x, const auto& y) {
         return x.second.jumps + x.second.runs > y.second.jumps + y.second.runs;
     });
@@ -614,51 +617,51 @@ Table loops(const DpuAnswer& a) {
         const std::uint64_t iterations = loop.jumps + loop.runs;
         std::optional<std::uint64_t> body;
         if (loop.start) body = a.code().instructions(*loop.start, last);
-        table.add({Value(loop.runs), Value(iterations), Value::mean(iterations, loop.runs), Value(loop.least + 1),
-                   Value(loop.most + 1), body ? Value(*body) : Value("-", nullptr),
-                   body ? Value(*body * iterations) : Value("-", nullptr),
-                   loop.start ? address_value(*loop.start) : Value("-", nullptr), address_value(last),
-                   Value(DpuAnswer::function_text(a.code().function(last))),
-                   Value(std::string(loop.is_short ? "short" : "long"))});
+        table.add({Cell(loop.runs), Cell(iterations), Cell::mean(iterations, loop.runs), Cell(loop.least + 1),
+                   Cell(loop.most + 1), body ? Cell(*body) : Cell::none(),
+                   body ? Cell(*body * iterations) : Cell::none(),
+                   loop.start ? address_value(*loop.start) : Cell::none(), address_value(last.address),
+                   Cell(DpuAnswer::function_text(a.code().function(last))),
+                   Cell(std::string(loop.is_short ? "short" : "long"))});
     }
     return table;
 }
 
 Table data(const DpuAnswer& a, std::uint64_t limit, std::size_t& left_out) {
-    Table table({{"offset", "offset", true}, {"time", "time"}, {"task", "task", true}, {"value", "value", true}});
+    Table table{.columns = {Column::text("offset", "offset"), Column::count("time", "time"),
+                            Column::text("task", "task"), Column::text("value", "value")}};
     const auto& all = a.costs().data();
     const std::size_t shown = limit == 0 ? all.size() : std::min<std::size_t>(all.size(), limit);
     left_out = all.size() - shown;
     for (std::size_t i = 0; i < shown; ++i) {
         const analysis::DpuDatum& d = all[i];
-        table.add({Value(fmt::format("{:#x}", d.offset.value), d.offset.value),
-                   a.costs().readings() != 0 ? Value(d.time) : Value("-", nullptr),
-                   d.context ? Value(a.task_text(*d.context)) : Value("-", nullptr),
-                   Value(fmt::format("{:#010x}", d.value), d.value)});
+        table.add({Cell(fmt::format("{:#x}", d.offset.value), d.offset.value),
+                   a.costs().readings() != 0 ? Cell(d.time) : Cell::none(),
+                   d.context ? Cell(a.task_text(*d.context)) : Cell::none(),
+                   Cell(fmt::format("{:#010x}", d.value), d.value)});
     }
     return table;
 }
 
 Table health(const DpuAnswer& a) {
-    Table table({{"item", "what", true}, {"count", "count"}, {"bytes", "bytes"}});
+    Table table{
+        .columns = {Column::text("item", "what"), Column::count("count", "count"), Column::count("bytes", "bytes")}};
     const dpu::Totals& t = a.decoded().totals;
     std::size_t at = 0;
     dpu::Entries::for_each([&]<class P>() {
         if (const std::uint64_t n = t.entries[at++]; n != 0)
-            table.add({Value(fmt::format("{} {}", P::info.id, P::info.name)), Value(n), Value(n * 4 * P::info.words)});
+            table.add({Cell(fmt::format("{} {}", P::info.id, P::info.name)), Cell(n), Cell(n * 4 * P::info.words)});
     });
     for (unsigned r = 0; r < gap_reasons; ++r)
         if (t.gaps[r] != 0)
-            table.add({Value(fmt::format("gap: {}", name(static_cast<GapReason>(r)))), Value(t.gaps[r]),
-                       Value(t.gap_bytes[r])});
-    table.add({Value(std::string("entries lost for want of room")), Value(t.lost), Value("-", nullptr)});
-    table.add({Value(std::string("times tracing was held")), Value(t.holds), Value("-", nullptr)});
-    table.add({Value(std::string("doubtful, next to damage")), Value(t.doubtful), Value("-", nullptr)});
-    table.add({Value(std::string("readings that cannot be true, left out")), Value(a.costs().doubted().readings),
-               Value("-", nullptr)});
-    table.add({Value(std::string("intervals with a difference of 2^30 or more")), Value(a.costs().wide().intervals),
-               Value("-", nullptr)});
-    table.add({Value(std::string("all")), Value("-", nullptr), Value(t.bytes)});
+            table.add(
+                {Cell(fmt::format("gap: {}", name(static_cast<GapReason>(r)))), Cell(t.gaps[r]), Cell(t.gap_bytes[r])});
+    table.add({Cell("entries lost for want of room"), Cell(t.lost), Cell::none()});
+    table.add({Cell("times tracing was held"), Cell(t.holds), Cell::none()});
+    table.add({Cell("doubtful, next to damage"), Cell(t.doubtful), Cell::none()});
+    table.add({Cell("readings that cannot be true, left out"), Cell(a.costs().doubted().readings), Cell::none()});
+    table.add({Cell("intervals with a difference of 2^30 or more"), Cell(a.costs().wide().intervals), Cell::none()});
+    table.add({Cell("all"), Cell::none(), Cell(t.bytes)});
     return table;
 }
 
@@ -695,7 +698,10 @@ std::optional<DpuCounts> sum_of_ranges(const DpuAnswer& a) {
     auto borders = a.setup().ranges;
     std::sort(borders.begin(), borders.end());
     for (std::size_t i = 1; i < borders.size(); ++i)
-        if (borders[i].first < borders[i - 1].second) return std::nullopt;
+        if (borders[i].first < borders[i - 1].second &&
+            (borders[i].image == borders[i - 1].image || borders[i].image == DpuCode::no_image ||
+             borders[i - 1].image == DpuCode::no_image))
+            return std::nullopt;
     DpuCounts sum = sum_of(a.costs().ranges(), [](const analysis::DpuRange& r) {
         DpuCounts both = r.inside;
         add(both, r.crossing);
@@ -771,9 +777,9 @@ std::vector<Part> parts_of(const DpuAnswer& a, const std::string& view, std::uin
             notes.emplace_back("the rows do not hold all counts: 'waymark dpu tasks' shows the rest in angle brackets");
     }
     if (report || view == "loops")
-        shorten(
-            add(std::string(hardware_loops).c_str(), loops(a), std::nullopt,
-                view == "loops" && !a.trust().not_known.empty() ? a.trust().not_known : std::string(no_hardware_loop)));
+        shorten(add(std::string(answers::hardware_loops).c_str(), loops(a), std::nullopt,
+                    view == "loops" && !a.trust().not_known.empty() ? a.trust().not_known
+                                                                    : std::string(answers::no_hardware_loop)));
     if (view == "ratios") {
         add("figures derived from the counters, by task", ratios(a, false), std::nullopt,
             "the counters of this capture give no ratio: record events that go together, such as --events 1,7");
@@ -804,7 +810,7 @@ void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const
         }
         out.print("\n{}\n", part.title);
         if (view == "timeline") print_lanes(a, out);
-        part.table.print_text(out, "  ");
+        print_text(out, part.table, 0, "  ");
         if (part.left_out != 0) out.print("  … and {} more; --limit 0 shows all\n", grouped(part.left_out));
     }
     for (const std::string& note : notes) out.print("\n{}\n", note);
@@ -832,9 +838,9 @@ Status run_view(const DpuOptions& options, const std::string& view) {
         json["reconciled"] = ordered_json::array();
         for (const Part& part : parts) {
             const std::string key = report ? part.title.substr(0, part.title.find(':')) : "rows";
-            json[key] = a.tells() ? part.table.json() : ordered_json::array();
+            json[key] = a.tells() ? to_json(part.table) : ordered_json::array();
             if (a.tells() && part.sum && json["reconciled"].empty())
-                json["reconciled"] = a.reconciliation(*part.sum).json();
+                json["reconciled"] = to_json(a.reconciliation(*part.sum));
         }
         json["notes"] = notes;
         for (const Part& part : parts)
@@ -845,8 +851,8 @@ Status run_view(const DpuOptions& options, const std::string& view) {
         if (report)
             say("note", "tsv holds the tasks alone; 'waymark dpu functions' and the other views have their own");
         Part first = parts.front();
-        if (!a.tells()) static_cast<void>(first.table.keep(0));
-        first.table.print_tsv(*out);
+        if (!a.tells()) first.table.rows.clear();
+        print_tsv(*out, first.table);
         if (a.tells() && first.table.empty() && view != "loops") say("note", first.empty);
     } else {
         print_parts(a, *out, view, parts, notes);

@@ -112,9 +112,11 @@ std::string DpuInput::parameter(std::string_view name) const {
 
 std::vector<std::string> DpuInput::name_code(analysis::DpuCode& code) const {
     std::vector<std::string> out;
-    for (const doctor::DpuImageProblem& problem : doctor::name_code(capture_, code))
+    for (const doctor::DpuImageProblem& problem : doctor::name_code(capture_, trace_, trace_bytes().size(), code))
         out.push_back(problem.what + "; " + doctor::cost_and_remedy(problem));
-    return gathered(out);
+    out = gathered(out);
+    if (std::string turns = doctor::turns_not_known(capture_, code); !turns.empty()) out.push_back(std::move(turns));
+    return out;
 }
 
 std::vector<std::string> DpuInput::counter_rules() const {

@@ -344,8 +344,8 @@ public:
     }
 
 private:
-    [[nodiscard]] std::string place(std::uint32_t address) const {
-        const auto f = code_.function(address);
+    [[nodiscard]] std::string place(std::uint32_t address, Offset offset) const {
+        const auto f = code_.function(code_.at(address, offset));
         if (f.name.empty()) return fmt::format("{:#010x}", address);
         return f.address == address ? fmt::format("{:#010x} <{}>", address, f.name)
                                     : fmt::format("{:#010x} <{}+{:#x}>", address, f.name, address - f.address);
@@ -361,14 +361,15 @@ private:
         switch (e.kind) {
             case Kind::task_switch:
             case Kind::flow:
-            case Kind::pair: return fmt::format("{} → {}", place(e.from), place(e.to));
+            case Kind::pair: return fmt::format("{} → {}", place(e.from, e.offset), place(e.to, e.offset));
             case Kind::sample:
             case Kind::context:
             case Kind::held:
             case Kind::closed: return {};
-            case Kind::pc: return place(e.from);
+            case Kind::pc: return place(e.from, e.offset);
             case Kind::short_loop:
-            case Kind::long_loop: return fmt::format("ends at {}, jumped back {}", place(e.from), times(e.value));
+            case Kind::long_loop:
+                return fmt::format("ends at {}, jumped back {}", place(e.from, e.offset), times(e.value));
             case Kind::user_data:
             case Kind::user_raw: return fmt::format("{:#010x}", e.value);
             case Kind::lost: return fmt::format("{} lost", counted(e.value, "entry", "entries"));
@@ -480,9 +481,12 @@ ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, cons
     if (c.eonce_classes) info["eonce"] = *c.eonce_classes;
     info["periods"] = input.trace().periods.size();
     info["images"] = ordered_json::array();
-    for (const capture::DpuImage& image : c.images)
-        info["images"].push_back(
-            {{"file", image.path.string()}, {"load_bias", fmt::format("{:#010x}", image.load_bias)}});
+    for (const capture::DpuImage& image : c.images) {
+        ordered_json& each = info["images"].emplace_back(
+            ordered_json{{"file", image.path.string()}, {"load_bias", fmt::format("{:#010x}", image.load_bias)}});
+        for (const capture::CopiedFile& copied : c.modules.copies)
+            if (copied.copy == image.path.filename().string()) each["copy_of"] = copied.file;
+    }
     ordered_json parameters = ordered_json::object();
     for (const auto& [key, value] : c.parameters) parameters[key] = value;
     info["parameters"] = parameters;
@@ -552,7 +556,9 @@ void print_info(Output& out, const ordered_json& info) {
         out.print("{}\n", line);
     }
     if (!info["images"].empty()) out.write("\nprograms\n");
-    for (const auto& i : info["images"]) out.print("  {}  +{}\n", text(i["file"]), text(i["load_bias"]));
+    for (const auto& i : info["images"])
+        out.print("  {}  +{}{}\n", text(i["file"]), text(i["load_bias"]),
+                  i.contains("copy_of") ? ", a copy of " + text(i["copy_of"]) : std::string());
     if (info.contains("maps")) print_maps(out, info["maps"]);
     if (!info["parameters"].empty()) out.write("\nwhat stood in for the core\n");
     for (const auto& [name, value] : info["parameters"].items()) out.print("  {:<16} {}\n", name, text(value));
@@ -571,19 +577,10 @@ std::string not_for_dpu(const InputOptions& input) {
     if (!input.protocol.empty()) return "--protocol";
     if (!input.buffer_format.empty()) return "--buffer-format";
     if (!input.trace_ids.empty()) return "--trace-id";
-    if (!input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty()) return "registers of a PTM";
+    if (const std::string option = input.register_option(); !option.empty()) return option;
     if (!input.perf_maps.empty()) return "--perf-map";
     if (!input.jitdumps.empty()) return "--jitdump";
     return {};
-}
-
-std::vector<std::string> dpu_entry_names() {
-    std::vector<std::string> out;
-    dpu::Entries::for_each([&]<class P>() { out.emplace_back(P::info.name); });
-    dpu::nexus::Messages::for_each([&]<class M>() {
-        if (std::find(out.begin(), out.end(), M::info.name) == out.end()) out.emplace_back(M::info.name);
-    });
-    return out;
 }
 
 Status run_dpu_info(const InputOptions& input, const std::string& format) {

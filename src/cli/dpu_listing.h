@@ -18,7 +18,4 @@ namespace waymark::cli {
                                      const std::vector<std::string>& types);
 [[nodiscard]] Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict);
 
-/// Names of entries, for an option's check.
-[[nodiscard]] std::vector<std::string> dpu_entry_names();
-
 }  // namespace waymark::cli

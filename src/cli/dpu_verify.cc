@@ -11,7 +11,7 @@
 #include "dpu_answers.h"
 #include "options.h"
 #include "waymark/dpu/registers.h"
-#include "waymark/record/dpu_truth.h"
+#include "waymark/record_dpu/dpu_truth.h"
 
 namespace waymark::cli {
 

@@ -29,7 +29,7 @@ namespace waymark::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using analysis::Answers;
+using answers::Answers;
 using exports::ExportReport;
 
 struct ExportOptions {
@@ -104,6 +104,7 @@ public:
         wanted.inlined = is_table_format() || format_->name == "pprof" || format_->name == "autofdo";
         // What was never entered was not covered either.
         wanted.all_functions = format_->name == "lcov" || format_->name == "cobertura";
+        wanted.input.code_of_files = wanted.all_functions;  // as of waymark coverage
         // What shows each instruction shows its text too.
         wanted.disassembly = is_table_format();
         const auto answers = answers_of(wanted);
@@ -114,8 +115,8 @@ public:
         const Status status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
         // What is written does not show what it lacks. Why a capture was cut was told when it was read.
-        using Health = analysis::Finding::Severity;
-        for (const analysis::Finding& f : answers->health)
+        using Health = answers::Finding::Severity;
+        for (const answers::Finding& f : answers->health)
             if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
         return answers->cut ? unreadable : decoded;
     }

@@ -5,15 +5,16 @@
 #include <memory>
 
 #include "answers.h"
-#include "calls.h"
 #include "commands.h"
 #include "dpu_listing.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
+#include "views.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/recover.h"
 
 namespace waymark::cli {
@@ -36,8 +37,8 @@ public:
         std::string sentence;  ///< where it needs one
     };
 
-    Tee(const pipeline::OffsetMap& offsets, std::unique_ptr<flow::Sink> next)
-        : offsets_(offsets), next_(std::move(next)) {}
+    Tee(const pipeline::Protocol& protocol, const OffsetMap& offsets, std::unique_ptr<flow::Sink> next)
+        : protocol_(protocol), offsets_(offsets), next_(std::move(next)) {}
     void consume(const flow::Batch& batch) override {
         summary_.consume(batch);
         for (const flow::Event& event : batch.events) {
@@ -50,7 +51,7 @@ public:
     // Where the listing can be split, so can the rest, but for the hash of all ranges: a listing does not show it.
     [[nodiscard]] flow::Split split() const override { return next_ ? next_->split() : flow::Split::none; }
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override {
-        return std::make_unique<Tee>(offsets_, next_->fork());
+        return std::make_unique<Tee>(protocol_, offsets_, next_->fork());
     }
     void begin_at(const flow::Context& context) override { next_->begin_at(context); }
     void join(flow::Sink& sink) override {
@@ -90,13 +91,14 @@ private:
             keep(long_walk, event.offset, {walked->start}, {});
         } else if (const auto* what = std::get_if<flow::Inconsistency>(&event.what);
                    what != nullptr && !contradiction) {
-            keep(contradiction, event.offset, what->found, to_sentence(*what));
+            keep(contradiction, event.offset, what->found, protocol_.sentence(*what));
         }
     }
 
     /// No program goes on for this long without a branch: what was walked is no code.
     static constexpr std::uint32_t implausible_bytes = 64 * 1024;
-    const pipeline::OffsetMap& offsets_;
+    const pipeline::Protocol& protocol_;
+    const OffsetMap& offsets_;
     std::optional<std::uint32_t> last_;  // the block that ran last
     flow::Summary summary_;
     std::unique_ptr<flow::Sink> next_;
@@ -225,8 +227,8 @@ void report_contradictions(const Decoded& d) {
                 contradictions * 50 < t.ranges
                     ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
                     : fmt::format("The program that ran is probably not {} (give the right one with --image), or "
-                                  "ETMCR and ETMCCER are not the values in force while tracing",
-                                  image)));
+                                  "{} are not the values in force while tracing",
+                                  image, d.source->protocol->words().settings)));
     if (d.tee->long_walks != 0)
         say("warning",
             fmt::format("source {}: {} no branch follows for more than 64 KiB, first from {:#010x} on, {}: {} is empty "
@@ -244,9 +246,10 @@ void report_losses(const Decoded& d) {
     for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet})
         if (const flow::Count lost = count(reason); lost.times != 0)
             say("warning", fmt::format("source {}: {}: {} lost in {} up to the next A-sync, first {}. The bytes are "
-                                       "damaged, or ETMCR and ETMCCER are not the values in force while tracing",
+                                       "damaged, or {} are not the values in force while tracing",
                                        d.source->label(), name(reason), counted(lost.bytes, "byte"),
-                                       counted(lost.times, "stretch", "stretches"), first(reason)));
+                                       counted(lost.times, "stretch", "stretches"), first(reason),
+                                       d.source->protocol->words().settings));
     if (const flow::Count cut = count(GapReason::framing); cut.bytes != 0)
         say("warning", fmt::format("source {}: {} of packets that were cut in two where frames were lost, first {}",
                                    d.source->label(), counted(cut.bytes, "byte"), first(GapReason::framing)));
@@ -276,22 +279,13 @@ void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& 
 /// Why a run gave nothing at all.
 std::string why_nothing(const pipeline::Session& session, const pipeline::Report& report,
                         const std::vector<Decoded>& all, const std::vector<const pipeline::Source*>& selected) {
-    std::uint64_t bytes = 0, packets = 0;
-    bool unsynchronised = false, damaged = false, no_memory = false;
+    pipeline::Gave gave;
     for (const Decoded& d : all) {
-        bytes += d.bytes;
-        packets += d.packets;
-        unsynchronised |= d.totals.gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
-        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet, GapReason::framing})
-            damaged |= d.totals.gaps[static_cast<unsigned>(reason)].times != 0;
-        no_memory |= d.totals.no_memory != 0;
+        gave.packets += d.packets;
+        gave.no_memory += d.totals.no_memory;
+        for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += d.totals.gaps[i].times;
     }
-    if (bytes == 0) return why_no_bytes(session, selected, report);
-    if (packets == 0) return no_async(bytes);
-    if (no_memory) return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
-    if (damaged) return "the trace is damaged before anything could be decoded, see above";
-    if (unsynchronised) return "no I-sync follows an A-sync, so no address is known";
-    return "no waypoint was traced between synchronisations";
+    return pipeline::why_nothing(session, selected, report, gave);
 }
 
 class FlowCommand {
@@ -350,9 +344,9 @@ private:
                 next = std::move(sink);
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
-            tee = std::make_unique<Tee>(stream.offsets, std::move(next));
+            tee = std::make_unique<Tee>(*stream.source.protocol, stream.offsets, std::move(next));
             const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
-            if (options_.recover)
+            if (options_.recover && stream.source.protocol->recovers_head())
                 return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
             return pipeline::flow_consumer(stream, *tee, kind, workers(options_.jobs));
         };
@@ -366,11 +360,10 @@ private:
         for (const pipeline::StreamReport& stream : report.streams) {
             const capture::Buffer* buffer = session.capture.find_buffer(stream.buffer);
             const Tee& tee = *tees.at({stream.source, buffer});
-            all.push_back(
-                {stream.source, stream.buffer, stream.bytes, stream.padding,
-                 options_.recover ? pipeline::recovered_packets(*stream.consumer) : pipeline::packets(*stream.consumer),
-                 tee.totals(), &tee, sudden_silence(stream)});
-            if (options_.recover) report_head(*stream.source, stream.buffer, heads_.at({stream.source, buffer}));
+            all.push_back({stream.source, stream.buffer, stream.bytes, stream.padding,
+                           pipeline::packets(*stream.consumer), tee.totals(), &tee, sudden_silence(stream)});
+            if (const auto head = heads_.find({stream.source, buffer}); head != heads_.end())
+                report_head(*stream.source, stream.buffer, head->second);
         }
         if (options_.format == "summary") print_summary(out, report, all);
         for (const pipeline::Source* source : sources) {
@@ -385,7 +378,7 @@ private:
                 streams.push_back({.sink = c.sink, .source = source->label()});
                 names.push_back(c.source->names.get());
             }
-            analysis::Answers answers;
+            answers::Answers answers;
             fill_by_names(answers, streams, names, {});
             print_calls(out, answers);
         }
@@ -422,10 +415,11 @@ private:
     }
 
     /// What could be told of the time before the first A-sync.
-    static void report_head(const pipeline::Source& source, const std::string& buffer, const pft::HeadRecovery& head) {
-        if (head.outcome == pft::HeadOutcome::no_head) return;
+    static void report_head(const pipeline::Source& source, const std::string& buffer,
+                            const follow::HeadRecovery& head) {
+        if (head.outcome == follow::HeadOutcome::no_head) return;
         const std::string bytes = counted(head.async.value, "byte");
-        if (head.outcome != pft::HeadOutcome::recovered)
+        if (head.outcome != follow::HeadOutcome::recovered)
             return say("note", fmt::format("source {}: nothing is recovered before its first A-sync in buffer {}{}: {}",
                                            source.label(), buffer, head.async == Offset{} ? "" : " (" + bytes + ")",
                                            name(head.outcome)));
@@ -436,7 +430,7 @@ private:
     }
 
     const FlowOptions& options_;
-    std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, pft::HeadRecovery> heads_;
+    std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, follow::HeadRecovery> heads_;
 };
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "commands.h"
 #include "dpu_listing.h"
 #include "info_others.h"
-#include "json_fields.h"
 #include "listing.h"
 #include "maps_listing.h"
 #include "options.h"
@@ -23,7 +22,8 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
-#include "waymark/pft/text.h"
+#include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/id_register.h"
 #include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::cli {
@@ -39,53 +39,38 @@ struct InfoOptions {
 };
 
 /// The fields of a register by name, as its description lists them.
-class RegisterFields {
+class RegisterFields final : public protocol::FieldVisitor {
 public:
     explicit RegisterFields(ordered_json& out) : out_(out) {}
-    template <class... Parts>
-    void word(Parts... parts) {
-        (add(parts), ...);
-    }
+    void number(std::string_view name, std::uint64_t value) override { out_[std::string(name)] = value; }
+    void text(std::string_view name, std::string_view value) override { out_[std::string(name)] = std::string(value); }
 
 private:
-    template <unsigned Hi, unsigned Lo, class T>
-    void add(wire::Bits<Hi, Lo, T> part) {
-        out_[std::string(part.name)] = static_cast<std::uint64_t>(part.value);
-    }
     ordered_json& out_;
 };
 
-template <class Register>
-ordered_json fields_of(std::uint32_t value) {
-    ordered_json out = ordered_json::object();
-    Register r = pft::from_value<Register>(value);
-    RegisterFields walker(out);
-    Register::fields(walker, r);
-    return out;
-}
-
-ordered_json register_json(const capture::Register& r, pipeline::Protocol protocol) {
-    const auto value = static_cast<std::uint32_t>(r.value);
+ordered_json register_json(const capture::Register& r, const pipeline::Protocol* protocol) {
     ordered_json out{{"name", r.name}, {"value", fmt::format("{:#010x}", r.value)}};
-    if (protocol != pipeline::Protocol::pft) return out;
-    if (r.name == pft::Etmcr::name) out["fields"] = fields_of<pft::Etmcr>(value);
-    if (r.name == pft::Etmccer::name) out["fields"] = fields_of<pft::Etmccer>(value);
-    if (r.name == pft::Etmidr::name) out["fields"] = fields_of<pft::Etmidr>(value);
-    if (r.name == pft::Etmtraceidr::name) out["fields"] = fields_of<pft::Etmtraceidr>(value);
+    if (protocol == nullptr) return out;
+    ordered_json fields = ordered_json::object();
+    RegisterFields visitor(fields);
+    protocol->visit_register(r, visitor);
+    if (!fields.empty()) out["fields"] = std::move(fields);
     return out;
 }
 
-ordered_json config_json(const pft::Config& c) {
-    return {{"version", fmt::format("PFT v1.{}", c.minor_version)},
-            {"cycle_accurate", c.cycle_accurate},
-            {"context_id_bytes", c.context_id_bytes},
-            {"vmid", c.vmid_trace},
-            {"return_stack", c.return_stack},
-            {"branch_broadcast", c.branch_broadcast},
-            {"timestamps", c.timestamps},
-            {"timestamp_bits", c.timestamp_bytes == 9 ? 64 : 48},
-            {"timestamp_encoding", c.gray_timestamps ? "Gray" : "natural binary"},
-            {"barriers_are_waypoints", c.barrier_waypoints ? "ISB, DMB, DSB" : "ISB"}};
+ordered_json config_json(const protocol::Configuration& configuration) {
+    ordered_json out = ordered_json::object();
+    for (const protocol::Setting& setting : configuration.settings())
+        std::visit([&](const auto& value) { out[setting.name] = value; }, setting.value);
+    return out;
+}
+
+/// `I-syncs` → `i_syncs`.
+std::string key_of(std::string_view name) {
+    std::string out(name);
+    for (char& c : out) c = c == '-' || c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
 }
 
 ordered_json stream_json(const pipeline::StreamReport& stream) {
@@ -93,23 +78,24 @@ ordered_json stream_json(const pipeline::StreamReport& stream) {
     if (stream.padding != 0) out["end_mark_bytes"] = stream.padding;
     const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
     if (counter == nullptr) return out;
-    out["bytes_in_packets"] = counter->bytes_in_packets;
+    const protocol::Survey& survey = counter->survey();
+    out["bytes_in_packets"] = survey.bytes_in_packets;
     ordered_json packets = ordered_json::object();
-    for (const auto& [name, count] : counter->packets) packets[name] = count;
+    for (const auto& [name, count] : survey.packets) packets[name] = count;
     out["packets"] = std::move(packets);
-    ordered_json isyncs = ordered_json::object();
-    for (unsigned reason = 0; reason < 4; ++reason)
-        if (counter->isyncs[reason] != 0)
-            isyncs[std::string(name(static_cast<pft::ISyncReason>(reason)))] = counter->isyncs[reason];
-    out["i_syncs"] = std::move(isyncs);
-    if (counter->first_sync) out["first_sync_offset"] = counter->first_sync->value;
-    if (counter->first_timestamp) {
-        out["first_timestamp"] = fmt::format("{:#x}", *counter->first_timestamp);
-        out["last_timestamp"] = fmt::format("{:#x}", *counter->last_timestamp);
+    if (const std::string_view name = stream.source->protocol->words().syncs; !name.empty()) {
+        ordered_json syncs = ordered_json::object();
+        for (const auto& [reason, count] : survey.syncs) syncs[reason] = count;
+        out[key_of(name)] = std::move(syncs);
+    }
+    if (survey.first_sync) out["first_sync_offset"] = survey.first_sync->value;
+    if (survey.first_timestamp) {
+        out["first_timestamp"] = fmt::format("{:#x}", *survey.first_timestamp);
+        out["last_timestamp"] = fmt::format("{:#x}", *survey.last_timestamp);
     }
     ordered_json gaps = ordered_json::array();
     for (unsigned reason = 0; reason < gap_reasons; ++reason) {
-        const auto& gap = counter->gaps[reason];
+        const auto& gap = survey.gaps[reason];
         if (gap.times != 0)
             gaps.push_back({{"reason", name(static_cast<GapReason>(reason))},
                             {"times", gap.times},
@@ -185,6 +171,12 @@ ordered_json memory_json(const pipeline::Source& source) {
     return out;
 }
 
+bool is_of(const pipeline::Session& session, std::string_view buffer, std::string_view source) {
+    return std::any_of(session.capture.buffers.begin(), session.capture.buffers.end(), [&](const capture::Buffer& b) {
+        return b.name == buffer && std::find(b.sources.begin(), b.sources.end(), source) != b.sources.end();
+    });
+}
+
 /// Things that are wrong, or that a user would want to be told, and that only reading the bytes shows.
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
@@ -210,11 +202,17 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
             bytes += id["bytes"].get<std::uint64_t>();
             others += (others.empty() ? "" : ", ") + id["id"].get<std::string>();
         }
-        if (bytes != 0)
-            add(
-                fmt::format("buffer {}: {} of trace IDs that no described source has ({}); to decode them add sources "
-                            "with that ETMTRACEIDR",
-                            b.name, counted(bytes, "byte"), others));
+        if (bytes == 0) continue;
+        std::string how = fmt::format("to decode them add sources with that {}", pipeline::trace_id_register({}, {}));
+        // A source without an ID is likely to be theirs.
+        for (const pipeline::Source& source : session.sources)
+            if (!source.trace_id && is_of(session, b.name, source.name)) {
+                how = fmt::format("if they are {}'s, write {}=ID into its [regs]", source.name,
+                                  pipeline::id_register(source));
+                break;
+            }
+        add(fmt::format("buffer {}: {} of trace IDs that no described source has ({}); {}", b.name,
+                        counted(bytes, "byte"), others, how));
     }
     const auto failed = [&](const std::string& name) {
         return std::any_of(report.buffers.begin(), report.buffers.end(),
@@ -226,50 +224,45 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
     for (const pipeline::StreamReport& s : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());
         if (counter == nullptr) continue;
+        const protocol::Survey& survey = counter->survey();
         if (s.bytes == 0 && failed(s.buffer)) continue;
+        // Without an ID it has none, as is said above.
+        if (s.bytes == 0 && !s.source->trace_id) continue;
         if (s.bytes == 0)
             add(fmt::format("source {}: no byte of it is in buffer {}; the core may have been off or idle",
                             s.source->label(), s.buffer));
-        else if (!counter->first_sync)
-            add(fmt::format("source {}: nothing of it can be decoded: {}", s.source->label(), no_async(s.bytes)));
-        const auto& isyncs = counter->isyncs;
-        if (counter->first_sync && isyncs[0] + isyncs[1] + isyncs[2] + isyncs[3] == 0)
-            add(fmt::format("source {}: no I-sync, so no address is known", s.source->label()));
-        if (isyncs[2] != 0)
-            add(fmt::format("source {}: its FIFO overflowed {}; execution is missing there", s.source->label(),
-                            times(isyncs[2])));
-        if (!s.source->config.timestamps && counter->packets.contains("TIMESTAMP"))
-            add(
-                fmt::format("source {}: ETMCR says no timestamps, but there are some; ETMCR may not be the value in "
-                            "force while tracing",
-                            s.source->label()));
-        if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
+        else if (!survey.first_sync)
+            add(fmt::format("source {}: nothing of it can be decoded: {}", s.source->label(),
+                            pipeline::no_sync({s.source}, s.bytes)));
+        for (const std::string& trouble : survey.troubles)
+            add(fmt::format("source {}: {}", s.source->label(), trouble));
+        if (const auto& cut = survey.gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
             add(
                 fmt::format("source {}: {} of packets that were cut in two where frames were lost, first at offset "
                             "{:#x}",
                             s.source->label(), counted(cut.bytes, "byte"), cut.first.value));
         for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet}) {
-            const auto& gap = counter->gaps[static_cast<unsigned>(reason)];
+            const auto& gap = survey.gaps[static_cast<unsigned>(reason)];
             if (gap.times != 0)
-                add(
-                    fmt::format("source {}: {}: {} lost in {}, first at offset {:#x}: the bytes are damaged, or ETMCR "
-                                "and ETMCCER are not the values in force while tracing",
-                                s.source->label(), name(reason), counted(gap.bytes, "byte"),
-                                counted(gap.times, "stretch", "stretches"), gap.first.value));
+                add(fmt::format(
+                    "source {}: {}: {} lost in {}, first at offset {:#x}: the bytes are damaged, or {} are "
+                    "not the values in force while tracing",
+                    s.source->label(), name(reason), counted(gap.bytes, "byte"),
+                    counted(gap.times, "stretch", "stretches"), gap.first.value, s.source->protocol->words().settings));
         }
         if (std::string silence = sudden_silence(s); !silence.empty())
             add(std::move(silence));
-        else if (const auto& cut = counter->gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
+        else if (const auto& cut = survey.gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
             add(fmt::format(
                 "source {}: {} cut off ({}, first at offset {:#x}): normal where recording stopped, else the "
                 "file was cut",
                 s.source->label(), counted(cut.times, "packet is", "packets are"), counted(cut.bytes, "byte"),
                 cut.first.value));
         std::uint64_t in_gaps = 0;
-        for (const auto& gap : counter->gaps) in_gaps += gap.bytes;
-        if (counter->bytes_in_packets + in_gaps != s.bytes)
+        for (const auto& gap : survey.gaps) in_gaps += gap.bytes;
+        if (survey.bytes_in_packets + in_gaps != s.bytes)
             add(fmt::format("source {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
-                            s.source->label(), grouped(counter->bytes_in_packets + in_gaps), grouped(s.bytes)));
+                            s.source->label(), grouped(survey.bytes_in_packets + in_gaps), grouped(s.bytes)));
         if (s.source->memory->empty())
             add(fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));
     }
@@ -289,12 +282,12 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
                        {"type", source->type},
                        {"core", source->core},
                        {"core_type", source->core_type},
-                       {"decodable", source->protocol == pipeline::Protocol::pft}};
+                       {"decodable", source->has_flow()}};
         if (!source->continues.empty()) s["continues"] = source->continues;
         s["registers"] = ordered_json::array();
         for (const capture::Register& r : source->registers)
             s["registers"].push_back(register_json(r, source->protocol));
-        if (source->protocol == pipeline::Protocol::pft) s["configuration"] = config_json(source->config);
+        if (source->configuration) s["configuration"] = config_json(*source->configuration);
         s["streams"] = ordered_json::array();
         for (const pipeline::StreamReport& stream : report.streams)
             if (stream.source == source) s["streams"].push_back(stream_json(stream));
@@ -344,12 +337,16 @@ std::string spaced(std::string name) {
 }
 
 void print_source(Output& out, const ordered_json& s) {
+    const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
     const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
     out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(),
               s["type"] == "" ? "of unknown type" : s["type"].get<std::string>(),
               s["core"].get<std::string>().empty() ? "" : ", traces ", s["core"].get<std::string>(),
               s["core_type"].get<std::string>().empty() ? "" : fmt::format(" ({})", s["core_type"].get<std::string>()));
-    if (!s["decodable"].get<bool>()) out.write("  Waymark does not decode this protocol\n");
+    if (!s["decodable"].get<bool>())
+        out.write(protocol == nullptr
+                      ? "  Waymark does not decode this protocol\n"
+                      : "  Waymark lists the packets of this protocol and does not decode its flow yet\n");
     if (s.contains("configuration")) {
         std::vector<std::string> words;
         for (const auto& [name, value] : s["configuration"].items()) words.push_back(spaced(name) + " " + plain(value));
@@ -357,7 +354,9 @@ void print_source(Output& out, const ordered_json& s) {
     }
     for (const auto& r : s["registers"]) {
         out.print("  {:<12} {}\n", r["name"].get<std::string>(), r["value"].get<std::string>());
-        if (!r.contains("fields") || (r["fields"].size() == 1 && r["name"] == "ETMTRACEIDR")) continue;
+        const bool said = protocol != nullptr && protocol->trace_id() &&
+                          r["name"].get<std::string>() == protocol->trace_id()->register_name;
+        if (!r.contains("fields") || (r["fields"].size() == 1 && said)) continue;
         std::vector<std::string> words;
         for (const auto& [name, value] : r["fields"].items())
             if (name.rfind("reserved", 0) != 0 || value != 0)
@@ -374,15 +373,17 @@ void print_source(Output& out, const ordered_json& s) {
             if (stream.contains("end_mark_bytes")) out.print(" + {} of end mark", plain(stream["end_mark_bytes"]));
         }
         if (stream.contains("first_sync_offset"))
-            out.print(", first A-sync at {:#x}", stream["first_sync_offset"].get<std::uint64_t>());
+            out.print(", first {} at {:#x}", protocol->words().sync, stream["first_sync_offset"].get<std::uint64_t>());
         out.write("\n");
         if (!stream.contains("packets")) continue;
         std::vector<std::string> words;
         for (const auto& [name, count] : stream["packets"].items()) words.push_back(plain(count) + " " + name);
         wrapped(out, "    packets: ", words);
-        words.clear();
-        for (const auto& [name, count] : stream["i_syncs"].items()) words.push_back(plain(count) + " " + name);
-        wrapped(out, "    I-syncs: ", words);
+        if (const std::string_view syncs = protocol->words().syncs; !syncs.empty()) {
+            words.clear();
+            for (const auto& [name, count] : stream[key_of(syncs)].items()) words.push_back(plain(count) + " " + name);
+            wrapped(out, fmt::format("    {}: ", syncs), words);
+        }
         if (stream.contains("first_timestamp"))
             out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(),
                       stream["last_timestamp"].get<std::string>());
@@ -550,7 +551,7 @@ Status run_info(const InfoOptions& options) {
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
     const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
-        if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;
+        if (!stream.source.has_packets()) return nullptr;
         return std::make_unique<PacketCounter>(stream);
     };
     ProgressLine progress;
@@ -565,15 +566,13 @@ Status run_info(const InfoOptions& options) {
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
-    std::uint64_t bytes = 0, packets = 0;
+    std::uint64_t packets = 0;
     for (const pipeline::StreamReport& stream : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
         if (counter == nullptr) continue;
-        bytes += stream.bytes;
-        for (const auto& [name, count] : counter->packets) packets += count;
+        for (const auto& [name, count] : counter->survey().packets) packets += count;
     }
-    if (packets == 0)
-        say("error", "nothing decoded: " + (bytes == 0 ? why_no_bytes(session, *selected, report) : no_async(bytes)));
+    if (packets == 0) say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}));
     return read_errors ? unreadable : packets == 0 ? nothing : decoded;
 }
 
@@ -593,10 +592,18 @@ Run add_info(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("info", "What a capture holds: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
-    command.get_option("CAPTURE")->description(
+    std::string units;
+    for (const pipeline::Protocol* protocol : pipeline::protocols())
+        units += fmt::format("{}{}",
+                             units.empty()                              ? ""
+                             : protocol == pipeline::protocols().back() ? " or "
+                                                                        : ", ",
+                             protocol->words().unit);
+    command.get_option("CAPTURE")->description(fmt::format(
         "Any capture: a snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); a perf.data file, also as "
-        "written to a pipe; or a bare buffer of PTM, SPE or DPU. Files may be compressed (.gz, .zst); - is standard "
-        "input. What a bare buffer holds is inferred from its bytes, unless --protocol says it");
+        "written to a pipe; or a bare buffer of {}. Files may be compressed (.gz, .zst); - is standard input. What a "
+        "bare buffer holds is inferred from its bytes, unless --protocol says it",
+        units));
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))

@@ -15,7 +15,6 @@
 #include "trouble.h"
 #include "waymark/core/utf8.h"
 #include "waymark/flow/summary.h"
-#include "waymark/pft/text.h"
 
 namespace waymark::cli {
 
@@ -28,11 +27,13 @@ struct EventText {
     std::string detail;        ///< for programs
     std::string sentence;      ///< for people
     std::uint32_t cycles = flow::no_cycles;
+    std::string end{}, instructions{};  ///< of code whose way is not traced
 };
 
 std::string context_text(const flow::Context& c) {
-    std::string out = c.ns ? "NS" : "S";
-    if (c.hyp) out += " HYP";
+    std::string out(name(c.security()));
+    if (c.el) out += fmt::format(" EL{}", *c.el);
+    if (c.hyp && !c.el) out += " HYP";
     if (c.context_id) out += fmt::format(" CID={:#x}", *c.context_id);
     if (c.vmid) out += fmt::format(" VMID={:#x}", *c.vmid);
     return out;
@@ -45,12 +46,41 @@ bool resumes(flow::Conflict conflict) {
            conflict == Conflict::runaway_walk;
 }
 
-EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
+EventText describe_mark(const flow::Mark& mark) {
+    using Kind = flow::Mark::Kind;
+    const auto transaction = [](const char* detail, const char* sentence) {
+        return EventText{"transaction", "", detail, sentence};
+    };
+    switch (mark.kind) {
+        case Kind::unit_events: {
+            std::string events;
+            for (unsigned n = 0; n < 4; ++n)
+                if ((mark.value >> n & 1U) != 0) events += fmt::format("{}{}", events.empty() ? "" : ", ", n);
+            return {"event", "", fmt::format("{:#x}", mark.value), "event of the trace unit: " + events};
+        }
+        case Kind::timestamp_marker: return {"marker", "", "timestamp", "the place that the next timestamp belongs to"};
+        case Kind::transaction_inside: return transaction("init", "tracing began inside a transaction");
+        case Kind::transaction_started: return transaction("start", "transaction started");
+        case Kind::transaction_committed: return transaction("commit", "transaction committed");
+        case Kind::transaction_failed:
+            return transaction("fail", "transaction failed: what ran since it started had no effect");
+        case Kind::instrumentation:
+            return {"instrumentation", "", fmt::format("{:#x}", mark.value),
+                    fmt::format("the program sent {:#x} at EL{}", mark.value, mark.level)};
+        case Kind::uncommitted:
+            return {"uncommitted", "", fmt::format("{}", mark.value),
+                    fmt::format("{} neither committed nor cancelled when the trace ended: left out",
+                                counted(mark.value, "P0 element"))};
+    }
+    return {};
+}
+
+EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
     return std::visit(
         [&](const auto& e) -> EventText {
             using T = std::decay_t<decltype(e)>;
             if constexpr (std::is_same_v<T, Gap>) {
-                const Offset first = offsets.capture(e.first);
+                const Offset first = stream.offsets.capture(e.first);
                 if (e.bytes() == 0)
                     return {"no_sync", "", std::string(name(e.reason)),
                             "the frames break here; what follows does not continue what came before"};
@@ -71,11 +101,11 @@ EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
                     fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
                     e.cycles};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
-                std::string sentence = fmt::format("exception {}: {}", e.number, pft::exception_name(e.number));
+                std::string sentence = fmt::format("exception {}: {}", e.type->number, e.type->name);
                 if (e.vector) sentence += ", to " + hex(*e.vector);
                 if (e.preferred_return) sentence += ", return address " + hex(*e.preferred_return);
                 return {"exception", e.preferred_return ? hex(*e.preferred_return) : "",
-                        fmt::format("{:#04x}", e.number), std::move(sentence), e.cycles};
+                        fmt::format("{:#04x}", e.type->number), std::move(sentence), e.cycles};
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
                 return {"exception_return", "", "", "exception return"};
             } else if constexpr (std::is_same_v<T, flow::NoMemory>) {
@@ -94,22 +124,35 @@ EventText describe(const flow::What& what, const pipeline::OffsetMap& offsets) {
             } else if constexpr (std::is_same_v<T, flow::Reached>) {
                 return {"reached", hex(e.address), "",
                         fmt::format("flow unknown: the instruction at {} was executed", hex(e.address))};
+            } else if constexpr (std::is_same_v<T, flow::Untraced>) {
+                return {"range_no_path",
+                        e.from_known ? hex(e.from) : "",
+                        "",
+                        fmt::format("{} executed whose way is not traced; flow goes on at {}",
+                                    counted(e.instructions, "instruction"), hex(e.to)),
+                        flow::no_cycles,
+                        hex(e.to),
+                        std::to_string(e.instructions)};
+            } else if constexpr (std::is_same_v<T, flow::Mark>) {
+                return describe_mark(e);
             } else {
                 static_assert(std::is_same_v<T, flow::Inconsistency>);
                 return {"inconsistency", hex(e.found), std::string(name(e.conflict)),
                         fmt::format(
-                            "contradiction: {}; {}", to_sentence(e),
+                            "contradiction: {}; {}", stream.source.protocol->sentence(e),
                             resumes(e.conflict) ? "flow resumes at the next traced address" : "the trace is believed")};
             }
         },
         what);
 }
 
-std::string_view branch_name(flow::End end) {
-    switch (end) {
+std::string_view branch_name(const flow::Block& b) {
+    switch (b.end) {
         case flow::End::direct: return "direct";
         case flow::End::indirect: return "indirect";
-        case flow::End::barrier: return "barrier";
+        case flow::End::barrier:
+            if ((b.flags & flow::Block::wait) != 0) return "wait";
+            return (b.flags & flow::Block::transaction_start) != 0 ? "tstart" : "barrier";
         case flow::End::not_a_waypoint: break;
     }
     return "none";
@@ -125,7 +168,10 @@ std::string_view atom(const flow::Block& block, const flow::Range& range) {
 std::string_view kind(const flow::Block& b) {
     using flow::Block;
     if (b.end == flow::End::not_a_waypoint) return "(cut short)";
-    if (b.end == flow::End::barrier) return "barrier";
+    if (b.end == flow::End::barrier) {
+        if ((b.flags & Block::wait) != 0) return "wait";
+        return (b.flags & Block::transaction_start) != 0 ? "transaction start" : "barrier";
+    }
     if ((b.flags & Block::exception_return) != 0) return "exception return";
     if ((b.flags & Block::function_return) != 0) return "return";
     if ((b.flags & Block::link) != 0) return b.end == flow::End::direct ? "call" : "indirect call";
@@ -146,7 +192,7 @@ public:
             },
             [&](const flow::Event& event) {
                 if (const auto* now = std::get_if<flow::Context>(&event.what)) now_ = *now;
-                show(describe(event.what, stream_.offsets), stream_.offsets.capture(event.offset).value);
+                show(describe(event.what, stream_), stream_.offsets.capture(event.offset).value);
             });
     }
 
@@ -201,8 +247,7 @@ private:
                            event.cycles == flow::no_cycles ? "" : fmt::format(" ({})", counted(event.cycles, "cycle")));
     }
     void disassemble(const flow::Block& block) {
-        const flow::Context now = now_.value_or(flow::Context{});
-        const isa::Space space{now.ns, now.hyp, now.context_id, now.vmid};
+        const isa::Space space = now_.value_or(flow::Context{}).space();
         for (const std::string& line : disassembler_.lines(*stream_.source.memory, space, block))
             context_.out.print("{:12}{}\n", "", line);
     }
@@ -229,7 +274,7 @@ public:
             },
             [&](const flow::Event& event) {
                 if (const auto* now = std::get_if<flow::Context>(&event.what)) enter(*now);
-                show(describe(event.what, stream_.offsets), stream_.offsets.capture(event.offset).value);
+                show(describe(event.what, stream_), stream_.offsets.capture(event.offset).value);
             });
         if (fork_) return;
         context_.out.write({text_.data(), text_.size()});
@@ -283,8 +328,8 @@ private:
         FlowRow& row = rows_[range.edge];
         if (row.head.empty()) [[unlikely]] {
             row.head = fmt::format("{}\trange\t{:#010x}\t{:#010x}\t{}\t{}\t{}\t{}\t{}\t{}\t", source_, b.start,
-                                   b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range),
-                                   branch_name(b.end), (b.flags & flow::Block::link) != 0 ? 1 : 0,
+                                   b.start + b.bytes, b.instructions, isa::name(b.isa), atom(b, range), branch_name(b),
+                                   (b.flags & flow::Block::link) != 0 ? 1 : 0,
                                    (b.flags & flow::Block::conditional) != 0 ? 1 : 0);
             row.tail = fmt::format("\t{}\t{}\n", one_line(symbol(b.start)), one_line(stream_.buffer.name));
         }
@@ -307,9 +352,10 @@ private:
 
     void show(const flow::Block&, const flow::Range&, std::uint64_t) override {}
     void show(const EventText& e, std::uint64_t offset) override {
-        fmt::format_to(std::back_inserter(text_), "{}\t{}\t{}\t\t\t\t\t\t\t\t{}\t{}\t{:#x}{}\t\t{}\n", source_,
-                       e.element, e.start, e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail,
-                       offset, context_column_, one_line(stream_.buffer.name));
+        fmt::format_to(std::back_inserter(text_), "{}\t{}\t{}\t{}\t{}\t\t\t\t\t\t{}\t{}\t{:#x}{}\t\t{}\n", source_,
+                       e.element, e.start, e.end, e.instructions,
+                       e.cycles == flow::no_cycles ? "" : std::to_string(e.cycles), e.detail, offset, context_column_,
+                       one_line(stream_.buffer.name));
     }
 
     const std::string source_;
@@ -335,7 +381,7 @@ private:
             "\"atom\":{},"
             "\"branch\":\"{}\",\"link\":{},\"conditional\":{}",
             head_, offset, b.start, b.start + b.bytes, b.instructions, isa::name(b.isa),
-            outcome.empty() ? "null" : fmt::format("\"{}\"", outcome), branch_name(b.end),
+            outcome.empty() ? "null" : fmt::format("\"{}\"", outcome), branch_name(b),
             (b.flags & flow::Block::link) != 0, (b.flags & flow::Block::conditional) != 0);
         if (range.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", range.cycles);
         if (const std::string name = symbol(b.start); !name.empty())
@@ -345,6 +391,7 @@ private:
     void show(const EventText& e, std::uint64_t offset) override {
         context_.out.print("{}\"{}\",\"offset\":{}", head_, e.element, offset);
         if (!e.start.empty()) context_.out.print(",\"start\":\"{}\"", e.start);
+        if (!e.end.empty()) context_.out.print(",\"end\":\"{}\",\"instructions\":{}", e.end, e.instructions);
         if (e.cycles != flow::no_cycles) context_.out.print(",\"cycles\":{}", e.cycles);
         if (!e.detail.empty()) context_.out.print(",\"detail\":{}", json_string(e.detail));
         context_.out.print(",\"text\":{}}}\n", json_string(e.sentence));

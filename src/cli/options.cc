@@ -26,14 +26,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The protocol option as a snapshot writes a source's type.
-Result<std::string> source_type(const std::string& protocol) {
-    std::string upper = protocol;
-    std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-    if (upper == "PTM" || upper == "PFT") return upper + "1.1";
-    if (pipeline::protocol_of(upper) == pipeline::Protocol::pft) return upper;
-    return Error{Errc::usage,
-                 fmt::format("--protocol '{}' is not known; known are ptm (or pft), ptm1.0, ptm1.1", protocol)};
+/// The names that --protocol takes.
+std::string protocol_names() {
+    std::string out;
+    for (const pipeline::Protocol* protocol : pipeline::protocols()) {
+        if (protocol->option_names().empty()) continue;
+        if (!out.empty()) out += ", ";
+        out += protocol->option_names();
+    }
+    return out;
+}
+
+/// Calls `take(protocol, option)` with every option that gives a register of a bare trace file.
+template <class Take>
+void each_register_option(Take&& take) {
+    for (const pipeline::Protocol* protocol : pipeline::protocols())
+        for (const protocol::RegisterOption& option : protocol->register_options()) take(*protocol, option);
 }
 
 Result<std::vector<std::uint8_t>> head_of(const std::string& path) {
@@ -126,22 +134,20 @@ Result<std::vector<std::uint8_t>> ids_in(const std::string& path, capture::Buffe
     return handler.ids();
 }
 
-/// Bytes of a unit that no macrocell is; `unknown`: of a macrocell, or of nothing that is known.
-doctor::Protocol protocol_in(std::vector<std::uint8_t> head) {
+/// What the bytes of a file without frames are; null: nothing that is known.
+const pipeline::Protocol* protocol_in(std::vector<std::uint8_t> head) {
     const coresight::FramingGuess guess = coresight::guess_framing(head);
-    if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low)
-        return doctor::Protocol::unknown;
+    if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low) return nullptr;
     doctor::Stretch stretch;
     stretch.bytes = std::move(head);
     stretch.head = true;
-    const doctor::Protocol found = doctor::identify({std::move(stretch)}).protocol;
-    return found == doctor::Protocol::pft ? doctor::Protocol::unknown : found;
+    return doctor::identify({std::move(stretch)}).protocol;
 }
 
 /// A bare file, of which nothing was said: what it is, as far as its bytes tell, and how to read it.
 Error what_it_takes(const InputOptions& options) {
     const bool is_stream = options.capture == "-";
-    doctor::Protocol protocol = doctor::Protocol::unknown;
+    const pipeline::Protocol* protocol = nullptr;
     if (!is_stream) {
         auto head = head_of(options.capture);
         if (!head) return std::move(head.error());
@@ -151,26 +157,20 @@ Error what_it_takes(const InputOptions& options) {
                                              options.capture, options.capture)};
         protocol = protocol_in(std::move(*head));
     }
-    if (protocol == doctor::Protocol::spe)
-        return {
-            Errc::usage,
-            fmt::format("{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
-                        "that would be around them: waymark spe report {} explains what they mean, waymark spe records "
-                        "lists them",
-                        options.capture, options.capture)};
-    if (protocol == doctor::Protocol::dpu)
-        return {Errc::usage,
-                fmt::format("{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
-                            "registers. Put it into a folder with a dpu.ini that names it and gives them "
-                            "(docs/spec/dpu.md, 7.5), and name that folder",
-                            options.capture)};
+    if (protocol != nullptr)
+        if (std::string how = protocol->how_to_read(options.capture); !how.empty())
+            return {Errc::usage, std::move(how)};
+    std::string registers;
+    const pipeline::Protocol* const of = pipeline::protocols().front();
+    for (const protocol::RegisterOption& option : of->register_options())
+        registers += fmt::format("{}{} VALUE", registers.empty() ? "" : " ", option.option);
     return {Errc::usage,
             fmt::format(
                 "{} is no capture folder, which would hold a snapshot.ini or a dpu.ini{}. To read it as the "
                 "bare trace of a macrocell, say what it holds (--protocol ptm), how the macrocell was "
-                "programmed (--etmcr VALUE --etmccer VALUE --etmidr VALUE), and what ran (--image "
+                "programmed ({}), and what ran (--image "
                 "FILE[@ADDRESS]){}",
-                is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file",
+                is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file", registers,
                 is_stream ? std::string() : fmt::format("; waymark doctor {} finds out what it can", options.capture))};
 }
 
@@ -179,20 +179,25 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         if (auto error = other_file(options.capture)) return std::move(*error);
         return what_it_takes(options);
     }
-    WM_ASSIGN_OR_RETURN(const std::string type, source_type(options.protocol));
+    const pipeline::Protocol* const protocol = pipeline::protocol_of_option(options.protocol);
+    if (protocol == nullptr)
+        return Error{Errc::usage,
+                     fmt::format("--protocol '{}' is not known; known are {}", options.protocol, protocol_names())};
     WM_ASSIGN_OR_RETURN(const auto format, buffer_format(options));
     capture::RawOptions raw;
     raw.format = format;
-    raw.source_type = type;
-    const auto add = [&](const std::string& text, const char* option, const char* name) -> waymark::Status {
-        if (text.empty()) return Nothing{};
-        WM_ASSIGN_OR_RETURN(const std::uint64_t value, read_number(text, "--" + std::string(option), 0xffffffff));
-        raw.registers.push_back({name, value});
-        return Nothing{};
+    raw.source_type = protocol->type_of_option(options.protocol);
+    for (const protocol::RegisterOption& option : protocol->register_options()) {
+        const auto given = options.registers.find(option.option);
+        if (given == options.registers.end() || given->second.empty()) continue;
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value,
+                            read_number(given->second, std::string(option.option), 0xffffffff));
+        raw.registers.push_back({std::string(option.register_name), value});
+    }
+    const auto id_register = [&](std::uint8_t id) {
+        const protocol::TraceIdField field = protocol->trace_id().value_or(protocol::TraceIdField{});
+        return capture::Register{std::string(field.register_name), std::uint64_t{id} << field.lowest_bit};
     };
-    WM_RETURN_IF_ERROR(add(options.etmcr, "etmcr", "ETMCR"));
-    WM_RETURN_IF_ERROR(add(options.etmccer, "etmccer", "ETMCCER"));
-    WM_RETURN_IF_ERROR(add(options.etmidr, "etmidr", "ETMIDR"));
 
     std::vector<std::uint8_t> ids;
     for (const std::string& text : options.trace_ids) {
@@ -214,7 +219,7 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         WM_ASSIGN_OR_RETURN(ids, ids_in(options.capture, format));
     }
     const std::vector<capture::Register> registers = raw.registers;
-    if (!ids.empty()) raw.registers.push_back({"ETMTRACEIDR", ids.front()});
+    if (!ids.empty()) raw.registers.push_back(id_register(ids.front()));
     raw.source_name = ids.empty() ? "source" : fmt::format("source_{:02x}", ids.front());
     capture::Capture capture = capture::raw_capture(options.capture, raw);
     // Those named are the ones asked for, not all there are.
@@ -223,7 +228,7 @@ Result<capture::Capture> open_raw(const InputOptions& options) {
         capture::Source another = capture.sources.front();
         another.name = fmt::format("source_{:02x}", ids[i]);
         another.registers = registers;
-        another.registers.push_back({"ETMTRACEIDR", ids[i]});
+        another.registers.push_back(id_register(ids[i]));
         capture.buffers.front().sources.push_back(another.name);
         capture.sources.push_back(std::move(another));
     }
@@ -256,9 +261,7 @@ std::string raw_option(const InputOptions& options) {
     if (!options.protocol.empty()) return "--protocol";
     if (!options.buffer_format.empty()) return "--buffer-format";
     if (!options.trace_ids.empty()) return "--trace-id";
-    if (!options.etmcr.empty()) return "--etmcr";
-    if (!options.etmccer.empty()) return "--etmccer";
-    return options.etmidr.empty() ? "" : "--etmidr";
+    return options.register_option();
 }
 
 }  // namespace
@@ -304,10 +307,10 @@ void InputOptions::add_to(CLI::App& command) {
     add_folders_to(command);
     add_generated_to(command);
     command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
-    const auto raw = [&](const char* name, std::string& value, const char* help, const char* type) {
+    const auto raw = [&](const std::string& name, std::string& value, const std::string& help, const char* type) {
         command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
     };
-    raw("--protocol", protocol, "What the file holds: ptm (PFT v1.1), ptm1.0, ptm1.1", "NAME");
+    raw("--protocol", protocol, fmt::format("What the file holds: {}", protocol_names()), "NAME");
     raw("--buffer-format", buffer_format,
         "source_data: bytes of one source; coresight: 16-byte frames; dstream_coresight: frames with syncs. Guessed if "
         "not given "
@@ -319,9 +322,18 @@ void InputOptions::add_to(CLI::App& command) {
         ->type_name("ID")
         ->take_all()
         ->group("Bare trace files");
-    raw("--etmcr", etmcr, "Value of ETMCR: cycle-accurate, Context ID size, return stack …", "VALUE");
-    raw("--etmccer", etmccer, "Value of ETMCCER: timestamp size and encoding, barriers", "VALUE");
-    raw("--etmidr", etmidr, "Value of ETMIDR: version", "VALUE");
+    each_register_option([&](const pipeline::Protocol&, const protocol::RegisterOption& option) {
+        raw(std::string(option.option), registers[std::string(option.option)], std::string(option.help), "VALUE");
+    });
+}
+
+std::string InputOptions::register_option() const {
+    std::string out;
+    each_register_option([&](const pipeline::Protocol&, const protocol::RegisterOption& option) {
+        const auto given = registers.find(option.option);
+        if (out.empty() && given != registers.end() && !given->second.empty()) out = option.option;
+    });
+    return out;
 }
 
 void InputOptions::add_folders_to(CLI::App& command) {
@@ -417,6 +429,7 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     session.perf_maps = options.perf_maps;
     session.jitdumps = options.jitdumps;
     session.files = std::move(files);
+    session.code_of_files = options.code_of_files;
     return pipeline::make_session(std::move(*capture), session);
 }
 
@@ -440,18 +453,31 @@ Status fail(const Error& error) {
     return status_of(error);
 }
 
-std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected) {
+namespace {
+
+/// Those of which `can` holds; says which are left out, since `why`.
+std::vector<const pipeline::Source*> chosen(const std::vector<const pipeline::Source*>& selected,
+                                            bool (pipeline::Source::*can)() const, std::string_view why) {
     std::vector<const pipeline::Source*> out;
     std::string others;
     for (const pipeline::Source* source : selected) {
-        if (source->protocol == pipeline::Protocol::pft)
+        if ((source->*can)())
             out.push_back(source);
         else
             others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", source->label(),
                                   source->type.empty() ? "of unknown type" : source->type);
     }
-    if (!others.empty()) say("note", "left out, since Waymark does not decode their protocol: " + others);
+    if (!others.empty()) say("note", fmt::format("left out, since {}: {}", why, others));
     return out;
+}
+
+}  // namespace
+
+std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected) {
+    return chosen(selected, &pipeline::Source::has_flow, "Waymark does not decode their protocol");
+}
+std::vector<const pipeline::Source*> listable(const std::vector<const pipeline::Source*>& selected) {
+    return chosen(selected, &pipeline::Source::has_packets, "Waymark does not decode their protocol");
 }
 
 void warn(const pipeline::Session& session) {

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,11 +25,16 @@ struct InputOptions {
     std::string symfs;                             ///< where the files are that ran
     std::vector<std::string> debug_folders;        ///< where their debug files are besides
     std::string output;
+    bool code_of_files = false;  ///< as pipeline::SessionOptions has it; no option of its own
 
     // For a bare trace file.
     std::string protocol, buffer_format;
     std::vector<std::string> trace_ids;
-    std::string etmcr, etmccer, etmidr;
+    /// Registers of the source, by the option that gives them (protocol::RegisterOption): `--etmcr`.
+    std::map<std::string, std::string, std::less<>> registers;
+
+    /// The first option of `registers` that was given; empty: none.
+    [[nodiscard]] std::string register_option() const;
 
     /// Adds them all to a command.
     void add_to(CLI::App& command);
@@ -61,8 +68,10 @@ struct InputOptions {
 /// Says an error and gives its status.
 Status fail(const Error& error);
 
-/// Those of the selected sources whose protocol is known; says which are left out.
+/// Those of the selected sources whose flow can be decoded; says which are left out.
 [[nodiscard]] std::vector<const pipeline::Source*> decodable(const std::vector<const pipeline::Source*>& selected);
+/// Those whose packets can be listed; says which are left out.
+[[nodiscard]] std::vector<const pipeline::Source*> listable(const std::vector<const pipeline::Source*>& selected);
 
 /// Says the session's problems as warnings.
 void warn(const pipeline::Session& session);

@@ -180,7 +180,7 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     line += fmt::format("  {} MB/s", decimal_text(rate / 1e6));
     if (of && *of > bytes)
         line +=
-            fmt::format("  {} s left", count_text(static_cast<std::uint64_t>(static_cast<double>(*of - bytes) / rate)));
+            fmt::format("  {} s left", grouped(static_cast<std::uint64_t>(static_cast<double>(*of - bytes) / rate)));
     fmt::print(stderr, "\r\033[K{}", line);
     progress_shown = true;
 }
@@ -190,15 +190,6 @@ void ProgressLine::text(std::string_view line) {
     fmt::print(stderr, "\r\033[K{}", one_line(line));
     progress_shown = true;
 }
-
-std::string grouped(std::uint64_t number) { return count_text(number); }
-
-std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
-    if (number == 1) return fmt::format("1 {}", one);
-    return many.empty() ? fmt::format("{} {}s", grouped(number), one) : fmt::format("{} {}", grouped(number), many);
-}
-
-std::string times(std::uint64_t number) { return number == 1 ? "once" : counted(number, "time"); }
 
 std::string json_string(std::string_view text) {
     // Names come from files: whatever is not UTF-8 in them is replaced rather than refused.

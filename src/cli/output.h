@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "waymark/answers/table.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/result.h"
 #include "waymark/core/utf8.h"
 
@@ -44,7 +46,7 @@ enum Status : int {
     return !other;
 }
 
-enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
+using answers::Colour;
 
 /// A word in a colour. The escape sequences around it are the only ones that `Output` lets through.
 class Coloured {
@@ -184,14 +186,6 @@ private:
     bool active_;
     std::chrono::steady_clock::time_point began_, shown_;
 };
-
-/// 12345678 → `12,345,678`.
-[[nodiscard]] std::string grouped(std::uint64_t number);
-
-/// `1 byte`, `2,345 bytes`. `many` is for words that take more than an s.
-[[nodiscard]] std::string counted(std::uint64_t number, std::string_view one, std::string_view many = {});
-/// `once`, `2,345 times`.
-[[nodiscard]] std::string times(std::uint64_t number);
 
 /// Text as a JSON string, quotes included.
 [[nodiscard]] std::string json_string(std::string_view text);

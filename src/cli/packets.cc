@@ -5,7 +5,6 @@
 
 #include "commands.h"
 #include "dpu_listing.h"
-#include "json_fields.h"
 #include "listing.h"
 #include "options.h"
 #include "spe_packets.h"
@@ -13,9 +12,8 @@
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/utf8.h"
-#include "waymark/pft/encoder.h"
-#include "waymark/pft/parser.h"
-#include "waymark/pft/text.h"
+#include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/protocols.h"
 
 namespace waymark::cli {
 
@@ -32,47 +30,60 @@ struct Shared {
     Format format;
     std::set<std::string> types;  ///< empty: all
     const pipeline::Source* last_source = nullptr;
-    std::uint64_t packets = 0, bytes = 0;
+    std::uint64_t packets = 0;
     std::set<std::string> found{};  ///< of `types`
 };
 
+/// The fields of a packet as the inside of a JSON object.
+class JsonFieldsOf final : public protocol::FieldVisitor {
+public:
+    void number(std::string_view name, std::uint64_t value) override { add(name, std::to_string(value)); }
+    void text(std::string_view name, std::string_view value) override { add(name, json_string(value)); }
+    [[nodiscard]] const std::string& json() const { return out_; }
+
+private:
+    void add(std::string_view name, const std::string& value) {
+        out_ += fmt::format("{}{}:{}", out_.empty() ? "" : ",", json_string(name), value);
+    }
+    std::string out_;
+};
+
 /// Prints one source's packets as they come.
-class PacketPrinter final : public pipeline::Consumer {
+class PacketPrinter final : public pipeline::Consumer, private protocol::PacketListener {
 public:
     PacketPrinter(Shared& shared, const pipeline::StreamInfo& stream)
-        : shared_(shared), stream_(stream), config_(stream.source.config), explain_(config_), parser_(config_, *this) {}
+        : shared_(shared), stream_(stream), reader_(stream.source.configuration->list(*this)) {}
 
     void feed(Bytes bytes) override {
         recent_.insert(recent_.end(), bytes.begin(), bytes.end());
-        shared_.bytes += bytes.size();
-        parser_.feed(bytes);
+        reader_->feed(bytes);
         // What is still unfinished will be shown with its bytes; a long gap's are not shown.
-        const std::uint64_t keep = std::max(parser_.pending().value,
+        const std::uint64_t keep = std::max(reader_->pending()[0].value,
                                             recent_first_ + recent_.size() - std::min<std::size_t>(recent_.size(), 64));
         recent_.erase(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(keep - recent_first_));
         recent_first_ = keep;
     }
-    void reset() override { parser_.reset(); }
-    void finish() override { parser_.finish(); }
+    void reset() override { reader_->reset(); }
+    void finish() override { reader_->finish(); }
     void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
-    [[nodiscard]] bool amid_packet() override { return parser_.progress().amid_packet(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
 
-    template <class P>
-    void operator()(const P& packet, pft::Extent at) {
+private:
+    void packet(const protocol::PacketView& packet, protocol::Extent at) override {
         ++shared_.packets;
-        const std::string meaning = explain_(packet);
+        const std::string& meaning = packet.meaning();
         if (!shared_.types.empty()) {
-            if (!shared_.types.contains(std::string(P::info.name))) return;
-            shared_.found.emplace(P::info.name);
+            if (!shared_.types.contains(std::string(packet.name()))) return;
+            shared_.found.emplace(packet.name());
         }
         const std::uint64_t offset = stream_.offsets.capture(at.first).value;
         const std::string bytes = bytes_text(at);
         switch (shared_.format) {
             case Format::text: {
                 heading();
-                const std::string fields = pft::fields_text(packet, config_);
-                std::string line = fmt::format("{:>#10x}  {:<32} {:<16} {}{}{}", offset, bytes, P::info.name, meaning,
+                const std::string fields = packet.fields_text();
+                std::string line = fmt::format("{:>#10x}  {:<32} {:<16} {}{}{}", offset, bytes, packet.name(), meaning,
                                                meaning.empty() || fields.empty() ? "" : "; ", fields);
                 line.erase(line.find_last_not_of(' ') + 1);
                 shared_.out.print("{}\n", line);
@@ -80,19 +91,21 @@ public:
             }
             case Format::tsv:
                 shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", stream_.source.id_text(), offset, at.bytes,
-                                  P::info.name, pft::fields_text(packet, config_), meaning, bytes, stream_.buffer.name);
+                                  packet.name(), packet.fields_text(), meaning, bytes, stream_.buffer.name);
                 break;
-            case Format::json:
+            case Format::json: {
+                JsonFieldsOf fields;
+                packet.visit(fields);
                 shared_.out.print(
                     "{{\"source\":{},\"buffer\":{},\"offset\":{},\"bytes\":\"{}\",\"packet\":\"{}\",\"fields\":{{{}}},"
                     "\"meaning\":{}}}\n",
                     json_string(stream_.source.id_text()), json_string(stream_.buffer.name), offset, bytes,
-                    P::info.name, json_fields(packet, config_), json_string(meaning));
+                    packet.name(), fields.json(), json_string(meaning));
                 break;
+            }
         }
     }
-    void operator()(const Gap& gap) {
-        explain_(gap);
+    void gap(const Gap& gap) override {
         if (!shared_.types.empty()) return;
         const std::uint64_t offset = stream_.offsets.capture(gap.first).value;
         switch (shared_.format) {
@@ -113,7 +126,6 @@ public:
         }
     }
 
-private:
     void heading() {
         if (shared_.last_source == &stream_.source) return;
         if (shared_.last_source != nullptr) shared_.out.write("\n");
@@ -123,7 +135,7 @@ private:
         shared_.last_source = &stream_.source;
     }
     /// At most 16 bytes of what stood there.
-    [[nodiscard]] std::string bytes_text(pft::Extent at) const {
+    [[nodiscard]] std::string bytes_text(protocol::Extent at) const {
         std::string out;
         if (at.first.value < recent_first_) return "…";
         const std::size_t from = at.first.value - recent_first_;
@@ -136,39 +148,45 @@ private:
 
     Shared& shared_;
     const pipeline::StreamInfo stream_;
-    const pft::Config config_;
-    pft::Explainer explain_;
-    pft::Parser<PacketPrinter> parser_;
+    std::unique_ptr<protocol::Reader> reader_;
     std::vector<std::uint8_t> recent_;
     std::uint64_t recent_first_ = 0;
 };
 
-std::vector<std::string> pft_packet_names() {
-    std::vector<std::string> out;
-    pft::Packets::for_each([&]<class P>() { out.emplace_back(P::info.name); });
-    return out;
-}
-
-/// Each unit has packets of its own. `usage`: one of the types asked for is of another.
-waymark::Status check_types(const PacketOptions& options, std::string_view unit,
-                            const std::vector<std::string>& known) {
+/// Each unit has packets of its own. `usage`: one of the types asked for is of none of these.
+waymark::Status check_types(const PacketOptions& options, const std::vector<const pipeline::Protocol*>& protocols) {
+    if (protocols.empty()) return Nothing{};
+    std::vector<std::string> known, units;
+    for (const pipeline::Protocol* protocol : protocols) {
+        for (std::string& name : protocol->packet_names()) known.push_back(std::move(name));
+        units.emplace_back(protocol->words().unit_title);
+    }
     for (const std::string& type : options.types)
         if (std::find(known.begin(), known.end(), type) == known.end())
             return Error{Errc::usage,
                          fmt::format("--type {}: {} is a capture of a {}, which has no such packets; it has "
                                      "{}. See waymark packets --help",
-                                     type, options.input.capture, unit, fmt::join(known, ", "))};
+                                     type, options.input.capture, fmt::join(units, " and a "), fmt::join(known, ", "))};
     return Nothing{};
+}
+
+/// Those of the sources, each once.
+std::vector<const pipeline::Protocol*> protocols_of(const std::vector<const pipeline::Source*>& sources) {
+    std::vector<const pipeline::Protocol*> out;
+    for (const pipeline::Source* source : sources)
+        if (source->has_packets() && std::find(out.begin(), out.end(), source->protocol) == out.end())
+            out.push_back(source->protocol);
+    return out;
 }
 
 Status run_packets(const PacketOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) {
-        if (const auto known = check_types(options, "Debug and Profiling Unit", dpu_entry_names()); !known)
+        if (const auto known = check_types(options, {pipeline::protocol_of_unit("DPU")}); !known)
             return fail(known.error());
         return run_dpu_packets(options.input, options.format, options.types);
     }
     if (is_profile(options.input.capture)) {
-        if (const auto known = check_types(options, "Statistical Profiling unit", spe_packet_names()); !known)
+        if (const auto known = check_types(options, {pipeline::protocol_of_unit("SPE")}); !known)
             return fail(known.error());
         return run_spe_packets(options.input, options.format, options.types);
     }
@@ -178,9 +196,8 @@ Status run_packets(const PacketOptions& options) {
     warn(session);
     const auto selected = session.select(options.input.sources);
     if (!selected) return fail(selected.error());
-    if (const auto known = check_types(options, "Program Trace Macrocell", pft_packet_names()); !known)
-        return fail(known.error());
-    const std::vector<const pipeline::Source*> sources = decodable(*selected);
+    if (const auto known = check_types(options, protocols_of(*selected)); !known) return fail(known.error());
+    const std::vector<const pipeline::Source*> sources = listable(*selected);
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
     Shared shared{*out,
@@ -201,8 +218,7 @@ Status run_packets(const PacketOptions& options) {
     if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
     if (shared.packets == 0)
-        say("error", "nothing decoded: " +
-                         (shared.bytes == 0 ? why_no_bytes(session, *selected, report) : no_async(shared.bytes)));
+        say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}));
     else
         say_types_not_found(shared.types, shared.found, shared.packets, "packet");
     return read_errors ? unreadable : shared.packets == 0 ? nothing : decoded;
@@ -220,16 +236,17 @@ Run add_packets(CLI::App& app) {
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
-    std::vector<std::string> types = pft_packet_names();
-    const std::string pft_types = fmt::format("{}", fmt::join(types, ", "));
-    for (const std::string& name : dpu_entry_names())
-        if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
-    for (const std::string& name : spe_packet_names())
-        if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
+    std::vector<std::string> types;
+    std::string of_units;
+    for (const pipeline::Protocol* protocol : pipeline::protocols()) {
+        const std::vector<std::string> names = protocol->packet_names();
+        of_units +=
+            fmt::format("{}{}: {}", of_units.empty() ? "" : "; ", protocol->words().unit, fmt::join(names, ", "));
+        for (const std::string& name : names)
+            if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
+    }
     command
-        .add_option("--type", options->types,
-                    fmt::format("Only packets of this type: {}; of a DPU: {}; of a perf.data file: {}. May be repeated",
-                                pft_types, fmt::join(dpu_entry_names(), ", "), fmt::join(spe_packet_names(), ", ")))
+        .add_option("--type", options->types, fmt::format("Only packets of this type. {}. May be repeated", of_units))
         ->type_name("TYPE")
         ->take_all()
         ->transform(one_of(types));

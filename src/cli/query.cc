@@ -342,11 +342,12 @@ nlohmann::ordered_json tables_json(const std::vector<KnownTable>& tables) {
 
 /// A row for each table, and one for each of its columns.
 Table tables_table(const std::vector<KnownTable>& tables) {
-    Table out({{"table", ""}, {"rows", ""}, {"column", ""}, {"type", ""}, {"refers_to", ""}, {"what", ""}});
+    Table out{.columns = {Column::text("table", ""), Column::count("rows", ""), Column::text("column", ""),
+                          Column::text("type", ""), Column::text("refers_to", ""), Column::text("what", "")}};
     for (const KnownTable& t : tables) {
-        out.add({Value(t.name), t.rows ? Value(*t.rows) : Value(), Value(), Value(), Value(), Value(t.what)});
+        out.add({Cell(t.name), t.rows ? Cell(*t.rows) : Cell(), Cell(), Cell(), Cell(), Cell(t.what)});
         for (const KnownTable::Column& c : t.columns)
-            out.add({Value(t.name), Value(), Value(c.name), Value(c.type), Value(c.refers), Value(c.what)});
+            out.add({Cell(t.name), Cell(), Cell(c.name), Cell(c.type), Cell(c.refers), Cell(c.what)});
     }
     return out;
 }
@@ -360,7 +361,7 @@ Status overview(sqlite3* db, const QueryOptions& options, Output& out) {
     if (options.format == "json")
         out.write(json_text(tables_json(*tables)) + "\n");
     else if (options.format == "tsv")
-        tables_table(*tables).print_tsv(out);
+        print_tsv(out, tables_table(*tables));
     else
         print_tables(out, db, *tables);
     return out.close();

@@ -17,7 +17,9 @@
 #include "record_spe.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
+#include "waymark/image/program_kind.h"
 #include "waymark/image/symbols.h"
+#include "waymark/pipeline/protocols.h"
 #include "waymark/record/qemu.h"
 #include "waymark/record/recorder.h"
 #include "waymark/record/vectors.h"
@@ -28,9 +30,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What `--unit` names, of units that record::Recorder drives.
+const flow::UnitFactory& units_of(std::string_view option) {
+    const protocol::Protocol* const row = pipeline::protocol_of_option(option);
+    WM_CHECK(row != nullptr && row->units() != nullptr);
+    return *row->units();
+}
+
 struct RecordOptions {
     std::string unit = "ptm", folder, sysroot, start_at, stop_at;
-    record::PtmOptions ptm;
+    const flow::UnitFactory& units = units_of("ptm");
+    flow::UnitOptions ptm = units.defaults();
     bool truth = false, blocks = false, quiet = false, system = false, force = false;
     std::string machine;
     unsigned processors = 1;
@@ -45,18 +55,21 @@ struct RecordOptions {
     CLI::Option* buffer_option = nullptr;                    ///< --buffer: ptm and dpu
 };
 
-/// ELF type ET_DYN, with which position-independent programs are marked.
-bool is_position_independent(const std::string& program) {
-    std::ifstream in(program, std::ios::binary);
-    std::array<char, 18> head{};
-    in.read(head.data(), head.size());
-    return in && head[16] == 3 && head[17] == 0;
+/// How the program is run; of a file that is none, which is found out when it is read, nothing is known.
+image::ProgramKind kind_of(const std::string& program) {
+    const auto kind = image::program_kind(program);
+    return kind ? *kind : image::ProgramKind{};
 }
+
+/// After a message that a name is not found.
+constexpr std::string_view overloads_hint =
+    ", or several functions of that name; give the parameters too, as in 'sort(int*, int)', or the symbol as nm prints "
+    "it";
 
 Result<Address> place(const std::string& text, const char* option, const std::string& program) {
     std::uint64_t value = 0;
     if (wire::scan_number(text, value)) return Address{value & ~std::uint64_t{1}};
-    if (is_position_independent(program))
+    if (kind_of(program).position_independent)
         return Error{
             Errc::usage,
             fmt::format("--{} {}: {} is position-independent, so the addresses of its symbols are not known "
@@ -65,38 +78,25 @@ Result<Address> place(const std::string& text, const char* option, const std::st
                         option, text, program)};
     image::Symbols symbols;
     WM_ASSIGN_OR_RETURN(const std::size_t taken, symbols.add_elf(program));
-    if (const auto found = symbols.address_of(text)) return *found;
-    return Error{Errc::usage, fmt::format("--{} {}: {} has no such symbol{}; an address (0x…) does as well", option,
-                                          text, program, taken == 0 ? " (it has none at all)" : "")};
-}
-
-/// Other files may be mapped when it runs: it is linked dynamically, or is the dynamic linker itself.
-bool is_dynamic(const std::string& program) {
-    std::ifstream in(program, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(in), {});
-    const auto number = [&](std::size_t at, unsigned count) {
-        std::uint64_t out = 0;
-        for (unsigned i = 0; i < count && at + i < bytes.size(); ++i)
-            out |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << 8 * i;
-        return out;
-    };
-    // Of a 32-bit file: e_phoff, e_phentsize and e_phnum; p_type of each is PT_DYNAMIC or not.
-    constexpr std::uint64_t dynamic = 2;
-    for (std::uint64_t i = 0; i < number(44, 2); ++i)
-        if (number(number(28, 4) + i * number(42, 2), 4) == dynamic) return true;
-    return false;
+    if (const auto found = symbols.function_called(text)) return *found;
+    return Error{Errc::usage,
+                 fmt::format("--{} {}: {} has no such symbol{}{}; an address (0x…) does as well", option, text, program,
+                             taken == 0 ? " (it has none at all)" : "", taken == 0 ? "" : overloads_hint)};
 }
 
 /// Where recording begins or stops: a symbol may be of a file that is mapped anywhere.
 Result<record::CodePlace> code_place(const std::string& text, const char* option, const RecordOptions& options) {
     const std::string& program = options.program.front();
     std::uint64_t value = 0;
-    const bool loaded_anywhere = !options.system && is_position_independent(program);
+    const image::ProgramKind kind = kind_of(program);
+    const bool loaded_anywhere = !options.system && kind.position_independent;
     image::Symbols symbols;
-    const bool in_program = !wire::scan_number(text, value) && symbols.add_elf(program) && symbols.address_of(text);
-    if (wire::scan_number(text, value) || (in_program ? !loaded_anywhere : options.system || !is_dynamic(program))) {
+    const bool number = wire::scan_number(text, value);
+    // Other files may be mapped when it runs if it is linked dynamically, or is the dynamic linker itself.
+    const bool in_program = !number && symbols.add_elf(program) && symbols.function_called(text);
+    if (number || (in_program ? !loaded_anywhere : options.system || !kind.dynamic)) {
         WM_ASSIGN_OR_RETURN(const Address address, place(text, option, program));
-        return record::CodePlace(address);
+        return number ? record::CodePlace(address) : record::CodePlace(address, text);
     }
     std::error_code error;
     return record::CodePlace(text, in_program ? fs::canonical(program, error) : fs::path());
@@ -104,15 +104,7 @@ Result<record::CodePlace> code_place(const std::string& text, const char* option
 
 /// Arm's own programs only, and a message that helps otherwise.
 waymark::Status read_program(const std::string& program, image::MemoryMap& map) {
-    std::ifstream in(program, std::ios::binary);
-    std::array<char, 20> head{};
-    in.read(head.data(), head.size());
-    constexpr char aarch64 = static_cast<char>(183);
-    if (in &&
-        std::string_view(head.data(), 4) ==
-            "\x7f"
-            "ELF" &&
-        head[18] == aarch64)
+    if (kind_of(program).aarch64)
         return Error{
             Errc::unsupported,
             fmt::format("{} is an AArch64 program; a Program Trace Macrocell traces AArch32 cores only, so this "
@@ -174,16 +166,6 @@ std::vector<std::string> system_arguments(const RecordOptions& options) {
     return out;
 }
 
-/// The first byte the processor executes.
-Address entry_point(const std::string& program) {
-    std::ifstream in(program, std::ios::binary);
-    std::array<unsigned char, 28> head{};
-    in.read(reinterpret_cast<char*>(head.data()), head.size());
-    std::uint64_t entry = 0;
-    for (unsigned i = 0; i < 4; ++i) entry |= static_cast<std::uint64_t>(head[24 + i]) << 8 * i;
-    return {entry & ~std::uint64_t{1}};
-}
-
 Status run_record(const RecordOptions& options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
@@ -209,7 +191,7 @@ Status run_record(const RecordOptions& options) {
         return run_record_dpu(common, options.buffer, options.dpu, [&](const std::string& text, const char* option) {
             return place(text, option, options.program.front());
         });
-    if (const auto status = record::check(options.ptm); !status) return fail(status.error());
+    if (const auto status = options.units.check(options.ptm); !status) return fail(status.error());
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
     image::MemoryMap memory;
@@ -225,7 +207,8 @@ Status run_record(const RecordOptions& options) {
     to.description = program;
     for (std::size_t i = 1; i < options.program.size(); ++i) to.description += " " + options.program[i];
     to.description = "recorded under QEMU: " + to.description;
-    to.ptm = options.ptm;
+    to.units = &options.units;
+    to.unit = options.ptm;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
     to.buffer_bytes = options.buffer;
@@ -233,7 +216,7 @@ Status run_record(const RecordOptions& options) {
     to.system = options.system;
     if (options.system) to.system_image = program;
     image::Symbols symbols;
-    if (!is_position_independent(program) && symbols.add_elf(program))
+    if (!kind_of(program).position_independent && symbols.add_elf(program))
         to.instruction_set = [&symbols](Address address) -> std::optional<isa::Isa> {
             const auto contents = symbols.contents(address);
             if (contents == image::Contents::a32) return isa::Isa::a32;
@@ -250,7 +233,7 @@ Status run_record(const RecordOptions& options) {
     to.force = options.force;
     if (!options.system)
         if (const auto status = check_executable(program); !status) return fail(status.error());
-    if (options.system) to.reset = entry_point(program);
+    if (options.system) to.reset = kind_of(program).entry;
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
 
@@ -265,7 +248,7 @@ Status run_record(const RecordOptions& options) {
             tables.push_back(*table);
         }
         for (const Address table : tables) how.watched.emplace_back(table, table + record::vector_table_bytes);
-        const Address entry = entry_point(program);
+        const Address entry = kind_of(program).entry;
         how.watched.emplace_back(entry, entry + 4);
     }
     std::string sysroot = options.sysroot;
@@ -321,14 +304,16 @@ Status run_record(const RecordOptions& options) {
         return static_cast<Status>(cut_off);
     }
     if (!r.began) {
-        say("error", fmt::format("nothing recorded: {} --start-at {}",
+        say("error", fmt::format("nothing recorded: {} --start-at {}{}",
                                  r.start_known ? "execution never reached" : "no file that ran has the symbol of",
-                                 options.start_at));
+                                 options.start_at, r.start_known ? "" : overloads_hint));
         return nothing;
     }
-    if (!options.stop_at.empty() && !r.stop_known)
-        say("note", fmt::format("--stop-at {}: no file that ran has such a symbol, so nothing stopped the recording",
-                                options.stop_at));
+    const bool never_stopped = !options.stop_at.empty() && !r.stopped;
+    if (never_stopped)
+        say("warning", fmt::format("--stop-at {}: {}; nothing stopped the recording", options.stop_at,
+                                   r.stop_known ? std::string("execution never reached it")
+                                                : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
     if (r.instructions == 0) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
@@ -381,7 +366,8 @@ Status run_record(const RecordOptions& options) {
         return decoded;
     }
     if (ending->code != 0 && !options.quiet) say("note", fmt::format("the program exited with {}", ending->code));
-    return decoded;
+    // All is recorded, but not what was asked for.
+    return never_stopped ? nothing : decoded;
 }
 
 }  // namespace
@@ -547,7 +533,8 @@ Run add_record(CLI::App& app) {
         "for\n"
         "the published description of the unit omits them.\n"
         "\n"
-        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded; 2 usage;\n"
+        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded, or\n"
+        "--stop-at never reached, so that all of the run is recorded; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
         "code changed more than --max-changes times, or execution ran into empty memory.\n"

@@ -17,8 +17,8 @@
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"
-#include "waymark/record/dpu.h"
 #include "waymark/record/qemu.h"
+#include "waymark/record_dpu/dpu.h"
 
 namespace waymark::cli {
 

@@ -11,8 +11,8 @@
 #include "options.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
-#include "waymark/record/profile.h"
 #include "waymark/record/qemu.h"
+#include "waymark/record_spe/profile.h"
 
 namespace waymark::cli {
 

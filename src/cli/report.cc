@@ -19,12 +19,18 @@ struct ReportCommandOptions {
     bool no_sources = false;
 };
 
+/// Of a unit whose trace is program flow, and not of samples or counters.
+bool has_flow(const answers::Answers& answers) {
+    const pipeline::Protocol* const protocol = pipeline::protocol_of_unit(answers.unit);
+    return protocol != nullptr && protocol->decodes_flow();
+}
+
 /// Where functions have no names, says what gives them some.
-void note_missing_symbols(analysis::Answers& answers) {
-    using analysis::Finding;
-    if (answers.unit != "PTM" ||
+void note_missing_symbols(answers::Answers& answers) {
+    using answers::Finding;
+    if (!has_flow(answers) ||
         std::any_of(answers.functions.begin(), answers.functions.end(),
-                    [](const analysis::Function& f) { return !f.linkage_name.empty() || f.line != 0; }))
+                    [](const answers::Function& f) { return !f.linkage_name.empty() || f.line != 0; }))
         return;
     const auto after_worse = std::find_if(answers.health.begin(), answers.health.end(),
                                           [](const Finding& f) { return f.severity < Finding::Severity::warning; });
@@ -53,7 +59,7 @@ Status report(const ReportCommandOptions& options) {
     wanted.most_slices = how.most_slices;
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
-    const bool no_code = answers->unit == "PTM" && answers->instructions.empty();
+    const bool no_code = has_flow(*answers) && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
     // Whole before the first byte of it is written: a report that was there is replaced by one, or stays.
     ByteCollector page;

@@ -318,10 +318,10 @@ void Answer::print_quality(Output& out, bool all) const {
     if (!capture_->bare) {
         if (q.without_thread != 0)
             out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
-                      counted(q.without_thread, "sample"), Value::ratio(q.without_thread, q.selected).shown);
+                      counted(q.without_thread, "sample"), Cell::share(q.without_thread, q.selected).shown);
         if (q.without_mapping != 0)
             out.print("code      {} ({}) in nothing that is known to be mapped\n", counted(q.without_mapping, "sample"),
-                      Value::ratio(q.without_mapping, q.selected).shown);
+                      Cell::share(q.without_mapping, q.selected).shown);
         if (!q.clock)
             out.print("clock     not in the file: samples are counted as if every mapping had existed all the time\n");
     }
@@ -329,35 +329,28 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("erratum   {}: {} ({})\n", erratum.number, erratum.text, analysis::core_name(midr));
     if (!all) return;
     out.print("\n");
-    streams_table().print_text(out);
+    print_text(out, streams_table());
     out.print(
         "collided, cut short: stretches of the buffer so marked. damaged: records with bytes that are no packet.\n"
         "odd: records with packets their operation cannot have.\n");
 }
 
 Table Answer::streams_table() const {
-    const auto known = [](std::uint32_t v) { return v == perf::nobody ? ordered_json() : ordered_json(v); };
-    Table table({{"cpu", "CPU", true},
-                 {"tid", "", false},
-                 {"core", "core", true},
-                 {"records", "records"},
-                 {"selected", "asked for"},
-                 {"bytes", "bytes"},
-                 {"mean_ns", "mean gap"},
-                 {"min_interval", "least interval"},
-                 {"collided", "collided"},
-                 {"truncated", "cut short"},
-                 {"lost_bytes", "lost bytes"},
-                 {"damaged", "damaged"},
-                 {"inconsistent", "odd"},
-                 {"no_pc", "no PC"}});
+    const auto known = [](std::uint32_t v) { return v == perf::nobody ? answers::Value() : answers::Value(v); };
+    Table table{.columns = {Column::text("cpu", "CPU"), Column::count("tid", ""), Column::text("core", "core"),
+                            Column::count("records", "records"), Column::count("selected", "asked for"),
+                            Column::count("bytes", "bytes"), Column::real("mean_ns", "mean gap"),
+                            Column::count("min_interval", "least interval"), Column::count("collided", "collided"),
+                            Column::count("truncated", "cut short"), Column::count("lost_bytes", "lost bytes"),
+                            Column::count("damaged", "damaged"), Column::count("inconsistent", "odd"),
+                            Column::count("no_pc", "no PC")}};
     for (const StreamQuality& s : quality_.streams)
-        table.add({Value(stream_text(s), known(s.cpu)), Value({}, known(s.tid)),
-                   Value(analysis::core_name(s.midr, quality_.modelled)), Value(s.records), Value(s.selected),
-                   Value(s.bytes), s.mean_ns ? Value(duration_text(*s.mean_ns), *s.mean_ns) : Value("-", nullptr),
-                   s.min_interval == 0 ? Value("-", nullptr) : Value(s.min_interval), Value(s.collided.stretches),
-                   Value(s.truncated.stretches), Value(s.lost_bytes), Value(s.damaged), Value(s.inconsistent),
-                   Value(s.no_pc)});
+        table.add({Cell(stream_text(s), known(s.cpu)), Cell("", known(s.tid)),
+                   Cell(analysis::core_name(s.midr, quality_.modelled)), Cell(s.records), Cell(s.selected),
+                   Cell(s.bytes), s.mean_ns ? Cell(duration_text(*s.mean_ns), *s.mean_ns) : Cell::none(),
+                   s.min_interval == 0 ? Cell::none() : Cell(s.min_interval), Cell(s.collided.stretches),
+                   Cell(s.truncated.stretches), Cell(s.lost_bytes), Cell(s.damaged), Cell(s.inconsistent),
+                   Cell(s.no_pc)});
     return table;
 }
 
@@ -421,22 +414,6 @@ ordered_json Answer::quality_json() const {
 std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records) {
     return fmt::format("{}: {} of {} records are damaged or hold no PC: this is hardly a profiling buffer", capture,
                        grouped(doubtful), grouped(records));
-}
-
-Value sample_count(std::uint64_t samples) {
-    return {grouped(samples) + (samples < analysis::few_samples ? "*" : " "), samples};
-}
-
-Value share_with_interval(std::uint64_t part, std::uint64_t all) {
-    if (all == 0) return {};
-    const analysis::Interval i = analysis::wilson_95(part, all);
-    const double share = static_cast<double>(part) / static_cast<double>(all);
-    return {fmt::format("{} ({:.1f}-{:.1f}%)", share_text(part, all), 100 * i.low, 100 * i.high), share};
-}
-
-std::string source_text(std::uint32_t midr, std::uint32_t code) {
-    const std::string_view name = spe::data_source_name(midr, code);
-    return name.empty() ? fmt::format("unknown (code {})", code) : std::string(name);
 }
 
 }  // namespace waymark::cli

@@ -77,14 +77,7 @@ private:
 /// What to say of a bare file most of whose records cannot be.
 [[nodiscard]] std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records);
 
-/// `1,234*`: few samples are marked.
-[[nodiscard]] Value sample_count(std::uint64_t samples);
-/// `12.3% (11.9-12.7)`.
-[[nodiscard]] Value share_with_interval(std::uint64_t part, std::uint64_t all);
 inline constexpr std::string_view few_samples_note =
     "* fewer than 30 samples: says little. Shares of samples with their 95 % interval (Wilson).\n";
-
-/// What a data source is called; `unknown (code 3)` where the core's codes are not known.
-[[nodiscard]] std::string source_text(std::uint32_t midr, std::uint32_t code);
 
 }  // namespace waymark::cli

@@ -6,8 +6,7 @@
 #include "commands.h"
 #include "options.h"
 #include "spe_answers.h"
-#include "waymark/analysis/branches.h"
-#include "waymark/analysis/profile.h"
+#include "waymark/analysis/spe_tables.h"
 
 namespace waymark::cli {
 
@@ -22,29 +21,6 @@ struct SpeBranchOptions : AnswerOptions {
     std::size_t limit = 20;
 };
 
-/// `conditional`, `indirect call`, `return`.
-std::string kind_text(std::uint8_t operation_type) {
-    const spe::Operation o = spe::operation(spe::OperationClass::branch, operation_type);
-    using Call = spe::Operation::Call;
-    if (o.call == Call::procedure_return) return "return";
-    std::string out;
-    const auto word = [&](bool is, std::string_view text) {
-        if (is) out += (out.empty() ? "" : " ") + std::string(text);
-    };
-    word(o.conditional, "conditional");
-    word(o.indirect, "indirect");
-    word(o.call == Call::call, "call");
-    return out.empty() ? "direct" : out;
-}
-
-/// Branches at one place, or from one place to another.
-struct BranchRow {
-    std::string from, to, kind, file;
-    std::uint64_t from_address{}, to_address{};
-    BranchSum sum;
-    std::size_t targets{};  ///< of taken ones
-};
-
 class BranchReport {
 public:
     BranchReport(const SpeBranchOptions& options, const Answer& answer, const analysis::Branches& branches)
@@ -53,12 +29,13 @@ public:
     /// `usage` if a file was named that no branch is in.
     Status print(Output& out) {
         if (options_.format == "bolt" || options_.format == "autofdo") return print_profile(out);
+        const auto [table, left_out] = analysis::branch_table(branches_, answer_.program(), options_.by == "pair",
+                                                              options_.sort == "samples", options_.limit);
         if (options_.format == "tsv") {
-            table().print_tsv(out);
+            print_tsv(out, table);
             return decoded;
         }
         if (options_.format == "json") {
-            const Table rows = table();
             const BranchSum& all = branches_.all();
             out.write(json_text({{"quality", answer_.quality_json()},
                                  {"branches", all.samples},
@@ -67,22 +44,22 @@ public:
                                  {"not_retired", all.not_retired},
                                  {"branches_in_no_row", branches_.rest().samples},
                                  {"by", options_.by},
-                                 {"rows", rows.json()},
-                                 {"rows_left_out", left_out_}}) +
+                                 {"rows", to_json(table)},
+                                 {"rows_left_out", left_out}}) +
                       "\n");
             return decoded;
         }
         answer_.print_quality(out, false);
         const BranchSum& all = branches_.all();
         out.print("branches  {}: {} mispredicted, {} not taken\n\n", grouped(all.samples),
-                  share_with_interval(all.mispredicts, all.samples).shown,
-                  share_with_interval(all.not_taken, all.samples).shown);
+                  analysis::share_with_interval(all.mispredicts, all.samples).shown,
+                  analysis::share_with_interval(all.not_taken, all.samples).shown);
         if (all.samples == 0) {
             out.print("No sample is of a branch.\n");
             return decoded;
         }
-        table().print_text(out);
-        if (left_out_ != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out_, "row"));
+        print_text(out, table);
+        if (left_out != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out, "row"));
         out.write(few_samples_note);
         if (branches_.rest().samples != 0)
             out.print("{} more had no room and are in no row.\n",
@@ -91,105 +68,6 @@ public:
     }
 
 private:
-    /// `function+0x10`, and the line where it is known.
-    [[nodiscard]] std::string place_text(std::uint32_t mapping, std::uint64_t pc) const {
-        analysis::Program& program = answer_.program();
-        const auto code = program.find(mapping, pc);
-        const auto& f = program.function(code.function);
-        if (f.name.empty())
-            return code.file == 0 ? fmt::format("{:#x}", pc)
-                                  : fmt::format("{}+{:#x}", analysis::Program::short_name(program.file(code.file).name),
-                                                code.address ? code.address->value : pc);
-        std::string out = fmt::format("{}+{:#x}", f.name, code.address ? code.address->value - f.address.value : 0);
-        if (const auto line = program.line(mapping, pc))
-            out += fmt::format(" {}:{}", analysis::Program::short_name(line->file), line->line);
-        return out;
-    }
-
-    [[nodiscard]] std::vector<BranchRow> rows() const {
-        analysis::Program& program = answer_.program();
-        const bool pairs = options_.by == "pair";
-        // The same code may be mapped at many addresses: rows are of places in files.
-        std::map<std::tuple<std::string, std::uint64_t, std::uint8_t, std::string, std::uint64_t>, BranchRow> found;
-        std::map<std::pair<std::string, std::uint64_t>, std::map<std::uint64_t, bool>> targets;
-        for (std::size_t i = 0; i < branches_.pairs().size(); ++i) {
-            const BranchPair& p = branches_.pairs()[i];
-            const auto from = program.find(p.mapping, p.from);
-            const std::uint32_t to_mapping = p.has_target ? program.mapping_beside(p.mapping, p.to) : 0;
-            const auto to = program.find(to_mapping, p.to);
-            const std::string& file = program.file(from.file).name;
-            const std::uint64_t from_address = from.address ? from.address->value : p.from;
-            const std::uint64_t to_address = to.address ? to.address->value : p.to;
-            const std::string& to_file = program.file(to.file).name;
-            BranchRow& row = pairs ? found[{file, from_address, p.operation_type, to_file, to_address}]
-                                   : found[{file, from_address, p.operation_type, {}, 0}];
-            if (row.sum.samples == 0) {
-                row.from = place_text(p.mapping, p.from);
-                row.file = file;
-                row.from_address = from_address;
-                row.kind = kind_text(p.operation_type);
-                if (pairs) {
-                    row.to = p.has_target ? place_text(to_mapping, p.to) : "unknown";
-                    row.to_address = p.has_target ? to_address : 0;
-                }
-            }
-            row.sum += branches_.sums()[i];
-            if (p.has_target && branches_.sums()[i].taken() != 0) targets[{file, from_address}][to_address] = true;
-        }
-        std::vector<BranchRow> out;
-        out.reserve(found.size());
-        for (auto& [what, row] : found) {
-            row.targets = targets[{row.file, row.from_address}].size();
-            out.push_back(std::move(row));
-        }
-        std::stable_sort(out.begin(), out.end(), [&](const BranchRow& a, const BranchRow& b) {
-            const bool by_samples = options_.sort == "samples";
-            const auto rank = [&](const BranchRow& r) {
-                return by_samples ? std::pair(r.sum.samples, r.sum.mispredicts)
-                                  : std::pair(r.sum.mispredicts, r.sum.samples);
-            };
-            return rank(a) > rank(b);
-        });
-        return out;
-    }
-
-    [[nodiscard]] Table table() {
-        std::vector<BranchRow> all = rows();
-        if (options_.limit != 0 && all.size() > options_.limit) {
-            left_out_ = all.size() - options_.limit;
-            all.resize(options_.limit);
-        }
-        const bool pairs = options_.by == "pair", samples = options_.sort == "samples";
-        Table table({{"", samples ? "share of branches" : "share of mispredicts", true, true},
-                     {"samples", "samples "},
-                     {"mispredicts", "mispredicts"},
-                     {"mispredict_share", "mispredicted"},
-                     {"not_taken", ""},
-                     {"taken_share", "taken"},
-                     {"not_retired", ""},
-                     {"cycles", ""},
-                     {"mean_total", "cycles"},
-                     {"targets", pairs ? "" : "targets"},
-                     {"kind", "kind", true},
-                     {"from_address", ""},
-                     {"from", "from", true},
-                     {"to_address", ""},
-                     {"to", pairs ? "to" : "", true},
-                     {"file", "in", true}});
-        const BranchSum& sum = branches_.all();
-        const auto hex = [](std::uint64_t v) { return Value(fmt::format("{:#x}", v)); };
-        for (const BranchRow& r : all)
-            table.add(
-                {Value(samples ? bar(r.sum.samples, sum.samples) : bar(r.sum.mispredicts, sum.mispredicts), nullptr),
-                 sample_count(r.sum.samples), Value(r.sum.mispredicts),
-                 share_with_interval(r.sum.mispredicts, r.sum.samples), Value(r.sum.not_taken),
-                 Value::ratio(r.sum.taken(), r.sum.samples), Value(r.sum.not_retired), Value(r.sum.total),
-                 Value::mean(r.sum.total, r.sum.samples), Value(std::uint64_t{r.targets}), Value(r.kind),
-                 hex(r.from_address), Value(r.from), pairs ? hex(r.to_address) : Value(), Value(r.to),
-                 Value(std::string(analysis::Program::short_name(r.file)), r.file)});
-        return table;
-    }
-
     /// Taken branches inside one file, as addresses of that file.
     Status print_profile(Output& out) {
         analysis::Program& program = answer_.program();
@@ -264,7 +142,6 @@ private:
     const SpeBranchOptions& options_;
     const Answer& answer_;
     const analysis::Branches& branches_;
-    std::size_t left_out_ = 0;
 };
 
 Status branches(const SpeBranchOptions& options) {

@@ -134,12 +134,6 @@ private:
 
 }  // namespace
 
-std::vector<std::string> spe_packet_names() {
-    std::vector<std::string> out;
-    spe::Packets::for_each([&]<class P>() { out.emplace_back(P::info.name); });
-    return out;
-}
-
 Status run_spe_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
     const auto capture = analysis::open_samples(input.capture);
     if (!capture) return fail(not_opened(capture.error()));

@@ -13,7 +13,4 @@ namespace waymark::cli {
 [[nodiscard]] Status run_spe_packets(const InputOptions& input, const std::string& format,
                                      const std::vector<std::string>& types);
 
-/// Names of packets, for an option's check.
-[[nodiscard]] std::vector<std::string> spe_packet_names();
-
 }  // namespace waymark::cli

@@ -29,7 +29,7 @@ Status quality(const AnswerOptions& options) {
     if (options.format == "json")
         out->write(json_text(answer->quality_json()) + "\n");
     else if (options.format == "tsv")
-        answer->streams_table().print_tsv(*out);
+        print_tsv(*out, answer->streams_table());
     else
         answer->print_quality(*out, true);
     return answer->finish(options, *out, false);

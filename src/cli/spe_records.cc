@@ -21,6 +21,7 @@
 #include "trouble.h"
 #include "waymark/analysis/attribution.h"
 #include "waymark/analysis/samples.h"
+#include "waymark/analysis/spe_tables.h"
 #include "waymark/core/wire.h"
 #include "waymark/spe/decoder.h"
 
@@ -113,11 +114,6 @@ std::string defects_text(unsigned defects) {
 }
 std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
-std::string source_text(std::uint32_t midr, std::uint32_t code) {
-    const std::string_view known = spe::data_source_name(midr, code);
-    return known.empty() ? fmt::format("unknown (code {})", code) : std::string(known);
-}
-
 /// What all cells of a row that are written with same() depend on, beside the stream.
 SameKey same_key(const RecordRow& r) {
     const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
@@ -173,7 +169,7 @@ WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s)
         const spe::ProgramAddress target = spe::program_address(c.branch_target[i]);
         const spe::ProgramAddress previous = spe::program_address(c.previous_target[i]);
         const bool el2 = r.has(Column::context_el2);
-        w.word("data_source", r.has(Column::data_source), source_text(s.midr, c.data_source[i]));
+        w.word("data_source", r.has(Column::data_source), analysis::source_text(s.midr, c.data_source[i]));
         w.hex("br_tgt", r.has(Column::branch_target), target.address.value);
         w.number("br_tgt_lvl", r.has(Column::branch_target), target.exception_level);
         w.hex("pbt", r.has(Column::previous_target), previous.address.value);

@@ -1,23 +1,18 @@
 /// `waymark spe sharing`: cache lines that several threads use.
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <memory>
-#include <set>
 
 #include "commands.h"
 #include "options.h"
 #include "spe_answers.h"
-#include "waymark/analysis/profile.h"
-#include "waymark/analysis/sharing.h"
+#include "waymark/analysis/spe_tables.h"
 
 namespace waymark::cli {
 
 namespace {
 
 namespace perf = capture::perf;
-using analysis::Accessor;
-using analysis::LineAccess;
 using analysis::SharedLine;
 using nlohmann::ordered_json;
 
@@ -28,17 +23,17 @@ struct SharingOptions : AnswerOptions {
     bool all = false;
 };
 
-std::string line_text(const analysis::LineKey& key) {
-    if (key.physical) return fmt::format("{:#x} physical", key.line);
-    return fmt::format("{:#x}{}", key.line,
-                       key.pid == perf::nobody ? std::string() : fmt::format(" of process {}", key.pid));
-}
-
 class SharingReport {
 public:
     SharingReport(const SharingOptions& options, const Answer& answer, const analysis::LineCandidates& candidates,
                   const analysis::Sharing& sharing)
-        : options_(options), answer_(answer), candidates_(candidates), sharing_(sharing), lines_(sharing.lines()) {
+        : options_(options),
+          answer_(answer),
+          candidates_(candidates),
+          sharing_(sharing),
+          tables_(answer.program(),
+                  [&answer](std::uint32_t pid, std::uint32_t tid) { return answer.thread_text(pid, tid); }),
+          lines_(sharing.lines()) {
         if (!options.all)
             std::erase_if(lines_, [](const SharedLine& l) { return l.kind == SharedLine::Kind::true_sharing; });
         const auto by = [&](auto value) {
@@ -57,7 +52,7 @@ public:
         const std::string none = fmt::format("line of {} bytes is {} among the samples", options_.line_bytes,
                                              options_.all ? "used by several threads and written" : "shared falsely");
         if (options_.format != "text" && lines_.empty()) say("note", "no " + none);
-        if (options_.format == "tsv") return print_tsv(out);
+        if (options_.format == "tsv") return print_tsv(out, tables_.accesses(lines_, true));
         if (options_.format == "json") return out.write(json_text(json()) + "\n");
         answer_.print_quality(out, false);
         out.print("accesses  {} with an address{}{}\n\n", grouped(candidates_.accesses()),
@@ -72,7 +67,7 @@ public:
             if (!options_.all) out.print("--all shows lines whose sharing is meant, too.\n");
             return;
         }
-        summary().print_text(out);
+        print_text(out, tables_.summary(lines_));
         if (found_ > lines_.size())
             out.print("… and {}; --limit 0 shows all\n", counted(found_ - lines_.size(), "more line", "more lines"));
         out.write(few_samples_note);
@@ -82,177 +77,17 @@ public:
         if (sharing_.left_out() != 0)
             out.print("{} more had no room and are in no line.\n", counted(sharing_.left_out(), "sample"));
         for (const SharedLine& line : lines_) {
-            const std::string variables = variables_of(line);
-            out.print("\n{}: {} sharing{}{}\n", line_text(line.key), name(line.kind), variables.empty() ? "" : " of ",
-                      variables);
-            accesses(line).print_text(out, "  ");
+            const std::string variables = tables_.variables_of(line);
+            out.print("\n{}: {} sharing{}{}\n", analysis::line_text(line.key), name(line.kind),
+                      variables.empty() ? "" : " of ", variables);
+            print_text(out, tables_.places(line), 0, "  ");
         }
     }
 
 private:
-    [[nodiscard]] Table summary() const {
-        Table table({{"sharing", "sharing", true},
-                     {"samples", "samples "},
-                     {"loads", "loads"},
-                     {"stores", "stores"},
-                     {"apart", "apart"},
-                     {"threads", "threads"},
-                     {"writers", "writers"},
-                     {"from_other", "from other core"},
-                     {"mean_total", "cycles"},
-                     {"line", "line", true},
-                     {"variables", "variable", true},
-                     {"places", "written and read in", true}});
-        for (const SharedLine& l : lines_) {
-            std::set<std::string> functions;
-            for (const LineAccess& a : l.accesses) functions.insert(function_of(a));
-            std::string places;
-            std::size_t shown = 0;
-            for (const std::string& f : functions) {
-                if (++shown > 3) break;
-                places += (places.empty() ? "" : ", ") + f;
-            }
-            if (functions.size() > 3) places += fmt::format(" and {} more", functions.size() - 3);
-            table.add({Value(std::string(name(l.kind))), sample_count(l.samples()), Value(l.loads), Value(l.stores),
-                       Value(l.apart), Value(std::uint64_t{l.accessors}), Value(std::uint64_t{l.writers}),
-                       Value(Value::ratio(l.from_other, l.samples()).shown, l.from_other),
-                       Value::mean(l.total, l.samples()), Value(line_text(l.key)), Value(variables_of(l)),
-                       Value(places)});
-        }
-        return table;
-    }
-
-    [[nodiscard]] std::string function_of(const LineAccess& a) const {
-        analysis::Program& program = answer_.program();
-        const auto code = program.find(a.mapping, a.pc);
-        return program.function(code.function).name.empty() && code.file == 0 ? fmt::format("{:#x}", a.pc)
-                                                                              : program.function_text(code.function);
-    }
-    /// `counters+0x8`; empty: no variable of a file, or only the physical address is known.
-    [[nodiscard]] std::string variable_of(const SharedLine& line, const LineAccess& a) const {
-        if (line.key.physical) return {};
-        const auto found = answer_.program().variable(a.mapping, line.key.line + a.offset);
-        if (!found) return {};
-        return found->offset == 0 ? std::string(found->name) : fmt::format("{}+{:#x}", found->name, found->offset);
-    }
-    /// The names alone, at most three.
-    [[nodiscard]] std::string variables_of(const SharedLine& line) const {
-        if (line.key.physical) return {};
-        std::set<std::string> names;
-        for (const LineAccess& a : line.accesses)
-            if (const auto found = answer_.program().variable(a.mapping, line.key.line + a.offset))
-                names.emplace(found->name);
-        constexpr std::size_t most = 3;
-        std::string out;
-        std::size_t shown = 0;
-        for (const std::string& name : names) {
-            if (++shown > most) break;
-            out += (out.empty() ? "" : ", ") + name;
-        }
-        return names.size() > most ? out + fmt::format(" and {} more", names.size() - most) : out;
-    }
-    [[nodiscard]] std::string place_of(const LineAccess& a, bool whole) const {
-        if (const auto line = answer_.program().line(a.mapping, a.pc))
-            return fmt::format("{}:{}", whole ? line->file : analysis::Program::short_name(line->file), line->line);
-        return fmt::format("{:#x}", a.pc);
-    }
-    [[nodiscard]] std::string accessor_text(const Accessor& a) const {
-        return a.is_cpu() ? fmt::format("CPU {}", a.number()) : answer_.thread_text(perf::nobody, a.number());
-    }
-
-    /// One row for each offset, thread, function and line.
-    [[nodiscard]] Table accesses(const SharedLine& line) const {
-        Table table({{"offset", "offset"},
-                     {"thread", "thread", true},
-                     {"samples", "samples "},
-                     {"loads", "loads"},
-                     {"stores", "stores"},
-                     {"from_other", "from other core"},
-                     {"mean_total", "cycles"},
-                     {"variable", "variable", true},
-                     {"function", "function", true},
-                     {"place", "at", true}});
-        struct Sum {
-            std::uint64_t loads{}, stores{}, total{}, from_other{};
-        };
-        std::map<std::tuple<std::uint32_t, Accessor, std::string, std::string>, Sum> rows;
-        std::map<std::uint32_t, std::string> variables;
-        for (const LineAccess& a : line.accesses) {
-            variables.try_emplace(a.offset, variable_of(line, a));
-            Sum& s = rows[{a.offset, a.accessor, function_of(a), place_of(a, false)}];
-            (a.store ? s.stores : s.loads) += a.samples;
-            s.total += a.total;
-            s.from_other += a.from_other;
-        }
-        for (const auto& [what, s] : rows) {
-            const auto& [offset, accessor, function, place] = what;
-            const std::uint64_t samples = s.loads + s.stores;
-            table.add({Value(fmt::format("+{:#04x}", offset), offset), Value(accessor_text(accessor)),
-                       sample_count(samples), Value(s.loads), Value(s.stores),
-                       Value(Value::ratio(s.from_other, samples).shown, s.from_other), Value::mean(s.total, samples),
-                       Value(variables[offset]), Value(function), Value(place)});
-        }
-        return table;
-    }
-
-    void print_tsv(Output& out) const {
-        Table table({{"line", ""},
-                     {"pid", ""},
-                     {"physical", ""},
-                     {"sharing", ""},
-                     {"offset", ""},
-                     {"tid", ""},
-                     {"cpu", ""},
-                     {"store", ""},
-                     {"samples", ""},
-                     {"cycles", ""},
-                     {"from_other", ""},
-                     {"pc", ""},
-                     {"function", ""},
-                     {"place", ""},
-                     {"variable", ""}});
-        for (const SharedLine& l : lines_)
-            for (const LineAccess& a : l.accesses) table.add(row(l, a));
-        table.print_tsv(out);
-    }
-    [[nodiscard]] std::vector<Value> row(const SharedLine& l, const LineAccess& a) const {
-        const auto hex = [](std::uint64_t v) { return Value(fmt::format("{:#x}", v)); };
-        const auto number = [](bool known, std::uint64_t v) { return known ? Value(v) : Value(); };
-        return {hex(l.key.line),
-                number(!l.key.physical && l.key.pid != perf::nobody, l.key.pid),
-                Value({}, l.key.physical),
-                Value(std::string(name(l.kind))),
-                Value(std::uint64_t{a.offset}),
-                number(!a.accessor.is_cpu(), a.accessor.number()),
-                number(a.accessor.is_cpu(), a.accessor.number()),
-                Value({}, a.store),
-                Value(a.samples),
-                Value(a.total),
-                Value(a.from_other),
-                hex(a.pc),
-                Value(function_of(a)),
-                Value(place_of(a, true)),
-                Value(variable_of(l, a))};
-    }
-
     [[nodiscard]] ordered_json json() const {
         ordered_json lines = ordered_json::array();
         for (const SharedLine& l : lines_) {
-            ordered_json accesses = ordered_json::array();
-            for (const LineAccess& a : l.accesses) {
-                const auto known = [](bool is, std::uint32_t v) { return is ? ordered_json(v) : ordered_json(); };
-                accesses.push_back({{"offset", a.offset},
-                                    {"tid", known(!a.accessor.is_cpu(), a.accessor.number())},
-                                    {"cpu", known(a.accessor.is_cpu(), a.accessor.number())},
-                                    {"store", a.store},
-                                    {"samples", a.samples},
-                                    {"cycles", a.total},
-                                    {"from_other", a.from_other},
-                                    {"pc", fmt::format("{:#x}", a.pc)},
-                                    {"function", function_of(a)},
-                                    {"place", place_of(a, true)},
-                                    {"variable", variable_of(l, a)}});
-            }
             lines.push_back(
                 {{"line", fmt::format("{:#x}", l.key.line)},
                  {"physical", l.key.physical},
@@ -266,7 +101,7 @@ private:
                  {"writers", l.writers},
                  {"from_other", l.from_other},
                  {"cycles", l.total},
-                 {"accesses", std::move(accesses)}});
+                 {"accesses", to_json(tables_.accesses({l}, false))}});
         }
         return {{"quality", answer_.quality_json()},
                 {"line_bytes", options_.line_bytes},
@@ -282,6 +117,7 @@ private:
     const Answer& answer_;
     const analysis::LineCandidates& candidates_;
     const analysis::Sharing& sharing_;
+    analysis::SharingTables tables_;
     std::vector<SharedLine> lines_;
     std::size_t found_ = 0;
 };

@@ -2,91 +2,139 @@
 
 #include <algorithm>
 
-#include "waymark/core/numbers.h"
+#include "waymark/core/short_name.h"
 
 namespace waymark::cli {
 
 namespace {
 
-std::string field(const nlohmann::ordered_json& value) {
-    if (value.is_null()) return {};
-    return value.is_string() ? one_line(value.get_ref<const std::string&>()) : value.dump();
+using nlohmann::ordered_json;
+
+ordered_json to_json(const answers::Value& value) {
+    return std::visit(
+        [](const auto& known) -> ordered_json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(known)>, std::monostate>)
+                return nullptr;
+            else
+                return known;
+        },
+        value.get());
+}
+
+ordered_json to_json(const Table& table, const std::vector<Cell>& row) {
+    ordered_json object = ordered_json::object();
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+        if (!table.columns[c].name.empty()) object[table.columns[c].name] = to_json(row[c].value);
+    return object;
+}
+
+/// On one line, with a space after each comma and colon.
+void add_line(std::string& out, const ordered_json& value) {
+    if (!value.is_structured()) {
+        out += value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+        return;
+    }
+    out += value.is_array() ? '[' : '{';
+    bool first = true;
+    for (auto at = value.begin(); at != value.end(); ++at) {
+        if (!std::exchange(first, false)) out += ", ";
+        if (value.is_object()) out += json_string(at.key()) + ": ";
+        add_line(out, *at);
+    }
+    out += value.is_array() ? ']' : '}';
 }
 
 }  // namespace
 
-Value Value::mean(std::uint64_t sum, std::uint64_t all) {
-    if (all == 0) return {};
-    const double mean = static_cast<double>(sum) / static_cast<double>(all);
-    return {decimal_text(mean), mean};
-}
-Value Value::ratio(std::uint64_t part, std::uint64_t all) {
-    if (all == 0) return {};
-    const double share = static_cast<double>(part) / static_cast<double>(all);
-    return {share_text(part, all), share};
+std::string json_text(const ordered_json& value) {
+    return value.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-std::string json_text(const nlohmann::ordered_json& value) {
-    return value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+ordered_json to_json(const Table& table) {
+    ordered_json out = ordered_json::array();
+    for (const auto& row : table.rows) out.push_back(to_json(table, row));
+    return out;
 }
 
-std::string bar(std::uint64_t part, std::uint64_t all, unsigned cells) {
-    const double share = all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
-    const auto full = static_cast<unsigned>(share * cells + 0.5);
-    std::string out;
-    for (unsigned i = 0; i < cells; ++i) out += i < full ? "█" : "·";
-    return out + fmt::format(" {:>6}", share_text(part, all));
-}
-
-void Table::print_text(Output& out, std::string_view indent) const {
-    std::vector<std::size_t> widths;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-        std::size_t most = shown_width(columns_[c].head);
-        for (const auto& row : rows_) most = std::max(most, shown_width(row[c].shown));
-        widths.push_back(most);
+void print_rows_json(Output& out, const ordered_json& head, const Table& rows) {
+    std::string text = "{\n";
+    for (const auto& [name, value] : head.items()) {
+        text += fmt::format("  {}: ", json_string(name));
+        add_line(text, value);
+        text += ",\n";
     }
-    const auto line = [&](const auto& text_of) {
-        std::string text(indent);
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
-            if (columns_[c].head.empty()) continue;
+    out.write(text + "  \"rows\": [");
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        text = r == 0 ? "\n    " : ",\n    ";
+        add_line(text, to_json(rows, rows.rows[r]));
+        out.write(text);
+    }
+    out.write(rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+void print_text(Output& out, const Table& table, std::uint64_t limit, std::string_view indent, std::size_t widest) {
+    const auto& columns = table.columns;
+    const auto& rows = table.rows;
+    const std::size_t shown = limit == 0 ? rows.size() : std::min<std::size_t>(rows.size(), limit);
+    const bool colours = out.colours();
+    bool any_shortened = false;
+    std::vector<std::vector<std::string>> texts(shown);
+    for (std::size_t r = 0; r < shown; ++r)
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::string& text = rows[r][c].shown;
+            const bool too_long = widest != 0 && columns[c].left() && shown_width(text) > widest;
+            texts[r].push_back(too_long ? shortened(text, widest) : text);
+            any_shortened |= too_long && !columns[c].head.empty();
+        }
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+        std::size_t most = 0;
+        for (std::size_t r = 0; r < shown; ++r) most = std::max(most, shown_width(texts[r][c]));
+        widths.push_back(most == 0 || columns[c].head.empty() ? 0 : std::max(most, shown_width(columns[c].head)));
+    }
+    const auto line = [&](const auto& text_of, const auto& colour_of) {
+        std::string gap(indent);
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (widths[c] == 0) continue;
             const std::string& cell = text_of(c);
             const std::string space(widths[c] - shown_width(cell), ' ');
-            text += columns_[c].left ? cell + space : space + cell;
-            text += "  ";
-        }
-        text.erase(text.find_last_not_of(' ') + 1);
-        out.print("{}\n", text);
-    };
-    line([&](std::size_t c) -> const std::string& { return columns_[c].head; });
-    for (const auto& row : rows_) line([&](std::size_t c) -> const std::string& { return row[c].shown; });
-}
-
-void Table::print_tsv(Output& out) const {
-    std::string text;
-    for (const Column& column : columns_)
-        if (!column.for_reading) text += (text.empty() ? "" : "\t") + column.name;
-    out.write(text + '\n');
-    for (const auto& row : rows_) {
-        bool first = true;
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
-            if (columns_[c].for_reading) continue;
-            if (!first) out.write("\t");
-            out.write(field(row[c].value));
-            first = false;
+            // Spaces are kept back, so that none end a line.
+            if (!columns[c].left()) gap += space;
+            if (!cell.empty()) {
+                out.print("{}{}", gap, Coloured(cell, colour_of(c), colours));
+                gap.clear();
+            }
+            gap += (columns[c].left() ? space : "") + "  ";
         }
         out.write("\n");
-    }
+    };
+    line([&](std::size_t c) -> const std::string& { return columns[c].head; },
+         [](std::size_t) { return Colour::bold; });
+    for (std::size_t r = 0; r < shown; ++r)
+        line([&](std::size_t c) -> const std::string& { return texts[r][c]; },
+             [&](std::size_t c) { return rows[r][c].colour; });
+    if (shown != rows.size())
+        out.print("{}… and {} more; --limit 0 shows all\n", indent, counted(rows.size() - shown, "row"));
+    if (any_shortened) out.print("{}… in a name: shortened; --wide, tsv and json show names whole\n", indent);
 }
 
-nlohmann::ordered_json Table::json() const {
-    nlohmann::ordered_json out = nlohmann::ordered_json::array();
-    for (const auto& row : rows_) {
-        nlohmann::ordered_json object = nlohmann::ordered_json::object();
-        for (std::size_t c = 0; c < columns_.size(); ++c)
-            if (!columns_[c].for_reading) object[columns_[c].name] = row[c].value;
-        out.push_back(std::move(object));
+void print_tsv(Output& out, const Table& table) {
+    std::string text;
+    bool first = true;
+    const auto add = [&](const std::string& field) {
+        if (!std::exchange(first, false)) text += '\t';
+        text += field;
+    };
+    for (const Column& column : table.columns)
+        if (!column.name.empty()) add(column.name);
+    out.write(text + '\n');
+    for (const auto& row : table.rows) {
+        text.clear();
+        first = true;
+        for (std::size_t c = 0; c < table.columns.size(); ++c)
+            if (!table.columns[c].name.empty()) add(row[c].field());
+        out.write(text + '\n');
     }
-    return out;
 }
 
 }  // namespace waymark::cli

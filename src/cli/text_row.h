@@ -1,4 +1,6 @@
 /// Rows of a table written cell by cell, fast: what millions of lines need and formatting in general does not give.
+/// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, with one call of fmt for the row 778 ns
+/// (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
 #pragma once
 
 #include <algorithm>

@@ -44,15 +44,4 @@ void say_gathered(std::string_view kind, const std::vector<std::string>& sentenc
 /// Whether bytes were lost at frame level: in damaged frames, or under trace IDs of no source.
 [[nodiscard]] bool lost_in_frames(const pipeline::BufferReport& buffer);
 
-/// Why the selected sources gave not a single byte.
-[[nodiscard]] std::string why_no_bytes(const pipeline::Session& session,
-                                       const std::vector<const pipeline::Source*>& selected,
-                                       const pipeline::Report& report);
-
-/// Why a source's bytes gave not a single packet.
-[[nodiscard]] std::string no_async(std::uint64_t bytes);
-
-/// `the branch packet goes to 0x8010, the image's direct branch to 0x8020`.
-[[nodiscard]] std::string to_sentence(const flow::Inconsistency& what);
-
 }  // namespace waymark::cli

@@ -15,7 +15,7 @@
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/format.h"
 #include "waymark/image/memory_map.h"
-#include "waymark/record/dpu.h"
+#include "waymark/record_dpu/dpu.h"
 
 namespace waymark::cli {
 
@@ -26,33 +26,34 @@ namespace {
 /// What only captures of trace macrocells need.
 waymark::Status refuse_flow_options(const AnswersOptions& options, const char* what) {
     const InputOptions& input = options.input;
-    const char* given = !input.sources.empty()                                                    ? "--source"
-                        : !input.symbols.empty()                                                  ? "--symbols"
-                        : !input.perf_maps.empty()                                                ? "--perf-map"
-                        : !input.jitdumps.empty()                                                 ? "--jitdump"
-                        : !input.protocol.empty()                                                 ? "--protocol"
-                        : !input.buffer_format.empty()                                            ? "--buffer-format"
-                        : options.timestamp_hz != 0                                               ? "--timestamp-hz"
-                        : !input.trace_ids.empty()                                                ? "--trace-id"
-                        : !input.etmcr.empty() || !input.etmccer.empty() || !input.etmidr.empty() ? "--etm…"
-                                                                                                  : nullptr;
+    const std::string register_option = input.register_option();
+    const char* given = !input.sources.empty()         ? "--source"
+                        : !input.symbols.empty()       ? "--symbols"
+                        : !input.perf_maps.empty()     ? "--perf-map"
+                        : !input.jitdumps.empty()      ? "--jitdump"
+                        : !input.protocol.empty()      ? "--protocol"
+                        : !input.buffer_format.empty() ? "--buffer-format"
+                        : options.timestamp_hz != 0    ? "--timestamp-hz"
+                        : !input.trace_ids.empty()     ? "--trace-id"
+                        : !register_option.empty()     ? register_option.c_str()
+                                                       : nullptr;
     if (given == nullptr) return Nothing{};
     return Error{Errc::usage, fmt::format("{} is {}: leave out {}", input.capture, what, given)};
 }
 
 /// What kept a capture from being read to its end is said at once, as of every other.
-analysis::Answers finished(analysis::Answers answers, const AnswersOptions& options) {
+answers::Answers finished(answers::Answers answers, const AnswersOptions& options) {
     answers.capture = options.input.capture;
     answers.version = WAYMARK_VERSION;
-    for (const analysis::Finding& f : answers.health)
-        if (answers.cut && f.severity == analysis::Finding::Severity::bad)
+    for (const answers::Finding& f : answers.health)
+        if (answers.cut && f.severity == answers::Finding::Severity::bad)
             say("error", fmt::format("{}: {}", answers.capture, f.what));
     return answers;
 }
 
 /// Instructions of a profile as text, from the files they were sampled in: addresses are those in the files. Where
 /// there are no such files is said in one finding.
-void disassemble(analysis::Answers& answers) {
+void disassemble(answers::Answers& answers) {
     enum class Code : std::uint8_t { not_tried, known, unknown };
     struct File {
         Code code{};
@@ -60,9 +61,9 @@ void disassemble(analysis::Answers& answers) {
     };
     std::vector<File> files(answers.images.size());
     Disassembler disassembler;
-    for (analysis::Instruction& i : answers.instructions) {
-        const analysis::Index image =
-            i.function < answers.functions.size() ? answers.functions[i.function].image : analysis::none;
+    for (answers::Instruction& i : answers.instructions) {
+        const answers::Index image =
+            i.function < answers.functions.size() ? answers.functions[i.function].image : answers::none;
         if (image >= files.size()) continue;
         File& file = files[image];
         const std::string& path = answers.images[image].path;
@@ -78,7 +79,7 @@ void disassemble(analysis::Answers& answers) {
             names += (names.empty() ? "" : ", ") + answers.images[i].name;
     if (unknown == 0) return;
     if (unknown > most_names) names += fmt::format(" and {} more", unknown - most_names);
-    using analysis::Finding;
+    using answers::Finding;
     answers.health.insert(std::find_if(answers.health.begin(), answers.health.end(),
                                        [](const Finding& f) { return f.severity < Finding::Severity::note; }),
                           {Finding::Severity::note,
@@ -109,7 +110,7 @@ Error not_opened(Error error) {
     return error;
 }
 
-Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
+Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which says itself how it was recorded"));
     if (!options.input.images.empty())
         return Error{Errc::usage,
@@ -140,13 +141,13 @@ Result<analysis::Answers> answers_of_profile(const AnswersOptions& options) {
         sharing.emplace(*gathered.candidates);
         answer.run(*sharing);
     }
-    analysis::Answers answers = analysis::answers_of_samples(answer.capture(), totals, gathered,
-                                                             sharing ? &*sharing : nullptr, answer.program(), wanted);
+    answers::Answers answers = analysis::answers_of_samples(answer.capture(), totals, gathered,
+                                                            sharing ? &*sharing : nullptr, answer.program(), wanted);
     if (options.disassembly) disassemble(answers);
     return finished(std::move(answers), options);
 }
 
-Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
+Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     WM_RETURN_IF_ERROR(refuse_flow_options(options, "a capture of a DPU, which says itself how it was recorded"));
     const auto opened = DpuInput::open(options.input.capture);
     if (!opened) return not_opened(opened.error());

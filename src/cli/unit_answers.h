@@ -11,7 +11,7 @@ namespace waymark::cli {
 /// What cannot be opened is an error of reading, not a capture that tells nothing.
 [[nodiscard]] Error not_opened(Error error);
 
-[[nodiscard]] Result<analysis::Answers> answers_of_profile(const AnswersOptions& options);
-[[nodiscard]] Result<analysis::Answers> answers_of_dpu_folder(const AnswersOptions& options);
+[[nodiscard]] Result<answers::Answers> answers_of_profile(const AnswersOptions& options);
+[[nodiscard]] Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options);
 
 }  // namespace waymark::cli

@@ -14,8 +14,7 @@
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/flow/summary.h"
-#include "waymark/pft/parser.h"
-#include "waymark/pft/text.h"
+#include "waymark/pipeline/packet_counter.h"
 #include "waymark/record/truth.h"
 
 namespace waymark::cli {
@@ -135,38 +134,24 @@ private:
 };
 
 /// Prints the packets around one place.
-class PacketsAround final : public pipeline::Consumer {
+class PacketsAround final : public protocol::PacketListener {
 public:
     PacketsAround(const pipeline::StreamInfo& stream, Offset place, Output& out)
-        : stream_(stream),
-          place_(place),
-          out_(out),
-          config_(stream.source.config),
-          explain_(config_),
-          parser_(config_, *this) {}
+        : stream_(stream), place_(place), out_(out) {}
 
-    void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset() override { parser_.reset(); }
-    void finish() override {
-        parser_.finish();
-        for (const std::string& line : before_) out_.write(line);
-    }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
-    [[nodiscard]] bool amid_packet() override { return parser_.progress().amid_packet(); }
-
-    template <class P>
-    void operator()(const P& packet, pft::Extent at) {
-        const std::string meaning = explain_(packet);
+    void packet(const protocol::PacketView& packet, protocol::Extent at) override {
         if (after_ == shown) return;
-        const std::string fields = pft::fields_text(packet, config_);
-        line(at.first, fmt::format("{:<16} {}{}{}", P::info.name, fields,
+        const std::string& meaning = packet.meaning();
+        const std::string fields = packet.fields_text();
+        line(at.first, fmt::format("{:<16} {}{}{}", packet.name(), fields,
                                    meaning.empty() || fields.empty() ? "" : "  ; ", meaning));
     }
-    void operator()(const Gap& gap) {
-        explain_(gap);
+    void gap(const Gap& gap) override {
         if (after_ != shown)
             line(gap.first, fmt::format("(gap)            {} bytes: {}", gap.bytes(), name(gap.reason)));
+    }
+    void finish() {
+        for (const std::string& line : before_) out_.write(line);
     }
 
 private:
@@ -183,9 +168,6 @@ private:
     const pipeline::StreamInfo stream_;
     const Offset place_;
     Output& out_;
-    const pft::Config config_;
-    pft::Explainer explain_;
-    pft::Parser<PacketsAround> parser_;
     std::deque<std::string> before_;
     bool here_ = false;
     unsigned after_ = 0;
@@ -260,7 +242,8 @@ private:
                    const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
         const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
         std::map<const pipeline::Source*, std::unique_ptr<Comparison>> comparisons;
-        const auto make = [&](const pipeline::StreamInfo& stream) {
+        const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+            if (!stream.source.has_flow()) return nullptr;
             std::optional<record::RangeReader> ranges;
             for (const SourceTruth& s : truth.sources) {
                 if (s.source != stream.source.name || s.file.empty()) continue;
@@ -425,9 +408,11 @@ private:
                   d.before ? text(d.before, source.names->symbols) : "nothing", text(d.executed, source.names->symbols),
                   text(d.decoded, source.names->symbols));
         const std::vector<const pipeline::Source*> one{&source};
+        std::deque<PacketsAround> around;  // of each buffer
         static_cast<void>(pipeline::run(session, one, [&](const pipeline::StreamInfo& stream) {
-            return std::make_unique<PacketsAround>(stream, d.stream, out);
+            return pipeline::packet_consumer(stream, around.emplace_back(stream, d.stream, out));
         }));
+        for (PacketsAround& packets : around) packets.finish();
     }
 
     const InputOptions& options_;

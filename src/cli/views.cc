@@ -1,70 +1,57 @@
 #include "views.h"
 
-#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "table.h"
+#include "waymark/answers/costs.h"
 
 namespace waymark::cli {
 
-using analysis::Answers;
-using analysis::Finding;
-using analysis::Index;
+using answers::Answers;
+using answers::Finding;
+using answers::View;
+using nlohmann::ordered_json;
 
 namespace {
-bool same_word(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-        const auto same = [](unsigned char c) { return c == '-' || c == '_' ? ' ' : std::tolower(c); };
-        return same(x) == same(y);
-    });
+
+ordered_json head_json(const Answers& answers) {
+    ordered_json metrics = ordered_json::array(), health = ordered_json::array();
+    for (const answers::Metric& m : answers.metrics)
+        metrics.push_back({{"name", m.name}, {"unit", m.unit}, {"exact", m.exact}, {"note", m.note}});
+    constexpr std::array<const char*, 4> names{"good", "note", "warning", "bad"};
+    for (const Finding& f : answers.health)
+        health.push_back(
+            {{"severity", names[static_cast<std::size_t>(f.severity)]}, {"what", f.what}, {"todo", f.todo}});
+    return {{"capture", answers.capture}, {"unit", answers.unit}, {"metrics", metrics}, {"health", health}};
 }
+
+void print_table(Output& out, const View& view, const ViewFormat& how) {
+    if (!view.above.empty()) out.write("\n");
+    for (const std::string& line : view.above) out.print("{}\n", line);
+    out.print("\n{}\n", view.table.title);
+    if (!view.table.empty()) print_text(out, view.table, how.limit, "  ", how.widest());
+    for (const std::string& line : view.below) out.print("{}\n", line);
+}
+
+/// Why there is no view, and the status.
+Status fail_view(const Error& error) {
+    say("error", error.message);
+    return error.code == Errc::usage ? usage : nothing;
+}
+
+/// Says what a view remarks; `nothing` if a gate fails.
+Status remark(const View& view) {
+    Status out = decoded;
+    for (const Finding& f : view.remarks) {
+        const bool fails = f.severity == Finding::Severity::bad;
+        if (fails) out = nothing;
+        say(fails ? "error" : f.severity == Finding::Severity::warning ? "warning" : "note", f.what);
+    }
+    return out;
+}
+
 }  // namespace
-
-Result<std::size_t> find_metric(const Answers& answers, std::string_view name) {
-    if (name.empty()) return std::size_t{0};
-    std::string list;
-    for (std::size_t m = 0; m < answers.metrics.size(); ++m) {
-        if (same_word(answers.metrics[m].name, name)) return m;
-        list += (list.empty() ? "" : ", ") + answers.metrics[m].name;
-    }
-    return Error{Errc::usage, fmt::format("--metric {}: {} has {}", name, answers.capture, list)};
-}
-
-std::string_view path_text(const Answers& answers, Index source) {
-    return source < answers.sources.size() ? std::string_view(answers.sources[source].path) : std::string_view();
-}
-std::string line_text(const Answers& answers, Index source, std::uint32_t line) {
-    const std::string_view path = path_text(answers, source);
-    if (path.empty()) return {};
-    const auto slash = path.rfind('/');
-    const std::string_view file = slash == path.npos ? path : path.substr(slash + 1);
-    return line == 0 ? std::string(file) : fmt::format("{}:{}", file, line);
-}
-std::string_view function_name(const Answers& answers, Index function) {
-    return function < answers.functions.size() ? std::string_view(answers.functions[function].name) : "[unknown]";
-}
-std::string_view image_name(const Answers& answers, Index image) {
-    return image < answers.images.size() ? std::string_view(answers.images[image].name) : std::string_view();
-}
-std::string place_text(const Answers& answers, Index function, std::uint64_t address) {
-    if (function >= answers.functions.size()) return fmt::format("{:#x}", address);
-    const analysis::Function& f = answers.functions[function];
-    if (f.synthetic) return f.name;
-    if (f.address == 0 || address < f.address) return fmt::format("{} {:#x}", f.name, address);
-    return address == f.address ? f.name : fmt::format("{}+{:#x}", f.name, address - f.address);
-}
-std::string_view kind_text(analysis::Branch::Kind kind) {
-    using Kind = analysis::Branch::Kind;
-    switch (kind) {
-        case Kind::conditional: return "conditional";
-        case Kind::unconditional: return "direct";
-        case Kind::call: return "call";
-        case Kind::indirect: return "indirect";
-        case Kind::indirect_call: return "indirect call";
-        case Kind::function_return: return "return";
-    }
-    return "";
-}
-std::string costs_name(const analysis::Metric& metric) {
-    return metric.exact ? metric.name : metric.name + " (estimate)";
-}
 
 void print_head(Output& out, const Answers& answers) {
     const bool colours = out.colours();
@@ -79,44 +66,66 @@ void print_head(Output& out, const Answers& answers) {
     }
 }
 
-void print_trust(Output& out, const analysis::Trust& trust) {
-    if (!trust.exact.empty()) out.print("exact     {}\n", trust.exact);
-    if (!trust.estimated.empty()) out.print("estimated {}\n", trust.estimated);
-    if (!trust.not_known.empty()) out.print("not known {}\n", trust.not_known);
-}
-
-std::string json_head(const Answers& answers) {
-    std::string out = fmt::format("\"capture\": {},\n  \"unit\": {},\n  \"metrics\": [", json_string(answers.capture),
-                                  json_string(answers.unit));
-    for (const analysis::Metric& m : answers.metrics)
-        out += fmt::format("{}{{\"name\": {}, \"unit\": {}, \"exact\": {}, \"note\": {}}}",
-                           &m == answers.metrics.data() ? "" : ", ", json_string(m.name), json_string(m.unit), m.exact,
-                           json_string(m.note));
-    out += "],\n  \"health\": [";
-    constexpr const char* names[] = {"good", "note", "warning", "bad"};
-    for (const Finding& f : answers.health)
-        out += fmt::format("{}{{\"severity\": \"{}\", \"what\": {}, \"todo\": {}}}",
-                           &f == answers.health.data() ? "" : ", ", names[static_cast<std::size_t>(f.severity)],
-                           json_string(f.what), json_string(f.todo));
-    return out + "]";
-}
-
-void say_not_sorted(std::string_view asked, std::string_view why, std::string_view by) {
-    say("note", fmt::format("--sort {}: that is {}; rows are sorted by {}", asked, why, by));
-}
-
-void print_rows(Output& out, const Answers& answers, const ViewOptions& options, std::string_view title,
-                const Rows& rows, std::string_view json_more) {
-    if (options.format == "tsv") return rows.print_tsv(out);
-    if (options.format == "json") {
-        out.write(fmt::format("{{\n  {},\n", json_head(answers)));
-        if (!json_more.empty()) out.write(fmt::format("  {},\n", json_more));
-        out.write(fmt::format("  \"rows\": {}\n}}\n", rows.json()));
-        return;
+Status show(const Answers& answers, const Result<View>& view, const ViewFormat& how, Output& out) {
+    if (!view) return fail_view(view.error());
+    if (how.format == "tsv") {
+        print_tsv(out, view->table);
+    } else if (how.format == "json") {
+        ordered_json head = head_json(answers);
+        for (const auto& [name, sums] : view->sums)
+            for (const auto& [sum, value] : sums) head[name][sum] = value;
+        print_rows_json(out, head, view->table);
+    } else {
+        print_head(out, answers);
+        print_table(out, *view, how);
     }
-    print_head(out, answers);
-    out.print("\n{}\n", title);
-    rows.print_text(out, options.limit, "  ");
+    return remark(*view);
+}
+
+Status show_diff(const Answers& before, const Answers& after, const answers::DiffOptions& options,
+                 const ViewFormat& how, Output& out) {
+    const auto compared = compare(before, after, options);
+    if (!compared) return fail_view(compared.error());
+    const answers::Comparison& c = *compared;
+    if (how.format == "tsv") {
+        print_tsv(out, c.view.table);
+    } else if (how.format == "json") {
+        ordered_json head{{"before", head_json(before)}, {"after", head_json(after)}, {"metric", c.metric.name},
+                          {"exact", c.metric.exact},     {"sum_before", c.before},    {"sum_after", c.after}};
+        if (!options.only.empty()) {
+            head["only_before"] = c.chosen_before;
+            head["only_after"] = c.chosen_after;
+        }
+        print_rows_json(out, head, c.view.table);
+    } else {
+        out.print("before\n");
+        print_head(out, before);
+        out.print("after\n");
+        print_head(out, after);
+        print_table(out, c.view, how);
+    }
+    return remark(c.view);
+}
+
+void print_calls(Output& out, const answers::Answers& answers) {
+    const std::vector<answers::CallNode>& calls = answers.calls;
+    out.print("{:>14} {:>14} {:>10}  {}\n", "instructions", "of these self", "calls", "share of all");
+    const std::vector<std::uint64_t> inclusive = answers::inclusive_costs(answers, 0);
+    std::vector<unsigned> depth(calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        const answers::CallNode& node = calls[i];
+        const std::uint64_t self = node.self[0];
+        if (i == 0) {
+            if (self != 0)
+                out.print("{:>14} {:>14} {:>10}  {}  (where no function is known)\n", grouped(self), grouped(self), "",
+                          answers::bar_text(self, inclusive[0]));
+            continue;
+        }
+        depth[i] = node.parent == 0 ? 0 : depth[node.parent] + 1;
+        out.print("{:>14} {:>14} {:>10}  {}  {:{}}{}\n", grouped(inclusive[i]), grouped(self), grouped(node.calls),
+                  answers::bar_text(inclusive[i], inclusive[0]), "", 2 * depth[i],
+                  answers.functions[node.function].name);
+    }
 }
 
 }  // namespace waymark::cli

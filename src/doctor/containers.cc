@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <map>
 
-#include "text.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/core/numbers.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/pipeline/dpu.h"
@@ -289,9 +289,14 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
     }
     WM_ASSIGN_OR_RETURN(const pipeline::DpuTrace trace, pipeline::dpu_trace(capture));
     analysis::DpuCode code;
-    for (const DpuImageProblem& problem : name_code(capture, code))
+    std::error_code no_file;
+    const std::uintmax_t trace_bytes = std::filesystem::file_size(pipeline::trace_file(capture, trace), no_file);
+    for (const DpuImageProblem& problem : name_code(capture, trace, no_file ? 0 : trace_bytes, code))
         to.add(Severity::warning, "image-missing", {}, problem.what, "the program that ran, whole",
                "it was not copied with the capture, or is damaged", cost_and_remedy(problem));
+    if (const std::string turns = turns_not_known(capture, code); !turns.empty())
+        to.add(Severity::warning, "turns-not-known", {}, turns, "when each file lay there, in bytes of trace",
+               "which of them ran there cannot be told", "record again with this Waymark");
     bool anything = false;
     std::uint64_t entries = 0;
     const std::filesystem::path& file = pipeline::trace_file(capture, trace);
@@ -365,9 +370,9 @@ Result<Report> examine_perf(const std::filesystem::path& file) {
                "waymark spe records shows where; a larger AUX buffer (perf record -m ,SIZE) is cut less often");
     add_sampling(to, capture, q);
     if (q.selected != 0) add_missing_programs(to, capture, sink, q.selected);
-    if (q.selected != 0 && q.selected < analysis::few_samples)
+    if (q.selected != 0 && q.selected < answers::few_samples)
         to.add(Severity::warning, "few-samples", {}, fmt::format("{} say little", counted(q.selected, "sample")),
-               fmt::format("{} or more", analysis::few_samples), "a short run, or a long interval",
+               fmt::format("{} or more", answers::few_samples), "a short run, or a long interval",
                "record longer, or with a smaller period (-c)");
     BufferReport buffer;
     buffer.name = file.filename().string();

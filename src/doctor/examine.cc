@@ -1,6 +1,7 @@
 #include "waymark/doctor/examine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,11 +10,12 @@
 #include <tuple>
 #include <utility>
 
-#include "text.h"
+#include "waymark/core/numbers.h"
 #include "waymark/coresight/bypass.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/id_register.h"
 #include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::doctor {
@@ -128,37 +130,6 @@ Buffer::Format format_of(const coresight::FramingGuess& guess) {
                                                     : Buffer::Format::source_data;
 }
 
-std::string sentence(const flow::Inconsistency& what) {
-    using flow::Conflict;
-    const auto hex = [](Address a) { return fmt::format("{:#010x}", a.value); };
-    switch (what.conflict) {
-        case Conflict::sync_disagrees:
-            return what.found == what.expected
-                       ? fmt::format("the I-sync confirms {}, but not the instruction set or context reached",
-                                     hex(what.found))
-                       : fmt::format("the I-sync names {}, the walk through the image has reached {}",
-                                     hex(what.expected), hex(what.found));
-        case Conflict::branch_disagrees:
-            return fmt::format("the branch packet goes to {}, the image's direct branch to {}", hex(what.expected),
-                               hex(what.found));
-        case Conflict::update_behind:
-            return fmt::format("the waypoint update names {}, which the walk has passed ({} is next)",
-                               hex(what.expected), hex(what.found));
-        case Conflict::no_return_address:
-            return fmt::format("an E atom for the indirect branch the image has at {}, which needs an address",
-                               hex(what.found));
-        case Conflict::undefined_reached:
-            return fmt::format("an atom leads over the undefined instruction the image has at {}", hex(what.found));
-        case Conflict::runaway_walk:
-            return fmt::format("an atom, but the image has no branch up to {}", hex(what.found));
-        case Conflict::update_disagrees:
-            return fmt::format("the waypoint update names {}, the walk through the image ends at {}",
-                               hex(what.expected), hex(what.found));
-        case Conflict::vmid_missing: return "no VMID between an I-sync and the packet here, though VMIDs are traced";
-    }
-    return {};
-}
-
 class Examiner {
 public:
     Examiner(const pipeline::Session& session, bool labelled, const ExamineOptions& options)
@@ -188,7 +159,7 @@ public:
                              {},
                              {},
                              capture::to_string(problem),
-                             "the file that was mapped, of that build",
+                             "what says which code is called how: the files that were mapped, and where",
                              "it was moved, removed or built again since",
                              "nothing for the trace, which is whole without it; for names do what is said there"});
                 continue;
@@ -216,11 +187,7 @@ public:
         for (const Buffer& buffer : session_.capture.buffers) look_at(buffer);
         for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
         for (std::size_t i = 0; i < report_.buffers.size(); ++i) look_for_damage(report_.buffers[i], samples_[i]);
-        for (std::size_t i = 0; i < report_.sources.size(); ++i)
-            if (report_.sources[i].identity.protocol == Protocol::pft)
-                judge(report_.sources[i], stretches_[i]);
-            else
-                judge_bare(report_.sources[i]);
+        for (std::size_t i = 0; i < report_.sources.size(); ++i) judge(report_.sources[i], stretches_[i]);
         check_images();
         check_dumps();
         conclude();
@@ -233,6 +200,14 @@ private:
                      std::string found, std::string expected, std::string cause, std::string advice) {
         add_finding({severity, std::move(kind), source.buffer, source.name, at, std::move(found), std::move(expected),
                      std::move(cause), std::move(advice)});
+    }
+
+    void add_findings(const SourceReport& source, std::vector<Finding> findings) {
+        for (Finding& finding : findings) {
+            finding.buffer = source.buffer;
+            finding.source = source.name;
+            add_finding(std::move(finding));
+        }
     }
 
     // ---- buffers
@@ -318,7 +293,7 @@ private:
                 part.front().bytes.resize(enough_bytes);
                 part.front().end_mark_bytes = 0;
             }
-            if (identify(part, framed).protocol == Protocol::unknown) return;
+            if (identify(part, framed).protocol == nullptr) return;
             for (const Stretch& s : stretches) sum += s.bytes.size();
         };
         for (const auto& stretches : taken.by_id) add_bytes(stretches, true);
@@ -497,13 +472,13 @@ private:
             SourceReport source;
             const pipeline::Source* known = described(id);
             source.described = known != nullptr;
-            source.described_as_pft = known != nullptr && known->protocol == pipeline::Protocol::pft;
             source.name = known != nullptr ? known->name : id ? fmt::format("source_{:02x}", id->value) : "source";
             source.buffer = buffer.name;
             source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
             for (const Stretch& s : stretches) source.bytes += s.bytes.size();
             source.identity = identify(stretches, id.has_value());
-            source.config = source.identity.config;
+            source.configuration = source.identity.configuration;
+            source.configured = known != nullptr && source.configuration && known->protocol == source.identity.protocol;
             report_.sources.push_back(std::move(source));
             stretches_.push_back(stretches);
             known_.push_back(known);
@@ -517,14 +492,16 @@ private:
         if (!report_.labelled) return;
         for (const std::string& name : buffer.sources)
             for (const pipeline::Source& source : session_.sources)
-                if (source.name == name && source.trace_id && taken.by_id[source.trace_id->value].empty())
+                if (source.name == name && !source.trace_id)
+                    report_no_id(buffer, source);
+                else if (source.name == name && taken.by_id[source.trace_id->value].empty())
                     report_absent(buffer, source);
         for (const SourceReport& source : report_.sources) {
             if (source.buffer != buffer.name) continue;
-            if (source.described && source.identity.protocol == Protocol::unknown)
+            if (source.described && source.identity.protocol == nullptr)
                 add_finding(source, Severity::note, "not-recognised", first_offset(source),
                             fmt::format("{} of a protocol that Waymark does not know", bytes_text(source.bytes)),
-                            "Program Flow Trace, to be decoded",
+                            fmt::format("{}, to be decoded", pipeline::decoded_trace()),
                             fmt::format("the description says {}; what was tried stands with the source",
                                         described(source.trace_id)->type),
                             "another tool for this source; the others are decoded without it");
@@ -538,22 +515,55 @@ private:
         return stretches.empty() ? std::optional<Offset>() : stretches.front().offsets.capture({0});
     }
 
+    /// A source whose description lacks its trace ID: which IDs of the buffer may be its.
+    void report_no_id(const Buffer& buffer, const pipeline::Source& source) {
+        const auto* const protocol = source.protocol;  // null of other units: then the bytes that are of no protocol
+        std::vector<std::string> ids;
+        std::string setting;
+        std::uint64_t bytes = 0;
+        for (const SourceReport& other : report_.sources)
+            if (other.buffer == buffer.name && !other.described && other.identity.protocol == protocol) {
+                ids.push_back(fmt::format("{:#04x}", other.trace_id->value));
+                bytes += other.bytes;
+                if (setting.empty()) setting = pipeline::id_setting(source, *other.trace_id);
+            }
+        const std::string_view name = pipeline::id_register(source);
+        const capture::Source* const described = session_.capture.find_source(source.name);
+        const std::string where =
+            described == nullptr || described->file.empty() ? std::string("the description") : described->file;
+        add_finding({Severity::error,
+                     "no-trace-id",
+                     buffer.name,
+                     source.name,
+                     {},
+                     fmt::format("{} lacks {}, so no byte is known to be of this source; {}", where, name,
+                                 ids.empty() ? "nor is there a byte of an ID that no source has"
+                                             : fmt::format("{} {} of IDs that no source has: {}", bytes_text(bytes),
+                                                           are(bytes), fmt::join(ids, ", "))),
+                     fmt::format("the trace ID that the unit was programmed with, in {}", name),
+                     "the register was not read out, or was left out of the description",
+                     ids.empty() ? fmt::format("write {}=ID into [regs] of {}, or remove the source", name, where)
+                                 : fmt::format("write {} into [regs] of {}{}", setting, where,
+                                               ids.size() == 1 ? "" : ", or another of these IDs: try each")});
+    }
+
     void report_absent(const Buffer& buffer, const pipeline::Source& source) {
         // A stranger that speaks the same protocol is likely to be it.
         const SourceReport* likely = nullptr;
         for (const SourceReport& other : report_.sources)
-            if (other.buffer == buffer.name && !other.described && other.identity.protocol == Protocol::pft &&
-                source.protocol == pipeline::Protocol::pft)
+            if (other.buffer == buffer.name && !other.described && other.identity.protocol != nullptr &&
+                other.identity.protocol == source.protocol)
                 likely = &other;
+        const std::string_view id_register = pipeline::trace_id_register(source.registers, source.type);
         if (likely != nullptr)
             add_finding({Severity::error, "trace-id", buffer.name, source.name,
                          first_offset(*likely).value_or(Offset{}),
-                         fmt::format("no byte of trace ID {:#04x}, but {} of Program Flow Trace under {:#04x}, which "
-                                     "no source has",
-                                     source.trace_id->value, bytes_text(likely->bytes), likely->trace_id->value),
-                         fmt::format("ETMTRACEIDR={:#04x}", likely->trace_id->value),
+                         fmt::format("no byte of trace ID {:#04x}, but {} of {} under {:#04x}, which no source has",
+                                     source.trace_id->value, bytes_text(likely->bytes), source.protocol->words().trace,
+                                     likely->trace_id->value),
+                         fmt::format("{}={:#04x}", id_register, likely->trace_id->value),
                          "the ID was programmed anew, or the register was read from another unit",
-                         fmt::format("write ETMTRACEIDR={:#04x} for {}", likely->trace_id->value, source.name)});
+                         fmt::format("write {}={:#04x} for {}", id_register, likely->trace_id->value, source.name)});
         else
             add_finding({Severity::note,
                          "no-bytes",
@@ -570,141 +580,27 @@ private:
 
     /// How the source's unit was programmed is settled, and with it which bytes are trace.
     void configure(SourceReport& source, std::vector<Stretch>& stretches) {
-        if (source.identity.protocol != Protocol::pft) return;
+        if (!source.configuration) return;
         const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
-        if (known_[index] != nullptr && source.described_as_pft) check_configuration(source, *known_[index], stretches);
-        take_end_mark_off(stretches, source.config);
+        if (source.configured) {
+            protocol::Settled settled = source.identity.protocol->settle(source.identity, *known_[index]->configuration,
+                                                                         stretches, source.name);
+            source.configuration = std::move(settled.configuration);
+            add_findings(source, std::move(settled.findings));
+        }
+        take_end_mark_off(stretches, *source.configuration);
         source.bytes = 0;
         for (const Stretch& s : stretches) source.bytes += s.bytes.size();
     }
 
     void judge(SourceReport& source, const std::vector<Stretch>& stretches) {
+        if (source.identity.protocol == nullptr) return;
+        add_findings(source, source.identity.protocol->health(source.identity, source.configuration.get(), stretches,
+                                                              source.buffer));
+        if (!source.has_flow()) return;
         const std::size_t index = static_cast<std::size_t>(&source - report_.sources.data());
-        report_health(source, stretches);
         judge_images(source, stretches, known_[index]);
         recover(source, stretches, known_[index]);
-    }
-
-    /// Bytes of units that no description goes with: what is wrong with them, and which command reads them.
-    void judge_bare(const SourceReport& source) {
-        const Identity& identity = source.identity;
-        if (identity.protocol == Protocol::unknown) return;
-        const bool samples = identity.protocol == Protocol::spe;
-        if (identity.lost_bytes != 0)
-            add_finding(source, Severity::warning, samples ? "damaged-records" : "damaged-entries", {},
-                        fmt::format("{} of {} {} in no {}, or damaged inside one", grouped(identity.lost_bytes),
-                                    bytes_text(source.bytes), are(identity.lost_bytes), samples ? "record" : "entry"),
-                        samples ? "records only" : "entries of layout WL-1",
-                        "bytes were damaged, or the file begins or ends amid one",
-                        samples ? "waymark spe records shows where; the records around are kept"
-                                : "get the buffer anew, if it matters");
-        if (samples)
-            add_finding(
-                source, Severity::note, "bare", {}, "the bare bytes of a profiling buffer", "a perf.data file",
-                "they tell neither threads nor programs nor the interval",
-                fmt::format("waymark spe report {} shows what they hold; perf record writes all of it", source.buffer));
-        else
-            add_finding(source, Severity::error, "no-description", {},
-                        "words of a trace buffer without the unit's registers", "a folder with a dpu.ini",
-                        "how the unit was programmed, and where in the buffer its oldest word is, is not in the words",
-                        fmt::format("put {} into a folder with a dpu.ini that names it and gives the registers "
-                                    "(docs/spec/dpu.md, 7.5): waymark profile, report and dpu read that",
-                                    source.buffer));
-    }
-
-    void check_configuration(SourceReport& source, const pipeline::Source& known,
-                             const std::vector<Stretch>& stretches) {
-        const pft::Config& ini = known.config;
-        const Identity& identity = source.identity;
-        const PftParse as_described = parse_pft(stretches, ini);
-        const auto wrong = [&](std::string kind, std::string says, std::string bytes, std::string reg) {
-            add_finding(
-                source, Severity::error, std::move(kind),
-                as_described.first_error ? as_described.first_error : as_described.first_context_change,
-                fmt::format("{}; parsed so, {} ({}) without packets, and {} unsaid", says,
-                            counted(as_described.errors, "stretch", "stretches"), bytes_text(as_described.lost_bytes),
-                            counted(as_described.context_changes, "Context ID changes", "Context IDs change")),
-                fmt::format("{}: so {} without packets", bytes, counted(identity.parse.errors, "stretch", "stretches")),
-                "the registers were read before or after another setting was in force, or from another unit",
-                fmt::format("correct {} of {}", reg, source.name));
-        };
-        const bool worse = as_described.against() > identity.parse.against();
-        if (worse && ini.cycle_accurate != identity.config.cycle_accurate && identity.cycle_accurate_proven)
-            wrong("cycle-accurate", ini.cycle_accurate ? "ETMCR says cycle-accurate" : "ETMCR says no cycle counts",
-                  identity.config.cycle_accurate ? "cycle counts in the bytes" : "no cycle counts in the bytes",
-                  "ETMCR bit 12");
-        if (worse && ini.context_id_bytes != identity.config.context_id_bytes && identity.context_id_proven)
-            wrong("context-id-size", fmt::format("ETMCR says Context IDs of {}", bytes_text(ini.context_id_bytes)),
-                  fmt::format("Context IDs of {}", bytes_text(identity.config.context_id_bytes)), "ETMCR bits 15:14");
-        if (worse && ini.timestamp_bytes != identity.config.timestamp_bytes && identity.timestamp_size_proven)
-            wrong(
-                "timestamp-size", fmt::format("ETMCCER says timestamps of {} bits", ini.timestamp_bytes == 9 ? 64 : 48),
-                fmt::format("timestamps of {} bits", identity.config.timestamp_bytes == 9 ? 64 : 48), "ETMCCER bit 29");
-        if (identity.encoding_proven && ini.gray_timestamps != identity.config.gray_timestamps &&
-            ini.timestamp_bytes == identity.config.timestamp_bytes)
-            add_finding(
-                source, Severity::warning, "timestamp-encoding",
-                ini.gray_timestamps ? identity.parse.first_backwards_gray : identity.parse.first_backwards_binary,
-                fmt::format("as ETMCCER has it, {} of {} backwards",
-                            ini.gray_timestamps ? identity.parse.backwards_gray : identity.parse.backwards_binary,
-                            counted(identity.parse.timestamps, "timestamp goes", "timestamps go")),
-                ini.gray_timestamps ? "natural binary" : "Gray code", "ETMCCER or ETMIDR is of another unit",
-                fmt::format("correct ETMCCER bit 28 of {}", source.name));
-        if (!ini.timestamps && identity.parse.timestamps != 0)
-            add_finding(source, Severity::warning, "timestamps-on", identity.parse.first_timestamp,
-                        fmt::format("{}, but ETMCR bit 28 is 0", counted(identity.parse.timestamps, "timestamp")),
-                        "ETMCR bit 28 set", "ETMCR is not the value in force while tracing",
-                        fmt::format("correct ETMCR of {}", source.name));
-        // What the bytes do not contradict is believed.
-        if (!worse) {
-            source.config = ini;
-            return;
-        }
-        const pft::Config inferred = source.config;
-        source.config = ini;
-        source.config.cycle_accurate = inferred.cycle_accurate;
-        source.config.context_id_bytes = inferred.context_id_bytes;
-        source.config.timestamp_bytes = inferred.timestamp_bytes;
-        if (identity.encoding_proven) source.config.gray_timestamps = inferred.gray_timestamps;
-    }
-
-    void report_health(const SourceReport& source, const std::vector<Stretch>& stretches) {
-        const PftParse p = parse_pft(stretches, source.config);
-        if (p.errors != 0)
-            add_finding(source, Severity::warning, "damaged-packets", p.first_error,
-                        fmt::format("{} ({}) without packets, under any configuration",
-                                    counted(p.errors, "stretch", "stretches"), bytes_text(p.lost_bytes)),
-                        "packets up to the next A-sync", "bytes were damaged or lost on their way",
-                        "trace goes on at the A-sync behind each; get the buffer anew if it matters");
-        if (p.overflows != 0)
-            add_finding(source, Severity::warning, "overflow", p.first_overflow,
-                        fmt::format("the unit's FIFO overflowed {}", counted(p.overflows, "time")), "none",
-                        "the sources send more than the trace bus takes",
-                        "trace less (address ranges, no cycle counts, no branch broadcast), or widen the trace port");
-        if (p.unsynchronised_bytes != 0)
-            add_finding(source, Severity::note, "unsynchronised", stretches.front().offsets.capture({0}),
-                        fmt::format("{} before an A-sync", bytes_text(p.unsynchronised_bytes)), "an A-sync first",
-                        stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
-                                             : "the head of a buffer that wrapped",
-                        "waymark flow --recover gives what can be told of it; a smaller ETMSYNCFR loses less");
-        if (p.spacings != 0 && p.most_spacing > 16 * 1024)
-            add_finding(source, Severity::warning, "sync-spacing", p.first_async,
-                        fmt::format("up to {} between A-syncs (least {}, mean {})", bytes_text(p.most_spacing),
-                                    p.least_spacing, p.spacing_sum / p.spacings),
-                        "about 1024 bytes", "ETMSYNCFR is large or 0",
-                        "a smaller ETMSYNCFR: less is lost with each damage, and at the head of the buffer");
-        const std::uint64_t backwards = source.config.gray_timestamps ? p.backwards_gray : p.backwards_binary;
-        if (backwards != 0)
-            add_finding(source, Severity::warning, "time-backwards",
-                        source.config.gray_timestamps ? p.first_backwards_gray : p.first_backwards_binary,
-                        fmt::format("{} of {} {} below the one before", backwards, counted(p.timestamps, "timestamp"),
-                                    are(backwards)),
-                        "timestamps that grow", "the time source was set anew, damage, or another encoding",
-                        "do not compare times across these places");
-        if (p.padding_bytes > 64)
-            add_finding(source, Severity::note, "trailing-zeros", p.first_padding,
-                        fmt::format("{} of zeros at the end", bytes_text(p.padding_bytes)), "trace",
-                        "the buffer was not full", "nothing");
     }
 
     // ---- damage, as the pipeline finds it for all commands
@@ -725,15 +621,15 @@ private:
                         out.sources.push_back(s);
             }
         for (const SourceReport& source : report_.sources) {
-            if (source.buffer != buffer.name || source.identity.protocol != Protocol::pft) continue;
+            if (source.buffer != buffer.name || !source.configuration) continue;
             if (report_.labelled && !source.described) continue;
             auto at = std::find_if(out.sources.begin(), out.sources.end(),
                                    [&](const pipeline::Source& s) { return s.name == source.name; });
             if (at == out.sources.end()) at = out.sources.insert(at, pipeline::Source{});
             at->name = source.name;
             at->trace_id = source.trace_id;
-            at->protocol = pipeline::Protocol::pft;
-            at->config = source.config;
+            at->protocol = source.identity.protocol;
+            at->configuration = source.configuration;
         }
         for (const pipeline::Source& s : out.sources) read.sources.push_back(s.name);
         return out;
@@ -746,6 +642,7 @@ private:
         for (const pipeline::Source& s : session.sources) selected.push_back(&s);
         pipeline::BufferReport all;
         all.name = buffer.name;
+        std::vector<Cut> cuts(report_.sources.size());
         for (const Piece& piece : sample.pieces) {
             // Footers of a DSTREAM are found by their distance from where reading begins.
             constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
@@ -757,7 +654,7 @@ private:
             const pipeline::Report report = pipeline::run(
                 session, selected,
                 [](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
-                    if (stream.source.protocol != pipeline::Protocol::pft) return nullptr;
+                    if (!stream.source.has_packets()) return nullptr;
                     return std::make_unique<pipeline::PacketCounter>(stream);
                 },
                 {},
@@ -771,8 +668,15 @@ private:
             }
             // Where not all was looked at, a source may well go on.
             for (const pipeline::StreamReport& stream : report.streams)
-                report_stream(buffer, stream, base, sample.whole());
+                report_stream(buffer, stream, base, sample.whole(), cuts);
         }
+        for (std::size_t i = 0; i < cuts.size(); ++i)
+            if (cuts[i].bytes != 0)
+                add_finding(report_.sources[i], Severity::warning, "packets-cut-in-two", cuts[i].first,
+                            fmt::format("{} of packets that were cut in two where frames were lost",
+                                        counted(cuts[i].bytes, "byte")),
+                            "whole packets", "the other findings about this buffer's frames say what was lost",
+                            "get the buffer anew; trace continues at the next synchronisation after each damage");
         for (const pipeline::Damage& damage : pipeline::damage_in(all)) report_damage(damage);
         report_unknown_ids(buffer, all.strays);
     }
@@ -804,20 +708,25 @@ private:
                      "get the buffer anew; trace continues at the next synchronisation after each damage"});
     }
 
-    void report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base, bool whole) {
+    /// Packets of a source that were cut in two, in all pieces of a buffer that were looked at.
+    struct Cut {
+        Offset first{};
+        std::uint64_t bytes{};
+    };
+    void report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base, bool whole,
+                       std::vector<Cut>& cuts) {
         const auto* counter = dynamic_cast<const pipeline::PacketCounter*>(stream.consumer.get());
         if (counter == nullptr) return;
         const auto source = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const SourceReport& s) {
             return s.buffer == buffer.name && s.name == stream.source->name;
         });
         if (source == report_.sources.end()) return;
-        const auto& gaps = counter->gaps;
-        if (const auto& cut = gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
-            add_finding(
-                *source, Severity::warning, "packets-cut-in-two", base + cut.first.value,
-                fmt::format("{} of packets that were cut in two where frames were lost", counted(cut.bytes, "byte")),
-                "whole packets", "the other findings about this buffer's frames say what was lost",
-                "get the buffer anew; trace continues at the next synchronisation after each damage");
+        const auto& gaps = counter->survey().gaps;
+        if (const auto& cut = gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0) {
+            Cut& sum = cuts[static_cast<std::size_t>(source - report_.sources.begin())];
+            if (sum.bytes == 0) sum.first = base + cut.first.value;
+            sum.bytes += cut.bytes;
+        }
         const auto damage = whole ? pipeline::damage_in(stream) : std::nullopt;
         if (damage)
             add_finding(*source, Severity::warning, "silence", base + damage->first.value, damage->found,
@@ -842,8 +751,9 @@ private:
                         fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
                                     name_of(source)),
                         "IDs of described sources only", "a source was left out of the description, or has another ID",
-                        source.identity.protocol == Protocol::pft
-                            ? fmt::format("describe it: a device with ETMTRACEIDR={:#04x}", source.trace_id->value)
+                        source.identity.protocol != nullptr && source.identity.protocol->trace_id()
+                            ? fmt::format("describe it: a device with {}={:#04x}",
+                                          source.identity.protocol->trace_id()->register_name, source.trace_id->value)
                             : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
                                           "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
                                           source.trace_id->value));
@@ -852,23 +762,19 @@ private:
 
     // ---- images
 
-    /// Which of return stack and barriers the image needs, beside what was inferred.
-    static Trial best_trial(const std::vector<Stretch>& stretches, pft::Config& config, const isa::CodeReader& code,
-                            bool free) {
-        Trial best = try_image(stretches, config, code);
+    using SharedConfiguration = std::shared_ptr<const Configuration>;
+
+    /// Which of the variants the image needs, where `free`: they differ in what bytes alone do not show.
+    static Trial best_trial(const std::vector<Stretch>& stretches, SharedConfiguration& configuration,
+                            const isa::CodeReader& code, bool free) {
+        Trial best = try_image(stretches, *configuration, code);
         if (!free || best.contradictions == 0) return best;
-        const pft::Config start = config;
-        for (const bool stack : {false, true})
-            for (const bool barriers : {false, true}) {
-                pft::Config c = start;
-                c.return_stack = stack;
-                c.barrier_waypoints = barriers;
-                if (c == start) continue;
-                Trial trial = try_image(stretches, c, code);
-                if (!better(trial, best)) continue;
-                best = std::move(trial);
-                config = c;
-            }
+        for (SharedConfiguration& variant : configuration->variants()) {
+            Trial trial = try_image(stretches, *variant, code);
+            if (!better(trial, best)) continue;
+            best = std::move(trial);
+            configuration = std::move(variant);
+        }
         return best;
     }
     static bool better(const Trial& a, const Trial& b) {
@@ -886,7 +792,7 @@ private:
             own = verdict.trial;
             report_.images.push_back(std::move(verdict));
         } else if (known != nullptr && !session_.capture.dumps.empty()) {
-            own = try_image(stretches, source.config, *known->memory);
+            own = try_image(stretches, *source.configuration, *known->memory);
         }
         for (const std::string& argument : options_.images) {
             ImageVerdict verdict{argument, source.name, {}, {}, {}};
@@ -912,32 +818,25 @@ private:
 
     void judge_memory(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
                       ImageVerdict& verdict) {
-        const pft::Config before = source.config;
-        verdict.trial = best_trial(stretches, source.config, *known.memory, true);
-        if (source.config != before) {
+        const SharedConfiguration before = source.configuration;
+        verdict.trial = best_trial(stretches, source.configuration, *known.memory, true);
+        if (!source.configuration->equals(*before)) {
             // Damage contradicts the image under every setting. A setting is wrong only if another removes most
             // contradictions, and decodes no less.
-            Trial as_described = try_image(stretches, before, *known.memory);
+            Trial as_described = try_image(stretches, *before, *known.memory);
             const bool removes_them = verdict.trial.contradictions * 4 <= as_described.contradictions &&
                                       verdict.trial.totals.ranges * 10 >= as_described.totals.ranges * 9;
             if (!removes_them && !as_described.ended) {
-                source.config = before;
+                source.configuration = before;
                 verdict.trial = std::move(as_described);
             }
         }
-        if (verdict.trial.agrees() && source.config.return_stack != before.return_stack)
-            add_finding(source, Severity::error, "return-stack", first_contradiction(stretches, before, *known.memory),
-                        fmt::format("ETMCR says return stack {}; decoded so, the image is contradicted",
-                                    before.return_stack ? "on" : "off"),
-                        fmt::format("return stack {}", source.config.return_stack ? "on" : "off"),
-                        "ETMCR is not the value in force while tracing",
-                        fmt::format("correct ETMCR bit 29 of {}", source.name));
-        if (verdict.trial.agrees() && source.config.barrier_waypoints != before.barrier_waypoints)
-            add_finding(source, Severity::error, "barrier-waypoints",
-                        first_contradiction(stretches, before, *known.memory),
-                        fmt::format("ETMCCER says DMB and DSB are {}waypoints", before.barrier_waypoints ? "" : "no "),
-                        source.config.barrier_waypoints ? "waypoints" : "no waypoints", "ETMCCER is of another unit",
-                        fmt::format("correct ETMCCER bit 24 of {}", source.name));
+        if (verdict.trial.agrees() && !source.configuration->equals(*before)) {
+            std::vector<Finding> wrong = source.configuration->differences(*before, source.name);
+            const auto at = first_contradiction(stretches, *before, *known.memory);
+            for (Finding& finding : wrong) finding.offset = at;
+            add_findings(source, std::move(wrong));
+        }
         classify(verdict, waypoints_of(source));
         if (fits(verdict)) return;
         const auto& dumps = session_.capture.dumps;
@@ -950,7 +849,7 @@ private:
             });
             image::MemoryMap map;
             if (!map.add_file(dump->file, dump->address, dump->offset, dump->length)) return;
-            verdict.shift = find_shift(stretches, {source.config}, map, {});
+            verdict.shift = find_shift(stretches, {source.configuration}, map, {});
             if (verdict.shift) {
                 verdict.kind = ImageVerdict::Kind::shifted;
                 verdict.argument = fmt::format("{}@{:#x}", dump->file.string(),
@@ -958,15 +857,13 @@ private:
             }
         }
     }
-    static std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches, const pft::Config& config,
-                                                     const isa::CodeReader& code) {
-        const Trial trial = try_image(stretches, config, code);
+    static std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches,
+                                                     const Configuration& configuration, const isa::CodeReader& code) {
+        const Trial trial = try_image(stretches, configuration, code);
         return trial.first ? std::optional(trial.first->offset) : std::nullopt;
     }
     /// Atoms and branch packets of the trace.
-    static std::uint64_t waypoints_of(const SourceReport& source) {
-        return source.identity.parse.atoms + source.identity.parse.branches - source.identity.parse.exceptions;
-    }
+    static std::uint64_t waypoints_of(const SourceReport& source) { return source.identity.waypoints; }
     static void classify(ImageVerdict& verdict, std::uint64_t waypoints) {
         using Kind = ImageVerdict::Kind;
         Trial& trial = verdict.trial;
@@ -1003,24 +900,21 @@ private:
             verdict.why = map.error().message;
             return;
         }
-        pft::Config config = source.config;
-        verdict.trial = best_trial(stretches, config, **map, !source.described_as_pft);
+        SharedConfiguration configuration = source.configuration;
+        verdict.trial = best_trial(stretches, configuration, **map, !source.configured);
         classify(verdict, waypoints_of(source));
         if (fits(verdict)) {
             verdict.argument = mapping.load_bias ? fmt::format("{}@{:#x}", argument, *mapping.load_bias) : argument;
-            if (!source.described_as_pft) source.config = config;
+            if (!source.configured) source.configuration = configuration;
             return;
         }
         if (mapping.load_bias) return;  // no other address comes into question
-        std::vector<pft::Config> configs{source.config};
-        if (!source.described_as_pft)
-            for (const auto& [stack, barriers] : {std::pair(true, false), {false, true}, {true, true}}) {
-                configs.push_back(source.config);
-                configs.back().return_stack = stack;
-                configs.back().barrier_waypoints = barriers;
-            }
-        verdict.shift = find_shift(stretches, configs, **map, grid_of(argument));
-        if (verdict.shift) source.config = configs[verdict.shift->config];
+        std::vector<SharedConfiguration> configurations{source.configuration};
+        if (!source.configured)
+            for (SharedConfiguration& variant : source.configuration->variants())
+                configurations.push_back(std::move(variant));
+        verdict.shift = find_shift(stretches, configurations, **map, grid_of(argument));
+        if (verdict.shift) source.configuration = configurations[verdict.shift->configuration];
         if (!verdict.shift) return;
         verdict.kind = ImageVerdict::Kind::shifted;
         const auto parsed = image::parse_image_argument(argument);
@@ -1031,7 +925,7 @@ private:
 
     void check_images() {
         for (const SourceReport& source : report_.sources) {
-            if (source.identity.protocol != Protocol::pft) continue;
+            if (!source.has_flow()) continue;
             std::string right;
             if (source.image) {
                 const ImageVerdict& v = report_.images[*source.image];
@@ -1045,7 +939,7 @@ private:
             }
             if (!any && session_.capture.dumps.empty())
                 add_finding(
-                    source, Severity::note, "no-image", source.identity.parse.first_async, "no program image was given",
+                    source, Severity::note, "no-image", source.identity.first_sync, "no program image was given",
                     "the program that ran", "the capture has no memory of its own, and there is no --image",
                     "give it with --image FILE[@ADDRESS]: flow needs it, and it proves what the bytes alone do not");
         }
@@ -1057,28 +951,29 @@ private:
                                       : fmt::format("use {}, which agrees with the trace", right);
         const std::uint64_t ranges = v.trial.totals.ranges;
         if (v.kind == Kind::contradicts)
-            add_finding(
-                source, Severity::error, "image", v.trial.first->offset,
-                fmt::format("{} does not fit: {} ({})", v.image, sentence(v.trial.first->what), evidence(v.trial)),
-                "no contradiction: trace and code of one program agree everywhere; " + proof_needs(),
-                "damaged trace, another program or version, another load address, or code that was modified in "
-                "memory",
-                other);
+            add_finding(source, Severity::error, "image", v.trial.first->offset,
+                        fmt::format("{} does not fit: {} ({})", v.image,
+                                    source.identity.protocol->sentence(v.trial.first->what), evidence(v.trial)),
+                        "no contradiction: trace and code of one program agree everywhere; " + proof_needs(),
+                        "damaged trace, another program or version, another load address, or code that was modified in "
+                        "memory",
+                        other);
         if (v.kind == Kind::shifted) {
             const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
             const bool raw = v.trial.first == std::nullopt && ranges == 0;
-            add_finding(source, Severity::error, "image-shift",
-                        v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
-                        v.trial.first ? fmt::format("{}: {}", v.image, sentence(v.trial.first->what))
-                        : raw         ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image,
-                                                    v.trial.no_memory.value)
-                                      : fmt::format("{} holds too little of what ran", v.image),
-                        fmt::format("the same image loaded {:#x} bytes {}: there {}",
-                                    signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
-                                    signed_shift < 0 ? "lower" : "higher", evidence(v.shift->trial)),
-                        fmt::format("wrong load address; shift found by {}, and proven by decoding ({})",
-                                    counted(v.shift->votes, "agreeing address", "agreeing addresses"), proof_needs()),
-                        fmt::format("--image {}", v.argument));
+            add_finding(
+                source, Severity::error, "image-shift",
+                v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
+                v.trial.first ? fmt::format("{}: {}", v.image, source.identity.protocol->sentence(v.trial.first->what))
+                : raw
+                    ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image, v.trial.no_memory.value)
+                    : fmt::format("{} holds too little of what ran", v.image),
+                fmt::format("the same image loaded {:#x} bytes {}: there {}",
+                            signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
+                            signed_shift < 0 ? "lower" : "higher", evidence(v.shift->trial)),
+                fmt::format("wrong load address; shift found by {}, and proven by decoding ({})",
+                            counted(v.shift->votes, "agreeing address", "agreeing addresses"), proof_needs()),
+                fmt::format("--image {}", v.argument));
         }
         if (v.kind == Kind::not_reached)
             add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
@@ -1101,7 +996,7 @@ private:
             add_finding(
                 source, Severity::warning, "image-here-and-there", v.trial.first->offset,
                 fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
-                            counted(ranges, "range"), sentence(v.trial.first->what)),
+                            counted(ranges, "range"), source.identity.protocol->sentence(v.trial.first->what)),
                 "none", "code that was modified in memory, damaged trace, or another version of the program",
                 "get the buffer anew if the trace is damaged; else give the code as it was with a further --image");
         if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
@@ -1148,7 +1043,7 @@ private:
     void report_lack(const std::filesystem::path& file, const Lack& lack) {
         std::uint64_t went = 0, ranges = 0, judged = 0, explained = 0;
         for (std::size_t i = 0; i < report_.sources.size(); ++i) {
-            if (known_[i] == nullptr || report_.sources[i].identity.protocol != Protocol::pft) continue;
+            if (known_[i] == nullptr || !report_.sources[i].has_flow()) continue;
             const bool sees = std::any_of(lack.cores.begin(), lack.cores.end(), [&](const std::string& core) {
                 return core.empty() || known_[i]->core.empty() || core == known_[i]->core;
             });
@@ -1189,7 +1084,7 @@ private:
     // ---- the head
 
     void recover(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
-        if (stretches.empty() || !stretches.front().head) return;
+        if (stretches.empty() || !stretches.front().head || !source.identity.protocol->recovers_head()) return;
         std::shared_ptr<const image::MemoryMap> map;
         if (source.image) {
             const ImageVerdict& v = report_.images[*source.image];
@@ -1203,7 +1098,7 @@ private:
         const Bytes bytes = stretches.front().bytes;
         constexpr std::size_t most = std::size_t{1} << 20;
         source.head =
-            pft::recover_head(source.config, *map, extents_of(*map, true), bytes.first(std::min(bytes.size(), most)));
+            source.configuration->recover_head(*map, extents_of(*map, true), bytes.first(std::min(bytes.size(), most)));
     }
 
     // ---- the sum
@@ -1239,8 +1134,8 @@ private:
             return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
         });
         const auto is = [&](auto&& test) { return std::any_of(report_.sources.begin(), report_.sources.end(), test); };
-        report_.recognised = is([](const SourceReport& s) { return s.identity.protocol != Protocol::unknown; });
-        const bool flow = is([](const SourceReport& s) { return s.identity.protocol == Protocol::pft; });
+        report_.recognised = is([](const SourceReport& s) { return s.identity.protocol != nullptr; });
+        const bool flow = is([](const SourceReport& s) { return s.has_flow(); });
         const bool code = is([](const SourceReport& s) { return s.image.has_value(); });
         const bool lacks = std::any_of(report_.findings.begin(), report_.findings.end(), [](const Finding& f) {
             return f.kind == "image-missing" && f.severity != Severity::note;

@@ -1,16 +1,16 @@
 #include "waymark/doctor/images.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 #include <variant>
 
-#include "text.h"
+#include "waymark/core/numbers.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/isa/decode_instr.h"
-#include "waymark/pft/decoder.h"
-#include "waymark/pft/parser.h"
 
 namespace waymark::doctor {
 
@@ -94,38 +94,14 @@ private:
     const std::uint64_t shift_;
 };
 
-/// Addresses that the trace names.
-class Targets {
-public:
-    explicit Targets(const pft::Config& config) : config_(config) {}
-    void operator()(const pft::ISync& p, pft::Extent) {
-        last_ = {p.address(), p.isa()};
-        known_ = true;
-        add();
-    }
-    void operator()(const pft::BranchAddress& p, pft::Extent) {
-        if (!known_ && p.target.bytes != 5) return;
-        last_ = pft::complete(p.target, last_);
-        known_ = true;
-        if (p.exception() == 0) add();
-    }
-    void operator()(const pft::WaypointUpdate& p, pft::Extent) {
-        if (known_ && config_.update_is_compression_base) last_ = pft::complete(p.target, last_);
-    }
-    void operator()(const Gap&) { known_ = false; }
-    void operator()(const auto&, pft::Extent) {}
-
-    std::map<std::pair<std::uint32_t, bool>, std::uint64_t> times;  // address, Thumb
-
-private:
-    void add() {
+/// Addresses that the trace names, and how often.
+struct Targets {
+    void add(const follow::Place& place) {
         constexpr std::size_t most = 1 << 16;
-        const std::pair key{static_cast<std::uint32_t>(last_.address.value), last_.isa != isa::Isa::a32};
+        const std::pair key{static_cast<std::uint32_t>(place.address.value), place.isa != isa::Isa::a32};
         if (times.size() < most || times.contains(key)) ++times[key];
     }
-    const pft::Config& config_;
-    pft::Place last_;
-    bool known_ = false;
+    std::map<std::pair<std::uint32_t, bool>, std::uint64_t> times{};  // address, Thumb
 };
 
 /// Places branches of the code lead to, and those after calls and returns.
@@ -136,7 +112,7 @@ std::vector<std::uint32_t> entries_of(const image::MemoryMap& map, bool thumb) {
     const std::uint64_t size = thumb ? 2 : 4;
     const isa::Space space{.ns = true};
     std::vector<std::uint32_t> out;
-    for (const pft::CodeExtent& extent : extents_of(map, true)) {
+    for (const follow::CodeExtent& extent : extents_of(map, true)) {
         const std::uint64_t bytes = std::min(extent.bytes, bytes_left);
         bytes_left -= bytes;
         for (std::uint64_t at = (extent.first.value + size - 1) & ~(size - 1);
@@ -262,11 +238,9 @@ std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid
 
 }  // namespace
 
-Trial try_image(const std::vector<Stretch>& stretches, const pft::Config& config, const isa::CodeReader& code,
+Trial try_image(const std::vector<Stretch>& stretches, const Configuration& configuration, const isa::CodeReader& code,
                 std::uint64_t most_bytes, std::uint64_t contradictions) {
     Trial out;
-    pft::Config bounded = config;
-    bounded.max_walk_bytes = longest_walk;
     const std::size_t slice = contradictions == 0 ? 512 : 4096;
     std::uint64_t fed = 0;
     flow::BlockTable table;
@@ -275,14 +249,14 @@ Trial try_image(const std::vector<Stretch>& stretches, const pft::Config& config
         if (out.ended || fed >= most_bytes) break;
         sink.begin(stretch);
         flow::BatchWriter writer(table, sink);
-        pft::Decoder decoder(bounded, code, writer);
+        const auto decoder = configuration.decoder(code, writer, {.max_walk_bytes = longest_walk});
         for (std::size_t at = 0; at < stretch.bytes.size() && !out.ended && fed < most_bytes; at += slice) {
-            decoder.feed(Bytes(stretch.bytes).subspan(at, std::min(slice, stretch.bytes.size() - at)));
+            decoder->feed(Bytes(stretch.bytes).subspan(at, std::min(slice, stretch.bytes.size() - at)));
             writer.flush();
             fed += slice;
             out.ended = out.contradictions > contradictions;
         }
-        decoder.finish();
+        decoder->finish();
         writer.flush();
     }
     sink.finish();
@@ -345,8 +319,8 @@ Mapping mapping_of(const std::string& argument, const capture::ModuleMap& module
     return out;
 }
 
-std::vector<pft::CodeExtent> extents_of(const image::MemoryMap& map, bool ns) {
-    std::vector<pft::CodeExtent> out;
+std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns) {
+    std::vector<follow::CodeExtent> out;
     const unsigned state = image::SpaceFilter::state({.ns = ns});
     for (const image::Region& region : map.regions())
         if (!region.shadowed_by && region.space.has(state) && region.address.value <= 0xffffffffU)
@@ -362,14 +336,13 @@ Grid grid_of(const std::string& argument) {
     return {kind && *kind == image::ImageKind::elf ? page_bytes : word_bytes, given};
 }
 
-std::optional<Shift> find_shift(const std::vector<Stretch>& stretches, const std::vector<pft::Config>& configs,
+std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
+                                const std::vector<std::shared_ptr<const Configuration>>& configurations,
                                 const image::MemoryMap& map, Grid grid) {
-    Targets targets(configs.front());
+    Targets targets;
     std::uint64_t bytes = 0;
     for (const Stretch& stretch : stretches) {
-        pft::Parser<Targets> parser(configs.front(), targets);
-        parser.feed(stretch.bytes);
-        parser.finish();
+        configurations.front()->named_addresses(stretch.bytes, [&](const follow::Place& place) { targets.add(place); });
         bytes += stretch.bytes.size();
     }
     const std::vector<Vote> votes = vote(targets, map, grid);
@@ -377,8 +350,8 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches, const std
     std::vector<Shift> proven;
     for (const Vote& candidate : votes) {
         const Moved moved(map, candidate.shift);
-        for (std::size_t i = 0; i < configs.size(); ++i) {
-            Trial trial = try_image(stretches, configs[i], moved, enough_bytes, 0);
+        for (std::size_t i = 0; i < configurations.size(); ++i) {
+            Trial trial = try_image(stretches, *configurations[i], moved, enough_bytes, 0);
             if (trial.contradictions != 0) {
                 // Only a contradiction that another configuration may explain is worth another try.
                 constexpr std::uint64_t few = 2;
@@ -397,7 +370,8 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches, const std
     proven.resize(std::min(proven.size(), most_decoded));
     std::erase_if(proven, [&](Shift& shift) {
         if (bytes > enough_bytes)
-            shift.trial = try_image(stretches, configs[shift.config], Moved(map, shift.bytes), ~std::uint64_t{0}, 0);
+            shift.trial = try_image(stretches, *configurations[shift.configuration], Moved(map, shift.bytes),
+                                    ~std::uint64_t{0}, 0);
         return !shift.trial.proven();
     });
     if (proven.empty()) return {};

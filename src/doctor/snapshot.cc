@@ -12,7 +12,6 @@
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
 #include "waymark/doctor/examine.h"
-#include "waymark/pft/registers.h"
 
 namespace waymark::doctor {
 
@@ -59,27 +58,10 @@ Status bring(const BufferReport& buffer, const fs::path& to) {
 }
 
 std::vector<capture::Register> registers_of(const SourceReport& source) {
-    const pft::Config& c = source.config;
-    pft::Etmcr cr = pft::from_value<pft::Etmcr>(0);
-    cr.cycle_accurate = c.cycle_accurate;
-    cr.return_stack = c.return_stack;
-    cr.branch_broadcast = c.branch_broadcast;
-    cr.vmid_trace = c.vmid_trace;
-    cr.timestamps = c.timestamps;
-    constexpr std::array<std::uint8_t, 5> sizes{0, 1, 2, 0, 3};
-    cr.context_id_size = sizes[std::min<std::size_t>(c.context_id_bytes, 4)];
-    pft::Etmccer ccer = pft::from_value<pft::Etmccer>(0);
-    ccer.timestamp_64 = c.timestamp_bytes == 9;
-    ccer.timestamp_binary = !c.gray_timestamps;
-    ccer.timestamps = c.timestamps;
-    ccer.return_stack = c.return_stack;
-    ccer.barrier_waypoints = c.barrier_waypoints;
-    pft::Etmidr idr = pft::from_value<pft::Etmidr>(0x411cf300);
-    idr.minor = c.minor_version;
-    std::vector<capture::Register> out{{"ETMCR", pft::to_value(cr), 0x000},
-                                       {"ETMIDR", pft::to_value(idr), 0x079},
-                                       {"ETMCCER", pft::to_value(ccer), 0x07a}};
-    if (source.trace_id) out.push_back({"ETMTRACEIDR", source.trace_id->value, 0x080});
+    std::vector<capture::Register> out = source.configuration->registers();
+    if (const auto field = source.configuration->protocol().trace_id(); field && source.trace_id)
+        out.push_back({std::string(field->register_name), std::uint64_t{source.trace_id->value} << field->lowest_bit,
+                       field->number});
     return out;
 }
 
@@ -89,7 +71,7 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     if (!written.contains(argument)) {
         WM_ASSIGN_OR_RETURN(const auto map, load_argument(argument)(0));
         std::vector<capture::MemoryDump> dumps;
-        for (const pft::CodeExtent& extent : extents_of(*map, true)) {
+        for (const follow::CodeExtent& extent : extents_of(*map, true)) {
             const fs::path file = folder / fmt::format("memory_{}_{:08x}.bin", written.size(), extent.first.value);
             const Bytes bytes = map->at(extent.first, {.ns = true}).bytes;
             WM_RETURN_IF_ERROR(write_bytes(file, bytes.first(std::min<std::uint64_t>(bytes.size(), extent.bytes))));
@@ -109,11 +91,11 @@ Status write_into(const Report& report, const fs::path& folder);
 }  // namespace
 
 Status write_inferred(const Report& report, const fs::path& folder) {
-    if (std::none_of(report.sources.begin(), report.sources.end(),
-                     [](const SourceReport& s) { return s.identity.protocol == Protocol::pft; }))
+    if (std::none_of(report.sources.begin(), report.sources.end(), [](const SourceReport& s) { return s.has_flow(); }))
         return Error{Errc::usage,
-                     "there is no source of Program Flow Trace, so there is no snapshot to write; samples of a profile "
-                     "are read as they stand (waymark spe records FILE)"};
+                     fmt::format("there is no source of {}, so there is no snapshot to write; samples of a profile are "
+                                 "read as they stand (waymark spe records FILE)",
+                                 pipeline::decoded_trace())};
     std::error_code error;
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
         return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
@@ -151,18 +133,19 @@ Status write_into(const Report& report, const fs::path& folder) {
         buffer.format_name = std::string(capture::name(from.format));
         buffer.files = {folder / fmt::format("trace_{}.bin", i)};
         for (const SourceReport& source : report.sources) {
-            if (source.buffer != from.name || source.identity.protocol != Protocol::pft) continue;
+            if (source.buffer != from.name || !source.has_flow()) continue;
             const std::string name =
                 source.trace_id ? fmt::format("source_{:02x}", source.trace_id->value) : fmt::format("source_{}", i);
             buffer.sources.push_back(name);
             if (!names.insert(name).second) continue;  // the same source in another buffer
             const std::string core = "cpu" + name.substr(std::string_view("source").size());
-            capture.cores.push_back({core, "ARMv7-A"});
+            const std::string core_type(source.configuration->protocol().words().core_type);
+            capture.cores.push_back({core, core_type});
             capture::Source described;
             described.name = name;
-            described.type = fmt::format("PTM1.{}", source.config.minor_version);
+            described.type = source.configuration->source_type();
             described.core = core;
-            described.core_type = "ARMv7-A";
+            described.core_type = core_type;
             described.registers = registers_of(source);
             capture.sources.push_back(std::move(described));
             if (source.image && !report.images[*source.image].argument.empty())

@@ -322,6 +322,7 @@ void Model::Unit::whole_cycle(const CycleInput& in) {
     advance_phase();
     nexus_.drain(output_.nexus, 1);
     counts_.nexus_lost = nexus_.lost();
+    counts_.nexus_bytes = nexus_.accepted();
     outputs(in);  // 8
     last_context_ = in.ctx;
     last_match_ = match_;
@@ -1050,6 +1051,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         WM_CHECK(!counters_.count(i, totals[i]));
     }
     counts_.nexus_lost = nexus_.lost();
+    counts_.nexus_bytes = nexus_.accepted();
     outputs(in);
     last_context_ = in.ctx;
     last_match_ = match;

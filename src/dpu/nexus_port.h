@@ -79,6 +79,9 @@ public:
     /// Times that something found no room.
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
+    /// Bytes that were queued so far, those that left included.
+    [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
+
     /// A return from an exception is sent as the exception was.
     [[nodiscard]] static nexus::BranchType branch_type(ItemKind kind) {
         switch (kind) {
@@ -113,6 +116,7 @@ private:
         }
         overrun_ = 0;
         queue_.insert(queue_.end(), made_.begin(), made_.end());
+        accepted_ += made_.size();
         return true;
     }
 
@@ -120,7 +124,7 @@ private:
     std::optional<nexus::Mapper> mapper_;
     TraceMode mode_{};
     std::uint32_t queue_bytes_ = 0, bytes_per_cycle_ = 0, overrun_ = 0;
-    std::uint64_t lost_ = 0;
+    std::uint64_t lost_ = 0, accepted_ = 0;
     bool closing_ = false;  ///< tracing is disabled, and the messages that say so found no room yet
 };
 

@@ -235,6 +235,7 @@ RegisterValues to_registers(const Config& c) {
 
     Trcidr1 idr1;
     idr1.designer = 0x41;
+    idr1.unused_23_12 = 0xf;  // as in every unit seen
     idr1.archmaj = c.ete() ? 15 : 4;
     idr1.archmin = c.ete() ? 15 : c.version & 0xfU;
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "waymark/etm4/exceptions.h"
 #include "waymark/etm4/state.h"
 
 namespace waymark::etm4 {
@@ -35,28 +36,6 @@ Result<Packet> from_text(std::string_view text, const Config& config) {
 
 namespace {
 
-std::string a_profile_name(unsigned type, bool ete) {
-    constexpr std::array<std::string_view, 16> names{
-        "PE reset", "Debug halt", "Call",      "Trap",       "System error", "reserved", "Inst debug", "Data debug",
-        "reserved", "reserved",   "Alignment", "Inst fault", "Data fault",   "reserved", "IRQ",        "FIQ"};
-    if (type < names.size()) return std::string(names[type]);
-    if (type < 0x18) return fmt::format("implementation defined {}", type - 0x10);
-    return type == 0x18 && ete ? "Transaction failure" : "reserved";
-}
-
-std::string m_profile_name(unsigned type) {
-    constexpr std::array<std::string_view, 16> names{
-        "reserved", "PE reset", "NMI",      "HardFault", "MemManage",    "BusFault", "UsageFault", "SecureFault",
-        "reserved", "reserved", "reserved", "SVC",       "DebugMonitor", "reserved", "PendSV",     "SysTick"};
-    if (type < names.size()) return std::string(names[type]);
-    if (type < 0x18) return fmt::format("IRQ{}", type - 0x10);
-    if (type == 0x18) return "Debug halt";
-    if (type == 0x19) return "Lazy FP push";
-    if (type == 0x1a) return "Lockup";
-    if (type >= 0x208 && type <= 0x3ef) return fmt::format("IRQ{}", type - 0x200);
-    return "reserved";
-}
-
 /// `1 instruction`, `2 instructions`.
 std::string plural(std::uint64_t count, std::string_view what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -71,10 +50,6 @@ std::string digits(const Place& place, unsigned bytes) {
 }
 
 }  // namespace
-
-std::string exception_name(unsigned type, const Config& config) {
-    return config.profile == Profile::m ? m_profile_name(type) : a_profile_name(type, config.ete());
-}
 
 std::string context_text(const ContextFields& p, const Config& config) {
     constexpr std::array<std::string_view, 4> security{"Secure", "Non-secure", "Root", "Realm"};
@@ -148,7 +123,7 @@ struct Explainer::State {
         return executed + (m.address ? ", then to " + place(*m.address) : ", then to the next address");
     }
     std::string explain(const Exception& p, const Meaning&) const {
-        std::string out = exception_name(p.type(), config);
+        std::string out(exception_type(p.type(), config).name);
         if (p.address_unknown(config)) return out;
         if (p.at_branch_target()) out += ", at the target of the branch before";
         if (p.e1 == p.e0) out += fmt::format(", reserved E={}{}", p.e1 ? 1 : 0, p.e0 ? 1 : 0);

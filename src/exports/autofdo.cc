@@ -14,13 +14,13 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Edge;
-using analysis::Function;
-using analysis::Index;
-using analysis::InlinedCall;
-using analysis::Instruction;
-using analysis::Seen;
+using answers::Answers;
+using answers::Edge;
+using answers::Function;
+using answers::Index;
+using answers::InlinedCall;
+using answers::Instruction;
+using answers::Seen;
 
 /// How often an instruction ran: exactly, or by samples.
 std::uint64_t weight(const Instruction& i) { return i.times != 0 ? i.times : cost_of(i, 0); }
@@ -65,7 +65,7 @@ std::string_view compiler_name(const Answers& a, Index function) {
     const Function* f = function_at(a, function);
     if (f == nullptr || f->synthetic) return {};
     if (!f->declared_name.empty()) return is_linkage_name(f->declared_name) ? f->declared_name : std::string_view();
-    std::string_view name = analysis::without_suffix(linkage_name(a, function));
+    std::string_view name = answers::without_suffix(linkage_name(a, function));
     // `puts@plt`, `memcpy@@GLIBC_2.17`.
     name = name.substr(0, name.find('@'));
     return is_linkage_name(name) ? name : std::string_view();
@@ -168,7 +168,7 @@ private:
         for (Index at = i.inlined; at < answers_.inlined.size();) {
             const InlinedCall& call = answers_.inlined[at];
             chain.push_back(&call);
-            at = call.parent < at ? call.parent : analysis::none;
+            at = call.parent < at ? call.parent : answers::none;
         }
         std::reverse(chain.begin(), chain.end());
         const auto unpacked = [&](std::uint32_t packed) {
@@ -210,7 +210,7 @@ private:
     }
 
     void add(const Edge& e) {
-        using Kind = analysis::Branch::Kind;
+        using Kind = answers::Branch::Kind;
         const bool call = e.kind == Kind::call || e.kind == Kind::indirect_call;
         if (e.times == 0 || (!call && !enters(answers_, e))) return;
         const std::string_view callee = compiler_name(answers_, e.to_function);

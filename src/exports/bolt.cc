@@ -10,16 +10,16 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Block;
-using analysis::Branch;
-using analysis::Edge;
-using analysis::Index;
-using analysis::Instruction;
+using answers::Answers;
+using answers::Block;
+using answers::Branch;
+using answers::Edge;
+using answers::Index;
+using answers::Instruction;
 
 Index image_of(const Answers& a, Index function) {
-    const analysis::Function* f = function_at(a, function);
-    return f == nullptr ? analysis::none : f->image;
+    const answers::Function* f = function_at(a, function);
+    return f == nullptr ? answers::none : f->image;
 }
 
 /// Shared libraries, the dynamic linker and the kernel, by their names.
@@ -37,14 +37,14 @@ Index main_image(const Answers& a) {
     };
     std::vector<Rank> ranks(a.images.size());
     for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].program = !is_no_program(a.images[i].name);
-    for (const analysis::Function& f : a.functions)
+    for (const answers::Function& f : a.functions)
         if (f.image < ranks.size() && f.name == "main") ranks[f.image].main = true;
     for (const Edge& e : a.edges)
         if (const Index image = image_of(a, e.from_function); image < ranks.size()) {
             ranks[image].weight += e.times;
             ranks[image].branches |= e.times != 0;
         }
-    return ranks.empty() ? analysis::none
+    return ranks.empty() ? answers::none
                          : static_cast<Index>(std::max_element(ranks.begin(), ranks.end()) - ranks.begin());
 }
 
@@ -63,10 +63,10 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
     Index image = main_image(answers);
     if (!options.image.empty()) {
         const auto named = std::find_if(answers.images.begin(), answers.images.end(),
-                                        [&](const analysis::Image& i) { return i.name == options.image; });
+                                        [&](const answers::Image& i) { return i.name == options.image; });
         if (named == answers.images.end()) {
             std::string names;
-            for (const analysis::Image& i : answers.images) names += (names.empty() ? "" : ", ") + i.name;
+            for (const answers::Image& i : answers.images) names += (names.empty() ? "" : ", ") + i.name;
             return Error{Errc::not_found, fmt::format("no image is called '{}'; there are: {}", options.image, names)};
         }
         image = static_cast<Index>(named - answers.images.begin());

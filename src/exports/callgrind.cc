@@ -6,21 +6,22 @@
 #include <numeric>
 
 #include "look_up.h"
+#include "waymark/core/numbers.h"
 #include "writer.h"
 
 namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Branch;
-using analysis::Costs;
-using analysis::Edge;
-using analysis::Index;
-using analysis::Instruction;
+using answers::Answers;
+using answers::Branch;
+using answers::Costs;
+using answers::Edge;
+using answers::Index;
+using answers::Instruction;
 
 /// A metric's name as the format has them: a word. Instructions have the one that KCachegrind knows.
-std::string event_name(const analysis::Metric& metric) {
+std::string event_name(const answers::Metric& metric) {
     if (metric.name == "instructions") return "Ir";
     std::string out;
     bool upper = true;
@@ -50,20 +51,20 @@ std::map<Pair, Passed> calls_of_tree(const Answers& a) {
     std::vector<Costs> sums(a.calls.size(), Costs(metrics));
     for (Index i = static_cast<Index>(a.calls.size()); i-- > 0;) {
         for (std::size_t m = 0; m < metrics; ++m) sums[i][m] += cost_of(a.calls[i].self, m);
-        if (const Index up = parent_of(a, i); up != analysis::none)
+        if (const Index up = parent_of(a, i); up != answers::none)
             for (std::size_t m = 0; m < metrics; ++m) sums[up][m] += sums[i][m];
     }
     std::map<Pair, Passed> out;
     for (Index i = 0; i < a.calls.size(); ++i) {
         const Index up = parent_of(a, i);
-        if (up == analysis::none) continue;
+        if (up == answers::none) continue;
         const Pair pair{a.calls[up].function, a.calls[i].function};
         if (pair.first >= a.functions.size() || pair.second >= a.functions.size()) continue;
         Passed& passed = out[pair];
         passed.calls += a.calls[i].calls;
         passed.inclusive.resize(metrics);
         bool outermost = true;
-        for (Index at = up; outermost && parent_of(a, at) != analysis::none; at = parent_of(a, at))
+        for (Index at = up; outermost && parent_of(a, at) != answers::none; at = parent_of(a, at))
             outermost = Pair{a.calls[parent_of(a, at)].function, a.calls[at].function} != pair;
         for (std::size_t m = 0; outermost && m < metrics; ++m) passed.inclusive[m] += sums[i][m];
     }
@@ -89,7 +90,11 @@ public:
             }
         by_edge_ = !answers_.instructions.empty() && any && (all || answers_.calls.empty());
         without_cost_ = by_edge_ && !all;
-        if (!by_edge_) tree_ = calls_of_tree(answers_);
+        if (by_edge_) return;
+        tree_ = calls_of_tree(answers_);
+        // What ran without a call that was seen, such as a task that a switch began. Readers take the line after
+        // `calls=0` for the caller's own cost, so that there can be no such line.
+        without_call_ = std::erase_if(tree_, [](const auto& call) { return call.second.calls == 0; });
     }
 
     ExportReport write() {
@@ -107,6 +112,11 @@ public:
             report.notes.push_back(lacks(answers_, "who called whom: there are no inclusive costs"));
         else if (!by_edge_ && !answers_.instructions.empty())
             report.notes.push_back("calls stand at the first line of the function that made them");
+        if (without_call_ != 0)
+            report.notes.push_back(fmt::format(
+                "no call was seen for {} of caller and callee, as where a task was switched to: the inclusive cost of "
+                "the caller lacks what the callee cost",
+                counted(without_call_, "pair")));
         return report;
     }
     [[nodiscard]] bool empty() const {
@@ -120,7 +130,7 @@ private:
                    one_line(answers_.version), one_line(answers_.capture));
         std::string names;
         for (const std::size_t m : order_) {
-            const analysis::Metric& metric = answers_.metrics[m];
+            const answers::Metric& metric = answers_.metrics[m];
             out_.print("event: {} : {}\n", event_name(metric),
                        one_line(metric.name + (metric.exact ? "" : " (an estimate from samples)")));
             names += " " + event_name(metric);
@@ -145,14 +155,14 @@ private:
     // The last number of each kind stands for what is not known.
     std::string file(Index source) {
         const std::size_t id = std::min<std::size_t>(source, answers_.sources.size());
-        return compressed(files_, id, id == answers_.sources.size() ? "???" : source_path(answers_, source));
+        return compressed(files_, id, id == answers_.sources.size() ? "???" : path_text(answers_, source));
     }
     std::string object(Index function) {
-        const analysis::Function* f = function_at(answers_, function);
+        const answers::Function* f = function_at(answers_, function);
         const std::size_t images = answers_.images.size();
         const std::size_t id = f == nullptr ? images : std::min<std::size_t>(f->image, images);
         if (id == images) return compressed(objects_, id, "???");
-        const analysis::Image& image = answers_.images[id];
+        const answers::Image& image = answers_.images[id];
         return compressed(objects_, id, image.path.empty() ? image.name : image.path);
     }
     /// Functions of one name in one object are one to readers of the format: the second and later get their address.
@@ -160,16 +170,16 @@ private:
         const std::size_t functions = answers_.functions.size();
         const std::size_t id = std::min<std::size_t>(function, functions);
         if (id == functions) return compressed(names_, id, "[unknown]");
-        const analysis::Function& f = answers_.functions[id];
+        const answers::Function& f = answers_.functions[id];
         const auto [at, fresh] = taken_.try_emplace({f.image, f.name}, function);
         return compressed(names_, id,
                           fresh || at->second == function ? f.name : fmt::format("{} at {:#x}", f.name, f.address));
     }
     void begin_function(Index function) {
-        const analysis::Function* f = function_at(answers_, function);
-        out_.print("\nob={}\nfl={}\n", object(function), file(f == nullptr ? analysis::none : f->source));
+        const answers::Function* f = function_at(answers_, function);
+        out_.print("\nob={}\nfl={}\n", object(function), file(f == nullptr ? answers::none : f->source));
         out_.print("fn={}\n", name(function));
-        file_ = f == nullptr ? analysis::none : f->source;
+        file_ = f == nullptr ? answers::none : f->source;
         function_ = function;
     }
     /// Lines from here on are of another file than the function's: code from elsewhere, inlined.
@@ -181,19 +191,19 @@ private:
         file_ = source;
     }
     void callee(Index function) {
-        const analysis::Function* f = function_at(answers_, function);
-        out_.print("cob={}\ncfi={}\n", object(function), file(f == nullptr ? analysis::none : f->source));
+        const answers::Function* f = function_at(answers_, function);
+        out_.print("cob={}\ncfi={}\n", object(function), file(f == nullptr ? answers::none : f->source));
         out_.print("cfn={}\n", name(function));
     }
 
     void by_function() {
-        const auto costs = analysis::function_costs(answers_);
+        const auto costs = answers::function_costs(answers_);
         for (Index i = 0; i < costs.size(); ++i) {
             const auto calls = tree_.lower_bound({i, 0});
             const bool any = std::any_of(costs[i].self.begin(), costs[i].self.end(), [](auto n) { return n != 0; });
             if (!any && (calls == tree_.end() || calls->first.first != i)) continue;
             begin_function(i);
-            const analysis::Function& f = answers_.functions[i];
+            const answers::Function& f = answers_.functions[i];
             if (any) {
                 out_.print("{:#x} {}", f.address, f.line);
                 numbers([&](std::size_t m) {
@@ -205,9 +215,9 @@ private:
         }
     }
     void calls_of(Index caller) {
-        const analysis::Function& f = answers_.functions[caller];
+        const answers::Function& f = answers_.functions[caller];
         for (auto call = tree_.lower_bound({caller, 0}); call != tree_.end() && call->first.first == caller; ++call) {
-            const analysis::Function& to = answers_.functions[call->first.second];
+            const answers::Function& to = answers_.functions[call->first.second];
             in_file(f.source);
             callee(call->first.second);
             out_.print("calls={} {:#x} {}\n{:#x} {}", call->second.calls, to.address, to.line, f.address, f.line);
@@ -248,7 +258,7 @@ private:
         }
         // Tasks, interrupts and the like have costs of their own and no instructions.
         if (answers_.calls.empty()) return;
-        const auto costs = analysis::function_costs(answers_);
+        const auto costs = answers::function_costs(answers_);
         put_costs_without_place(costs, begun);
         for (Index f = 0; f < costs.size(); ++f) {
             const bool self = std::any_of(costs[f].self.begin(), costs[f].self.end(), [](auto n) { return n != 0; });
@@ -266,7 +276,7 @@ private:
 
     /// Not all costs of a function are of one of its instructions: cycles that passed in waiting, code that cannot be
     /// disassembled. They go to the function, as far as the whole lacks them.
-    void put_costs_without_place(const std::vector<analysis::FunctionCosts>& costs, const std::vector<bool>& begun) {
+    void put_costs_without_place(const std::vector<answers::FunctionCosts>& costs, const std::vector<bool>& begun) {
         const std::size_t metrics = order_.size();
         std::vector<Costs> placed(costs.size(), Costs(metrics));
         for (const Instruction& i : answers_.instructions)
@@ -345,9 +355,10 @@ private:
     Costs totals_;
     bool by_edge_ = false, without_cost_ = false, in_jump_ = false;
     std::map<Pair, Passed> tree_;
+    std::size_t without_call_ = 0;  // pairs of caller and callee that are left out of tree_
     std::vector<bool> files_, objects_, names_;
     std::map<std::pair<Index, std::string>, Index> taken_;
-    Index file_ = analysis::none, function_ = analysis::none;
+    Index file_ = answers::none, function_ = answers::none;
 };
 
 }  // namespace

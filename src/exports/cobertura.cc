@@ -11,9 +11,9 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Branch;
-using analysis::Line;
+using answers::Answers;
+using answers::Branch;
+using answers::Line;
 
 struct Sums {
     std::uint64_t lines{}, lines_hit{}, branches{}, branches_hit{};
@@ -47,7 +47,7 @@ public:
         std::map<std::string, std::vector<const CoveredFile*>> packages;
         for (const CoveredFile& file : files_) {
             all.add(file);
-            packages[split(source_path(answers_, file.source)).first].push_back(&file);
+            packages[split(path_text(answers_, file.source)).first].push_back(&file);
         }
         out_.write(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -88,7 +88,7 @@ private:
         out_.write("      </classes>\n    </package>\n");
     }
     void one_class(const CoveredFile& file) {
-        const std::string_view path = source_path(answers_, file.source);
+        const std::string_view path = path_text(answers_, file.source);
         Sums sums;
         sums.add(file);
         out_.write("        <class");

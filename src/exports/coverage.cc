@@ -8,11 +8,11 @@
 
 namespace waymark::exports {
 
-using analysis::Answers;
-using analysis::Branch;
-using analysis::Index;
-using analysis::Line;
-using analysis::Seen;
+using answers::Answers;
+using answers::Branch;
+using answers::Index;
+using answers::Line;
+using answers::Seen;
 
 std::uint64_t CoveredFile::lines_hit() const {
     return static_cast<std::uint64_t>(
@@ -57,7 +57,7 @@ Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
         if (line.seen == Seen::executed && line.function < ran.size()) ran[line.function] = true;
     const auto entries = function_entries(answers);
     for (Index i = 0; i < answers.functions.size(); ++i) {
-        const analysis::Function& f = answers.functions[i];
+        const answers::Function& f = answers.functions[i];
         CoveredFile* file = f.synthetic || f.line == 0 ? nullptr : find(f.source);
         if (file != nullptr)
             file->functions.push_back({i, f.line, std::max<std::uint64_t>(entries[i], ran[i] ? 1 : 0)});

@@ -116,7 +116,7 @@ const Format* find_format(std::string_view name) {
     return at == all_formats.end() ? nullptr : &*at;
 }
 
-Result<std::size_t> find_metric(const analysis::Answers& answers, std::string_view name) {
+Result<std::size_t> find_metric(const answers::Answers& answers, std::string_view name) {
     const auto& metrics = answers.metrics;
     if (metrics.empty()) return Error{Errc::not_found, "nothing was counted, so there is no metric"};
     if (name.empty()) return std::size_t{0};

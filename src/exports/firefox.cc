@@ -11,12 +11,12 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::CallNode;
-using analysis::Index;
-using analysis::Mark;
-using analysis::Slice;
-using analysis::Timeline;
+using answers::Answers;
+using answers::CallNode;
+using answers::Index;
+using answers::Mark;
+using answers::Slice;
+using answers::Timeline;
 
 /// Strings of a thread, each once.
 class Strings {
@@ -97,13 +97,13 @@ private:
         const auto [at, fresh] = frames_.try_emplace({function, string}, static_cast<std::uint32_t>(functions_.size()));
         if (!fresh) return at->second;
         functions_.push_back({string, function, resource_of(function), {}});
-        if (const analysis::Function* f = function_at(answers_, function))
-            if (const std::string_view file = source_path(answers_, f->source); !file.empty())
+        if (const answers::Function* f = function_at(answers_, function))
+            if (const std::string_view file = path_text(answers_, f->source); !file.empty())
                 functions_.back().file = strings_(file);
         return at->second;
     }
     int resource_of(Index function) {
-        const analysis::Function* f = function_at(answers_, function);
+        const answers::Function* f = function_at(answers_, function);
         if (f == nullptr || f->image >= answers_.images.size()) return -1;
         const auto [at, fresh] = resources_.try_emplace(f->image, static_cast<int>(resource_image_.size()));
         if (fresh) {
@@ -197,7 +197,7 @@ private:
         std::optional<std::size_t> file;
     };
     void line(Writer& out, const Func& f) const {
-        const analysis::Function* function = function_at(answers_, f.function);
+        const answers::Function* function = function_at(answers_, f.function);
         function == nullptr || function->line == 0 ? out.write("null") : out.print("{}", function->line);
     }
 
@@ -260,7 +260,7 @@ private:
             "\"data\":[{\"key\":\"name\",\"label\":\"What\",\"format\":\"string\",\"searchable\":true}]}]},\n"
             "\"pages\":[],\"libs\":[");
         bool first = true;
-        for (const analysis::Image& image : answers_.images) {
+        for (const answers::Image& image : answers_.images) {
             if (!std::exchange(first, false)) out_.write(",");
             const std::string& path = image.path.empty() ? image.name : image.path;
             for (const auto& [key, value] :
@@ -321,7 +321,7 @@ private:
             time += 1;
         };
         if (answers_.calls.empty()) {
-            const auto costs = analysis::function_costs(answers_);
+            const auto costs = answers::function_costs(answers_);
             for (Index i = 0; i < costs.size(); ++i)
                 if (const std::uint64_t self = cost_of(costs[i].self, metric_); self != 0)
                     add(thread.stack(Thread::no_stack, i, function_name(answers_, i)), self);
@@ -330,7 +330,7 @@ private:
             for (Index i = 0; i < stacks.size(); ++i) {
                 const CallNode& node = answers_.calls[i];
                 const Index parent = parent_of(answers_, i);
-                stacks[i] = thread.stack(parent == analysis::none ? Thread::no_stack : stacks[parent], node.function,
+                stacks[i] = thread.stack(parent == answers::none ? Thread::no_stack : stacks[parent], node.function,
                                          node_name(answers_, node));
                 add(stacks[i], cost_of(node.self, metric_));
             }

@@ -5,9 +5,9 @@
 
 namespace waymark::exports {
 
-using analysis::Answers;
-using analysis::CallNode;
-using analysis::Index;
+using answers::Answers;
+using answers::CallNode;
+using answers::Index;
 
 namespace {
 /// A frame: semicolons would cut it in two.
@@ -27,7 +27,7 @@ Result<ExportReport> write_folded(const Answers& answers, const FoldedOptions& o
     for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = frame(function_name(answers, static_cast<Index>(i)));
     std::uint64_t lines = 0;
     if (answers.calls.empty()) {
-        const auto costs = analysis::function_costs(answers);
+        const auto costs = answers::function_costs(answers);
         for (std::size_t i = 0; i < costs.size(); ++i)
             if (const std::uint64_t self = cost_of(costs[i].self, options.metric); self != 0) {
                 out.print("{} {}\n", frames[i], self);
@@ -40,7 +40,7 @@ Result<ExportReport> write_folded(const Answers& answers, const FoldedOptions& o
         const std::uint64_t self = cost_of(answers.calls[i].self, options.metric);
         if (self == 0) continue;
         path.clear();
-        for (Index at = static_cast<Index>(i); at != analysis::none; at = parent_of(answers, at)) path.push_back(at);
+        for (Index at = static_cast<Index>(i); at != answers::none; at = parent_of(answers, at)) path.push_back(at);
         for (std::size_t level = path.size(); level-- > 0;) {
             const CallNode& node = answers.calls[path[level]];
             if (node.kind == CallNode::Kind::root && function_at(answers, node.function) == nullptr && path.size() > 1)

@@ -6,8 +6,8 @@
 
 namespace waymark::exports {
 
-using analysis::Answers;
-using analysis::Branch;
+using answers::Answers;
+using answers::Branch;
 
 namespace {
 
@@ -44,11 +44,11 @@ Result<ExportReport> write_lcov(const Answers& answers, ByteSink& sink) {
     WM_ASSIGN_OR_RETURN(const std::vector<CoveredFile> files, covered_files(answers));
     Writer out(sink);
     for (const CoveredFile& file : files) {
-        out.print("TN:\nSF:{}\n", one_line(source_path(answers, file.source)));
+        out.print("TN:\nSF:{}\n", one_line(path_text(answers, file.source)));
         if (!file.not_observed.empty()) out.print("# not observed: {}\n", line_list(file.not_observed));
         write_functions(out, answers, file);
         write_branches(out, file);
-        for (const analysis::Line& line : file.lines) out.print("DA:{},{}\n", line.line, hits(line));
+        for (const answers::Line& line : file.lines) out.print("DA:{},{}\n", line.line, hits(line));
         out.print("LF:{}\nLH:{}\nend_of_record\n", file.lines.size(), file.lines_hit());
     }
     ExportReport report;

@@ -6,9 +6,9 @@
 
 namespace waymark::exports {
 
-using analysis::Answers;
-using analysis::CallNode;
-using analysis::Instruction;
+using answers::Answers;
+using answers::CallNode;
+using answers::Instruction;
 
 Status check_metric(const Answers& a, std::size_t metric) {
     if (metric < a.metrics.size()) return Nothing{};
@@ -21,16 +21,16 @@ std::string_view node_name(const Answers& a, const CallNode& node) {
     return node.kind == CallNode::Kind::unsynchronised ? "[caller not in the trace]" : "[unknown]";
 }
 
-bool enters(const Answers& a, const analysis::Edge& e) {
-    using Kind = analysis::Branch::Kind;
-    const analysis::Function* to = function_at(a, e.to_function);
+bool enters(const Answers& a, const answers::Edge& e) {
+    using Kind = answers::Branch::Kind;
+    const answers::Function* to = function_at(a, e.to_function);
     if (to == nullptr || to->synthetic || e.to != to->address || e.kind == Kind::function_return) return false;
     return e.kind == Kind::call || e.kind == Kind::indirect_call || e.from_function != e.to_function;
 }
 
 std::vector<std::uint64_t> sampled_entries(const Answers& a) {
     std::vector<std::uint64_t> entries(a.functions.size());
-    for (const analysis::Edge& e : a.edges)
+    for (const answers::Edge& e : a.edges)
         if (enters(a, e)) entries[e.to_function] += e.times;
     return entries;
 }
@@ -39,7 +39,7 @@ std::vector<std::uint64_t> function_entries(const Answers& a) {
     std::vector<std::uint64_t> entries(a.functions.size());
     if (a.calls.empty()) {
         for (std::size_t i = 0; i < a.functions.size(); ++i)
-            if (const Instruction* first = instruction_at(a, a.functions[i].address, static_cast<analysis::Index>(i));
+            if (const Instruction* first = instruction_at(a, a.functions[i].address, static_cast<answers::Index>(i));
                 first != nullptr && first->function == i)
                 entries[i] = first->times;
         return entries;

@@ -13,12 +13,12 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Index;
-using analysis::Mark;
-using analysis::Series;
-using analysis::Slice;
-using analysis::Timeline;
+using answers::Answers;
+using answers::Index;
+using answers::Mark;
+using answers::Series;
+using answers::Slice;
+using answers::Timeline;
 using protozero::pbf_writer;
 
 // Field numbers, by message.

@@ -13,10 +13,10 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Costs;
-using analysis::Index;
-using analysis::Instruction;
+using answers::Answers;
+using answers::Costs;
+using answers::Index;
+using answers::Instruction;
 using protozero::pbf_writer;
 
 // Field numbers, by message.
@@ -50,7 +50,7 @@ public:
     /// False: there was no cost to write.
     bool write() {
         string("");
-        for (const analysis::Metric& m : answers_.metrics) {
+        for (const answers::Metric& m : answers_.metrics) {
             pbf_writer p(out_);
             pbf_writer type(p, profile::sample_type);
             type.add_int64(value_type::type, string(m.name));
@@ -80,7 +80,7 @@ private:
 
     void mappings() {
         std::vector<std::pair<std::uint64_t, std::uint64_t>> span(answers_.images.size(), {~std::uint64_t{0}, 0});
-        for (const analysis::Function& f : answers_.functions)
+        for (const answers::Function& f : answers_.functions)
             if (f.image < span.size() && !f.synthetic) {
                 span[f.image].first = std::min(span[f.image].first, f.address);
                 span[f.image].second = std::max(span[f.image].second, f.address + std::max<std::uint64_t>(f.bytes, 1));
@@ -93,7 +93,7 @@ private:
                 m.add_uint64(mapping::start, span[i].first);
                 m.add_uint64(mapping::limit, span[i].second);
             }
-            const analysis::Image& image = answers_.images[i];
+            const answers::Image& image = answers_.images[i];
             m.add_int64(mapping::file, string(image.path.empty() ? image.name : image.path));
             if (!image.build_id.empty()) m.add_int64(mapping::build_id, string(image.build_id));
             m.add_bool(mapping::has_functions, true);
@@ -109,22 +109,22 @@ private:
             f.add_uint64(function::id, i + 1);
             f.add_int64(function::name, string(function_name(answers_, i)));
             if (i == answers_.functions.size()) continue;
-            const analysis::Function& of = answers_.functions[i];
+            const answers::Function& of = answers_.functions[i];
             // pprof takes brackets out of names that stand as these too, as C++ parameters: `(no symbol) in libc.so`.
             if (!of.linkage_name.empty()) f.add_int64(function::system_name, string(of.linkage_name));
-            if (const std::string_view file = source_path(answers_, of.source); !file.empty())
+            if (const std::string_view file = path_text(answers_, of.source); !file.empty())
                 f.add_int64(function::file, string(file));
             if (of.line != 0) f.add_int64(function::start_line, of.line);
         }
         // Those that were inlined, each name once. Their file is that of the code in them, or of the next call in them.
-        std::vector<Index> sources(answers_.inlined.size(), analysis::none);
-        for (const analysis::InlinedCall& call : answers_.inlined)
+        std::vector<Index> sources(answers_.inlined.size(), answers::none);
+        for (const answers::InlinedCall& call : answers_.inlined)
             if (call.parent < sources.size()) sources[call.parent] = call.source;
-        for (const analysis::Instruction& i : answers_.instructions)
-            if (i.inlined < sources.size() && i.source != analysis::none) sources[i.inlined] = i.source;
+        for (const answers::Instruction& i : answers_.instructions)
+            if (i.inlined < sources.size() && i.source != answers::none) sources[i.inlined] = i.source;
         std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> known;
         for (std::size_t i = 0; i < answers_.inlined.size(); ++i) {
-            const analysis::InlinedCall& call = answers_.inlined[i];
+            const answers::InlinedCall& call = answers_.inlined[i];
             const std::string_view linkage = call.linkage_name.empty() ? call.name : call.linkage_name;
             const auto [at, fresh] =
                 known.try_emplace({call.name, linkage}, answers_.functions.size() + 2 + known.size());
@@ -135,7 +135,7 @@ private:
             f.add_uint64(function::id, at->second);
             f.add_int64(function::name, string(call.name));
             f.add_int64(function::system_name, string(linkage));
-            if (const std::string_view file = source_path(answers_, sources[i]); !file.empty())
+            if (const std::string_view file = path_text(answers_, sources[i]); !file.empty())
                 f.add_int64(function::file, string(file));
         }
     }
@@ -149,7 +149,7 @@ private:
     };
     /// `lines`: the innermost first, those it was inlined into behind it.
     void location(std::uint64_t id, Index function_index, std::uint64_t address, const std::vector<Place>& lines) {
-        const analysis::Function* f = function_at(answers_, function_index);
+        const answers::Function* f = function_at(answers_, function_index);
         pbf_writer p(out_);
         pbf_writer l(p, profile::location);
         l.add_uint64(location::id, id);
@@ -180,20 +180,20 @@ private:
 
     void tree() {
         for (Index i = 0; i <= answers_.functions.size(); ++i) {
-            const analysis::Function* f = function_at(answers_, i);
+            const answers::Function* f = function_at(answers_, i);
             location(i + 1, i, f == nullptr ? 0 : f->address, {{function_id(i), f == nullptr ? 0 : f->line}});
         }
         std::vector<std::uint64_t> path;
         std::vector<std::int64_t> value(answers_.metrics.size());
         for (Index i = 0; i < answers_.calls.size(); ++i) {
-            const analysis::CallNode& node = answers_.calls[i];
+            const answers::CallNode& node = answers_.calls[i];
             if (!values(value, [&](std::size_t m) { return cost_of(node.self, m); })) continue;
             path.clear();
-            for (Index at = i; at != analysis::none; at = parent_of(answers_, at)) {
-                const analysis::CallNode& frame = answers_.calls[at];
+            for (Index at = i; at != answers::none; at = parent_of(answers_, at)) {
+                const answers::CallNode& frame = answers_.calls[at];
                 // The root of everything says nothing.
                 const bool named = function_at(answers_, frame.function) != nullptr;
-                if (named || frame.kind != analysis::CallNode::Kind::root || path.empty())
+                if (named || frame.kind != answers::CallNode::Kind::root || path.empty())
                     path.push_back(function_id(frame.function));
             }
             sample(path, value);
@@ -207,10 +207,10 @@ private:
             std::vector<Place> lines;
             std::uint32_t line = i.line;
             for (Index at = i.inlined; at < answers_.inlined.size();) {
-                const analysis::InlinedCall& call = answers_.inlined[at];
+                const answers::InlinedCall& call = answers_.inlined[at];
                 lines.push_back({inlined_[at], line});
                 line = call.line;
-                at = call.parent < at ? call.parent : analysis::none;
+                at = call.parent < at ? call.parent : answers::none;
             }
             lines.push_back({function_id(i.function), line});
             location(++id, i.function, i.address, lines);

@@ -8,11 +8,11 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::CallNode;
-using analysis::Index;
-using analysis::Slice;
-using analysis::Timeline;
+using answers::Answers;
+using answers::CallNode;
+using answers::Index;
+using answers::Slice;
+using answers::Timeline;
 
 class SpeedscopeWriter {
 public:
@@ -44,7 +44,7 @@ public:
     }
     [[nodiscard]] bool has_costs() const {
         if (!answers_.calls.empty()) return true;
-        for (const auto& f : analysis::function_costs(answers_))
+        for (const auto& f : answers::function_costs(answers_))
             if (cost_of(f.self, metric_) != 0) return true;
         return false;
     }
@@ -62,10 +62,10 @@ private:
                                                              : functions;
     }
     void frames() {
-        for (const analysis::Function& f : answers_.functions) {
+        for (const answers::Function& f : answers_.functions) {
             out_.write(&f == answers_.functions.data() ? "\n{\"name\":" : ",\n{\"name\":");
             out_.json(f.name);
-            if (const std::string_view file = source_path(answers_, f.source); !file.empty()) {
+            if (const std::string_view file = path_text(answers_, f.source); !file.empty()) {
                 out_.write(",\"file\":");
                 out_.json(file);
                 if (f.line != 0) out_.print(",\"line\":{}", f.line);
@@ -110,7 +110,7 @@ private:
     void stacks(Each&& each) const {
         std::vector<std::size_t> path;
         if (answers_.calls.empty()) {
-            const auto costs = analysis::function_costs(answers_);
+            const auto costs = answers::function_costs(answers_);
             for (std::size_t i = 0; i < costs.size(); ++i) {
                 path.assign(1, i);
                 each(path, cost_of(costs[i].self, metric_));
@@ -119,7 +119,7 @@ private:
         }
         for (Index i = 0; i < answers_.calls.size(); ++i) {
             path.clear();
-            for (Index at = i; at != analysis::none; at = parent_of(answers_, at))
+            for (Index at = i; at != answers::none; at = parent_of(answers_, at))
                 path.push_back(frame_of(answers_.calls[at]));
             std::reverse(path.begin(), path.end());
             each(path, cost_of(answers_.calls[i].self, metric_));

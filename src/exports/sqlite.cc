@@ -16,7 +16,7 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
+using answers::Answers;
 
 struct View {
     std::string_view name, what, sql;

@@ -12,13 +12,13 @@ namespace waymark::exports {
 
 namespace {
 
-using analysis::Answers;
-using analysis::Branch;
-using analysis::CallNode;
-using analysis::Costs;
-using analysis::Index;
-using analysis::Mark;
-using analysis::Seen;
+using answers::Answers;
+using answers::Branch;
+using answers::CallNode;
+using answers::Costs;
+using answers::Index;
+using answers::Mark;
+using answers::Seen;
 
 constexpr Column::Type integer = Column::Type::integer, address = Column::Type::address, real = Column::Type::real,
                        string = Column::Type::text;
@@ -26,7 +26,7 @@ constexpr Column::Type integer = Column::Type::integer, address = Column::Type::
 // ---- cells
 
 Cell nothing() { return std::monostate{}; }
-Cell index(Index i) { return i == analysis::none ? nothing() : Cell(std::uint64_t{i}); }
+Cell index(Index i) { return i == answers::none ? nothing() : Cell(std::uint64_t{i}); }
 Cell number(std::uint64_t n) { return n; }
 Cell words(std::string_view t) { return t.empty() ? nothing() : Cell(t); }
 /// A line, or a rate: 0 stands for not known.
@@ -62,12 +62,12 @@ Cell word(CallNode::Kind kind) {
     return nothing();
 }
 Cell word(Mark::Kind kind) { return name(kind); }
-Cell word(analysis::Finding::Severity severity) {
+Cell word(answers::Finding::Severity severity) {
     switch (severity) {
-        case analysis::Finding::Severity::good: return std::string_view("good");
-        case analysis::Finding::Severity::note: return std::string_view("note");
-        case analysis::Finding::Severity::warning: return std::string_view("warning");
-        case analysis::Finding::Severity::bad: return std::string_view("bad");
+        case answers::Finding::Severity::good: return std::string_view("good");
+        case answers::Finding::Severity::note: return std::string_view("note");
+        case answers::Finding::Severity::warning: return std::string_view("warning");
+        case answers::Finding::Severity::bad: return std::string_view("bad");
     }
     return nothing();
 }
@@ -94,7 +94,7 @@ constexpr std::array capture_columns{
     Column{"time_note", string, "how the timeline was made"},
 };
 void capture_rows(const Answers& a, const RowSink& sink) {
-    const analysis::TimeAxis& axis = a.timeline.axis;
+    const answers::TimeAxis& axis = a.timeline.axis;
     put(sink, {words(a.capture), words(a.unit), words(a.version), number(a.trace_bytes), flag(a.cut), words(axis.unit),
                known(axis.ticks_per_second), number(axis.begin), number(axis.end), number(axis.uncertainty),
                number(a.timeline.resolution), words(axis.note)});
@@ -178,10 +178,10 @@ constexpr std::array functions_columns{
     Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
 };
 void functions_rows(const Answers& a, const RowSink& sink) {
-    const auto costs = analysis::function_costs(a);
+    const auto costs = answers::function_costs(a);
     const auto entries = function_entries(a);
     for (std::size_t i = 0; i < a.functions.size(); ++i) {
-        const analysis::Function& f = a.functions[i];
+        const answers::Function& f = a.functions[i];
         put(sink, {number(i), words(f.name), words(f.linkage_name), index(f.image),
                    f.synthetic ? nothing() : number(f.address), known(f.bytes), index(f.source), known(f.line),
                    flag(f.synthetic), number(entries[i]), number(cost_of(costs[i].self, 0)),
@@ -196,7 +196,7 @@ constexpr std::array function_costs_columns{
     Column{"inclusive", integer, "with what it called, recursion counted once; null: who called whom is not known"},
 };
 void function_costs_rows(const Answers& a, const RowSink& sink) {
-    const auto costs = analysis::function_costs(a);
+    const auto costs = answers::function_costs(a);
     for (std::size_t i = 0; i < costs.size(); ++i)
         for (std::size_t m = 0; m < a.metrics.size(); ++m) {
             const std::uint64_t self = cost_of(costs[i].self, m), all = cost_of(costs[i].inclusive, m);
@@ -216,7 +216,7 @@ constexpr std::array inlined_calls_columns{
 };
 void inlined_calls_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t i = 0; i < a.inlined.size(); ++i) {
-        const analysis::InlinedCall& c = a.inlined[i];
+        const answers::InlinedCall& c = a.inlined[i];
         put(sink, {number(i), index(c.parent), index(c.function), words(c.name),
                    words(c.linkage_name.empty() ? c.name : c.linkage_name), index(c.source), known(c.line)});
     }
@@ -368,17 +368,8 @@ constexpr std::array calls_columns{
     Column{"self", integer, "cost at its end, in the first metric"},
     Column{"inclusive", integer, "with all below it"},
 };
-/// What a node and all below it cost.
-std::vector<std::uint64_t> inclusive(const Answers& a, std::size_t metric) {
-    std::vector<std::uint64_t> sums(a.calls.size());
-    for (Index i = static_cast<Index>(sums.size()); i-- > 0;) {
-        sums[i] += cost_of(a.calls[i].self, metric);
-        if (const Index up = parent_of(a, i); up != analysis::none) sums[up] += sums[i];
-    }
-    return sums;
-}
 void calls_rows(const Answers& a, const RowSink& sink) {
-    const std::vector<std::uint64_t> sums = inclusive(a, 0);
+    const std::vector<std::uint64_t> sums = answers::inclusive_costs(a, 0);
     for (Index i = 0; i < a.calls.size(); ++i) {
         const CallNode& c = a.calls[i];
         put(sink, {number(i), index(parent_of(a, i)), index(c.function), word(c.kind), number(c.calls),
@@ -394,7 +385,7 @@ constexpr std::array call_costs_columns{
 };
 void call_costs_rows(const Answers& a, const RowSink& sink) {
     for (std::size_t m = 0; m < a.metrics.size(); ++m) {
-        const std::vector<std::uint64_t> sums = inclusive(a, m);
+        const std::vector<std::uint64_t> sums = answers::inclusive_costs(a, m);
         for (std::size_t i = 0; i < a.calls.size(); ++i)
             if (sums[i] != 0) put(sink, {number(i), number(m), number(cost_of(a.calls[i].self, m)), number(sums[i])});
     }
@@ -486,7 +477,7 @@ constexpr std::array charts_columns{
 void charts_rows(const Answers& a, const RowSink& sink) {
     std::uint64_t id = 0;
     for (const auto& c : a.charts)
-        put(sink, {number(id++), std::string_view(c.kind == analysis::Chart::Kind::histogram ? "histogram" : "shares"),
+        put(sink, {number(id++), std::string_view(c.kind == answers::Chart::Kind::histogram ? "histogram" : "shares"),
                    words(c.title), words(c.x_unit), words(c.y_unit), words(c.note)});
 }
 
@@ -528,7 +519,7 @@ void unit_cells_rows(const Answers& a, const RowSink& sink) {
             for (std::size_t c = 0; c < a.tables[t].rows[r].size(); ++c)
                 put(sink, {number(t), number(r), number(c),
                            c < a.tables[t].columns.size() ? words(a.tables[t].columns[c].name) : nothing(),
-                           words(a.tables[t].rows[r][c])});
+                           words(a.tables[t].rows[r][c].field())});
 }
 
 constexpr std::array all_tables{
@@ -552,7 +543,8 @@ constexpr std::array all_tables{
     TableInfo{"branches", "branch instructions and their outcomes", branches_columns, false, branches_rows},
     TableInfo{"edges", "where control went from where", edges_columns, false, edges_rows},
     TableInfo{"edge_costs", "what passed in calls, by metric", edge_costs_columns, false, edge_costs_rows},
-    TableInfo{"blocks", "code that runs from end to end without a branch", blocks_columns, false, blocks_rows},
+    TableInfo{"blocks", "code that ran from end to end without a taken branch; blocks overlap", blocks_columns, false,
+              blocks_rows},
     TableInfo{"loops", "code that was repeated", loops_columns, false, loops_rows},
     TableInfo{"calls", "the call tree: a row for each path of calls", calls_columns, true, calls_rows},
     TableInfo{"call_costs", "cost of paths of calls, by metric", call_costs_columns, false, call_costs_rows},

@@ -10,12 +10,12 @@
 
 namespace waymark::exports {
 
-using analysis::Index;
-using analysis::Mark;
-using analysis::Series;
-using analysis::Slice;
-using analysis::TimeAxis;
-using analysis::Timeline;
+using answers::Index;
+using answers::Mark;
+using answers::Series;
+using answers::Slice;
+using answers::TimeAxis;
+using answers::Timeline;
 
 Nanoseconds::Nanoseconds(const TimeAxis& axis) {
     if (axis.unit == "ns") return;
@@ -134,8 +134,8 @@ private:
         if (run.slices == 0) return;
         if (run.end - run.begin >= resolution_) {
             const auto many = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.stands_for, 0xffffffff));
-            Slice s{run.begin, run.end, run.track, analysis::none, run.depth, many};
-            std::pair<std::uint64_t, Index> most{0, analysis::none};
+            Slice s{run.begin, run.end, run.track, answers::none, run.depth, many};
+            std::pair<std::uint64_t, Index> most{0, answers::none};
             for (const auto& [function, time] : run.time)
                 if (time > most.first || (time == most.first && function < most.second)) most = {time, function};
             s.function = most.second;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 #include "waymark/core/result.h"
 #include "waymark/exports/export.h"
 #include "writer.h"
@@ -19,7 +19,7 @@ namespace waymark::exports {
 /// Times of an axis as nanoseconds, which every viewer of timelines wants. Where the unit is no time, 1 of it is 1 ns.
 class Nanoseconds {
 public:
-    explicit Nanoseconds(const analysis::TimeAxis& axis);
+    explicit Nanoseconds(const answers::TimeAxis& axis);
     [[nodiscard]] std::uint64_t operator()(std::uint64_t time) const {
         return rate_ == 0 ? time : time / rate_ * 1'000'000'000 + time % rate_ * 1'000'000'000 / rate_;
     }
@@ -32,19 +32,19 @@ private:
 };
 
 /// The slices of one track: a part of Timeline::slices.
-[[nodiscard]] std::span<const analysis::Slice> slices_of(const analysis::Timeline& timeline, analysis::Index track);
+[[nodiscard]] std::span<const answers::Slice> slices_of(const answers::Timeline& timeline, answers::Index track);
 
 /// The marks of one track: a part of Timeline::marks.
-[[nodiscard]] std::span<const analysis::Mark> marks_of(const analysis::Timeline& timeline, analysis::Index track);
+[[nodiscard]] std::span<const answers::Mark> marks_of(const answers::Timeline& timeline, answers::Index track);
 /// The word for a kind of marks.
-[[nodiscard]] std::string_view name(analysis::Mark::Kind kind);
+[[nodiscard]] std::string_view name(answers::Mark::Kind kind);
 
 /// Calls `open(slice)` and `close(slice, time)` in the order of time, properly nested whatever the slices are like: one
 /// that would outlast the one around it ends with that.
 template <class Open, class Close>
-void walk(std::span<const analysis::Slice> slices, Open&& open, Close&& close) {
+void walk(std::span<const answers::Slice> slices, Open&& open, Close&& close) {
     struct Level {
-        const analysis::Slice* slice;
+        const answers::Slice* slice;
         std::uint64_t end;
     };
     std::vector<Level> stack;
@@ -54,15 +54,15 @@ void walk(std::span<const analysis::Slice> slices, Open&& open, Close&& close) {
         close(*stack.back().slice, now);
         stack.pop_back();
     };
-    for (const analysis::Slice& s : slices) {
+    for (const answers::Slice& s : slices) {
         while (!stack.empty() && (stack.back().slice->depth >= s.depth || stack.back().end < s.begin ||
                                   (stack.back().end == s.begin && s.end > s.begin)))
             pop();
-        analysis::Slice opened = s;
+        answers::Slice opened = s;
         opened.begin = now = std::max(now, s.begin);
         std::uint64_t end = std::max(s.end, now);
         if (!stack.empty()) end = std::max(now, std::min(end, stack.back().end));
-        open(static_cast<const analysis::Slice&>(opened));
+        open(static_cast<const answers::Slice&>(opened));
         stack.push_back({&s, end});
     }
     while (!stack.empty()) pop();
@@ -75,27 +75,27 @@ struct Reduction {
     std::uint64_t dropped{};     ///< slices that nothing stands for
     std::uint64_t marks{}, points{};
     /// As sentences; empty: nothing was left out.
-    [[nodiscard]] std::string text(const analysis::TimeAxis& axis) const;
+    [[nodiscard]] std::string text(const answers::TimeAxis& axis) const;
 };
 
 /// Slices shorter than `resolution` next to each other become one that stands for them, or nothing where even together
 /// they are shorter. Marks that follow a kept one of their kind sooner are left out; of a series' points in each
 /// stretch of that length the highest stays.
-[[nodiscard]] analysis::Timeline reduce(const analysis::Timeline& timeline, std::uint64_t resolution, Reduction& what);
+[[nodiscard]] answers::Timeline reduce(const answers::Timeline& timeline, std::uint64_t resolution, Reduction& what);
 
 struct Fitted {
-    analysis::Timeline timeline;
+    answers::Timeline timeline;
     Reduction what;
     bool fits{};  ///< false: even the coarsest is larger
 };
 /// As fine as fits into `limit` bytes, where `size(timeline)` says how many one takes.
 template <class Size>
-Fitted fit(const analysis::Timeline& timeline, std::uint64_t limit, Size&& size) {
+Fitted fit(const answers::Timeline& timeline, std::uint64_t limit, Size&& size) {
     Fitted best;
     const auto fits = [&](std::uint64_t resolution) {
         Fitted trial;
         trial.timeline = reduce(timeline, resolution, trial.what);
-        trial.fits = size(static_cast<const analysis::Timeline&>(trial.timeline)) <= limit;
+        trial.fits = size(static_cast<const answers::Timeline&>(trial.timeline)) <= limit;
         const bool answer = trial.fits;
         if (answer || !best.fits) best = std::move(trial);
         return answer;
@@ -125,7 +125,7 @@ Fitted fit(const analysis::Timeline& timeline, std::uint64_t limit, Size&& size)
 /// `fit` for files that hold more than a timeline; tells the report what was left out. `usage`: the rest alone is
 /// larger.
 template <class Size>
-Result<Fitted> fit_beside_costs(const analysis::Timeline& timeline, std::uint64_t limit, Size&& size,
+Result<Fitted> fit_beside_costs(const answers::Timeline& timeline, std::uint64_t limit, Size&& size,
                                 ExportReport& report) {
     Fitted fitted = fit(timeline, limit, size);
     if (!fitted.fits)

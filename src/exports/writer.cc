@@ -33,14 +33,4 @@ void Writer::xml(std::string_view text) {
     });
 }
 
-std::string grouped(std::uint64_t number) {
-    std::string out = std::to_string(number);
-    for (std::size_t at = out.size(); at > 3;) out.insert(at -= 3, ",");
-    return out;
-}
-
-std::string counted(std::uint64_t number, std::string_view one) {
-    return number == 1 ? fmt::format("1 {}", one) : fmt::format("{} {}s", grouped(number), one);
-}
-
 }  // namespace waymark::exports

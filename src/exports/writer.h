@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "waymark/core/byte_sink.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
 
 namespace waymark::exports {
@@ -55,11 +56,5 @@ private:
     fmt::memory_buffer buffer_;
     std::uint64_t bytes_ = 0;
 };
-
-/// 12345678 → `12,345,678`.
-[[nodiscard]] std::string grouped(std::uint64_t number);
-
-/// `1 slice`, `2,345 slices`.
-[[nodiscard]] std::string counted(std::uint64_t number, std::string_view one);
 
 }  // namespace waymark::exports

@@ -21,6 +21,11 @@ std::string_view name(Conflict conflict) {
     return names[static_cast<unsigned>(conflict)];
 }
 
+std::string_view name(Security security) {
+    constexpr std::array<std::string_view, 4> names{"S", "NS", "Root", "Realm"};
+    return names[static_cast<unsigned>(security)];
+}
+
 std::uint64_t Totals::gap_bytes() const {
     std::uint64_t sum = 0;
     for (const Count& c : gaps) sum += c.bytes;
@@ -47,6 +52,8 @@ Totals& Totals::operator+=(const Totals& other) {
     no_memory += other.no_memory;
     unplaced += other.unplaced;
     reached += other.reached;
+    untraced += other.untraced;
+    marks += other.marks;
     for (unsigned i = 0; i < trace_on_reasons; ++i) trace_on[i] += other.trace_on[i];
     for (unsigned i = 0; i < conflicts; ++i) inconsistencies[i] += other.inconsistencies[i];
     for (unsigned i = 0; i < gap_reasons; ++i) {
@@ -109,6 +116,10 @@ void Summary::count(const Event& event) {
                 t.unplaced += what.taken + what.not_taken;
             } else if constexpr (std::is_same_v<T, Reached>) {
                 ++t.reached;
+            } else if constexpr (std::is_same_v<T, Untraced>) {
+                ++t.untraced;
+            } else if constexpr (std::is_same_v<T, Mark>) {
+                ++t.marks;
             } else {
                 static_assert(std::is_same_v<T, Inconsistency>);
                 ++t.inconsistencies[static_cast<unsigned>(what.conflict)];

@@ -28,6 +28,7 @@ bool ReferenceFollower::atom(bool e, Offset at, std::uint32_t cycles) {
     }
     // Events that name the branch need its address.
     state_.place = {walked.last, walked.start.isa};
+    if (instruction.exception_return && rules_.report_exception_returns) elements_.event(at, flow::ExceptionReturn{});
     if (rules_.indirect == Rules::Indirect::waits) {
         if (pushes) push(back);
         state_.known = false;
@@ -48,6 +49,21 @@ bool ReferenceFollower::branch(const Place& to, Offset at, std::uint32_t cycles)
         elements_.event(at, flow::Inconsistency{flow::Conflict::branch_disagrees, instruction.target, to.address});
     if (instruction.link && state_.may_push) push({{walked.after, walked.start.isa}, state_.context.ns});
     return true;
+}
+
+bool ReferenceFollower::source(Address source, Offset at) {
+    const Address from = state_.place.address;
+    for (;;) {
+        const Walk ahead = walk(code_, state_.context.space(), state_.place, rules_.walk);
+        if (ahead.end == WalkEnd::waypoint && ahead.last == source) return atom(true, at);
+        if (ahead.end == WalkEnd::waypoint &&
+            (ahead.last > source || ahead.last < from || source.value - from.value > rules_.walk.most_bytes)) {
+            elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, ahead.last, source});
+            lose();
+            return false;
+        }
+        if (!atom(false, at)) return false;
+    }
 }
 
 void ReferenceFollower::go(const Place& to, const flow::Context& context, Offset at) {
@@ -73,7 +89,7 @@ void ReferenceFollower::walk_to(Address to, Stop stop, Offset at) {
     if (!state_.known) return elements_.event(at, flow::Reached{to});
     if (to < state_.place.address)
         return elements_.event(at, flow::Inconsistency{flow::Conflict::update_behind, state_.place.address, to});
-    const Walk w = follow::walk_to(code_, space_of(state_.context), state_.place, to, stop, rules_.walk);
+    const Walk w = follow::walk_to(code_, state_.context.space(), state_.place, to, stop, rules_.walk);
     if (w.instructions != 0) out_.range(out_.table().intern(w.block()) * 2, at);
     state_.place.address = w.after;
     if (w.end == WalkEnd::arrived) return;
@@ -81,7 +97,7 @@ void ReferenceFollower::walk_to(Address to, Stop stop, Offset at) {
         return elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, w.last, to});
     elements_.event(at, why_lost(w.end, w.after));
     lose();
-    elements_.event(at, flow::Reached{to});
+    if (stop == Stop::after) elements_.event(at, flow::Reached{to});
 }
 
 void ReferenceFollower::confirm(const Place& to, const flow::Context& context, Offset at) {
@@ -101,7 +117,7 @@ void ReferenceFollower::lose() {
 }
 
 Walk ReferenceFollower::walk_to_waypoint(Offset at) {
-    Walk walked = walk(code_, space_of(state_.context), state_.place, rules_.walk);
+    Walk walked = walk(code_, state_.context.space(), state_.place, rules_.walk);
     if (walked.end != WalkEnd::waypoint) {
         if (walked.instructions != 0) out_.range(out_.table().intern(walked.block()) * 2, at);
         elements_.event(at, why_lost(walked.end, walked.after));

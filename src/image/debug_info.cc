@@ -1,13 +1,16 @@
 #include "waymark/image/debug_info.h"
 
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <system_error>
 
 #include "inlined_calls.h"
+#include "line_rows.h"
 
 namespace waymark::image {
 
@@ -53,11 +56,69 @@ struct DebugInfo::State {
     std::optional<SourceLine> line_without_index(std::uint64_t address) {
         Unit* const unit = unit_without_index(address);
         if (unit == nullptr) return std::nullopt;
-        Dwarf_Line* const found = dwarf_getsrc_die(&unit->die, address - unit->bias);
+        return line_of(dwarf_getsrc_die(&unit->die, address - unit->bias), &unit->die);
+    }
+    /// The line of a row of the unit's table.
+    std::optional<SourceLine> line_of(Dwarf_Line* found, Dwarf_Die* unit) {
+        if (found != nullptr && unit != nullptr) found = row_with_code(found, *unit);
         int line = 0;
         const char* const file = found == nullptr ? nullptr : dwarf_linesrc(found, nullptr, nullptr);
         if (file == nullptr || dwarf_lineno(found, &line) != 0 || line <= 0) return std::nullopt;
         return SourceLine{file, static_cast<std::uint32_t>(line), discriminator(found)};
+    }
+
+    /// libdw finds the last row at an address, which may be an empty one at the end of the code before.
+    Dwarf_Line* row_with_code(Dwarf_Line* found, Dwarf_Die& unit) {
+        Dwarf_Attribute value;
+        Dwarf_Word offset = 0;
+        Dwarf_Addr address = 0;
+        Dwarf_Lines* lines = nullptr;
+        std::size_t count = 0;
+        if (dwarf_formudata(dwarf_attr(&unit, DW_AT_stmt_list, &value), &offset) != 0) return found;
+        const auto [rows, fresh] = rows_of.try_emplace(offset);
+        if (fresh) rows->second = LineRows(line_section(), offset);
+        if (rows->second.empty() || dwarf_lineaddr(found, &address) != 0 || !rows->second.shared(address) ||
+            dwarf_getsrclines(&unit, &lines, &count) != 0)
+            return found;
+        const auto address_of = [&](std::size_t i) {
+            Dwarf_Addr at = 0;
+            return dwarf_lineaddr(dwarf_onesrcline(lines, i), &at) == 0 ? at : 0;
+        };
+        std::size_t first = 0;
+        for (std::size_t end = count; first < end;) {
+            const std::size_t middle = first + (end - first) / 2;
+            if (address_of(middle) < address)
+                first = middle + 1;
+            else
+                end = middle;
+        }
+        std::vector<Dwarf_Line*> here;
+        for (std::size_t i = first; i < count && address_of(i) == address; ++i) {
+            Dwarf_Line* const line = dwarf_onesrcline(lines, i);
+            bool ends = false;
+            if (dwarf_lineendsequence(line, &ends) == 0 && !ends) here.push_back(line);
+        }
+        const auto last = rows->second.last_with_code(address, here.size());
+        return last ? here[*last] : found;
+    }
+    /// .debug_line, decompressed by libdw; empty in a big-endian file.
+    Bytes line_section() {
+        Dwarf_Addr bias = 0;
+        Dwarf* const dwarf = dwfl_module_getdwarf(module, &bias);
+        Elf* const elf = dwarf == nullptr ? nullptr : dwarf_getelf(dwarf);
+        const char* const ident = elf == nullptr ? nullptr : elf_getident(elf, nullptr);
+        std::size_t names = 0;
+        if (ident == nullptr || ident[EI_DATA] != ELFDATA2LSB || elf_getshdrstrndx(elf, &names) != 0) return {};
+        for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+            GElf_Shdr header;
+            if (gelf_getshdr(section, &header) == nullptr) continue;
+            const char* const name = elf_strptr(elf, names, header.sh_name);
+            if (name == nullptr || std::string_view(name) != ".debug_line") continue;
+            const Elf_Data* const data = elf_getdata(section, nullptr);
+            if (data == nullptr || data->d_buf == nullptr) return {};
+            return {static_cast<const std::uint8_t*>(data->d_buf), data->d_size};
+        }
+        return {};
     }
 
     /// The inlined calls of the unit an address lies in; null: no unit has it.
@@ -78,6 +139,7 @@ struct DebugInfo::State {
     std::vector<Unit> units;  // of compilation, by address
     bool units_listed = false;
     std::map<Dwarf_Off, InlinedCalls> inlined_of;  // by the unit's offset
+    std::map<Dwarf_Word, LineRows> rows_of;        // by the table's offset
     std::string debug_path;                        // what the callbacks point at
     char* debug_path_pointer{};                    // must outlive the session
     Dwfl_Callbacks callbacks{};
@@ -158,11 +220,8 @@ std::optional<SourceLine> DebugInfo::line(Address address) {
     if (!state_->has_dwarf) return std::nullopt;
     Dwfl_Line* const found = dwfl_module_getsrc(state_->module, address.value);
     if (found == nullptr) return state_->line_without_index(address.value);
-    int line = 0;
-    const char* const file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
-    if (file == nullptr || line <= 0) return std::nullopt;
     Dwarf_Addr bias = 0;
-    return SourceLine{file, static_cast<std::uint32_t>(line), State::discriminator(dwfl_dwarf_line(found, &bias))};
+    return state_->line_of(dwfl_dwarf_line(found, &bias), dwfl_module_addrdie(state_->module, address.value, &bias));
 }
 
 InlinedPlace DebugInfo::inlined(Address address) {

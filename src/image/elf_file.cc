@@ -219,6 +219,18 @@ Result<ElfFile> ElfFile::open(SharedBytes file, std::string name) {
 bool ElfFile::is_relocatable() const { return state_->header.e_type == ET_REL; }
 bool ElfFile::is_32_bit() const { return gelf_getclass(state_->elf.get()) == ELFCLASS32; }
 bool ElfFile::is_position_independent() const { return state_->header.e_type == ET_DYN; }
+std::uint64_t ElfFile::entry() const { return state_->header.e_entry; }
+Result<bool> ElfFile::is_dynamic() const {
+    std::size_t count = 0;
+    if (elf_getphdrnum(state_->elf.get(), &count) != 0) return damaged("its program header table cannot be read");
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, max_segments); ++i) {
+        GElf_Phdr segment{};
+        if (gelf_getphdr(state_->elf.get(), static_cast<int>(i), &segment) == nullptr)
+            return damaged(fmt::format("program header {} of {} cannot be read", i, count));
+        if (segment.p_type == PT_DYNAMIC) return true;
+    }
+    return false;
+}
 bool ElfFile::is_arm() const { return state_->header.e_machine == EM_ARM; }
 const SharedBytes& ElfFile::file() const { return state_->file; }
 

@@ -69,6 +69,10 @@ public:
     [[nodiscard]] bool is_32_bit() const;
     [[nodiscard]] bool is_arm() const;
     [[nodiscard]] bool is_position_independent() const;
+    /// It has a dynamic segment. Errors: `bad_format`: its program header table cannot be read.
+    [[nodiscard]] Result<bool> is_dynamic() const;
+    /// Where execution begins, before the load bias, with the Thumb bit.
+    [[nodiscard]] std::uint64_t entry() const;
     [[nodiscard]] const SharedBytes& file() const;
 
     /// Loadable segments, or for a relocatable file its placed executable sections. Errors: `bad_format`: none with

@@ -168,8 +168,12 @@ private:
     std::map<std::uint64_t, std::size_t> last_of_;  // by code number: the piece
 };
 
-/// How many bytes of a piece memory has as the file says, in parts of 1000; nothing where none can be compared.
-std::optional<unsigned> agreement_of(const GeneratedCode& piece, const MemoryMap& memory) {
+/// All bytes agree. So fine that one byte of a large piece still counts.
+constexpr std::uint64_t full_agreement = 1'000'000'000;
+
+/// How many bytes of a piece memory has as the file says, in parts of `full_agreement`; nothing where none can be
+/// compared.
+std::optional<std::uint64_t> agreement_of(const GeneratedCode& piece, const MemoryMap& memory) {
     std::uint64_t compared = 0, equal = 0;
     for (std::size_t at = 0; at < piece.code.size();) {
         isa::Code there = memory.at(piece.address + at, {});
@@ -188,7 +192,7 @@ std::optional<unsigned> agreement_of(const GeneratedCode& piece, const MemoryMap
         at += count;
     }
     if (compared == 0) return std::nullopt;
-    return static_cast<unsigned>(equal * 1000 / compared);
+    return equal * full_agreement / compared;
 }
 
 /// What holds where: later pieces cover earlier ones.
@@ -289,11 +293,11 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
 
 NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap& memory) {
     // The piece that agrees best is painted last; among equals, the latest.
-    std::vector<std::tuple<unsigned, std::size_t>> order;
+    std::vector<std::tuple<std::uint64_t, std::size_t>> order;
     std::vector<bool> differs(code.size());
     for (std::size_t i = 0; i < code.size(); ++i) {
-        const std::optional<unsigned> agreement = agreement_of(code[i], memory);
-        differs[i] = agreement && *agreement < 1000;
+        const std::optional<std::uint64_t> agreement = agreement_of(code[i], memory);
+        differs[i] = agreement && *agreement < full_agreement;
         order.emplace_back(agreement.value_or(0), i);
     }
     std::sort(order.begin(), order.end());

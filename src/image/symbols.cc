@@ -401,6 +401,20 @@ std::optional<Address> Symbols::address_of(std::string_view name) const {
     return state_->base ? state_->base->address_of(name) : std::nullopt;
 }
 
+std::optional<Address> Symbols::function_called(std::string_view name) const {
+    if (const auto exact = address_of(name)) return exact;
+    std::optional<Address> found;
+    for (const Symbol& symbol : all()) {
+        const bool fits = symbol.kind == SymbolKind::function && symbol.name.size() > name.size() &&
+                          symbol.name.starts_with(name) && symbol.name[name.size()] == '(' &&
+                          !symbol.linkage_name.ends_with(plt_suffix);
+        if (!fits || found == symbol.address) continue;
+        if (found) return std::nullopt;
+        found = symbol.address;
+    }
+    return found;
+}
+
 std::optional<Contents> Symbols::contents(Address address) const {
     state_->index();
     const auto& marks = state_->sorted_marks;

@@ -13,18 +13,20 @@ using enum Waypoint;
 
 /// How a row's target follows from the opcode (the formulas below the tables of section 1.3).
 enum class To : std::uint8_t {
-    unknown,      // indirect, or no waypoint
-    next,         // barriers: the next instruction
-    next_tee,     // ENTERX
-    next_t32,     // LEAVEX
-    a32_imm24,    // B, BL
-    a32_imm24_h,  // BLX: to Thumb, H supplies bit 1
-    t16_imm8,     // B<c> T1
-    t16_imm11,    // B T2
-    t16_cbz,      // CBZ, CBNZ: forward only
-    t32_imm20,    // B<c>.W T3
-    t32_imm24,    // B.W T4, BL T1
-    t32_imm23,    // BLX T2: to A32, from the word-aligned pc
+    unknown,         // indirect, or no waypoint
+    next,            // barriers: the next instruction
+    next_tee,        // ENTERX
+    next_t32,        // LEAVEX
+    a32_imm24,       // B, BL
+    a32_imm24_h,     // BLX: to Thumb, H supplies bit 1
+    t16_imm8,        // B<c> T1
+    t16_imm11,       // B T2
+    t16_cbz,         // CBZ, CBNZ: forward only
+    t32_imm20,       // B<c>.W T3
+    t32_imm24,       // B.W T4, BL T1
+    t32_imm23,       // BLX T2: to A32, from the word-aligned pc
+    t32_loop_end,    // LE, LETP: backward only
+    t32_loop_start,  // WLS, WLSTP: forward only
 };
 
 enum Flags : std::uint8_t {
@@ -35,6 +37,7 @@ enum Flags : std::uint8_t {
     function_return = 8,
     undefined = 16,
     if_enabled = 32,  // a waypoint only with DecodeOptions::dmb_dsb_waypoints
+    wait = 64,        // a waypoint only with DecodeOptions::wait_waypoints
 };
 
 /// Opcodes a row leaves out although its mask takes them in. By default none: nothing masked with 0 gives 1.
@@ -89,6 +92,7 @@ constexpr auto a32_rows = std::to_array<Row>({
     {"DSB, CP15", 0x0fff0fff, 0x0e070f9a, barrier, if_enabled, To::next},
     {"DMB, CP15", 0x0fff0fff, 0x0e070fba, barrier, if_enabled, To::next},
     {"UDF", 0xfff000f0, 0xe7f000f0, none, undefined},
+    {"WFE, WFI", 0x0ffffffe, 0x0320f002, barrier, wait, To::next},
 });
 
 // Section 1.3.2: condition field 1111.
@@ -113,6 +117,7 @@ constexpr auto t16_rows = std::to_array<Row>({
     {"ADD pc, Rm", 0xff87, 0x4487, indirect},
     {"POP {..pc}", 0xff00, 0xbd00, indirect, function_return},
     {"UDF", 0xff00, 0xde00, none, undefined},
+    {"WFE, WFI", 0xffef, 0xbf20, barrier, wait, To::next},
 });
 
 // Section 1.3.4.
@@ -143,6 +148,13 @@ constexpr auto t32_rows = std::to_array<Row>({
     {"ENTERX", 0xffffffff, 0xf3bf8f1f, direct, plain, To::next_tee},
     {"LEAVEX", 0xffffffff, 0xf3bf8f0f, direct, plain, To::next_t32},
     {"UDF.W", 0xfff0f000, 0xf7f0a000, none, undefined},
+    {"WFE.W, WFI.W", 0xfffffffe, 0xf3af8002, barrier, wait, To::next},
+    // Armv8.1-M; UNDEFINED elsewhere (docs/spec/etm4.md, 15.3).
+    {"LE", 0xfffff001, 0xf00fc001, direct, conditional, To::t32_loop_end},
+    {"LE, without a counter", 0xfffff001, 0xf02fc001, direct, plain, To::t32_loop_end},
+    {"LETP", 0xfffff001, 0xf01fc001, direct, conditional, To::t32_loop_end},
+    {"WLS", 0xfff0f001, 0xf040c001, direct, conditional, To::t32_loop_start},
+    {"WLSTP", 0xffc0f001, 0xf000c001, direct, conditional, To::t32_loop_start},
 });
 
 // Section 1.3.5: what ThumbEE changes; tested before the Thumb table of the same size.
@@ -194,6 +206,9 @@ constexpr std::uint32_t t32_offset(std::uint32_t op) {
     return sign_extend(s << 24 | i1 << 23 | i2 << 22 | bits(op, 25, 16) << 12 | bits(op, 10, 0) << 1, 25);
 }
 
+/// How far LE and WLS branch: imm11:0.
+constexpr std::uint32_t t32_loop_offset(std::uint32_t op) { return bits(op, 10, 1) << 2 | bits(op, 11, 11) << 1; }
+
 struct Destination {
     std::uint32_t address;
     Isa isa;
@@ -220,6 +235,8 @@ Destination destination(To to, std::uint32_t address, Isa isa, std::uint32_t op,
                     isa};
         case To::t32_imm24: return {thumb_pc + t32_offset(op), isa};
         case To::t32_imm23: return {(thumb_pc & ~3U) + t32_offset(op), Isa::a32};
+        case To::t32_loop_end: return {thumb_pc - t32_loop_offset(op), isa};
+        case To::t32_loop_start: return {thumb_pc + t32_loop_offset(op), isa};
     }
     return {0, Isa::a32};
 }
@@ -228,7 +245,7 @@ Destination destination(To to, std::uint32_t address, Isa isa, std::uint32_t op,
 
 Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32, const DecodeOptions& options) {
     if (isa != Isa::a32 && isa != Isa::t32 && isa != Isa::tee)
-        return isa == Isa::a64 ? decode_a64_instr(address, opcode) : Instruction{};
+        return isa == Isa::a64 ? decode_a64_instr(address, opcode, options) : Instruction{};
 
     Instruction instruction;
     instruction.bytes = isa == Isa::a32 || thumb_32 ? 4 : 2;
@@ -236,6 +253,7 @@ Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool th
 
     const Row& row = find_row(isa, opcode, thumb_32);
     if ((row.flags & if_enabled) != 0 && !options.dmb_dsb_waypoints) return instruction;
+    if ((row.flags & wait) != 0 && !options.wait_waypoints) return instruction;
 
     const Destination to =
         destination(row.to, static_cast<std::uint32_t>(address.value), isa, opcode, instruction.bytes);
@@ -247,6 +265,7 @@ Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool th
     instruction.exception_return = (row.flags & exception_return) != 0;
     instruction.function_return = (row.flags & function_return) != 0;
     instruction.undefined = (row.flags & undefined) != 0;
+    instruction.wait = (row.flags & wait) != 0;
     return instruction;
 }
 

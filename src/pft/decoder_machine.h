@@ -10,6 +10,7 @@
 #include "elements.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
+#include "waymark/pft/exceptions.h"
 #include "waymark/pft/parser.h"
 
 namespace waymark::pft {
@@ -150,11 +151,17 @@ public:
         if (!synced_) return;
         if (vmid_due_) [[unlikely]]
             vmid_missing(at.first);
-        const CoreState target = branch_target(p, last_state(), config_);
-        if (p.exception() != 0) return exception(p, target, at.first);
-        if (!follower_.known() || !follower_.branch(target.place(), at.first, elements_.cycles(p.cycles)))
+        if (p.target.information) {
+            const CoreState target = branch_target(p, last_state(), config_);
+            if (p.exception() != 0) return exception(p, target, at.first);
+            remember(target);
+        } else {
+            // As above, without copies of the state: most branches say nothing but an address.
+            last_ = plain_target(p.target);
+        }
+        if (!follower_.known() || !follower_.branch(last_, at.first, elements_.cycles(p.cycles)))
             elements_.stray_cycles(at.first, p.cycles);
-        go(target, at.first);
+        go_on(at.first);
     }
 
     void operator()(const ISync& p, Extent at) {
@@ -251,6 +258,13 @@ private:
         return {last_.address, last_.isa, last_alt_isa_, c.ns, c.hyp, c.context_id, c.vmid};
     }
 
+    /// The target of a branch packet without information bytes, which leave the rest of LastState as it is.
+    [[nodiscard]] WM_INLINE Place plain_target(const Target& sent) const {
+        Place target = complete(sent, last_);
+        target.isa = with_alt_isa(target.isa, last_alt_isa_);
+        return target;
+    }
+
     /// The longest packet that `take` reads, and the bytes it reads at once.
     static constexpr std::size_t most_plain_bytes = 16;
 
@@ -311,8 +325,7 @@ private:
                     bytes = cursor.consumed();
                     if (cycle_accurate) cycles = std::min(p.cycles, flow::no_cycles - 1);
                 }
-                Place target = complete(sent, last_);
-                target.isa = with_alt_isa(target.isa, last_alt_isa_);
+                const Place target = plain_target(sent);
                 if (target.isa != Isa::a32 && target.isa != Isa::t32) [[unlikely]]
                     break;
                 run.put(offset, cycles, 1, now + 1);
@@ -337,7 +350,7 @@ private:
     }
 
     void exception(const BranchAddress& p, const CoreState& target, Offset at) {
-        flow::Exception e{p.exception(), {}, {}, elements_.cycles(p.cycles)};
+        flow::Exception e{&exception_type(p.exception()), {}, {}, elements_.cycles(p.cycles)};
         const bool debug_entry = p.exception() == 1;
         if (!debug_entry) e.vector = target.address;
         follower_.exception(e, at);
@@ -354,6 +367,9 @@ private:
     /// Sets both states; flow goes on there.
     void go(const CoreState& state, Offset at) {
         remember(state);
+        go_on(at);
+    }
+    void go_on(Offset at) {
         plain_context_ = true;
         follower_.go(last_, last_context_, at);
     }

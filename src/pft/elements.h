@@ -23,7 +23,9 @@ struct CoreState {
     bool ns{}, hyp{};
     std::optional<std::uint32_t> context_id, vmid;  ///< absent: undefined
 
-    [[nodiscard]] flow::Context context() const { return {ns, hyp, context_id, vmid}; }
+    [[nodiscard]] flow::Context context() const {
+        return {.ns = ns, .hyp = hyp, .context_id = context_id, .vmid = vmid};
+    }
     /// An I-sync carries no VMID: the earlier one stays.
     void carry(std::optional<std::uint32_t> last_vmid) { vmid = last_vmid; }
     [[nodiscard]] Place place() const { return {address, isa}; }

@@ -973,21 +973,6 @@ double unseen_share(const Config& config, const isa::CodeReader& code, Bytes beh
 
 }  // namespace
 
-std::string_view name(HeadOutcome outcome) {
-    constexpr std::array<std::string_view, 9> names{
-        "recovered",
-        "the stream begins with its A-sync",
-        "no A-sync with an I-sync behind it",
-        "no chain of packets leads to the A-sync",
-        "no program image",
-        "no path through the program explains the packets",
-        "several paths through the program explain the packets",
-        "too little speaks for the one path that is left",
-        "the limits of the search are reached",
-    };
-    return names[static_cast<unsigned>(outcome)];
-}
-
 HeadRecovery recover_head(const Config& config, const isa::CodeReader& code, std::span<const CodeExtent> extents,
                           Bytes stream, const RecoverLimits& limits) {
     HeadRecovery out;
@@ -1044,17 +1029,6 @@ HeadRecovery recover_head(const Config& config, const isa::CodeReader& code, std
     out.confirmed = search.confirmed();
     out.confidence = search.confidence();
     return out;
-}
-
-std::uint64_t HeadRecovery::bytes() const {
-    std::uint64_t sum = 0;
-    for (const HeadStretch& stretch : stretches) sum += stretch.end - stretch.first;
-    return sum;
-}
-std::uint64_t HeadRecovery::bytes_before_async() const {
-    std::uint64_t sum = 0;
-    for (const HeadStretch& stretch : stretches) sum += std::min(stretch.end, async) - std::min(stretch.first, async);
-    return sum;
 }
 
 void decode_head(const HeadRecovery& head, const Config& config, const isa::CodeReader& code, Bytes stream,

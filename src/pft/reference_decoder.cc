@@ -5,6 +5,7 @@
 
 #include "elements.h"
 #include "waymark/follow/reference_follower.h"
+#include "waymark/pft/exceptions.h"
 #include "waymark/pft/parser.h"
 
 namespace waymark::pft {
@@ -142,7 +143,7 @@ private:
 
     void branch_with_excp(const BranchAddress& p) {
         const CoreState target = branch_target(p, last_state_, config_);
-        flow::Exception exception{p.exception(), {}, {}, elements_.cycles(p.cycles)};
+        flow::Exception exception{&exception_type(p.exception()), {}, {}, elements_.cycles(p.cycles)};
         const bool debug_entry = p.exception() == 1;
         if (!debug_entry) exception.vector = target.address;
         follower_.exception(exception, at_);  // which adds the preferred return address (4.7)

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "elements.h"
+#include "waymark/pft/exceptions.h"
 
 namespace waymark::pft {
 
@@ -30,26 +31,6 @@ Result<Packet> from_text(std::string_view text, const Config& config) {
     return out;
 }
 
-std::string_view exception_name(std::uint32_t number) {
-    constexpr std::array<std::string_view, 16> names{"none",
-                                                     "Debug state entry",
-                                                     "SMC",
-                                                     "Hyp mode entry",
-                                                     "asynchronous Data Abort",
-                                                     "ThumbEE check failed",
-                                                     "reserved",
-                                                     "reserved",
-                                                     "processor reset",
-                                                     "Undefined Instruction",
-                                                     "SVC",
-                                                     "Prefetch Abort or breakpoint",
-                                                     "synchronous Data Abort or watchpoint",
-                                                     "generic",
-                                                     "IRQ",
-                                                     "FIQ"};
-    return number < names.size() ? names[number] : "unknown";
-}
-
 std::string_view name(ISyncReason reason) {
     constexpr std::array<std::string_view, 4> names{"periodic", "trace enabled", "overflow restart", "debug exit"};
     return names[static_cast<std::size_t>(reason) & 3U];
@@ -72,7 +53,8 @@ struct Explainer::State {
     std::string explain(const BranchAddress& p) {
         const CoreState to = branch_target(p, last, config);
         std::string out;
-        if (p.exception() != 0) out = fmt::format("exception {} ({}), ", p.exception(), exception_name(p.exception()));
+        if (p.exception() != 0)
+            out = fmt::format("exception {} ({}), ", p.exception(), exception_type(p.exception()).name);
         out += "to " + place(p.target, to);
         if (p.target.information) out += to.ns ? ", Non-secure" : ", Secure";
         if (to.hyp) out += ", Hyp";

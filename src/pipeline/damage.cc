@@ -4,7 +4,8 @@
 
 #include <array>
 
-#include "waymark/pipeline/words.h"
+#include "waymark/core/numbers.h"
+#include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
 
@@ -75,7 +76,8 @@ std::vector<Damage> damage_in(const BufferReport& buffer) {
     if (others.bytes != 0) {
         const std::string bytes = counted(others.bytes, "byte");
         const std::string what = fmt::format("of trace IDs that no described source has ({})", others.ids);
-        const std::string means = "to decode them add sources with that ETMTRACEIDR, unless the frames are damaged";
+        const std::string means = fmt::format("to decode them add sources with that {}, unless the frames are damaged",
+                                              trace_id_register({}, {}));
         out.push_back({Kind::undescribed_ids,
                        others.first,
                        buffer.name,

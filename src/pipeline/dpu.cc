@@ -99,6 +99,47 @@ Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture) {
     return out;
 }
 
+std::optional<std::vector<DpuModuleTime>> module_times(const capture::DpuCapture& capture, const DpuTrace& trace,
+                                                       std::uint64_t trace_bytes) {
+    if (capture.modules.clock != capture::trace_bytes_clock) return std::nullopt;
+    std::uint64_t gone = 0;  // overwritten
+    dpu::ReadingOrder order;
+    if (!trace.nexus && !trace.vtb.single_address) {
+        constexpr std::uint64_t all = std::uint64_t{1} << 32;
+        const auto found = dpu::reading_order(trace.vtb, all);
+        if (!trace.ring_known || !found || !capture.lines_written) return std::nullopt;
+        order = *found;
+        const std::uint64_t written = *capture.lines_written * dpu::line_bytes, kept = order.bytes();
+        if (written < kept) return std::nullopt;
+        // A buffer that was moved on the way has other trace than its registers say.
+        const std::uint64_t lines = (std::uint64_t{trace.vtb.tea} - trace.vtb.tsa) / dpu::line_bytes + 1;
+        const auto line = [&](std::uint32_t tw) { return (std::uint64_t{tw} - trace.vtb.tsa) / dpu::line_bytes; };
+        for (const capture::DpuPeriod& period : capture.periods) {
+            const capture::DpuPeriod& first = capture.periods.front();
+            if (!period.lines_written || !first.lines_written) return std::nullopt;
+            const std::uint64_t since = *period.lines_written - *first.lines_written;
+            if (line(period.dp_tw) != (line(first.dp_tw) + since) % lines) return std::nullopt;
+        }
+        gone = written - kept;
+    }
+    const auto place = [&](std::uint64_t time) {
+        std::uint64_t at = time < gone ? 0 : time - gone;
+        // What a file that is cut lacks has no offset.
+        std::uint64_t end = 0, lacking = 0;
+        for (const dpu::Stretch& stretch : order.stretches) {
+            const std::uint64_t there = std::min(stretch.bytes, trace_bytes - std::min(trace_bytes, stretch.offset));
+            if (at < end + stretch.bytes) return std::min(at, end + there) - lacking;
+            end += stretch.bytes;
+            lacking += stretch.bytes - there;
+        }
+        return at - lacking;
+    };
+    std::vector<DpuModuleTime> out;
+    for (const capture::Module& m : capture.modules.modules)
+        out.push_back({place(m.from), m.to ? std::optional(place(*m.to)) : std::nullopt});
+    return out;
+}
+
 const std::filesystem::path& trace_file(const capture::DpuCapture& capture, const DpuTrace& trace) {
     return trace.nexus ? capture.nexus : capture.buffer;
 }

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "waymark/capture/module_map.h"
+
 namespace waymark::pipeline {
 
 namespace fs = std::filesystem;
@@ -100,22 +102,86 @@ Status NameFinder::open() {
         WM_RETURN_IF_ERROR(add_given(argument, false));
     }
     for (const std::string& path : options_.symbols) WM_RETURN_IF_ERROR(add_given({path, std::nullopt}, true));
+    report_no_map();
     for (std::size_t i = 0; i < mapped_.size(); ++i) {
         Mapped& m = mapped_[i];
         auto found = image::find_file(m.file, m.build_id, options_.files);
         if (found) {
             m.found.emplace(std::move(*found));
+            if (options_.code_of_files && !file_of_build(i) && !is_given(i))
+                problem_({}, fmt::format("of {} only the pages that ran are known: there is no build ID to say whether "
+                                         "{} is the file that ran. If it is, give it with --image.",
+                                         m.file, m.found->path.string()));
             continue;
         }
         // What was given by hand takes its place.
-        if (std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == i && !g.refused; }))
-            continue;
-        problem_({}, fmt::format("{}; code of it has no names. Give a folder with the files of the machine that was "
+        if (is_given(i)) continue;
+        problem_({}, fmt::format("{}; code of it has no names{}. Give a folder with the files of the machine that was "
                                  "recorded with --symfs, or the file with --symbols.",
-                                 found.error().message));
+                                 found.error().message,
+                                 options_.code_of_files ? ", and only the pages of it that ran are known" : ""));
     }
     make_groups();
     return open_generated();
+}
+
+/// A capture that `waymark record` made has a map, for something ran. Those of others have none.
+void NameFinder::report_no_map() {
+    const fs::path path = capture_.path.parent_path() / capture::module_map_file;
+    std::error_code error;
+    if (!capture_.description.starts_with("recorded under QEMU") || !given_.empty() || fs::exists(path, error)) return;
+    problem_(path,
+             "This file is missing, which says which files were mapped where, so code has no names, only addresses. "
+             "Copy it from the recording, or give the files with --image FILE@ADDRESS.");
+}
+
+/// A file of the options takes the place of one that was mapped.
+bool NameFinder::is_given(std::size_t mapped) const {
+    return std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.mapped == mapped && !g.refused; });
+}
+
+/// A stripped copy of a file that is found with line tables, of the same build.
+bool NameFinder::has_fewer_lines(Given& file) {
+    if (!file.mapped || !file.info || file.argument.address) return false;
+    Mapped& there = mapped_[*file.mapped];
+    return there.found && !there.build_id.empty() && file.info->build_id() == there.build_id &&
+           there.found->info.build_id() == there.build_id && !file.info->has_lines() && there.found->info.has_lines();
+}
+
+/// A copy of a file that was mapped, of the same build as it has a build ID that says so.
+std::optional<fs::path> NameFinder::file_of_build(std::size_t mapped) const {
+    const Mapped& m = mapped_[mapped];
+    if (m.build_id.empty()) return std::nullopt;
+    if (m.found && m.found->info.build_id() == m.build_id) return m.found->path;
+    for (const Given& g : given_)
+        if (g.mapped == mapped && !g.refused && g.info && g.info->build_id() == m.build_id) return g.argument.path;
+    return std::nullopt;
+}
+
+std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std::string& source) const {
+    std::set<std::pair<fs::path, std::uint64_t>> out;
+    const auto& all = capture_.modules.modules;
+    const auto group = group_of_.find(source);
+    if (group == group_of_.end()) return {};
+    const Modules& seen = groups_[group->second].modules;
+    for (const std::size_t i : seen) {
+        if (mapped_of_[i] == no_file) continue;
+        const auto path = file_of_build(mapped_of_[i]);
+        if (!path || std::any_of(given_.begin(), given_.end(), [&](const Given& g) {
+                return g.mapped == mapped_of_[i] && !g.only_names && !g.refused;
+            }))
+            continue;
+        // What was mapped there at another time may be what ran.
+        if (std::any_of(seen.begin(), seen.end(),
+                        [&](std::size_t k) { return mapped_of_[k] != mapped_of_[i] && all[k].overlaps(all[i]); }))
+            continue;
+        std::optional<std::uint64_t> bias = bias_of(i);
+        for (const Given& g : given_)
+            if (!bias && g.mapped == mapped_of_[i] && g.info)
+                bias = g.info->load_bias(all[i].address, all[i].offset, all[i].bytes);
+        if (bias) out.emplace(*path, *bias);
+    }
+    return {out.begin(), out.end()};
 }
 
 /// Those of the options after those of the capture: what comes later is what holds.
@@ -269,16 +335,30 @@ Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& sou
         WM_ASSIGN_OR_RETURN(group.names, make(group.modules));
     }
     if (generated_.empty()) return group.names;
-    image::NamedPieces found = image::named_pieces(generated_, memory);
-    for (image::NamedPiece& piece : found.pieces) piece.from = first_of_name_[piece.from];
-    const auto [at, fresh] = group.with_generated.try_emplace(found.pieces);
-    if (fresh) {
+    const auto pieces_in = [&](const image::MemoryMap& seen) {
+        image::NamedPieces found = image::named_pieces(generated_, seen);
+        for (image::NamedPiece& piece : found.pieces) piece.from = first_of_name_[piece.from];
+        return found;
+    };
+    const auto above = [&](const std::shared_ptr<const Names>& base, const std::vector<image::NamedPiece>& pieces) {
         auto names = std::make_shared<Names>();
         names->files = group.names->files;
-        names->symbols.set_base({group.names, &group.names->symbols});
-        for (const image::NamedPiece& piece : found.pieces)
+        names->symbols.set_base({base, &base->symbols});
+        for (const image::NamedPiece& piece : pieces)
             names->symbols.add(generated_[piece.from].name, piece.address, piece.bytes, image::SymbolKind::function);
-        at->second = std::move(names);
+        return names;
+    };
+    // All sources name the same addresses, most of them alike: they share the names that hold where memory says
+    // nothing, and each has those that differ above them.
+    if (usual_.empty()) usual_ = pieces_in({}).pieces;
+    if (!group.usual) group.usual = above(group.names, usual_);
+    const image::NamedPieces found = pieces_in(memory);
+    std::vector<image::NamedPiece> others;
+    std::set_difference(found.pieces.begin(), found.pieces.end(), usual_.begin(), usual_.end(),
+                        std::back_inserter(others));
+    const auto [at, fresh] = group.with_generated.try_emplace(others);
+    if (fresh) {
+        at->second = others.empty() ? group.usual : above(group.usual, others);
         doubtful_ = std::max(doubtful_, found.doubtful);
         replaced_ = std::max(replaced_, found.replaced);
     }
@@ -310,6 +390,11 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         }
         const std::uint64_t bias =
             file.argument.address ? file.argument.address->value : bias_in(file, modules).value_or(0);
+        if (has_fewer_lines(file)) {
+            // The original file follows with the modules; its lines are those of this build.
+            WM_RETURN_IF_ERROR(image::add_all_symbols(out->symbols, file.argument.path, *file.info, bias));
+            continue;
+        }
         WM_RETURN_IF_ERROR(
             take(file.argument.path, *file.info, bias, file.mapped ? mapped_[*file.mapped].file : std::string()));
         if (file.mapped) continue;

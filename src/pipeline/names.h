@@ -31,6 +31,10 @@ public:
     /// Sources that saw the same files and the same generated code at the same addresses share one. `memory`: what the
     /// core of the source saw.
     Result<std::shared_ptr<const Names>> names_of(const std::string& source, const image::MemoryMap& memory);
+    /// The files that a source saw, by path and load bias, of which the code is known to be what was mapped: the build
+    /// ID agrees, and nothing else was mapped at the same place. Those of the options are left out.
+    [[nodiscard]] std::vector<std::pair<std::filesystem::path, std::uint64_t>> code_files(
+        const std::string& source) const;
     /// After all sources: a problem where generated code has names that its bytes do not bear out.
     void report_doubtful();
 
@@ -69,7 +73,11 @@ private:
     [[nodiscard]] bool fits(const Modules& a, const Modules& b) const;
     void make_groups();
     Result<std::shared_ptr<const Names>> make(const Modules& modules);
+    void report_no_map();
     Status open_generated();
+    [[nodiscard]] bool has_fewer_lines(Given& file);
+    [[nodiscard]] bool is_given(std::size_t mapped) const;
+    [[nodiscard]] std::optional<std::filesystem::path> file_of_build(std::size_t mapped) const;
     Status add_generated(Result<image::GeneratedCodeFile> file, bool needed);
 
     const capture::Capture& capture_;
@@ -83,7 +91,8 @@ private:
     struct Group {
         Modules modules;
         std::shared_ptr<const Names> names;
-        /// With generated code, by what lies where of it.
+        std::shared_ptr<const Names> usual{};  ///< with generated code, as usual_ has it
+        /// With generated code, by what lies elsewhere of it than in usual_.
         std::map<std::vector<image::NamedPiece>, std::shared_ptr<const Names>> with_generated{};
     };
     std::vector<Group> groups_;
@@ -92,6 +101,7 @@ private:
     std::vector<std::shared_ptr<const void>> generated_owners_;
     std::vector<std::size_t> first_of_name_;  ///< by index in it: the first one of the same name
     std::map<std::string, std::size_t> names_met_;
+    std::vector<image::NamedPiece> usual_;  ///< which generated code lies where, where no memory says more
     std::size_t doubtful_ = 0, replaced_ = 0;
 };
 

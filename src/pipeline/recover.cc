@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "waymark/flow/blocks.h"
-#include "waymark/pft/decoder.h"
-#include "waymark/pft/reference_decoder.h"
 
 namespace waymark::pipeline {
 
@@ -16,7 +14,7 @@ constexpr std::size_t most_held = std::size_t{1} << 20;
 /// Puts what was recovered into the place of the end of the gap the stream begins with.
 class HeadSink final : public flow::Sink {
 public:
-    HeadSink(flow::Sink& next, const pft::HeadRecovery& head) : next_(next), head_(head) {}
+    HeadSink(flow::Sink& next, const follow::HeadRecovery& head) : next_(next), head_(head) {}
     void consume(const flow::Batch& batch) override {
         if (recovered_.empty()) return next_.consume(batch);
         std::size_t told = 0;
@@ -41,29 +39,23 @@ public:
 
 private:
     flow::Sink& next_;
-    const pft::HeadRecovery& head_;
+    const follow::HeadRecovery& head_;
     std::vector<std::unique_ptr<flow::BatchWriter::Owned>> recovered_;
 };
 
-class RecoveringBase : public Consumer {
+class RecoveringConsumer final : public FlowConsumer {
 public:
-    [[nodiscard]] virtual std::uint64_t packets() const = 0;
-};
-
-template <class Decoder>
-class RecoveringConsumer final : public RecoveringBase {
-public:
-    RecoveringConsumer(const StreamInfo& stream, flow::Sink& sink, pft::HeadRecovery& found)
+    RecoveringConsumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, follow::HeadRecovery& found)
         : memory_(stream.source.memory),
-          config_(stream.source.config),
+          configuration_(stream.source.configuration),
           found_(found),
           head_(sink, found),
           out_(blocks_, head_),
-          decoder_(config_, *memory_, out_) {}
+          decoder_(configuration_->decoder(*memory_, out_, {.kind = kind})) {}
 
     void feed(Bytes bytes) override {
         if (begun_) {
-            decoder_.feed(bytes);
+            decoder_->feed(bytes);
             return out_.flush();
         }
         held_.insert(held_.end(), bytes.begin(), bytes.end());
@@ -71,48 +63,40 @@ public:
     }
     void reset() override {
         begin();
-        decoder_.reset();
+        decoder_->reset();
         out_.flush();
     }
     void finish() override {
         begin();
-        decoder_.finish();
+        decoder_->finish();
     }
     void flush() override {
-        if (!begun_ && !enough()) return;
+        if (!begun_ && !configuration_->has_sync(held_)) return;
         begin();
         out_.flush();
     }
     [[nodiscard]] std::array<Offset, 2> pending() const override {
-        return begun_ ? decoder_.pending() : std::array<Offset, 2>{};
+        return begun_ ? decoder_->pending() : std::array<Offset, 2>{};
     }
     [[nodiscard]] bool amid_packet() override {
         begin();
-        return decoder_.amid_packet();
+        return decoder_->amid_packet();
     }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets() + found_.packets; }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets() + found_.packets; }
 
 private:
-    /// An A-sync, and so much behind it that its I-sync is there.
-    [[nodiscard]] bool enough() const {
-        constexpr std::array<std::uint8_t, 6> async{0, 0, 0, 0, 0, 0x80};
-        constexpr auto behind = static_cast<std::ptrdiff_t>(pft::judged_bytes);
-        const auto found = std::search(held_.begin(), held_.end(), async.begin(), async.end());
-        return held_.end() - found > behind;
-    }
-
     void begin() {
         if (std::exchange(begun_, true)) return;
-        found_ = pft::recover_head(config_, *memory_, extents(), held_);
+        found_ = configuration_->recover_head(*memory_, extents(), held_);
         flow::BatchWriter kept(blocks_);
-        pft::decode_head(found_, config_, *memory_, held_, kept);
+        configuration_->decode_head(found_, *memory_, held_, kept);
         head_.take(kept.take());
-        decoder_.feed(held_);
+        decoder_->feed(held_);
         out_.flush();
         held_ = {};
     }
-    [[nodiscard]] std::vector<pft::CodeExtent> extents() const {
-        std::vector<pft::CodeExtent> out;
+    [[nodiscard]] std::vector<follow::CodeExtent> extents() const {
+        std::vector<follow::CodeExtent> out;
         for (const image::Region& region : memory_->regions())
             if (!region.shadowed_by && region.address.value <= 0xffffffffU)
                 out.push_back({region.address, std::min(region.bytes, 0x100000000U - region.address.value)});
@@ -120,28 +104,21 @@ private:
     }
 
     std::shared_ptr<const image::MemoryMap> memory_;
-    const pft::Config config_;
-    pft::HeadRecovery& found_;
+    const std::shared_ptr<const protocol::Configuration> configuration_;
+    follow::HeadRecovery& found_;
     HeadSink head_;
     flow::BlockTable blocks_;
     flow::BatchWriter out_;
-    Decoder decoder_;
+    std::unique_ptr<protocol::Decoder> decoder_;
     std::vector<std::uint8_t> held_;
     bool begun_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Consumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
-                                              pft::HeadRecovery& found) {
-    if (kind == DecoderKind::reference)
-        return std::make_unique<RecoveringConsumer<pft::ReferenceDecoder>>(stream, sink, found);
-    return std::make_unique<RecoveringConsumer<pft::Decoder>>(stream, sink, found);
-}
-
-std::uint64_t recovered_packets(const Consumer& consumer) {
-    const auto* recovering = dynamic_cast<const RecoveringBase*>(&consumer);
-    return recovering == nullptr ? 0 : recovering->packets();
+std::unique_ptr<FlowConsumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
+                                                  follow::HeadRecovery& found) {
+    return std::make_unique<RecoveringConsumer>(stream, sink, kind, found);
 }
 
 }  // namespace waymark::pipeline

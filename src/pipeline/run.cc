@@ -5,9 +5,7 @@
 #include "waymark/capture/byte_stream.h"
 #include "waymark/coresight/bypass.h"
 #include "waymark/flow/blocks.h"
-#include "waymark/pft/decoder.h"
-#include "waymark/pft/parallel_decoder.h"
-#include "waymark/pft/reference_decoder.h"
+#include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::pipeline {
 
@@ -352,61 +350,77 @@ private:
     std::optional<std::uint64_t> of_;
 };
 
-template <class Decoder>
-class FlowConsumer final : public Consumer {
+/// On one thread.
+class SerialConsumer final : public FlowConsumer {
 public:
-    FlowConsumer(const StreamInfo& stream, flow::Sink& sink)
-        : memory_(stream.source.memory), out_(blocks_, sink), decoder_(stream.source.config, *memory_, out_) {}
+    SerialConsumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind)
+        : memory_(stream.source.memory),
+          out_(blocks_, sink),
+          decoder_(stream.source.configuration->decoder(*memory_, out_, {.kind = kind})) {}
     // Delivers at once, as ParallelConsumer does: several sources then tell in one order with any number of threads.
     void feed(Bytes bytes) override {
-        decoder_.feed(bytes);
+        decoder_->feed(bytes);
         out_.flush();
     }
     void reset() override {
-        decoder_.reset();
+        decoder_->reset();
         out_.flush();
     }
-    void finish() override { decoder_.finish(); }
+    void finish() override { decoder_->finish(); }
     void flush() override { out_.flush(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
-    [[nodiscard]] bool amid_packet() override { return decoder_.amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const { return decoder_.packets(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
 
 private:
     std::shared_ptr<const image::MemoryMap> memory_;
     flow::BlockTable blocks_;
     flow::BatchWriter out_;
-    Decoder decoder_;
+    std::unique_ptr<protocol::Decoder> decoder_;
 };
 
-class ParallelConsumer final : public Consumer {
+class ParallelConsumer final : public FlowConsumer {
 public:
     ParallelConsumer(const StreamInfo& stream, flow::Sink& sink, unsigned jobs)
         : memory_(stream.source.memory),
           sink_(sink),
-          decoder_(
-              stream.source.config, *memory_, blocks_, sink,
+          decoder_(stream.source.configuration->parallel_decoder(
+              *memory_, blocks_, sink,
               {.workers = jobs,
-               .ranges =
-                   sink.counts_suffice() ? pft::ParallelDecoder::Ranges::counted : pft::ParallelDecoder::Ranges::told,
+               .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::told,
                // Some ten thousand rows of text are in memory for each piece.
-               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14}) {}
-    void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset() override { decoder_.reset(); }
+               .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14})) {}
+    void feed(Bytes bytes) override { decoder_->feed(bytes); }
+    void reset() override { decoder_->reset(); }
     void finish() override {
-        decoder_.finish();
-        if (sink_.counts_suffice()) sink_.take_counts({blocks_.blocks(), decoder_.counts(), decoder_.cycles()});
+        decoder_->finish();
+        if (sink_.counts_suffice()) sink_.take_counts({blocks_.blocks(), decoder_->counts(), decoder_->cycles()});
     }
-    void flush() override { decoder_.flush(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
-    [[nodiscard]] bool amid_packet() override { return decoder_.amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const { return decoder_.packets(); }
+    void flush() override { decoder_->flush(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_->packets(); }
 
 private:
     std::shared_ptr<const image::MemoryMap> memory_;
     flow::Sink& sink_;
     flow::BlockTable blocks_;
-    pft::ParallelDecoder decoder_;
+    std::unique_ptr<follow::Parallel> decoder_;
+};
+
+class ListingConsumer final : public Consumer {
+public:
+    ListingConsumer(const StreamInfo& stream, protocol::PacketListener& listener)
+        : reader_(stream.source.configuration->list(listener)) {}
+    void feed(Bytes bytes) override { reader_->feed(bytes); }
+    void reset() override { reader_->reset(); }
+    void finish() override { reader_->finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+
+private:
+    std::unique_ptr<protocol::Reader> reader_;
 };
 
 }  // namespace
@@ -416,19 +430,20 @@ Report run(const Session& session, std::span<const Source* const> selected, cons
     return Runner(session, selected, make, progress, open).run();
 }
 
-std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, unsigned jobs) {
+std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
+                                            unsigned jobs) {
     if (kind == DecoderKind::fast && (jobs > 1 || sink.counts_suffice()))
         return std::make_unique<ParallelConsumer>(stream, sink, std::max(1U, jobs));
-    if (kind == DecoderKind::reference) return std::make_unique<FlowConsumer<pft::ReferenceDecoder>>(stream, sink);
-    return std::make_unique<FlowConsumer<pft::Decoder>>(stream, sink);
+    return std::make_unique<SerialConsumer>(stream, sink, kind);
 }
 
 std::uint64_t packets(const Consumer& consumer) {
-    if (const auto* fast = dynamic_cast<const FlowConsumer<pft::Decoder>*>(&consumer)) return fast->packets();
-    if (const auto* parallel = dynamic_cast<const ParallelConsumer*>(&consumer)) return parallel->packets();
-    if (const auto* reference = dynamic_cast<const FlowConsumer<pft::ReferenceDecoder>*>(&consumer))
-        return reference->packets();
-    return 0;
+    const auto* flow = dynamic_cast<const FlowConsumer*>(&consumer);
+    return flow == nullptr ? 0 : flow->packets();
+}
+
+std::unique_ptr<Consumer> packet_consumer(const StreamInfo& stream, protocol::PacketListener& listener) {
+    return std::make_unique<ListingConsumer>(stream, listener);
 }
 
 }  // namespace waymark::pipeline

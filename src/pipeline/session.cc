@@ -3,33 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "names.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
+#include "waymark/pipeline/id_register.h"
 
 namespace waymark::pipeline {
 
 namespace {
 
 using capture::Problem;
-
-std::string upper(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
-    return out;
-}
-
-/// The minor version a type such as `PTM1.1` names, if it names one.
-std::optional<unsigned> minor_version(std::string_view type) {
-    const std::size_t dot = type.find('.');
-    if (dot == std::string_view::npos || dot + 1 == type.size()) return {};
-    const char digit = type[dot + 1];
-    if (digit < '0' || digit > '9') return {};
-    return static_cast<unsigned>(digit - '0');
-}
 
 class Maker {
 public:
@@ -67,9 +52,12 @@ private:
 
     /// Errors: `unsupported`: a program for another machine than was traced.
     Status check_machines() {
-        // Cores with a Program Trace Macrocell have 32 bits; which those without one have is not known here.
-        const auto is_pft = [](const capture::Source& s) { return protocol_of(s.type) == Protocol::pft; };
-        if (std::none_of(session_.capture.sources.begin(), session_.capture.sources.end(), is_pft)) return Nothing{};
+        const auto aarch32_only = [](const capture::Source& s) {
+            const Protocol* protocol = protocol_of(s.type);
+            return protocol != nullptr && protocol->aarch32_only();
+        };
+        if (std::none_of(session_.capture.sources.begin(), session_.capture.sources.end(), aarch32_only))
+            return Nothing{};
         std::vector<std::filesystem::path> files(options_.symbols.begin(), options_.symbols.end());
         for (const std::string& argument : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
@@ -92,7 +80,7 @@ private:
         WM_RETURN_IF_ERROR(check_images());
         std::vector<std::shared_ptr<const image::MemoryMap>> maps;
         for (const Source& source : session_.sources)
-            if (source.protocol == Protocol::pft && source.memory && !source.memory->empty() &&
+            if (source.has_flow() && source.memory && !source.memory->empty() &&
                 std::find(maps.begin(), maps.end(), source.memory) == maps.end())
                 maps.push_back(source.memory);
         if (maps.empty()) return Nothing{};
@@ -108,7 +96,7 @@ private:
         if (options_.images.empty() || session_.capture.dumps.empty()) return Nothing{};
         std::map<std::string, std::shared_ptr<image::MemoryMap>> by_core;
         for (const Source& source : session_.sources) {
-            if (source.protocol != Protocol::pft) continue;
+            if (!source.has_flow()) continue;
             std::shared_ptr<image::MemoryMap>& map = by_core[source.core];
             if (map) continue;
             map = std::make_shared<image::MemoryMap>();
@@ -167,19 +155,9 @@ private:
                       {},
                       {},
                       {}};
-        if (const auto* id = described.find_register("ETMTRACEIDR")) {
-            source.trace_id = {pft::from_value<pft::Etmtraceidr>(static_cast<std::uint32_t>(id->value)).trace_id};
-        } else if (const auto* etm4 = described.find_register("TRCTRACEIDR")) {
-            // Bits [6:0], as ETMv4 and ETE have it: whose bytes these are is known though they are not decoded.
-            source.trace_id = {static_cast<std::uint8_t>(etm4->value & 0x7f)};
-        } else if (const auto* itm = described.find_register("ITMTCR")) {
-            // Bits [22:16] of the ITM's control register are its trace ID, as section 7.2 has it of the STM's.
-            source.trace_id = {static_cast<std::uint8_t>(itm->value >> 16 & 0x7f)};
-        } else if (const auto* stm = described.find_register("STMTCSR")) {
-            source.trace_id = {static_cast<std::uint8_t>(stm->value >> 16 & 0x7f)};
-        }
+        if (const auto id = trace_id(described.registers)) source.trace_id = {*id};
         const std::filesystem::path folder = session_.capture.path.parent_path();
-        if (source.protocol == Protocol::pft)
+        if (source.protocol != nullptr)
             configure(source, described.file.empty() ? std::filesystem::path() : folder / described.file);
         WM_ASSIGN_OR_RETURN(source.memory, memory_of(source.core, source.name));
         WM_ASSIGN_OR_RETURN(source.names, names_.names_of(source.name, *source.memory));
@@ -204,43 +182,10 @@ private:
 
     /// `file` described the source; empty for a bare trace file, whose description is the command line.
     void configure(Source& source, const std::filesystem::path& file) {
-        const auto value = [&](const char* register_name, std::uint32_t otherwise, const char* meaning) {
-            if (const auto* r = capture::find_register(source.registers, register_name))
-                return static_cast<std::uint32_t>(r->value);
-            if (file.empty())
-                problem(file, fmt::format("--{} is not given; decoding goes on as if {} were {:#x} ({}).",
-                                          lower(register_name), register_name, otherwise, meaning));
-            else
-                problem(file, fmt::format("source '{}' has no register {}; decoding goes on as if it were {:#x} ({}). "
-                                          "Add '{}=VALUE' to its [regs].",
-                                          source.name, register_name, otherwise, meaning, register_name));
-            return otherwise;
-        };
-        const std::uint32_t minor = minor_version(source.type).value_or(1);
-        const std::uint32_t cr = value("ETMCR", 0, "no cycle counts, Context IDs or return stack");
-        const std::uint32_t idr = value("ETMIDR", 0x4100f300 | minor << 4, "the version its type names");
-        const std::uint32_t ccer = value("ETMCCER", 0, "48-bit Gray coded timestamps, no barrier waypoints");
-        auto identification = pft::from_value<pft::Etmidr>(idr);
-        const bool is_ptm = identification.major == 3 && identification.family == 0xf;
-        if (!is_ptm) identification.minor = static_cast<std::uint8_t>(minor);
-        source.config = pft::Config::from_registers(pft::from_value<pft::Etmcr>(cr),
-                                                    pft::from_value<pft::Etmccer>(ccer), identification);
-        if (const auto named = minor_version(source.type); named && *named != identification.minor)
-            problem(file, fmt::format(
-                              "source '{}' is of type {}, but its ETMIDR {:#010x} says PFT v1.{}; decoding follows the "
-                              "register. Correct whichever is wrong.",
-                              source.name, source.type, idr, identification.minor));
-        if (!is_ptm)
-            problem(
-                file,
-                fmt::format("source '{}' is of type {}, but its ETMIDR {:#010x} is not that of a PTM (bits [15:8] are "
-                            "{:#04x}, expected 0xf3); decoding goes on as PFT v1.{}. Correct whichever is wrong.",
-                            source.name, source.type, idr, idr >> 8 & 0xff, identification.minor));
-        if (source.config.return_stack && source.config.branch_broadcast)
-            problem(file, fmt::format(
-                              "source '{}': ETMCR {:#010x} enables both return stack and branch broadcast, which a PTM "
-                              "does not allow; the value may not be the one in force while tracing.",
-                              source.name, cr));
+        protocol::Configured configured =
+            source.protocol->configure({source.name, source.type, source.core_type, source.registers, file.empty()});
+        source.configuration = std::move(configured.configuration);
+        for (std::string& text : configured.problems) problem(file, std::move(text));
         if (source.trace_id && !coresight::is_source(*source.trace_id))
             problem(file,
                     fmt::format("source '{}': trace ID {:#04x} in {} is not one a source can have (0x01 to 0x6f); "
@@ -248,29 +193,14 @@ private:
                                 source.name, source.trace_id->value, id_register(source)));
     }
 
-    /// The register that holds the trace ID of a source, or would.
-    static std::string_view id_register(const Source& source) {
-        for (const std::string_view name : {"ETMTRACEIDR", "TRCTRACEIDR", "ITMTCR", "STMTCSR"})
-            if (capture::find_register(source.registers, name) != nullptr) return name;
-        const std::string type = lower(source.type);
-        const auto has = [&](std::string_view word) { return type.find(word) != type.npos; };
-        return has("etmv4") || has("etm4") || has("ete") ? "TRCTRACEIDR"
-               : has("stm")                              ? "STMTCSR"
-               : has("itm")                              ? "ITMTCR"
-                                                         : "ETMTRACEIDR";
-    }
-
-    static std::string lower(std::string_view text) {
-        std::string out(text);
-        std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-        return out;
-    }
-
     /// The dumps a core sees, then the images of the options. A source of no known core sees the dumps of all.
     Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core, const std::string& source) {
         const auto known = maps_.find(core);
         if (known != maps_.end()) return known->second;
         auto map = std::make_shared<image::MemoryMap>();
+        if (options_.code_of_files)
+            for (const auto& [path, bias] : names_.code_files(source))
+                if (const auto added = map->add_elf(path, bias); !added) problem({}, added.error().message);
         add_dumps(*map, core);
         for (const std::string& text : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));
@@ -367,12 +297,6 @@ private:
 };
 
 }  // namespace
-
-Protocol protocol_of(std::string_view source_type) {
-    const std::string protocol = upper(source_type.substr(0, source_type.find('.')));
-    return protocol == "PTM1" || protocol == "PFT1" || protocol == "PTM" || protocol == "PFT" ? Protocol::pft
-                                                                                              : Protocol::unsupported;
-}
 
 std::string Source::id_text() const { return trace_id ? fmt::format("{:#04x}", trace_id->value) : name; }
 std::string Source::label() const { return trace_id ? fmt::format("{:#04x} {}", trace_id->value, name) : name; }

@@ -8,6 +8,7 @@
 namespace waymark::record {
 
 std::string CodePlace::text() const {
+    if (!name_.empty()) return name_;
     return symbol_.empty() && address_ ? fmt::format("{:#x}", address_->value) : symbol_;
 }
 
@@ -16,7 +17,7 @@ void CodePlace::mapped(const std::string& file, Address at, std::uint64_t offset
     const auto [known, fresh] = found_.try_emplace(file);
     if (fresh) {
         image::Symbols symbols;
-        if (symbols.add_elf(file)) known->second = symbols.address_of(symbol_);
+        if (symbols.add_elf(file)) known->second = symbols.function_called(symbol_);
     }
     if (!known->second) return;
     const auto info = image::DebugInfo::open(file);

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "files.h"
+#include "waymark/record/files.h"
 
 namespace waymark::record {
 

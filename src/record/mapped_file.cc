@@ -1,4 +1,4 @@
-#include "mapped_file.h"
+#include "waymark/record/mapped_file.h"
 
 #include <algorithm>
 

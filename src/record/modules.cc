@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "mapped_file.h"
+#include "waymark/record/mapped_file.h"
 
 namespace waymark::record {
 
@@ -109,7 +109,11 @@ bool Modules::conflicts(std::uint32_t module) const {
 void Modules::run(std::uint32_t module, std::uint64_t time) {
     if (module >= held_.size()) return;
     Held& mine = held_[module];
-    if (mine.ran_in_epoch) return;
+    if (mine.ran_in_epoch) {
+        // An unmapping is reported before what ran until then.
+        if (auto& to = mine.times.back().to; to && *to <= time) to = time + 1;
+        return;
+    }
     // Whatever of another file lies there was replaced before this could run.
     bool replaced = false;
     for (Held& h : held_) {
@@ -146,7 +150,7 @@ void Modules::source_ended(const std::string& source, std::uint64_t time) {
 
 capture::ModuleMap Modules::map() const {
     capture::ModuleMap out;
-    out.clock = "instructions";
+    out.clock = capture::instructions_clock;
     out.sources = sources_;
     out.threads = threads_;
     for (const Held& h : held_) {

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "files.h"
+#include "waymark/record/files.h"
 
 namespace waymark::record {
 

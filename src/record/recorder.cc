@@ -12,11 +12,11 @@
 #include <tuple>
 #include <utility>
 
-#include "files.h"
-#include "mapped_file.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
+#include "waymark/record/files.h"
+#include "waymark/record/mapped_file.h"
 #include "waymark/record/vectors.h"
 
 namespace waymark::record {
@@ -33,7 +33,6 @@ std::string in_ini(std::string text) {
 }
 
 constexpr std::uint64_t most_buffer_bytes = 1 << 30;
-constexpr std::string_view perf_map_copy = "perf.map", jitdump_copy = "jit.dump";
 
 /// How many bytes could be written.
 std::size_t write_some(int file, Bytes bytes) {
@@ -64,26 +63,11 @@ bool tells_exception(std::uint32_t word) {
 /// An instruction that is found undefined counts as executed, but a branch that is found so was no waypoint.
 bool counts_when_undefined(const CodeInstruction& instruction) { return instruction.waypoint == isa::Waypoint::none; }
 
-State state_of(std::uint32_t bits) { return {(bits & words::ns) != 0, (bits & words::hyp) != 0}; }
+flow::Context context_of(std::uint32_t bits, std::uint32_t thread) {
+    return {.ns = (bits & words::ns) != 0, .hyp = (bits & words::hyp) != 0, .context_id = thread};
+}
 
 }  // namespace
-
-void remove_ptm_recording(const fs::path& folder) {
-    std::error_code error;
-    std::vector<fs::path> own;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        const std::string name = entry.path().filename().string(), extension = entry.path().extension().string();
-        const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-        const bool described = extension == ".ini" && (name == "snapshot.ini" || name == "trace.ini" ||
-                                                       name == "memory.ini" || begins("core_") || begins("source_"));
-        const bool data = extension == ".bin" && (name == "trace.bin" || name == Images::archive_file ||
-                                                  begins("trace_") || begins("code_") || begins("truth_"));
-        if (described || data || name == truth_file || name == perf_map_copy || name == jitdump_copy ||
-            name == capture::module_map_file || name == ".new" || name == ".trace")
-            own.push_back(entry.path());
-    }
-    for (const fs::path& path : own) fs::remove_all(path, error);
-}
 
 Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), images_(options_.folder) {
     capture_.description = ini_text(options_.description);
@@ -95,6 +79,7 @@ Recorder::~Recorder() {
 }
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
+    WM_CHECK(options.units != nullptr);
     if (options.buffer_bytes != 0 &&
         (!coresight::TraceRam::is_size(options.buffer_bytes) || options.buffer_bytes > most_buffer_bytes))
         return Error{Errc::usage, fmt::format("a buffer of {} bytes: the size must be a multiple of {}, up to {}",
@@ -139,6 +124,7 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
     Thread& t = threads_.try_emplace(number, number, clock_, options_.system).first->second;
+    t.tracker.context(context_of(words::ns, number));
     if (options_.reset) t.tracker.resets_to(*options_.reset);
     return t;
 }
@@ -234,7 +220,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                 break;
             case words::state:
                 settle(t, whole_block, false);
-                t.tracker.state(state_of(word));
+                t.tracker.context(context_of(word, t.number));
                 break;
             default: break;
         }
@@ -269,7 +255,7 @@ Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
     if (!block.definition) return block;
     const auto isa = instruction_set(*block.definition);
     block.code = understand(*block.definition, isa ? *isa : arriving(t, block.definition->address),
-                            decode_options(options_.ptm));
+                            options_.units->decode_options(options_.unit));
     block.definition.reset();
     if (options_.system) block_isas_.insert_or_assign(block.code.address.value, block.code.isa);
     return block;
@@ -321,13 +307,13 @@ void Recorder::exception(Thread& t) {
     const auto before_link = [&](std::uint64_t bytes) {
         return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
     };
-    std::uint32_t pft = 0;
+    ExceptionClass kind = ExceptionClass::other;
     std::optional<Address> back;      // the instruction that comes when the handler returns
     std::uint32_t end = whole_block;  // of the block entered last: its first instruction that did not complete
     switch (number) {
         case undefined: {
             // It counts as executed. Found only by an access check, it may have others after it in its block.
-            pft = 9;
+            kind = ExceptionClass::undefined;
             const bool thumb = t.held != 0 && t.held < blocks_.size() && known(t, t.held).code.isa != isa::Isa::a32;
             if (const auto at = before_link(thumb ? 2 : 4)) {
                 if (const auto index = index_in_held(t, *at)) {
@@ -340,32 +326,32 @@ void Recorder::exception(Thread& t) {
             }
             break;
         }
-        case supervisor_call: pft = 10; break;
+        case supervisor_call: kind = ExceptionClass::supervisor_call; break;
         case breakpoint:
         case prefetch_abort:
-            pft = 11;
+            kind = number == breakpoint ? ExceptionClass::breakpoint : ExceptionClass::prefetch_abort;
             back = before_link(4);
             break;
         case data_abort:
-            pft = 12;
+            kind = ExceptionClass::data_abort;
             back = before_link(8);
             if (back) end = index_in_held(t, *back).value_or(whole_block);
             break;
         case irq:
         case virtual_irq:
-            pft = 14;
+            kind = ExceptionClass::irq;
             back = before_link(4);
             break;
         case fiq:
         case virtual_fiq:
-            pft = 15;
+            kind = ExceptionClass::fiq;
             back = before_link(4);
             break;
-        case hypervisor_call:
-        case hyp_trap: pft = 3; break;
-        case secure_monitor_call: pft = 2; break;
-        case virtual_serror: pft = 4; break;
-        default: pft = 13; break;
+        case hypervisor_call: kind = ExceptionClass::hypervisor_call; break;
+        case hyp_trap: kind = ExceptionClass::trap; break;
+        case secure_monitor_call: kind = ExceptionClass::monitor_call; break;
+        case virtual_serror: kind = ExceptionClass::system_error; break;
+        default: break;
     }
     // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
     // interrupt comes before it or after it.
@@ -376,41 +362,42 @@ void Recorder::exception(Thread& t) {
         if (at >= *t.cut) end = at;
     }
     // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
-    if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector) pft = 3;
+    if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector &&
+        kind != ExceptionClass::hypervisor_call)
+        kind = ExceptionClass::trap;
     settle(t, end, number == data_abort && end != whole_block);
     if (!t.tracker.attached() || recorded_.stopped) return;
     std::optional<Place> place;
     if (back) place = Place{*back, isa_at(t, *back)};
-    t.tracker.state(state_of(state));
-    t.tracker.exception(pft, place, Place{vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
+    t.tracker.context(context_of(state, t.number));
+    t.tracker.exception(kind, place, Place{vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
 }
 
 /// Which exception led into the kernel that then delivered the signal.
 void Recorder::signal(Thread& t) {
-    enum Number : std::uint32_t { undefined = 9, prefetch_abort = 11, data_abort, irq = 14 };
     const Address pc{t.halves[0] | t.halves[1] << 16};
     const Place back{pc, (t.halves[2] & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32};
     const bool raised = (t.exception & words::raised) != 0;
     const auto number = static_cast<int>(t.exception & (words::raised - 1));
     t.halves.clear();
     const std::optional<std::uint32_t> at = raised ? index_in_held(t, pc) : std::nullopt;
-    std::uint32_t pft = irq;
+    ExceptionClass kind = ExceptionClass::irq;
     std::uint32_t end = at.value_or(whole_block);
     bool executed = false;
     // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
     const CodeInstruction* const cause = at ? &blocks_[t.held].code.instructions[*at] : nullptr;
     if (raised && number == SIGTRAP && (cause == nullptr || cause->special == Special::breakpoint)) {
-        pft = prefetch_abort;
+        kind = ExceptionClass::breakpoint;
     } else if (raised && (number == SIGILL || number == SIGFPE || number == SIGTRAP)) {
-        pft = undefined;
+        kind = ExceptionClass::undefined;
         executed = cause != nullptr && counts_when_undefined(*cause);
         if (executed) ++end;
     } else if (raised && (number == SIGSEGV || number == SIGBUS)) {
-        pft = at ? data_abort : prefetch_abort;
+        kind = at ? ExceptionClass::data_abort : ExceptionClass::prefetch_abort;
     }
     settle(t, end, false);
     if (!t.tracker.attached() || recorded_.stopped) return;
-    t.tracker.exception(pft, executed ? std::nullopt : std::optional<Place>(back), std::nullopt);
+    t.tracker.exception(kind, executed ? std::nullopt : std::optional<Place>(back), std::nullopt);
 }
 
 void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
@@ -505,15 +492,16 @@ void Recorder::open_stream(Thread& t) {
     Stream& s = *t.stream;
     s.id = {next_id_++};
     const std::uint32_t shown = options_.system ? t.number - 1 : t.number;
-    s.name = fmt::format("PTM_{}{}", shown, suffix);
+    s.name = fmt::format("{}_{}{}", options_.units->name(), shown, suffix);
     const std::string core = fmt::format("{}_{}{}", options_.system ? "core" : "thread", shown, suffix);
-    s.unit = make_ptm(options_.ptm, t.number, s.trace);
-    capture_.cores.push_back({.name = core, .type = core_type(options_.ptm)});
+    const flow::UnitFactory& units = *options_.units;
+    s.unit = units.make(options_.unit, s.trace);
+    capture_.cores.push_back({.name = core, .type = units.core_type(options_.unit)});
     capture_.sources.push_back({.name = s.name,
-                                .type = source_type(options_.ptm),
+                                .type = units.source_type(options_.unit),
                                 .core = core,
-                                .core_type = core_type(options_.ptm),
-                                .registers = registers(options_.ptm, s.id.value)});
+                                .core_type = units.core_type(options_.unit),
+                                .registers = units.registers(options_.unit, s.id.value)});
     capture_.buffers.back().sources.push_back(s.name);
     epoch_cores_.push_back(core);
     described_ = false;
@@ -581,8 +569,8 @@ Status Recorder::archive_images() {
 
 void Recorder::stop(std::string where) {
     for (auto& [number, t] : threads_) close_stream(t);
-    // QEMU ends with the recording of a system: nothing runs afterwards.
-    if (!options_.system) ends_ = std::move(where);
+    // QEMU ends with the recording of a system, which would have gone on all the same.
+    ends_ = std::move(where);
     recorded_.stopped = true;
 }
 

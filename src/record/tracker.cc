@@ -4,19 +4,6 @@
 
 namespace waymark::record {
 
-std::size_t Unit::waypoints(Place from, std::span<const pft::RetiredBlock> blocks) {
-    const std::uint64_t before = lost();
-    std::size_t taken = 0;
-    while (taken < blocks.size() && lost() == before) {
-        const pft::RetiredBlock& b = blocks[taken++];
-        const Place next{{b.next}, b.next_isa};
-        waypoint({static_cast<std::uint32_t>(b.address - from.address.value), b.bytes_before},
-                 {{b.address}, b.isa, *b.instruction, b.passed, next}, b.cycle);
-        from = next;
-    }
-    return taken;
-}
-
 Row row_of(const Code& code, std::uint32_t epoch) {
     Row row;
     const auto count = static_cast<std::uint32_t>(code.instructions.size());
@@ -40,7 +27,7 @@ Row row_of(const Code& code, std::uint32_t epoch) {
     return row;
 }
 
-void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
+void Tracker::attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
     unit_ = &unit;
     truth_ = &truth;
     ranges_ = ranges;
@@ -50,7 +37,7 @@ void Tracker::attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
     straight_ = {};
     straight_count_ = 0;
     may_lose_ = unit.may_lose();
-    unit.state(state_);
+    unit.context(context_);
 }
 
 void Tracker::detach() {
@@ -146,11 +133,11 @@ void Tracker::waypoint(bool passed, Place next) {
     begin(next);
 }
 
-void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
+void Tracker::interrupt(ExceptionClass kind, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
-    unit_->exception(straight_, number, handler, clock_.cycle);
+    unit_->exception(straight_, kind, handler, clock_.cycle);
     // A reset brings no waypoint update (docs/spec/pft.md, 4.7): nothing says what ran since the last waypoint.
-    if (number == processor_reset)
+    if (kind == ExceptionClass::reset)
         truth_->unfinished_instructions += straight_count_;
     else
         add({start_.address.value, here().address.value, straight_count_}, lost);
@@ -161,33 +148,33 @@ void Tracker::interrupt(std::uint32_t number, std::optional<Place> handler) {
 }
 
 void Tracker::unseen_exception(Place place) {
-    std::uint32_t number = stopped_                               ? data_abort
-                           : last_special_ == Special::undefined  ? undefined_instruction
-                           : last_special_ == Special::breakpoint ? prefetch_abort
-                                                                  : irq;
+    ExceptionClass kind = stopped_                               ? ExceptionClass::data_abort
+                          : last_special_ == Special::undefined  ? ExceptionClass::undefined
+                          : last_special_ == Special::breakpoint ? ExceptionClass::breakpoint
+                                                                 : ExceptionClass::irq;
     if (system_ && place.address == reset_) {
-        interrupt(processor_reset, place);
+        interrupt(ExceptionClass::reset, place);
         away_ = false;
         begin(place);
         return;
     }
     if (!system_) {
-        interrupt(number, std::nullopt);
+        interrupt(kind, std::nullopt);
         return;
     }
     // It is a vector table that nobody told of; the place in it says which exception it was.
     switch (place.address.value % 0x20) {
-        case 0x04: number = undefined_instruction; break;
-        case 0x08: number = svc; break;
-        case 0x0c: number = prefetch_abort; break;
-        case 0x10: number = data_abort; break;
-        case 0x14: number = hyp_entry; break;
-        case 0x18: number = irq; break;
-        case 0x1c: number = fiq; break;
-        default: interrupt(number, std::nullopt); return;
+        case 0x04: kind = ExceptionClass::undefined; break;
+        case 0x08: kind = ExceptionClass::supervisor_call; break;
+        case 0x0c: kind = ExceptionClass::prefetch_abort; break;
+        case 0x10: kind = ExceptionClass::data_abort; break;
+        case 0x14: kind = ExceptionClass::hypervisor_call; break;
+        case 0x18: kind = ExceptionClass::irq; break;
+        case 0x1c: kind = ExceptionClass::fiq; break;
+        default: interrupt(kind, std::nullopt); return;
     }
     unknown_vector_ = place.address;
-    interrupt(number, place);
+    interrupt(kind, place);
     away_ = false;
     begin(place);
 }
@@ -217,20 +204,20 @@ void Tracker::resolve(Place place) {
     }
 }
 
-void Tracker::exception(std::uint32_t number, std::optional<Place> back, std::optional<Place> handler) {
+void Tracker::exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler) {
     if (away_) return;
     // Without `back` the exception came from an instruction that ran, so no waypoint stands open.
     wait();
     if (pending_ && (back || handler)) resolve(back ? *back : *handler);
-    interrupt(number, handler);
+    interrupt(kind, handler);
     if (!handler) return;
     away_ = false;
     begin(*handler);
 }
 
-void Tracker::state(const State& state) {
-    state_ = state;
-    if (unit_ != nullptr) unit_->state(state);
+void Tracker::context(const flow::Context& context) {
+    context_ = context;
+    if (unit_ != nullptr) unit_->context(context);
 }
 
 void Tracker::wait() {
@@ -301,7 +288,7 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
 }
 
 void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, std::uint64_t hash) {
-    const std::span<const pft::RetiredBlock> blocks(blocks_.data(), count);
+    const std::span<const flow::RetiredBlock> blocks(blocks_.data(), count);
     for (std::size_t at = 0; at < count;) {
         const std::uint64_t before = unit_->lost();
         const std::size_t end = at + unit_->waypoints(from, blocks.subspan(at));
@@ -312,11 +299,11 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
             return;
         }
         for (; at < end; ++at) {
-            const pft::RetiredBlock& b = blocks[at];
+            const flow::RetiredBlock& b = blocks[at];
             // Of all it was told, only with the last it lost anything.
-            add({ran_[at].start, std::uint64_t{b.address} + b.instruction->bytes, ran_[at].instructions},
+            add({ran_[at].start, b.address.value + b.instruction->bytes, ran_[at].instructions},
                 at + 1 == end ? before : unit_->lost());
-            from = {{b.next}, b.next_isa};
+            from = {b.next, b.next_isa};
         }
     }
 }
@@ -356,8 +343,8 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
             }
             blocks_[count] = {branch,
                               cycle,
-                              static_cast<std::uint32_t>(branch_address),
-                              row.address,
+                              {branch_address},
+                              {row.address},
                               isa,
                               row.isa,
                               straight.bytes == 0 ? std::uint8_t{0} : straight.last_bytes,
@@ -402,7 +389,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
 }
 
 void Tracker::system_call() {
-    if (!away_ && !pending_) interrupt(svc, std::nullopt);
+    if (!away_ && !pending_) interrupt(ExceptionClass::supervisor_call, std::nullopt);
 }
 
 }  // namespace waymark::record

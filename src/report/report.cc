@@ -14,7 +14,7 @@ namespace waymark::report {
 
 namespace {
 
-using analysis::Answers;
+using answers::Answers;
 
 // Places in the page that data goes to; web/vite.config.ts leaves them there.
 constexpr std::string_view title_place = "<title>Waymark report</title>";

@@ -7,22 +7,17 @@
 #include <utility>
 
 #include "json.h"
+#include "waymark/answers/costs.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::report {
 
 namespace {
 
-using namespace analysis;
+using namespace answers;
 
 /// `none` is -1.
 std::int64_t index(Index i) { return i == none ? -1 : static_cast<std::int64_t>(i); }
-std::uint64_t at(const Costs& costs, std::size_t metric) { return metric < costs.size() ? costs[metric] : 0; }
-
-std::string counted(std::uint64_t number) {
-    std::string digits = std::to_string(number);
-    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-    return digits;
-}
 
 /// Texts that occur more than once, each with a number.
 class Texts {
@@ -47,7 +42,7 @@ void write_costs(Json& json, std::string_view name, const Answers& answers, cons
     json.key(name).begin_array();
     for (std::size_t metric = 0; metric < answers.metrics.size(); ++metric) {
         json.begin_array();
-        for (const auto& row : rows) json.number(at(costs_of(row), metric));
+        for (const auto& row : rows) json.number(cost_of(costs_of(row), metric));
         json.end_array();
     }
     json.end_array();
@@ -75,11 +70,7 @@ std::vector<std::size_t> greatest(std::size_t rows, std::size_t most, Greater&& 
 
 Section calls_section(const Answers& answers, Limit most_calls) {
     const std::vector<CallNode>& nodes = answers.calls;
-    std::vector<std::uint64_t> inclusive(nodes.size());
-    for (std::size_t i = nodes.size(); i-- > 0;) {
-        inclusive[i] += at(nodes[i].self, 0);
-        if (nodes[i].parent != none) inclusive[nodes[i].parent] += inclusive[i];
-    }
+    const std::vector<std::uint64_t> inclusive = inclusive_costs(answers, 0);
     // A caller costs no less than what it calls and comes before it, so the callers of each kept node are kept.
     const auto kept =
         greatest(nodes.size(), most_calls, [&](std::size_t a, std::size_t b) { return inclusive[a] > inclusive[b]; });
@@ -127,7 +118,7 @@ Section calls_section(const Answers& answers, Limit most_calls) {
     if (kept.size() == nodes.size()) return {json.str()};
     return {json.str(), fmt::format("The flame graph shows the {} most costly of {} calls one by one; the others are "
                                     "summed up for each caller.",
-                                    counted(kept.size()), counted(nodes.size()))};
+                                    grouped(kept.size()), grouped(nodes.size()))};
 }
 
 // ---- code
@@ -281,7 +272,7 @@ Section code_section(const Answers& answers, Limit most_instructions) {
     std::string left_out;
     if (!all)
         left_out = fmt::format("Instructions and lines are those of the most costly functions: {} of {} instructions.",
-                               counted(instructions.size()), counted(answers.instructions.size()));
+                               grouped(instructions.size()), grouped(answers.instructions.size()));
     if (!whole) left_out += fmt::format("{}Sources are shown near code that could run.", left_out.empty() ? "" : " ");
     return {json.str(), left_out};
 }
@@ -366,11 +357,11 @@ Section branches_section(const Answers& answers, Limit most_branches) {
     json.end_object();
     std::string left_out;
     if (kept.size() < answers.branches.size())
-        left_out = fmt::format("Branches are the {} that ran most often, of {}.", counted(kept.size()),
-                               counted(answers.branches.size()));
+        left_out = fmt::format("Branches are the {} that ran most often, of {}.", grouped(kept.size()),
+                               grouped(answers.branches.size()));
     if (hot.size() < answers.blocks.size())
         left_out += fmt::format("{}Blocks are the {} in which most instructions ran, of {}.",
-                                left_out.empty() ? "" : " ", counted(hot.size()), counted(answers.blocks.size()));
+                                left_out.empty() ? "" : " ", grouped(hot.size()), grouped(answers.blocks.size()));
     return {json.str(), left_out};
 }
 
@@ -518,11 +509,11 @@ Section timeline_section(const Answers& answers, Limit most_slices) {
 
     std::string left_out;
     if (shortest != timeline.resolution)
-        left_out = fmt::format("On the timeline, what is shorter than {} {} is merged or left out.", counted(shortest),
+        left_out = fmt::format("On the timeline, what is shorter than {} {} is merged or left out.", grouped(shortest),
                                timeline.axis.unit);
     if (marks.size() < timeline.marks.size())
         left_out += fmt::format("{}It has the {} longest of {} marks.", left_out.empty() ? "" : " ",
-                                counted(marks.size()), counted(timeline.marks.size()));
+                                grouped(marks.size()), grouped(timeline.marks.size()));
     if (thin) left_out += fmt::format("{}Its series show extremes only.", left_out.empty() ? "" : " ");
     return {json.str(), left_out};
 }
@@ -606,12 +597,12 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
         json.begin_object();
         json.key("title").string(table.title);
         json.key("note").string(table.note);
-        json.strings("columns", table.columns, [](const Table::Column& c) -> const std::string& { return c.name; });
-        json.column("numbers", table.columns, [](const Table::Column& c) { return c.number ? 1 : 0; });
+        json.strings("columns", table.columns, [](const Column& c) -> const std::string& { return c.name; });
+        json.column("numbers", table.columns, [](const Column& c) { return c.left() ? 0 : 1; });
         json.key("rows").begin_array();
         for (std::size_t i = 0; i < table.rows.size() && i < most_rows; ++i) {
             json.begin_array();
-            for (const std::string& cell : table.rows[i]) json.string(cell);
+            for (const Cell& cell : table.rows[i]) json.string(cell.field());
             json.end_array();
         }
         json.end_array();
@@ -704,7 +695,7 @@ Section head_section(const Answers& answers, Limit most_rows, const std::vector<
     const std::uint64_t more = write_tables(json, answers, most_rows);
     std::vector<std::string> findings = left_out;
     std::string own;
-    if (more != 0) findings.push_back(own = fmt::format("Tables have no room for {} rows.", counted(more)));
+    if (more != 0) findings.push_back(own = fmt::format("Tables have no room for {} rows.", grouped(more)));
     write_findings(json, answers, findings);
     // What the page shows is decided by what there is, before the other parts are unpacked.
     json.key("has").begin_object();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::report {
 
@@ -19,21 +19,21 @@ struct Section {
 };
 
 /// Who called whom. Calls beyond the limit that cost least are folded into one for each caller; sums stay.
-[[nodiscard]] Section calls_section(const analysis::Answers& answers, Limit most_calls);
+[[nodiscard]] Section calls_section(const answers::Answers& answers, Limit most_calls);
 
 /// Instructions, lines and the text of sources; of the functions that cost most, where there are too many instructions.
 /// Where texts are long, only the lines near code.
-[[nodiscard]] Section code_section(const analysis::Answers& answers, Limit most_instructions);
+[[nodiscard]] Section code_section(const answers::Answers& answers, Limit most_instructions);
 
 /// Branches and blocks, and calls from function to function: those that happened most often.
-[[nodiscard]] Section branches_section(const analysis::Answers& answers, Limit most_branches);
+[[nodiscard]] Section branches_section(const answers::Answers& answers, Limit most_branches);
 
 /// Tracks, slices, marks and series. Slices beyond the limit that are shortest are merged, series lose points between
 /// their extremes.
-[[nodiscard]] Section timeline_section(const analysis::Answers& answers, Limit most_slices);
+[[nodiscard]] Section timeline_section(const answers::Answers& answers, Limit most_slices);
 
 /// All the rest, and `left_out` of the others as findings.
-[[nodiscard]] Section head_section(const analysis::Answers& answers, Limit most_rows,
+[[nodiscard]] Section head_section(const answers::Answers& answers, Limit most_rows,
                                    const std::vector<std::string>& left_out);
 
 }  // namespace waymark::report

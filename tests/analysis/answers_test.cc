@@ -127,13 +127,14 @@ TEST_F(SampleAnswers, LatencyBucketsAndSaturation) {
 }
 
 TEST(Wilson, KnownIntervals) {
-    const Interval half = wilson_95(50, 100);
+    using answers::Interval;
+    const Interval half = answers::wilson_95(50, 100);
     EXPECT_NEAR(half.low, 0.4038, 0.0001);
     EXPECT_NEAR(half.high, 0.5962, 0.0001);
-    const Interval none = wilson_95(0, 10);
+    const Interval none = answers::wilson_95(0, 10);
     EXPECT_EQ(none.low, 0);
     EXPECT_NEAR(none.high, 0.2775, 0.0001);
-    EXPECT_EQ(wilson_95(0, 0).high, 1);
+    EXPECT_EQ(answers::wilson_95(0, 0).high, 1);
 }
 
 TEST_F(SampleAnswers, FunctionsThroughTheMapping) {

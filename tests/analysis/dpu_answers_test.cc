@@ -13,6 +13,8 @@
 #include "waymark/analysis/dpu_doubts.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 namespace {
 
 using dpu::Element;

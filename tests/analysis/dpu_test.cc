@@ -36,6 +36,11 @@ public:
         change(ElementKind::task_switch, 0x10, 0x20, context, a0);
         elements_.back().offset = {offset};
     }
+    /// A change of flow of task 5 at a place in the trace.
+    void change_at(std::uint64_t offset, std::uint32_t from, std::uint32_t to, std::uint32_t a0) {
+        change(ElementKind::flow, from, to, support::user5, a0);
+        elements_.back().offset = {offset};
+    }
     /// The same, where the unit's registers were not read at the end.
     DpuCosts& finish_without_registers() {
         end_without_registers();
@@ -675,6 +680,101 @@ TEST_F(Jumps, AReturnIntoTheMiddleOfAFunctionGoesOnThere) {
     expect_reconciled(*costs);
 }
 
+/// Two libraries at one address, one after the other: the same code under other names, and a program beside them.
+class Turns : public ::testing::Test {
+protected:
+    static constexpr std::uint32_t program = 0x10000, library = 0x40000, inside = 0x40040;
+    enum : std::size_t { main_file, first, second };
+
+    void SetUp() override {
+        write("main", program, {{"main", program, 0x100}});
+        write("first", library, {{"f", library, 0x40}, {"f_inside", inside, 0x40}});
+        write("second", library, {{"g", library, 0x40}, {"g_inside", inside, 0x40}});
+    }
+    void TearDown() override {
+        for (const auto& path : paths_) std::filesystem::remove(path);
+    }
+    void write(const std::string& name, std::uint32_t at, std::vector<TinyElf::Symbol> symbols) {
+        TinyElf elf;
+        elf.segments.push_back({.address = at, .bytes = std::vector<std::uint8_t>(0x100)});
+        elf.symbols = std::move(symbols);
+        const std::vector<std::uint8_t> file = elf.build();
+        paths_.push_back(std::filesystem::path(::testing::TempDir()) / ("dpu_turns_" + name + ".elf"));
+        std::ofstream(paths_.back(), std::ios::binary)
+            .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+    }
+    void take_turns(Script& script, bool timed) {
+        script.code.take_turns(CodeTurns({{program, program + 0xff, main_file, 0, std::nullopt},
+                                          {library, library + 0xff, first, 0, 100},
+                                          {library, library + 0xff, second, 100, 200},
+                                          {library, library + 0xff, first, 200, std::nullopt}},
+                                         timed),
+                               {"/bin/main", "/lib/first.so", "/lib/second.so"});
+        const std::array names{"/bin/main", "/lib/first.so", "/lib/second.so"};
+        for (std::size_t i = 0; i < names.size(); ++i)
+            ASSERT_EQ(script.code.add_image(paths_[i].string(), 0, names[i], i), "");
+    }
+    /// A call of the library at an offset, and the return from what it called before.
+    static void call(Script& script, std::uint64_t offset, std::uint32_t n) {
+        script.change_at(offset, program + 0x10, library, n);
+        script.change_at(offset + 36, library + 0x3c, program + 0x14, 10 * n);
+    }
+    static std::map<std::string, std::uint64_t> costs(const DpuCosts& from) {
+        std::map<std::string, std::uint64_t> out;
+        for (const auto& [f, cost] : from.functions())
+            if (cost.self[0] != 0) out[f.name] += cost.self[0];
+        return out;
+    }
+    std::vector<std::filesystem::path> paths_;
+};
+
+TEST_F(Turns, EachRowHasTheNamesOfItsTime) {
+    Script script(setup(dpu::TraceMode::flow));
+    take_turns(script, true);
+    script.change_at(0, program, program, 1);
+    call(script, 28, 1);
+    call(script, 100, 2);  // the change is before it: what is called is what is there from then on
+    call(script, 200, 4);
+    const DpuCosts& out = script.finish(0);
+    EXPECT_EQ(costs(out), (std::map<std::string, std::uint64_t>{
+                              {"<code not known>", 1}, {"main", 1 + 2 + 4}, {"f", 10 + 40}, {"g", 20}}));
+    for (const auto& [f, cost] : out.functions())
+        if (f.name == "f" || f.name == "g") {
+            ASSERT_LT(f.image, script.code.images().size());
+            EXPECT_EQ(script.code.images()[f.image].name, f.name == "f" ? "/lib/first.so" : "/lib/second.so");
+            EXPECT_EQ(cost.calls, f.name == "f" ? 2U : 1U);
+        }
+    EXPECT_EQ(script.code.function(script.code.at(inside, Offset{199})).name, "g_inside");
+    EXPECT_EQ(script.code.places_of("f_inside").size(), 1U);
+    expect_reconciled(out);
+}
+
+TEST_F(Turns, AnIntervalAcrossAChangeIsNobodysAlone) {
+    Script script(setup(dpu::TraceMode::flow));
+    take_turns(script, true);
+    script.change_at(0, program, program, 1);
+    script.change_at(64, program + 0x10, library, 2);
+    script.change_at(136, inside + 4, program + 0x14, 30);  // of the second, where the first was entered
+    const DpuCosts& out = script.finish(0);
+    EXPECT_EQ(costs(out), (std::map<std::string, std::uint64_t>{
+                              {"<code not known>", 1}, {"main", 2}, {"[first.so or second.so]", 30}}));
+    expect_reconciled(out);
+}
+
+TEST_F(Turns, WithoutTimesNoneIsGuessed) {
+    Script script(setup(dpu::TraceMode::flow));
+    take_turns(script, false);
+    script.change_at(0, program, program, 1);
+    call(script, 28, 1);
+    call(script, 100, 2);
+    const DpuCosts& out = script.finish(0);
+    EXPECT_EQ(costs(out), (std::map<std::string, std::uint64_t>{
+                              {"<code not known>", 1}, {"main", 3}, {"[first.so or second.so]", 30}}));
+    EXPECT_EQ(script.code.unknown_turns(), std::vector<std::string>{"[first.so or second.so]"});
+    EXPECT_EQ(script.code.places_of("f").size(), 0U);
+    expect_reconciled(out);
+}
+
 TEST(DpuCosts, LoopsAndData) {
     Script script(setup(dpu::TraceMode::eonce_comp));
     for (const std::uint32_t reps : {15U, 3U}) {
@@ -688,7 +788,7 @@ TEST(DpuCosts, LoopsAndData) {
     script.element(ElementKind::user_data).value = 0xcafe0001;
     const DpuCosts& costs = script.finish(0);
     ASSERT_EQ(costs.loops().size(), 1U);
-    const DpuLoop& loop = costs.loops().at(0x4010);
+    const DpuLoop& loop = costs.loops().at({0x4010, 0});
     EXPECT_EQ(loop.runs, 2U);
     EXPECT_EQ(loop.jumps, 18U);
     EXPECT_EQ(loop.start, 0x4000U);

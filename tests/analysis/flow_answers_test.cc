@@ -11,10 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "support/exceptions.h"
 #include "support/random.h"
 #include "support/sanitized.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 namespace {
 
 using flow::Block;
@@ -577,9 +580,10 @@ private:
         ranges_.push_back({id * 2 + (taken ? 1U : 0U), 0, flow::no_cycles, 1});
     }
     void handle(std::uint32_t next) {
-        events_.push_back({static_cast<std::uint32_t>(ranges_.size()),
-                           {},
-                           flow::Exception{14, Address{at(next)}, Address{0x8000}, flow::no_cycles}});
+        events_.push_back(
+            {static_cast<std::uint32_t>(ranges_.size()),
+             {},
+             flow::Exception{&synthetic::exception_type(14), Address{at(next)}, Address{0x8000}, flow::no_cycles}});
         other(0x8000, End::indirect, Block::exception_return, 0);
     }
 

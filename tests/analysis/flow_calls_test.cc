@@ -12,12 +12,15 @@
 #include <variant>
 #include <vector>
 
+#include "support/exceptions.h"
 #include "support/random.h"
 #include "support/sanitized.h"
 #include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 namespace {
 
 using flow::Block;
@@ -91,7 +94,8 @@ public:
         return *this;
     }
     Flow& exception(std::uint32_t number, std::uint64_t from, std::uint64_t vector) {
-        return event(flow::Exception{number, Address{from}, Address{vector}, flow::no_cycles});
+        return event(
+            flow::Exception{&synthetic::exception_type(number), Address{from}, Address{vector}, flow::no_cycles});
     }
     Flow& context(std::uint32_t id) { return event(flow::Context{true, false, id, {}}); }
     Flow& gap() { return event(Gap{{10}, {20}, GapReason::reserved_header}); }
@@ -124,7 +128,7 @@ void consume(flow::Sink& sink, const Program& program, const std::vector<Flow::E
 std::string name_of(const Program& program, const CodeFunction& f) {
     switch (f.kind) {
         case CodeFunction::Kind::symbol: return std::string(program.symbols.find({f.value})->name);
-        case CodeFunction::Kind::exception: return "!" + std::to_string(f.value);
+        case CodeFunction::Kind::exception: return "!" + std::to_string(f.exception.number);
         case CodeFunction::Kind::section: return "?";
         case CodeFunction::Kind::entry: return "@" + std::to_string(f.value);
         case CodeFunction::Kind::unknown: break;
@@ -168,8 +172,8 @@ std::string sums_text(const FlowSink& sink) {
             sum.returns += c->way_sums()[i].returns;
             sum.inclusive += c->way_sums()[i].inclusive;
         }
-        for (const auto& [number, e] : c->exceptions) {
-            ExceptionSum& sum = exceptions[number];
+        for (const auto& [type, e] : c->exceptions) {
+            ExceptionSum& sum = exceptions[type.number];
             sum.times += e.times;
             sum.nested += e.nested;
             sum.returned += e.returned;
@@ -223,7 +227,7 @@ protected:
         losses.clear();
         left_out = sink.calls().left_out();
         for (const FlowCounts* c : sink.counts()) {
-            for (const auto& [number, e] : c->exceptions) exceptions[number] = e;
+            for (const auto& [type, e] : c->exceptions) exceptions[type.number] = e;
             losses = c->losses();
         }
         return tree_text(program, sink);
@@ -376,7 +380,7 @@ TEST_F(Calls, AHandlerIsCalledThoughItsFirstInstructionHasYetToRun) {
 
     Flow unknown(program);
     unknown.plain(at('a')).exception(14, at('a', 4), at('o'));
-    unknown.event(flow::Exception{15, {}, Address{at('p')}, flow::no_cycles});
+    unknown.event(flow::Exception{&synthetic::exception_type(15), {}, Address{at('p')}, flow::no_cycles});
     unknown.eret(at('p'), 3).eret(at('o'), 3).plain(at('a', 4));
     EXPECT_EQ(run(unknown), both) << "where the first is gone on with is not known";
 
@@ -577,8 +581,12 @@ Flow random_flow(Program& program, std::uint64_t seed, std::size_t length) {
                     case 1: flow.on(flow::TraceOnReason::overflow); break;
                     case 2: flow.event(flow::NoMemory{{now}}); break;
                     case 3: flow.event(flow::Inconsistency{flow::Conflict::branch_disagrees, {}, {}}); break;
-                    case 4: flow.event(flow::Exception{11, {}, Address{Program::at('p')}, 3}); break;
-                    default: flow.event(flow::Exception{1, Address{now}, {}, flow::no_cycles}); break;
+                    case 4:
+                        flow.event(flow::Exception{&synthetic::exception_type(11), {}, Address{Program::at('p')}, 3});
+                        break;
+                    default:
+                        flow.event(flow::Exception{&synthetic::exception_type(1), Address{now}, {}, flow::no_cycles});
+                        break;
                 }
                 now = random.below(2) == 0 ? function() : stack.empty() ? now : stack.back();
                 break;
@@ -719,6 +727,46 @@ TEST(FlowSources, OfOneThreadMakeOneTree) {
               "4356->4608 1/1\n"
               "4356->4864 1/5\n"
               "IRQ 1/1/3\n");
+}
+
+/// Two protocols may give one number to two exceptions.
+TEST(FlowSources, OfTwoProtocolsKeepTheirExceptionsApart) {
+    static constexpr flow::ExceptionType secure_fault{14, flow::ExceptionClass::secure_fault, "SecureFault"};
+    static constexpr flow::ExceptionType nameless{13, flow::ExceptionClass::reserved, "reserved"};
+    Program program;
+    const auto at = [](char function, std::uint64_t offset = 0) { return Program::at(function, offset); };
+    Flow first(program), second(program);
+    first.plain(at('a')).exception(14, at('a', 4), at('o')).eret(at('o')).plain(at('a', 4));
+    second.plain(at('a'));
+    for (const flow::ExceptionType* type : {&secure_fault, &nameless})
+        second.event(flow::Exception{type, Address{at('a', 4)}, Address{at('o')}, flow::no_cycles})
+            .eret(at('o'))
+            .plain(at('a', 4));
+    for (const bool calls : {true, false}) {
+        FlowCode code(program.symbols, program.memory);
+        std::vector<std::unique_ptr<FlowSink>> sinks;
+        std::vector<FlowStream> streams;
+        for (const Flow* source : {&first, &second}) {
+            sinks.push_back(std::make_unique<FlowSink>(
+                code, [](Offset o) { return o.value; }, FlowSink::Options{.calls = calls}));
+            consume(*sinks.back(), program, source->elements(), 0, source->elements().size());
+            sinks.back()->finish();
+            streams.push_back({.sink = sinks.back().get(), .source = "thread"});
+        }
+        Answers answers;
+        fill_flow_answers(answers, streams, {});
+        std::map<std::string, std::uint64_t> times;
+        for (const ExceptionRow& e : answers.exceptions) times[e.name + "/" + std::to_string(e.number)] += e.times;
+        EXPECT_EQ(times,
+                  (std::map<std::string, std::uint64_t>{{"IRQ/14", 1}, {"SecureFault/14", 1}, {"exception 13/13", 1}}));
+        std::set<std::string> functions;
+        for (const Function& f : answers.functions)
+            if (f.synthetic) functions.insert(f.name);
+        if (calls) {
+            EXPECT_EQ(functions, (std::set<std::string>{"[exception: IRQ]", "[exception: SecureFault]",
+                                                        "[exception: exception 13]"}));
+        }
+    }
 }
 
 /// Where calls go on in another source, sums are as if tracing had been off there for a while in one. (A caller that

@@ -14,6 +14,8 @@
 #include "waymark/analysis/flow_answers.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 namespace {
 
 using flow::Block;

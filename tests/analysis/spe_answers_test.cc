@@ -11,6 +11,8 @@
 #include "support/temporary_folder.h"
 
 namespace waymark::analysis {
+
+using namespace answers;
 namespace {
 
 using spe::OperationClass;
@@ -109,7 +111,7 @@ std::string text_of(const Answers& a) {
         for (const Chart::Bar& b : c.bars) out << c.title << ' ' << b.label << ' ' << b.value << '\n';
     for (const Table& t : a.tables)
         for (const auto& row : t.rows)
-            for (const std::string& cell : row) out << cell << '\n';
+            for (const Cell& cell : row) out << cell.field() << '\n';
     for (const Finding& f : a.health) out << static_cast<int>(f.severity) << ' ' << f.what << '\n';
     return out.str();
 }

@@ -17,6 +17,7 @@ ModuleMap some_map() {
     map.sources = {{"PTM_1", 0, 500}, {"PTM_1_2", 500, std::nullopt}, {"a name\nof two lines", 7, 9}};
     map.threads = {{1, "PTM_1"}, {2, "a name\nof two lines"}, {1, "PTM_1_2"}};
     map.names = {{GeneratedNames::Format::perf_map, "perf.map"}, {GeneratedNames::Format::jitdump, "a dump"}};
+    map.copies = {{"image0.elf", {0xab, 0x01}, "/bin/a program"}, {"image1.elf", {}, "/lib/100%\tr\xc3\xa4re.so"}};
     map.modules = {{0, {0x10000}, 0x1000, 0, "/bin/a program", {0xab, 0x01}, 0, std::nullopt},
                    {0, {0x3f000000}, 0x2000, 0x3000, "/lib/100%\tr\xc3\xa4re.so", {}, 5, 500},
                    {0, {0x3f000000}, 0x2000, 0, "/lib/other.so", std::vector<std::uint8_t>(20, 0x5a), 500, 700},

@@ -22,7 +22,7 @@ TEST(Numbers, AreWrittenAsTheTableSays) {
         const auto whole = [](const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); };
         const double real = std::strtod(arguments.c_str(), nullptr);
         std::string found = "no such kind";
-        if (kind == "count") found = count_text(whole(arguments));
+        if (kind == "count") found = grouped(whole(arguments));
         if (kind == "decimal") found = decimal_text(real);
         if (kind == "quantity") found = quantity_text(real);
         if (kind == "share") found = share_text(whole(arguments), whole(arguments.substr(arguments.find(' ') + 1)));
@@ -34,6 +34,14 @@ TEST(Numbers, AreWrittenAsTheTableSays) {
     }
     EXPECT_EQ(done.size(), 7U);
     for (const auto& [kind, cases] : done) EXPECT_GE(cases, 5U) << kind;
+}
+
+TEST(Numbers, AreCountedInSentences) {
+    EXPECT_EQ(counted(0, "byte"), "0 bytes");
+    EXPECT_EQ(counted(1, "byte"), "1 byte");
+    EXPECT_EQ(counted(2345, "byte"), "2,345 bytes");
+    EXPECT_EQ(counted(1, "entry", "entries"), "1 entry");
+    EXPECT_EQ(counted(~std::uint64_t{0}, "entry", "entries"), "18,446,744,073,709,551,615 entries");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "waymark/isa/a64.h"
+#include "waymark/isa/decode_instr.h"
 
 namespace waymark::isa {
 namespace {
@@ -333,6 +334,20 @@ private:
         check("system_call", ours.system_call, line.mnemonic == "svc");
         check("undefined", ours.undefined, false);
         if (theirs.offset) check("offset", std::int64_t{ours.offset}, *theirs.offset);
+        const Instruction traced = decode_instr({line.address}, Isa::a64, line.word, false,
+                                                {.wait_waypoints = true, .transaction_start_waypoints = true});
+        const bool barrier = line.mnemonic == "isb" || line.mnemonic == "wfi" || line.mnemonic == "wfe" ||
+                             line.mnemonic == "wfit" || line.mnemonic == "wfet" || line.mnemonic == "tstart";
+        check("waypoint", traced.waypoint,
+              theirs.kind == A64Class::branch ? (theirs.indirect ? Waypoint::indirect : Waypoint::direct)
+              : barrier                       ? Waypoint::barrier
+                                              : Waypoint::none);
+        check("traced link", traced.link, theirs.link);
+        check("traced conditional", traced.waypoint == Waypoint::direct && traced.conditional,
+              theirs.kind == A64Class::branch && theirs.conditional);
+        check("traced exception return", traced.exception_return, theirs.exception_return);
+        if (theirs.offset && theirs.kind == A64Class::branch && !theirs.indirect)
+            check("target", static_cast<std::int64_t>(traced.target.value - line.address), *theirs.offset);
         if (theirs.bytes) check("bytes", unsigned{ours.access_bytes}, *theirs.bytes);
         if (what.empty()) return;
         Difference& difference = differences_[std::string(line.mnemonic)];

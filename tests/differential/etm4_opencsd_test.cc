@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "differential/etm4_captures.h"
 #include "etm4/support.h"
 #include "support/corpus.h"
 #include "support/sanitized.h"
@@ -34,8 +35,6 @@
 namespace waymark::etm4 {
 namespace {
 
-/// A packet in OpenCSD's terms: its columns by name, numbers in decimal; columns that do not apply are absent.
-using Row = std::map<std::string, std::string>;
 using Quirks = std::map<std::string, std::uint64_t>;
 
 std::string to_line(const Row& row) {
@@ -347,184 +346,6 @@ std::string first_difference(const std::vector<Row>& ours, const std::vector<Row
 }
 
 // ---- captures
-
-/// The bytes of one source in one buffer, and the offset that OpenCSD gives each.
-struct Stream {
-    std::vector<std::uint8_t> bytes;
-    std::vector<std::uint64_t> offsets;
-};
-
-/// Collects what the deformatter gives.
-struct Demultiplexer {
-    std::map<unsigned, Stream> streams;
-    void data(coresight::TraceId id, Bytes bytes, Offset first) {
-        Stream& stream = streams[id.value];
-        stream.bytes.insert(stream.bytes.end(), bytes.begin(), bytes.end());
-        for (std::size_t i = 0; i < bytes.size(); ++i) stream.offsets.push_back(first.value + i);
-    }
-    void trigger(coresight::TraceId, Offset, std::uint8_t) {}
-    void gap(const Gap& gap) { ADD_FAILURE() << "frames damaged at " << gap.first.value; }
-    void reset(Offset) {}
-};
-
-/// OpenCSD counts the bytes that one source has side by side in a frame from the pair in which the ID changed, or from
-/// the start of the frame, as if no ID or flag bytes were among them (quirk): those offsets, by source.
-std::map<unsigned, std::vector<std::uint64_t>> opencsd_offsets(Bytes frames) {
-    std::map<unsigned, std::vector<std::uint64_t>> out;
-    unsigned id = 0;
-    for (std::size_t frame = 0; frame + 16 <= frames.size(); frame += 16) {
-        std::uint64_t next = frame;
-        bool any = false;  // data of the block at hand
-        const auto data = [&] { out[id].push_back(next++), any = true; };
-        for (unsigned pair = 0; pair < 8; ++pair) {
-            const unsigned first = frames[frame + 2 * pair];
-            const bool delayed = (frames[frame + 15] >> pair & 1U) != 0, has_second = pair != 7;
-            if ((first & 1U) == 0) {
-                data();
-                if (has_second) data();
-                continue;
-            }
-            const bool change = first >> 1 != id;
-            if (change && delayed && has_second) data();
-            if (change && any) next = frame + 2 * pair, any = false;
-            id = first >> 1;
-            if (has_second && !(change && delayed)) data();
-        }
-    }
-    return out;
-}
-
-RegisterValues registers_of(const capture::Source& source) {
-    const auto value = [&](const char* name) -> std::optional<std::uint32_t> {
-        const capture::Register* r = source.find_register(name);
-        if (r == nullptr) return {};
-        return static_cast<std::uint32_t>(r->value);
-    };
-    RegisterValues out;
-    out.configr = value("TRCCONFIGR");
-    out.traceidr = value("TRCTRACEIDR");
-    out.idr0 = value("TRCIDR0");
-    out.idr1 = value("TRCIDR1");
-    out.idr2 = value("TRCIDR2");
-    out.idr8 = value("TRCIDR8");
-    out.devarch = value("TRCDEVARCH");
-    return out;
-}
-
-/// What one source sent into one buffer, and how it was configured; no configuration where something was missing, which
-/// has failed the test.
-struct Source {
-    std::optional<Config> config;
-    Stream stream;
-};
-
-Source read_source(const std::filesystem::path& folder, unsigned id, const std::string& buffer_name) {
-    Source out;
-    const auto capture = capture::read_snapshot(folder);
-    EXPECT_TRUE(capture.has_value()) << capture.error().message;
-    if (!capture.has_value()) return out;
-    for (const capture::Buffer& buffer : capture->buffers) {
-        if (buffer.name != buffer_name) continue;
-        Demultiplexer streams;
-        EXPECT_EQ(buffer.files.size(), 1U);
-        const auto bytes = support::read_file(buffer.files.front());
-        const bool bare = buffer.format == capture::Buffer::Format::source_data;
-        if (bare) {
-            streams.data({static_cast<std::uint8_t>(id)}, bytes, {});
-        } else {
-            coresight::Deformatter deformatter;
-            deformatter.feed(bytes, streams);
-            deformatter.finish(streams);
-            std::vector<std::uint64_t>& offsets = streams.streams[id].offsets;
-            const std::size_t before = offsets.size();
-            offsets = opencsd_offsets(bytes)[id];
-            EXPECT_EQ(offsets.size(), before);
-        }
-        out.stream = streams.streams[id];
-        for (const std::string& source_name : buffer.sources)
-            for (const capture::Source& source : capture->sources) {
-                if (source.name != source_name) continue;
-                const ReadConfig read = read_config(registers_of(source), Profile::a);
-                EXPECT_TRUE(read.notes.empty()) << source.name << ": " << read.notes.front();
-                if (bare || read.config.trace_id == id) out.config = read.config;
-            }
-    }
-    EXPECT_TRUE(out.config.has_value()) << folder << ' ' << buffer_name << ' ' << id;
-    return out;
-}
-
-/// A golden: rows by source and buffer. Rows of bytes that were no packets have only packet, offset and length.
-using Golden = std::map<std::pair<unsigned, std::string>, std::vector<Row>>;
-
-std::string read_text(const std::filesystem::path& path) {
-    const auto bytes = support::read_file(path);
-    if (path.extension() != ".zst") return {bytes.begin(), bytes.end()};
-    const unsigned long long size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
-    if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR) {
-        std::string out;
-        ZSTD_DStream* const stream = ZSTD_createDStream();
-        std::vector<char> piece(std::size_t{1} << 17);
-        ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
-        while (in.pos < in.size) {
-            ZSTD_outBuffer to{piece.data(), piece.size(), 0};
-            if (ZSTD_isError(ZSTD_decompressStream(stream, &to, &in)) != 0) break;
-            out.append(piece.data(), to.pos);
-        }
-        ZSTD_freeDStream(stream);
-        return out;
-    }
-    std::string out(size, '\0');
-    EXPECT_EQ(ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size()), size) << path;
-    return out;
-}
-
-std::vector<std::string> split(const std::string& line, char separator) {
-    std::vector<std::string> out;
-    std::istringstream in(line);
-    for (std::string part; std::getline(in, part, separator);) out.push_back(part);
-    return out;
-}
-
-Golden read_golden(const std::filesystem::path& path) {
-    Golden out;
-    std::istringstream in(read_text(path));
-    std::string line;
-    std::getline(in, line);
-    const std::vector<std::string> columns = split(line, '\t');
-    while (std::getline(in, line)) {
-        const std::vector<std::string> values = split(line, '\t');
-        Row row;
-        std::string source, buffer;
-        for (std::size_t i = 0; i < std::min(columns.size(), values.size()); ++i) {
-            const std::string& column = columns[i];
-            std::uint64_t number = 0;
-            if (values[i].empty()) continue;
-            if (column == "source")
-                source = values[i];
-            else if (column == "buffer")
-                buffer = values[i];
-            else if (column == "flags")
-                for (const std::string& flag : split(values[i], ',')) {
-                    const std::size_t equals = flag.find('=');
-                    if (flag == "return_address")
-                        row["E"] = "1";
-                    else if (flag == "previous_target")
-                        row["E"] = "2";
-                    else if (equals != std::string::npos)
-                        row[flag.substr(0, equals)] = flag.substr(equals + 1);
-                    else if (flag != "first")  // says what OpenCSD's decoder makes of it
-                        row[flag] = "1";
-                }
-            else
-                row[column] =
-                    column != "bytes" && wire::scan_number(values[i], number) ? std::to_string(number) : values[i];
-        }
-        std::uint64_t id = 0;
-        EXPECT_TRUE(wire::scan_number(source, id)) << line;
-        out[{static_cast<unsigned>(id), buffer}].push_back(std::move(row));
-    }
-    return out;
-}
 
 /// Bytes that OpenCSD calls unsynchronised or cut off must be in a gap of ours; they have no other columns to compare.
 std::vector<Row> without_gaps(const std::vector<Row>& theirs, const std::vector<Gap>& gaps, Quirks& quirks) {

@@ -121,7 +121,9 @@ Meaning meaning(const Line& line) {
     string_view last = trim(line.operands.substr(line.operands.rfind(',') + 1));
     if (const auto symbol = last.find(" <"); symbol != string_view::npos) last = last.substr(0, symbol);
 
-    if (is_one_of("b", "bl", "blx", "cbz", "cbnz")) {
+    // Armv8.1-M; wlstp has the size of elements in its name.
+    const bool loops = op == "le" || op == "letp" || op == "wls" || op.starts_with("wlstp.");
+    if (is_one_of("b", "bl", "blx", "cbz", "cbnz") || loops) {
         if (const auto target = hex(last); target)
             return {.waypoint = Waypoint::direct,
                     .link = is_one_of("bl", "blx"),
@@ -138,7 +140,7 @@ Meaning meaning(const Line& line) {
     if (is(op, "udf")) return {.undefined = true};
 
     const Meaning after{.waypoint = Waypoint::barrier, .target = line.address + line.bytes, .target_isa = line.isa};
-    if (is_one_of("isb", "dsb", "dmb", "ssbb", "pssbb", "dfb")) return after;
+    if (is_one_of("isb", "dsb", "dmb", "ssbb", "pssbb", "dfb", "wfi", "wfe")) return after;
     if (is(op, "mcr") && line.operands.starts_with("15, 0, "))
         for (const string_view barrier : {"cr7, cr5, {4}", "cr7, cr10, {4}", "cr7, cr10, {5}"})
             if (line.operands.ends_with(barrier)) return after;
@@ -289,8 +291,9 @@ private:
 
     void compare(const Line& line) {
         ++instructions_;
-        const Instruction ours = decode_instr({line.address}, line.isa, line.opcode,
-                                              line.isa == Isa::t32 && line.bytes == 4, {.dmb_dsb_waypoints = true});
+        const Instruction ours =
+            decode_instr({line.address}, line.isa, line.opcode, line.isa == Isa::t32 && line.bytes == 4,
+                         {.dmb_dsb_waypoints = true, .wait_waypoints = true});
         if (ours.waypoint != Waypoint::none) ++waypoints_;
         const Meaning theirs = meaning(line);
         if (ours.bytes == line.bytes && ours.waypoint == theirs.waypoint && ours.link == theirs.link &&

@@ -30,6 +30,7 @@
 #include "waymark/flow/blocks.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/parser.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
@@ -268,6 +269,8 @@ std::vector<Line> as_opencsd(const Ours& ours, Quirks& quirks) {
             case Kind::cycles:
                 if (ours.config.cycle_accurate) ++quirks["Q9, Q10 cycles of packets whose flow is unknown left out"];
                 continue;
+            case Kind::untraced:  // ETMv4 only
+            case Kind::mark:
             case Kind::inconsistency: text = to_text(e); break;
         }
         out.push_back({e.offset, text + cycles(e.cycles)});
@@ -352,7 +355,7 @@ Ours decode(const std::filesystem::path& folder, const std::string& selector) {
     const auto sources = session->select({selector});
     EXPECT_TRUE(sources.has_value());
     if (!sources.has_value()) return out;
-    out.config = sources->front()->config;
+    out.config = pft::config_of(*sources->front()->configuration);
     synthetic::ElementSink sink;
     static_cast<void>(pipeline::run(*session, *sources, [&](const pipeline::StreamInfo& stream) {
         return std::make_unique<Tee>(pipeline::flow_consumer(stream, sink, pipeline::DecoderKind::fast), out.bytes);

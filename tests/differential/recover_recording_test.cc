@@ -12,6 +12,7 @@
 #include "support/random.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/pft/recover.h"
 #include "waymark/pipeline/run.h"
 
@@ -70,6 +71,7 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
     const pipeline::Report report =
         pipeline::run(*session, *selected, [](const pipeline::StreamInfo&) { return std::make_unique<Keeper>(); });
     const pipeline::Source& unit = *report.streams.front().source;
+    const pft::Config& config = pft::config_of(*unit.configuration);
     const std::vector<std::uint8_t> bytes = static_cast<const Keeper&>(*report.streams.front().consumer).kept;
     std::vector<pft::CodeExtent> extents;
     for (const image::Region& r : unit.memory->regions())
@@ -78,7 +80,7 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
     flow::BatchWriter writer(table, sink);
-    pft::ReferenceDecoder decoder(unit.config, *unit.memory, writer);
+    pft::ReferenceDecoder decoder(config, *unit.memory, writer);
     decoder.feed(bytes);
     decoder.finish();
     const std::vector<Element> truth = sink.take();
@@ -88,7 +90,7 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
     for (unsigned i = 0; i < 20; ++i) {
         const std::size_t cut = 1 + random.below(static_cast<std::uint32_t>(bytes.size() * 8 / 10));
         const Bytes stream = Bytes(bytes).subspan(cut);
-        const pft::HeadRecovery head = pft::recover_head(unit.config, *unit.memory, extents, stream);
+        const pft::HeadRecovery head = pft::recover_head(config, *unit.memory, extents, stream);
         if (head.outcome == pft::HeadOutcome::no_sync || head.outcome == pft::HeadOutcome::no_head) continue;
         ++heads;
         const Ranges expected = ranges_of(truth, 0, cut, cut + head.sync.value);
@@ -97,7 +99,7 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
         synthetic::ElementSink told;
         flow::BlockTable blocks;
         flow::BatchWriter to(blocks, told);
-        pft::decode_head(head, unit.config, *unit.memory, stream, to);
+        pft::decode_head(head, config, *unit.memory, stream, to);
         const Ranges found = ranges_of(told.take(), cut, cut, cut + head.sync.value);
         std::uint64_t same = 0;
         auto next = expected.begin();

@@ -23,6 +23,7 @@
 #include "waymark/doctor/examine.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/encoder.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/packet_counter.h"
 #include "waymark/pipeline/run.h"
@@ -72,7 +73,7 @@ std::map<std::string, flow::Totals> decode(const fs::path& folder) {
     EXPECT_TRUE(session.has_value());
     std::vector<const pipeline::Source*> selected;
     for (const pipeline::Source& s : session->sources)
-        if (s.protocol == pipeline::Protocol::pft) selected.push_back(&s);
+        if (s.has_flow()) selected.push_back(&s);
     std::map<std::string, flow::Summary> sums;
     const pipeline::Report report = pipeline::run(*session, selected, [&](const pipeline::StreamInfo& stream) {
         return pipeline::flow_consumer(stream, sums[stream.source.id_text()], pipeline::DecoderKind::fast);
@@ -98,7 +99,7 @@ TEST(Doctor, InfersAStrippedCaptureAndWritesASnapshotThatDecodesTheSame) {
     const Report report = examine_bare(sort_folder / "capture" / "trace.bin", {(sort_folder / "sort.elf").string()});
     expect_sound(report);
     ASSERT_EQ(report.sources.size(), 1U);
-    EXPECT_EQ(report.sources.front().identity.protocol, Protocol::pft);
+    EXPECT_EQ(report.sources.front().identity.protocol, &pft::row());
     ASSERT_TRUE(report.sources.front().image.has_value());
     EXPECT_EQ(report.images.front().kind, ImageVerdict::Kind::matches);
     const fs::path out = folder.path() / "snapshot";
@@ -234,14 +235,15 @@ TEST(Doctor, IdentifiesBothBoardsWithoutTheirDescriptions) {
         for (const pipeline::Source& s : session->sources) {
             const SourceReport* found = s.trace_id ? source(report, s.trace_id->value) : nullptr;
             if (found == nullptr) continue;
-            const bool pft = s.protocol == pipeline::Protocol::pft;
-            EXPECT_EQ(found->identity.protocol == Protocol::pft, pft) << board << " " << s.label();
-            if (!pft || found->identity.protocol != Protocol::pft) continue;
+            const bool pft = s.protocol == &pft::row();
+            EXPECT_EQ(found->identity.protocol == &pft::row(), pft) << board << " " << s.label();
+            if (!pft || found->identity.protocol != &pft::row()) continue;
+            const pft::Config &is = pft::config_of(*found->configuration), &was = pft::config_of(*s.configuration);
             ++checked;
-            EXPECT_EQ(found->config.cycle_accurate, s.config.cycle_accurate) << s.label();
-            EXPECT_EQ(found->config.context_id_bytes, s.config.context_id_bytes) << s.label();
-            EXPECT_EQ(found->config.timestamp_bytes, s.config.timestamp_bytes) << s.label();
-            EXPECT_EQ(found->config.gray_timestamps, s.config.gray_timestamps) << s.label();
+            EXPECT_EQ(is.cycle_accurate, was.cycle_accurate) << s.label();
+            EXPECT_EQ(is.context_id_bytes, was.context_id_bytes) << s.label();
+            EXPECT_EQ(is.timestamp_bytes, was.timestamp_bytes) << s.label();
+            EXPECT_EQ(is.gray_timestamps, was.gray_timestamps) << s.label();
             if (found->head)
                 std::printf("%s %s: head of %llu bytes, %llu recovered, confidence %.4f: %s\n", board.c_str(),
                             s.label().c_str(), static_cast<unsigned long long>(found->head->sync.value),
@@ -417,7 +419,7 @@ TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
         ASSERT_EQ(report.buffers.size(), 1U);
         EXPECT_NE(report.buffers.front().format, capture::Buffer::Format::coresight);
         ASSERT_EQ(report.sources.size(), 1U);
-        EXPECT_EQ(report.sources.front().identity.protocol, Protocol::unknown);
+        EXPECT_EQ(report.sources.front().identity.protocol, nullptr);
         EXPECT_EQ(report.count(Severity::warning), 0U);
         expect_sound(report);
     }
@@ -515,6 +517,39 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
     const Report report = examine(*whole, true);
     for (const char* kind : {"reserved-id", "stray-bytes", "damaged-id", "silence", "packets-cut-in-two"})
         EXPECT_EQ(find(report, kind), nullptr) << kind;
+}
+
+// Pieces of a large buffer are looked at one by one, but what they have in common is one finding.
+TEST(Doctor, CutPacketsOfSampledPiecesAreOneFinding) {
+    const TemporaryFolder folder;
+    std::vector<std::uint8_t> trace;
+    for (unsigned i = 0; i < 400; ++i) {
+        trace.insert(trace.end(), {0, 0, 0, 0, 0, 0x80});
+        for (unsigned k = 0; k < 40; ++k) trace.insert(trace.end(), {0x08, 0x00, 0x80, 0x00, 0x00, 0x01});
+    }
+    std::vector<std::uint8_t> frames;
+    coresight::Formatter formatter(frames);
+    formatter.add(coresight::TraceId{0x10}, trace);
+    formatter.flush();
+    constexpr std::uint64_t most = 16 << 10;
+    ASSERT_GT(frames.size(), 4 * most);
+    // Two frames are lost, in the first piece and in the last.
+    const std::size_t lost[] = {512, frames.size() / 16 * 16 - 512};
+    for (const std::size_t at : lost)
+        for (std::size_t i = 0; i < 16; i += 4) {
+            constexpr std::uint8_t full_sync[] = {0xff, 0xff, 0xff, 0x7f};
+            std::copy(std::begin(full_sync), std::end(full_sync), frames.begin() + static_cast<std::ptrdiff_t>(at + i));
+        }
+    const fs::path file = folder.write("large.bin", frames);
+    const auto session = pipeline::make_session(described(file, capture::Buffer::Format::coresight, 0, {0x10}), {});
+    ASSERT_TRUE(session.has_value());
+    const Report report = examine(*session, true, {{}, most});
+    const auto is_cut = [](const Finding& f) { return f.kind == "packets-cut-in-two"; };
+    ASSERT_EQ(std::count_if(report.findings.begin(), report.findings.end(), is_cut), 1);
+    const Finding* finding = find(report, "packets-cut-in-two");
+    ASSERT_TRUE(finding->offset.has_value());
+    EXPECT_LE(finding->offset->value, lost[0]);
+    EXPECT_GT(finding->offset->value, lost[0] - 16);
 }
 
 TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {

@@ -100,8 +100,8 @@ TEST(Autofdo, LinesFromWhereTheFunctionBegins) {
 }
 
 /// In `sort`, which is declared at line 19 and compiled by LLVM: `less` is inlined twice on line 21, and `key` in it.
-analysis::Answers answers_with_inlined_calls() {
-    using namespace analysis;
+answers::Answers answers_with_inlined_calls() {
+    using namespace answers;
     Answers a = small_answers();
     a.functions[1].declared_name = "_Z4sortPii";
     a.functions[1].declared_source = 0;
@@ -144,7 +144,7 @@ TEST(Autofdo, InlinedCallsAreNested) {
 
 // Addresses of samples are those in their files, so those of two files may be the same.
 TEST(Exports, RowsOfAnotherFileAtTheSameAddressAreItsOwn) {
-    using namespace analysis;
+    using namespace answers;
     Answers a = small_answers();
     a.calls.clear();
     a.blocks.clear();
@@ -221,12 +221,11 @@ TEST(Bolt, MispredictionsOfSamples) {
     EXPECT_EQ(out.notes().find("32-bit"), std::string::npos);
     ByteCollector sink;
     // Whatever ran more often, the program is what it is for.
-    analysis::Answers with_library = answers;
+    answers::Answers with_library = answers;
     with_library.images.push_back({"libc.so.6"});
-    with_library.functions.push_back(
-        {"memcpy", "memcpy", static_cast<analysis::Index>(with_library.images.size() - 1)});
-    const auto memcpy = static_cast<analysis::Index>(with_library.functions.size() - 1);
-    with_library.edges.push_back({0x90000, 0x90010, memcpy, memcpy, analysis::Branch::Kind::conditional, 1000000, {}});
+    with_library.functions.push_back({"memcpy", "memcpy", static_cast<answers::Index>(with_library.images.size() - 1)});
+    const auto memcpy = static_cast<answers::Index>(with_library.functions.size() - 1);
+    with_library.edges.push_back({0x90000, 0x90010, memcpy, memcpy, answers::Branch::Kind::conditional, 1000000, {}});
     EXPECT_EQ(written([&](ByteSink& s) { return write_bolt(with_library, {}, s); }).text, out.text);
     const auto other = write_bolt(answers, {"libc.so"}, sink);
     ASSERT_FALSE(other);

@@ -160,7 +160,7 @@ private:
 };
 
 /// Slices of answers in nanoseconds.
-std::vector<ReadSlice> expected(const analysis::Answers& a, std::uint64_t ns_per_unit) {
+std::vector<ReadSlice> expected(const answers::Answers& a, std::uint64_t ns_per_unit) {
     std::vector<ReadSlice> out;
     for (const auto& s : a.timeline.slices) {
         std::string name;
@@ -232,7 +232,7 @@ TEST(Perfetto, StaysInProportion) {
 }
 
 TEST(Perfetto, MergedSlicesSayForHowManyTheyStand) {
-    using namespace analysis;
+    using namespace answers;
     Answers a = small_answers();
     a.timeline.axis = {"ns", 0, 0, 1'000'000, 0, ""};
     a.timeline.slices = {{0, 1'000'000, 0, 0, 0, 1}};
@@ -271,7 +271,7 @@ TEST(Perfetto, TooSmallALimitIsRefused) {
 }
 
 TEST(Perfetto, SlicesThatDoNotNestAreCut) {
-    analysis::Answers a = small_answers();
+    answers::Answers a = small_answers();
     a.timeline.slices = {
         {1000, 1010, 0, 0, 0, 1}, {1005, 1050, 0, 1, 1, 1}, {1007, 1003, 0, 2, 2, 1}, {1004, 1020, 0, 1, 0, 1}};
     const auto out = written([&](ByteSink& sink) { return write_perfetto(a, no_limit, sink); });

@@ -28,7 +28,7 @@ using support::sampled_answers;
 using support::small_answers;
 using support::written;
 
-std::uint64_t total(const analysis::Answers& a, std::size_t metric) {
+std::uint64_t total(const answers::Answers& a, std::size_t metric) {
     std::uint64_t sum = 0;
     for (const auto& c : a.calls) sum += c.self.at(metric);
     return sum;
@@ -66,7 +66,7 @@ TEST(Folded, NamesDoNotBreakLines) {
 }
 
 TEST(AllProfiles, NoCostsAtAll) {
-    analysis::Answers a;
+    answers::Answers a;
     a.metrics = {{"instructions", "instructions"}};
     ByteCollector sink;
     EXPECT_FALSE(write_folded(a, {}, sink));
@@ -405,7 +405,7 @@ TEST(Callgrind, FunctionsWhereThereAreNoInstructions) {
 }
 
 TEST(Callgrind, NamesAreNotToldInJumps) {
-    using namespace analysis;
+    using namespace answers;
     Answers a = small_answers();
     a.calls.clear();
     a.edges.push_back({0x800c, 0x8028, 0, 2, Branch::Kind::unconditional, 3, {}});
@@ -416,7 +416,7 @@ TEST(Callgrind, NamesAreNotToldInJumps) {
 }
 
 TEST(Callgrind, RecursionIsCountedOnce) {
-    using namespace analysis;
+    using namespace answers;
     Answers a = small_answers();
     a.instructions.clear();
     a.edges.clear();
@@ -428,6 +428,32 @@ TEST(Callgrind, RecursionIsCountedOnce) {
     const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
     EXPECT_NE(out.text.find("calls=1 0x8010 20\n0x8000 10 30 30\n"), std::string::npos) << out.text;
     EXPECT_NE(out.text.find("calls=2 0x8010 20\n0x8010 20 20 20\n"), std::string::npos) << out.text;
+}
+
+/// What a counter unit says: a task runs without a call, so that its node counts none. callgrind_annotate takes the
+/// line after `calls=0` for own cost of the caller.
+TEST(Callgrind, NoCallsLineWithoutCalls) {
+    using namespace answers;
+    Answers a = small_answers();
+    a.instructions.clear();
+    a.edges.clear();
+    a.calls = {{none, none, CallNode::Kind::root, 1, {0, 0}},
+               {0, 0, CallNode::Kind::call, 0, {0, 0}},
+               {1, 1, CallNode::Kind::call, 0, {30, 40}},
+               {2, 2, CallNode::Kind::call, 5, {16, 17}}};
+    const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
+    EXPECT_EQ(out.text.find("calls=0"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("calls=5 0x8028 40\n0x8010 20 16 17\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("totals: 46 57\n"), std::string::npos) << out.text;
+    EXPECT_NE(out.notes().find("no call was seen for 1 pair of caller and callee"), std::string::npos) << out.notes();
+    WM_NEEDS_TOOL("callgrind_annotate");
+    const TemporaryFolder folder;
+    const support::Ran ran = run("callgrind_annotate --auto=no --threshold=100 --show=Ir " +
+                                 folder.write("callgrind.out", out.text).string());
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_NE(ran.output.find("30 (65.22%)  /src/sort.c:sort"), std::string::npos) << ran.output;
+    EXPECT_NE(ran.output.find("16 (34.78%)  /src/sort.c:compare"), std::string::npos) << ran.output;
+    EXPECT_EQ(ran.output.find("/src/sort.c:main"), std::string::npos) << ran.output;
 }
 
 TEST(Callgrind, AnnotateAddsUp) {

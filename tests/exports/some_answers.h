@@ -4,14 +4,14 @@
 #include <string>
 
 #include "support/random.h"
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::support {
 
 /// A program of three functions in one file: `main` calls `sort` twice, `sort` calls `compare` five times; an interrupt
 /// stands in `sort`. Instructions and cycles are counted, and the parts add up.
-inline analysis::Answers small_answers() {
-    using namespace analysis;
+inline answers::Answers small_answers() {
+    using namespace answers;
     Answers a;
     a.capture = "small";
     a.unit = "PTM";
@@ -103,13 +103,13 @@ inline analysis::Answers small_answers() {
     a.timeline.series = {{"cycles per instruction", "cycles", 0, {{1000, 1.25}, {1030, 2}}}};
     a.exceptions = {{"IRQ", 6, 1, 0, 7, 7, 7, 1}};
     a.charts = {{Chart::Kind::histogram, "time in IRQ", "cycles", "times", "", {{"4-7", 1, ""}}}};
-    a.tables = {{"stays", "", {{"task", false}, {"times", true}}, {{"a,b \"c\"", "3"}}}};
+    a.tables = {{"stays", "", {Column::text("task"), Column::count("times")}, {{"a,b \"c\"", "3"}}}};
     return a;
 }
 
 /// Slices as a stack makes them, at random; names with everything formats stumble over.
-inline analysis::Answers random_answers(std::uint64_t seed, std::size_t slices) {
-    using namespace analysis;
+inline answers::Answers random_answers(std::uint64_t seed, std::size_t slices) {
+    using namespace answers;
     synthetic::Random random(seed);
     Answers a;
     a.capture = "random \"capture\" <&>";
@@ -175,8 +175,8 @@ inline analysis::Answers random_answers(std::uint64_t seed, std::size_t slices) 
 }
 
 /// What a Statistical Profiling unit gives: no calls, no timeline, samples by instruction.
-inline analysis::Answers sampled_answers() {
-    analysis::Answers a = small_answers();
+inline answers::Answers sampled_answers() {
+    answers::Answers a = small_answers();
     a.unit = "SPE";
     a.metrics = {{"samples", "samples", false, ""}, {"latency cycles", "cycles", false, ""}};
     a.calls.clear();

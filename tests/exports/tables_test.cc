@@ -24,10 +24,10 @@ using support::sampled_answers;
 using support::small_answers;
 using support::written;
 
-std::string csv(const analysis::Answers& a, std::string_view table) {
+std::string csv(const answers::Answers& a, std::string_view table) {
     return written([&](ByteSink& sink) -> Result<ExportReport> { return write_csv(a, *find_table(table), sink); }).text;
 }
-std::vector<json> jsonl(const analysis::Answers& a, const TableInfo& table) {
+std::vector<json> jsonl(const answers::Answers& a, const TableInfo& table) {
     const auto out = written([&](ByteSink& sink) -> Result<ExportReport> { return write_jsonl(a, table, sink); });
     std::istringstream lines(out.text);
     std::vector<json> rows;
@@ -90,7 +90,7 @@ TEST(Csv, NoCellIsAFormula) {
                                               "=",
                                               "-[Class method:]"};
     const std::vector<std::string> harmless = {"main", "a=1", "-5", "+12.5", "-.5", "operator-(A, B)", "", " x", "3 %"};
-    analysis::Answers answers;
+    answers::Answers answers;
     for (const auto* texts : {&hostile, &harmless})
         for (const std::string& text : *texts) answers.sources.push_back({text, {}});
     const auto rows = parse_csv(csv(answers, "sources"));
@@ -106,7 +106,7 @@ TEST(Csv, NoCellIsAFormula) {
 }
 
 TEST(Tables, CsvAndJsonSayTheSame) {
-    for (const auto& answers : {small_answers(), sampled_answers(), random_answers(2, 300), analysis::Answers{}})
+    for (const auto& answers : {small_answers(), sampled_answers(), random_answers(2, 300), answers::Answers{}})
         for (const TableInfo& table : tables()) {
             SCOPED_TRACE(table.name);
             const auto rows = jsonl(answers, table);
@@ -185,7 +185,7 @@ TEST(Metrics, ByNameOrPart) {
 
 class Sqlite : public testing::Test {
 protected:
-    std::filesystem::path write(const analysis::Answers& a, const char* name = "answers.sqlite") {
+    std::filesystem::path write(const answers::Answers& a, const char* name = "answers.sqlite") {
         const auto path = folder_.path() / name;
         const auto report = write_sqlite(a, path);
         EXPECT_TRUE(report) << (report ? "" : report.error().message);

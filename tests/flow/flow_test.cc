@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "support/exceptions.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/summary.h"
 
@@ -111,6 +114,47 @@ TEST(BatchWriter, ManyElementsAndFarOffsets) {
     EXPECT_EQ(sink.text, expected);
 }
 
+TEST(Exceptions, EachClassHasANameOfItsOwn) {
+    std::set<std::string_view> names;
+    for (unsigned kind = 0; kind < exception_classes; ++kind)
+        EXPECT_TRUE(names.insert(name(static_cast<ExceptionClass>(kind))).second) << kind;
+    EXPECT_FALSE(names.contains(""));
+    EXPECT_EQ(name(ExceptionClass::irq), "IRQ");
+    EXPECT_EQ(name(ExceptionClass::transaction_failure), "transaction failure");
+    EXPECT_FALSE(unknown_exception.known());
+    EXPECT_EQ(Exception{}.type, &unknown_exception);
+}
+
+TEST(Contexts, SecurityIsSelectedByTwoBits) {  // docs/spec/etm4.md, section 6
+    const auto security = [](bool nse, bool ns) {
+        Context context;
+        context.nse = nse;
+        context.ns = ns;
+        return context.security();
+    };
+    EXPECT_EQ(security(false, false), Security::secure);
+    EXPECT_EQ(security(false, true), Security::non_secure);
+    EXPECT_EQ(security(true, false), Security::root);
+    EXPECT_EQ(security(true, true), Security::realm);
+    EXPECT_EQ(name(Security::root), "Root");
+    EXPECT_EQ(name(Security::realm), "Realm");
+    EXPECT_EQ(name(Security::secure), "S");
+    EXPECT_EQ(name(Security::non_secure), "NS");
+}
+
+TEST(Contexts, RealmAndNonSecureCodeAreOfTwoSpaces) {
+    const Context normal{.ns = true, .hyp = false, .context_id = 3, .vmid = 4};
+    Context realm = normal;
+    realm.nse = true;
+    EXPECT_NE(normal.space(), realm.space());
+    EXPECT_EQ(normal.space(), (isa::Space{.ns = true, .hyp = false, .context_id = 3, .vmid = 4, .nse = false}));
+    // What does not select memory makes no new space.
+    Context user = normal;
+    user.el = 0;
+    EXPECT_NE(user, normal);
+    EXPECT_EQ(user.space(), normal.space());
+}
+
 TEST(Summary, CountsAndHashes) {
     Summary summary;
     BlockTable table;
@@ -122,7 +166,7 @@ TEST(Summary, CountsAndHashes) {
     out.event({9}, TraceOn{TraceOnReason::overflow, 7});
     out.event({9}, Timestamp{.value = 3, .known = false});
     out.event({9}, Timestamp{.value = 4});
-    out.event({9}, Exception{14, {}, {}, 1});
+    out.event({9}, Exception{&synthetic::exception_type(14), {}, {}, 1});
     out.event({9}, NoMemory{});
     out.event({9}, Inconsistency{Conflict::runaway_walk, {}, {}});
     out.event({9}, Cycles{100});

@@ -78,6 +78,9 @@ TEST(BlockCache, TellsPlacesApartByAllBitsAndInstructionSets) {
     for (const std::uint64_t high : {0x0ULL, 0x1ULL, 0xaaaaULL, 0xffff8000ULL})
         for (const std::uint64_t low : {0x0ULL, 0x8000ULL, 0x8002ULL, 0x8004ULL, 0xfffffffcULL})
             for (const Isa isa : {Isa::a32, Isa::t32, Isa::tee, Isa::a64}) places.push_back({{high << 32 | low}, isa});
+    // Amid instructions, where only damage leads.
+    for (const std::uint64_t low : {0x8001ULL, 0x8003ULL})
+        for (const Isa isa : {Isa::a32, Isa::t32, Isa::a64}) places.push_back({{low}, isa});
     for (const Place& place : places) {
         EXPECT_EQ(cache.peek(place), nowhere);
         Position at = 0;

@@ -153,7 +153,7 @@ TEST(Uncommitted, CountsWhatNeverCommitted) {
     fill();
     Delivered finished;
     EXPECT_EQ(queue.finish(finished), 6U);
-    EXPECT_EQ(finished.text, "time1 ");
+    EXPECT_EQ(finished.text, "time1 time2 ");
     EXPECT_TRUE(queue.empty());
 }
 

@@ -8,38 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "support/jitdump.h"
 #include "support/temporary_folder.h"
 
 namespace waymark::image {
 namespace {
 
-/// Writes a jitdump file of either byte order.
-class Dump {
-public:
-    explicit Dump(bool big = false) : big_(big) {
-        number(4, 0x4a695444).number(4, 1).number(4, 40).number(4, 40).number(4, 0).number(4, 17).number(8, 0);
-        number(8, 0);
-    }
-    Dump& number(unsigned count, std::uint64_t value) {
-        for (unsigned i = 0; i < count; ++i)
-            bytes.push_back(static_cast<char>(value >> 8 * (big_ ? count - 1 - i : i)));
-        return *this;
-    }
-    Dump& load(std::uint64_t index, std::uint64_t address, const std::string& name, const std::string& code) {
-        number(4, 0).number(4, 56 + name.size() + 1 + code.size()).number(8, 5);
-        number(4, 17).number(4, 17).number(8, address).number(8, address).number(8, code.size()).number(8, index);
-        bytes += name + '\0' + code;
-        return *this;
-    }
-    Dump& move(std::uint64_t index, std::uint64_t from, std::uint64_t to, std::uint64_t size) {
-        number(4, 1).number(4, 64).number(8, 6).number(4, 17).number(4, 17).number(8, to);
-        return number(8, from).number(8, to).number(8, size).number(8, index);
-    }
-    std::string bytes;
-
-private:
-    bool big_;
-};
+using Dump = JitDump;
 
 class GeneratedCodeFiles : public testing::Test {
 protected:
@@ -150,6 +125,32 @@ TEST_F(GeneratedCodeFiles, OfSeveralNamesThatOfTheCodeInMemoryHolds) {
     EXPECT_EQ(in("0000"), "cccc 1");  // the last
     EXPECT_EQ(in("56"), "cccc 0");    // where no more is known
     EXPECT_EQ(names(*file, {}, 0x1000, 4), "cccc");
+}
+
+// Pages that never ran are not in a capture. What lies after them is compared all the same.
+TEST_F(GeneratedCodeFiles, CodeIsComparedBeyondAHoleInMemory) {
+    constexpr std::size_t page = 4096;
+    const std::string first(page, 'x'), unknown(page, 'y');
+    const auto file = jitdump(
+        Dump().load(1, 0x1000, "a", first + unknown + "1234").load(2, 0x1000, "b", first + unknown + "5678").bytes);
+    ASSERT_TRUE(file.has_value());
+    for (const auto& [code, name, doubtful] : {std::tuple("1234", 'a', 0U), {"5678", 'b', 0U}, {"1290", 'a', 1U}}) {
+        MemoryMap memory;
+        EXPECT_TRUE(memory.add_bytes({first.begin(), first.end()}, {0x1000}));
+        EXPECT_TRUE(memory.add_bytes({code, code + 4}, {0x1000 + 2 * page}));
+        EXPECT_EQ(names(*file, memory, 0x1000 + 2 * page, 4), std::string(4, name));
+        EXPECT_EQ(named_pieces(file->pieces, memory).doubtful, doubtful) << code;
+    }
+}
+
+TEST_F(GeneratedCodeFiles, CodeBetweenTwoPiecesHasNoName) {
+    const auto file = perf_map("1000 2 a\n1004 2 b\n");
+    EXPECT_EQ(names(*file, {}, 0xfff, 8), "-aa--bb-");
+    MemoryMap memory;
+    EXPECT_TRUE(memory.add_bytes(std::vector<std::uint8_t>(8), {0x1000}));
+    EXPECT_EQ(names(*file, memory, 0xfff, 8), "-aa--bb-");
+    // A piece that another one cut in two keeps both ends.
+    EXPECT_EQ(names(*perf_map("1000 6 a\n1002 2 b\n"), {}, 0xfff, 8), "-aabbaa-");
 }
 
 TEST(SymbolsWithABase, SayWhatTheBaseSaysWhereTheyAreSilent) {

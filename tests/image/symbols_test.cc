@@ -182,6 +182,7 @@ TEST(Symbols, Demangling) {
     EXPECT_EQ(symbols.address_of("_ZN3foo3barEi"), Address{0x10});
     EXPECT_EQ(symbols.address_of("foo::bar(int)"), Address{0x10});
     EXPECT_FALSE(symbols.address_of("foo::bar"));
+    EXPECT_EQ(symbols.function_called("foo::bar"), Address{0x10});
 }
 
 TinyElf program() {

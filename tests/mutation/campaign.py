@@ -4,7 +4,7 @@
     campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [FOLDER…]
     campaign.py --self-test
 
-Prints one line for each folder (isa, coresight, spe, pft, dpu, follow; all by default). Exit status: 0 if every folder
+Prints one line for each folder (isa, coresight, spe, pft, dpu, follow, etm4; all by default). Exit status: 0 if every folder
 reaches the required score and no mutant listed as equivalent was killed, 1 if not, 2 if the build failed.
 """
 import argparse
@@ -25,9 +25,12 @@ import mutants as finder
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow")
+FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4")
 # The test programs to run, one after another: mutants that survive the first run in the next.
-PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test")}
+# A protocol's row of the registry is tested by those who use it.
+USERS = ("pipeline", "doctor")
+PROGRAMS = {"isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
+            **{folder: (f"{folder}_test", *(f"{user}_test" for user in USERS)) for folder in ("spe", "pft", "dpu", "etm4")}}
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # those of one source in tests/differential
 WANTED = 95.0  # per cent
 MEMORY = 4 << 30
@@ -128,11 +131,12 @@ class Tree:
                                                     f'#include "{HERE}/listener.cc"\n' for name in WRAPPED}
         texts = texts | wrapped
         self.written = set(texts)
-        own = [f"{place}/{f}" for f in FOLDERS for place in ("src", "include/waymark", "tests")] + ["tests/differential"]
+        own = [f"{place}/{f}" for f in FOLDERS for place in ("src", "include/waymark")]
+        own += [f"tests/{f}" for f in (*FOLDERS, *USERS, "differential")]
         self.spread(ROOT, self.tree, own)
         for name, text in texts.items():
             self.put(self.tree / name, text)
-        for folder in FOLDERS:
+        for folder in (*FOLDERS, *USERS):
             self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", f'#include "{HERE}/listener.cc"\n')
 
     def configure(self, count):
@@ -422,7 +426,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
     parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
     parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu, follow (all)")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="isa, coresight, spe, pft, dpu, follow, etm4 (all)")
     options = parser.parse_args()
     if options.self_test:
         return self_test()

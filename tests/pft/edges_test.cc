@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "pft/support.h"
 #include "support/elements.h"
@@ -187,6 +189,57 @@ TEST(Blocks, InForksOfASink) {
     }
 }
 
+/// Counts ranges by Context ID.
+class ContextCount final : public flow::Sink {
+public:
+    explicit ContextCount(flow::Split split) : split_(split) {}
+    void consume(const flow::Batch& batch) override {
+        flow::in_order(
+            batch, [&](const flow::Block&, const flow::Range&) { ++ranges[now_]; },
+            [&](const flow::Event& event) {
+                if (const auto* context = std::get_if<flow::Context>(&event.what)) now_ = context->context_id;
+            });
+    }
+    [[nodiscard]] flow::Split split() const override { return split_; }
+    [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override { return std::make_unique<ContextCount>(split_); }
+    void begin_at(const flow::Context& context) override { now_ = context.context_id; }
+    void join(flow::Sink& fork) override {
+        auto& other = dynamic_cast<ContextCount&>(fork);
+        for (const auto& [context, count] : other.ranges) ranges[context] += count;
+        now_ = other.now_;
+    }
+    std::map<std::optional<std::uint32_t>, std::uint64_t> ranges;
+
+private:
+    flow::Split split_;
+    std::optional<std::uint32_t> now_;
+};
+
+// A fork begins in the context that holds there, also in a piece that begins between synchronisation points.
+TEST(Blocks, InForksThatBeginInAContext) {
+    const Branches code(false);
+    const Config config{.context_id_bytes = 1};
+    constexpr std::size_t piece = 64;
+    std::map<std::optional<std::uint32_t>, std::uint64_t> expected;
+    std::vector<std::uint8_t> stream;
+    for (std::uint8_t i = 0; i < 200; ++i) {
+        auto begin = test::with_async(test::hex("08 00 10 00 00 01"));
+        begin.push_back(i);  // the Context ID
+        stream.insert(stream.end(), begin.begin(), begin.end());
+        const std::size_t packets = i % 20 == 7 ? Branches::count / 5 : 40U + i;
+        stream.insert(stream.end(), packets, 0xc0);
+        expected[i] = packets * 5;
+    }
+    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk}) {
+        flow::BlockTable table;
+        ContextCount sink(split);
+        ParallelDecoder decoder(config, code, table, sink, {.workers = 4, .piece_bytes = piece});
+        decoder.feed(stream);
+        decoder.finish();
+        EXPECT_EQ(sink.ranges, expected) << static_cast<unsigned>(split);
+    }
+}
+
 TEST(Blocks, ThousandsOfThem) {
     for (const bool thumb : {false, true}) {
         const auto found = decode_branches<Decoder>(thumb);
@@ -200,6 +253,23 @@ TEST(Blocks, ThousandsOfThem) {
             }
         EXPECT_EQ(ranges, 2 * Branches::count);
     }
+}
+
+// Counts have room for every edge.
+TEST(Blocks, ThousandsOfThemCounted) {
+    const Branches code(false);
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    ParallelDecoder decoder({}, code, table, sink, {.workers = 1, .ranges = ParallelDecoder::Ranges::counted});
+    for (unsigned twice = 0; twice < 2; ++twice) {
+        decoder.feed(test::with_async(test::hex("08 00 10 00 00 21")));
+        decoder.feed(std::vector<std::uint8_t>(Branches::count / 5, 0xc0));
+    }
+    decoder.finish();
+    const std::vector<std::uint64_t> counts = decoder.counts();
+    ASSERT_GE(counts.size(), 2 * Branches::count);
+    for (std::size_t edge = 0; edge < counts.size(); ++edge)
+        EXPECT_EQ(counts[edge], edge < 2 * Branches::count && edge % 2 == 1 ? 2U : 0U) << edge;
 }
 
 }  // namespace

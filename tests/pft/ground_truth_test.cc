@@ -117,7 +117,7 @@ Case make_case(std::uint64_t seed, Shape shape = {}) {
 
 template <class D>
 std::vector<Element> decode(const Config& config, const isa::CodeReader& code, Bytes bytes,
-                            const std::vector<std::size_t>& cuts = {}) {
+                            const std::vector<std::size_t>& cuts = {}, std::uint64_t* packets = nullptr) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
     flow::BatchWriter out(table, sink);
@@ -129,12 +129,14 @@ std::vector<Element> decode(const Config& config, const isa::CodeReader& code, B
     }
     decoder.feed(bytes.subspan(from));
     decoder.finish();
+    if (packets != nullptr) *packets = decoder.packets();
     return sink.take();
 }
 
 /// The fast decoder with so many workers and small pieces; `counted` gives the events only, and checks the counts.
 std::vector<Element> decode_parallel(const Config& config, const isa::CodeReader& code, Bytes bytes, unsigned workers,
-                                     std::size_t piece, const std::vector<std::size_t>& cuts = {}) {
+                                     std::size_t piece, const std::vector<std::size_t>& cuts = {},
+                                     std::uint64_t* packets = nullptr) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
     ParallelDecoder decoder(config, code, table, sink, {.workers = workers, .piece_bytes = piece});
@@ -145,6 +147,7 @@ std::vector<Element> decode_parallel(const Config& config, const isa::CodeReader
     }
     decoder.feed(bytes.subspan(from));
     decoder.finish();
+    if (packets != nullptr) *packets = decoder.packets();
     return sink.take();
 }
 
@@ -223,10 +226,16 @@ Tally tally_counts(const Config& config, const isa::CodeReader& code, Bytes byte
 /// Decodes with all, which must agree in every element.
 std::vector<Element> decode_both(const Config& config, const isa::CodeReader& code, Bytes bytes,
                                  const std::vector<std::size_t>& cuts = {}) {
-    std::vector<Element> reference = decode<ReferenceDecoder>(config, code, bytes);
-    const std::vector<Element> fast = decode<Decoder>(config, code, bytes, cuts);
+    std::uint64_t packets = 0, fast_packets = 0, parallel_packets = 0;
+    std::vector<Element> reference = decode<ReferenceDecoder>(config, code, bytes, {}, &packets);
+    const std::vector<Element> fast = decode<Decoder>(config, code, bytes, cuts, &fast_packets);
+    EXPECT_EQ(fast_packets, packets);
     EXPECT_EQ(difference(fast, reference, "fast", "reference"), "");
-    const std::vector<Element> parallel = decode_parallel(config, code, bytes, 2, 100);
+    const std::vector<Element> parallel = decode_parallel(config, code, bytes, 2, 100, {}, &parallel_packets);
+    EXPECT_EQ(parallel_packets, packets);
+    // Alone, it decodes piece by piece.
+    (void)decode_parallel(config, code, bytes, 1, 100, {}, &parallel_packets);
+    EXPECT_EQ(parallel_packets, packets);
     EXPECT_EQ(difference(parallel, reference, "parallel", "reference"), "");
     return reference;
 }

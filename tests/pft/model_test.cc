@@ -220,26 +220,27 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                 // Mostly shortly behind where execution stands, now and then far, now and then not there at all.
                 const std::uint32_t far = random.below(100);
                 b.bytes_before = end->bytes_before;
-                b.address = far == 0   ? end->address
-                            : far == 1 ? start + 4096 + random.below(16) * 4
-                                       : start + (end->bytes_before == 0 ? 0U : 4U * (1 + random.below(6)));
+                b.address = {far == 0   ? end->address
+                             : far == 1 ? start + 4096 + random.below(16) * 4
+                                        : start + (end->bytes_before == 0 ? 0U : 4U * (1 + random.below(6)))};
                 b.isa = far == 0 ? end->isa : at.isa;
                 b.cycle = cycle += 1 + random.below(9);
                 b.passed = random.chance(6000);
                 const Invented::Block& next = program.blocks[random.below(40)];
-                b.next = next.address;
+                b.next = {next.address};
                 b.next_isa = random.chance(seed % 2 == 0 ? 100 : 3000) ? next.isa : b.isa;
-                if (end->end.link && b.passed) calls.push_back(b.address + end->end.bytes);
+                if (end->end.link && b.passed)
+                    calls.push_back(static_cast<std::uint32_t>(b.address.value) + end->end.bytes);
                 if (end->end.waypoint == isa::Waypoint::indirect && b.passed && !calls.empty() && random.half()) {
-                    b.next = calls.back();
+                    b.next = {calls.back()};
                     calls.pop_back();
                 }
-                at = b.passed ? Place{{b.next}, b.next_isa} : Place{{b.address + end->end.bytes}, b.isa};
+                at = b.passed ? Place{b.next, b.next_isa} : Place{b.address + end->end.bytes, b.isa};
                 batch.push_back(b);
             }
             for (const RetiredBlock& b : batch) {
                 one.retire_block(
-                    {{b.address}, b.isa, *b.instruction, b.passed, false, {{b.next}, b.next_isa}, ns, hyp, b.cycle},
+                    {b.address, b.isa, *b.instruction, b.passed, false, {b.next, b.next_isa}, ns, hyp, b.cycle},
                     b.bytes_before);
             }
             for (std::span<const RetiredBlock> rest = batch; !rest.empty();) {

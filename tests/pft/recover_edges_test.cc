@@ -13,13 +13,15 @@ namespace {
 /// 0x8000: BEQ 0x8008; 0x8004: BNE 0x800c; 0x8008: BEQ 0x8000; 0x800c: B 0x8000
 class FourBranches final : public isa::CodeReader {
 public:
+    explicit FourBranches(std::uint64_t first = 0x8000) : first_(first) {}
     [[nodiscard]] isa::Code at(Address address, const isa::Space&) const override {
-        if (address.value < 0x8000 || address.value >= 0x8010) return {};
-        return {Bytes(bytes_).subspan(address.value - 0x8000), 0};
+        if (address.value < first_ || address.value >= first_ + bytes_.size()) return {};
+        return {Bytes(bytes_).subspan(address.value - first_), 0};
     }
-    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{0x8000}, bytes_.size()}}; }
+    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{first_}, bytes_.size()}}; }
 
 private:
+    std::uint64_t first_;
     std::vector<std::uint8_t> bytes_ = test::hex("00 00 00 0a  00 00 00 1a  fc ff ff 0a  fb ff ff ea");
 };
 
@@ -127,6 +129,9 @@ TEST(RecoverByHand, WhyThereIsNothing) {
     EXPECT_EQ(outcome(way + sync, {.steps = 3}), HeadOutcome::too_much);
     const FourBranches code;
     EXPECT_EQ(recover_head({}, code, {}, test::hex(way + sync)).outcome, HeadOutcome::no_code);
+    // No AArch32 code is above 4 GB.
+    const FourBranches above(0x1'0000'8000);
+    EXPECT_NE(recover_head({}, above, above.extents(), test::hex(way + sync)).outcome, HeadOutcome::recovered);
 }
 
 // Packets without outcomes say nothing of where execution is: what is known begins after the first outcome.

@@ -192,6 +192,46 @@ TEST(DpuTrace, Filters) {
 }
 
 // A readout: what was read, piece after piece, with a place where trace was overwritten unread.
+/// Times of maps are offsets of elements, whatever of the trace there is.
+TEST(DpuTrace, TimesOfModules) {
+    capture::DpuCapture c = switches();
+    c.buffer = "vtb.bin";
+    c.modules.clock = capture::trace_bytes_clock;
+    const auto module = [](std::uint64_t from, std::optional<std::uint64_t> to) {
+        capture::Module m;
+        m.bytes = 1;
+        m.from = from;
+        m.to = to;
+        return m;
+    };
+    c.modules.modules = {module(0, 36), module(36, 100), module(100, std::nullopt)};
+    using Times = std::vector<std::pair<std::uint64_t, std::optional<std::uint64_t>>>;
+    const auto times = [&](std::uint64_t bytes) -> std::optional<Times> {
+        const auto trace = dpu_trace(c);
+        if (!trace) return std::nullopt;
+        const auto found = module_times(c, *trace, bytes);
+        if (!found) return std::nullopt;
+        Times out;
+        for (const DpuModuleTime& t : *found) out.emplace_back(t.from, t.to);
+        return out;
+    };
+    EXPECT_EQ(times(128), (Times{{0, 36}, {36, 100}, {100, std::nullopt}}));
+    // Two lines more than the buffer has: the oldest 64 bytes are gone.
+    c.lines_written = 6;
+    EXPECT_EQ(times(128), (Times{{0, 0}, {0, 36}, {36, std::nullopt}}));
+    // The last line of the dump, which is not the last of the trace, is missing.
+    for (capture::Register& r : c.registers)
+        if (r.name == "DP_TW") r.value = 0x20000040;
+    EXPECT_EQ(times(128), (Times{{0, 0}, {0, 36}, {36, std::nullopt}}));
+    EXPECT_EQ(times(96), (Times{{0, 0}, {0, 32}, {32, std::nullopt}}));
+    // A clock that the trace does not have, or bytes that cannot be counted from the first.
+    c.lines_written.reset();
+    EXPECT_EQ(times(128), std::nullopt);
+    c.lines_written = 4;
+    c.modules.clock = capture::instructions_clock;
+    EXPECT_EQ(times(128), std::nullopt);
+}
+
 TEST(DpuTrace, ReadoutWithAnOverrun) {
     capture::DpuCapture c = switches();
     c.readout = true;

@@ -51,7 +51,8 @@ public:
                 }
             },
             [&](const flow::Event& event) {
-                if (const auto* e = std::get_if<flow::Exception>(&event.what)) svcs += e->number == 10;
+                if (const auto* e = std::get_if<flow::Exception>(&event.what))
+                    svcs += e->type->kind == flow::ExceptionClass::supervisor_call;
                 bad += std::holds_alternative<Gap>(event.what) || std::holds_alternative<flow::NoMemory>(event.what) ||
                        std::holds_alternative<flow::Inconsistency>(event.what);
                 timestamps += std::holds_alternative<flow::Timestamp>(event.what);

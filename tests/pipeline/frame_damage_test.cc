@@ -47,7 +47,7 @@ Decoded decode(const Session& session) {
     const auto selected = session.select({});
     std::vector<std::unique_ptr<flow::Summary>> sinks;
     const Report report = run(session, *selected, [&](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
-        if (stream.source.protocol != Protocol::pft) return nullptr;
+        if (!stream.source.has_flow()) return nullptr;
         sinks.push_back(std::make_unique<flow::Summary>());
         return flow_consumer(stream, *sinks.back(), DecoderKind::fast);
     });

@@ -12,6 +12,7 @@
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/model.h"
 #include "waymark/pft/parser.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/pft/reference_decoder.h"
 #include "waymark/pft/text.h"
 #include "waymark/pipeline/run.h"
@@ -46,7 +47,7 @@ Board read_board(const std::string& name) {
     Board board{std::move(*session), {}};
     std::vector<const Source*> selected;
     for (const Source& s : board.session.sources)
-        if (s.protocol == Protocol::pft) selected.push_back(&s);
+        if (s.has_flow()) selected.push_back(&s);
     const Report report = run(board.session, selected, [](const StreamInfo&) { return std::make_unique<Keeper>(); });
     for (const StreamReport& s : report.streams)
         if (s.consumer) board.streams[s.source->name] = static_cast<const Keeper&>(*s.consumer).kept;
@@ -91,15 +92,16 @@ TEST_P(RealTrace, PacketsEncodeToTheBytesThatWereSent) {
         if (bytes.empty()) continue;
         const auto source = std::find_if(board.session.sources.begin(), board.session.sources.end(),
                                          [&, &n = name](const Source& s) { return s.name == n; });
-        const Packets parsed = parse(source->config, bytes);
+        const Packets parsed = parse(pft::config_of(*source->configuration), bytes);
         packets += parsed.packets.size();
         for (std::size_t i = 0; i < parsed.packets.size(); ++i) {
             Buffer again;
-            pft::encode(again, parsed.packets[i], source->config);
+            pft::encode(again, parsed.packets[i], pft::config_of(*source->configuration));
             const Bytes sent = Bytes(bytes).subspan(parsed.at[i].first.value, parsed.at[i].bytes);
             ASSERT_TRUE(std::equal(again.begin(), again.end(), sent.begin(), sent.end()))
                 << name << " at " << parsed.at[i].first.value << ": "
-                << std::visit([&](const auto& p) { return pft::to_text(p, source->config); }, parsed.packets[i]);
+                << std::visit([&](const auto& p) { return pft::to_text(p, pft::config_of(*source->configuration)); },
+                              parsed.packets[i]);
         }
         EXPECT_LE(parsed.gaps, 2U) << name;  // before the first A-sync, and a packet cut by the end
     }
@@ -136,7 +138,7 @@ class Replay {
 public:
     Replay(const Source& source, const Packets& packets, std::vector<Told> told)
         : packets_(packets), told_(std::move(told)) {
-        model_config_.registers.cr.cycle_accurate = source.config.cycle_accurate;
+        model_config_.registers.cr.cycle_accurate = source.configuration->cycle_counts();
         for (const auto& r : source.registers) {
             const unsigned number = r.name == "ETMCR"     ? 0x00
                                     : r.name == "ETMIDR"  ? 0x79
@@ -226,7 +228,7 @@ private:
             set_time(model, i);
             const Shown& s = shown_.at(t.offset);
             ns_ = s.ns;
-            model.exception({e->number, s.place, s.ns, false, cycle_, {}, 4});
+            model.exception({e->type->number, s.place, s.ns, false, cycle_, {}, 4});
         } else if (std::holds_alternative<flow::NoMemory>(t.what)) {
             unseen_waypoint(model, i);
         } else if (const auto* stamp = std::get_if<flow::Timestamp>(&t.what)) {
@@ -323,11 +325,11 @@ TEST(RealTraceReplay, TheModelSendsWhatACortexA15Sent) {
                                      [](const Source& s) { return s.name == "PTM_0"; });
     ASSERT_NE(source, board.session.sources.end());
     const Buffer& bytes = board.streams.at("PTM_0");
-    const Packets packets = parse(source->config, bytes);
+    const Packets packets = parse(pft::config_of(*source->configuration), bytes);
     flow::BlockTable table;
     Teller teller;
     flow::BatchWriter out(table, teller);
-    pft::ReferenceDecoder decoder(source->config, *source->memory, out);
+    pft::ReferenceDecoder decoder(pft::config_of(*source->configuration), *source->memory, out);
     decoder.feed(bytes);
     decoder.finish();
     std::vector<std::uint64_t> unknown;
@@ -335,7 +337,8 @@ TEST(RealTraceReplay, TheModelSendsWhatACortexA15Sent) {
         if (!t.is_range && std::holds_alternative<flow::NoMemory>(t.what)) unknown.push_back(t.offset);
 
     const std::vector<Stretch> expected = stretches(packets);
-    const std::vector<Stretch> sent = stretches(parse(source->config, Replay(*source, packets, teller.told).run()));
+    const std::vector<Stretch> sent =
+        stretches(parse(pft::config_of(*source->configuration), Replay(*source, packets, teller.told).run()));
     ASSERT_EQ(sent.size(), expected.size());
     std::size_t same = 0, hidden = 0, different = 0;
     for (std::size_t i = 0; i < sent.size(); ++i) {

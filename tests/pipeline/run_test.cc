@@ -68,7 +68,8 @@ protected:
         const auto selected = session.select({});
         std::vector<std::unique_ptr<flow::Summary>> sinks;
         Outcome out;
-        out.report = run(session, *selected, [&](const StreamInfo& stream) {
+        out.report = run(session, *selected, [&](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
+            if (!stream.source.has_flow()) return nullptr;
             sinks.push_back(std::make_unique<flow::Summary>());
             return flow_consumer(stream, *sinks.back(), DecoderKind::fast, jobs);
         });

@@ -83,10 +83,18 @@ class Programs(unittest.TestCase):
         return done
 
     def length(self):
-        """Cycles of the whole run, to place writes in it."""
+        """Cycles of a whole run, to place writes in it. Threads are scheduled anew in each run, so another may be a
+        fifth shorter or longer: what is compared is always the length of the run itself, `within`."""
         if not hasattr(Programs, "cycles"):
             Programs.cycles = self.record("--mode", "task")[1].total["CYCLES"]
         return Programs.cycles
+
+    @staticmethod
+    def within(begin, end, truth):
+        """Cycles from `begin` to `end`, or to the end of a run that is shorter. A write acts where the program executes
+        again: after a stay in the operating system (os_cycles, 200) and the block that its time lies in."""
+        longest = 500
+        return min(end, truth.total["CYCLES"]) - begin - longest
 
     # ---- holds
 
@@ -97,7 +105,7 @@ class Programs(unittest.TestCase):
                                             f"@{end} DP_TC {TASK}\n")
         answer = self.answer(folder)
         rows = self.rows(answer)
-        self.assertGreaterEqual(rows["<unattributed>"], end - begin)
+        self.assertGreaterEqual(rows["<unattributed>"], self.within(begin, end, truth))
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
         for task, cycles in rows.items():
             if not task.startswith("<"):
@@ -113,7 +121,7 @@ class Programs(unittest.TestCase):
         begin = self.length() // 5
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {FLOW}\n@{begin} DP_TC {FLOW} TMPDIS=1\n")
         rows = self.rows(self.answer(folder))
-        self.assertGreaterEqual(rows["<unattributed>"], self.length() - begin)
+        self.assertGreaterEqual(rows["<unattributed>"], self.within(begin, truth.total["CYCLES"], truth))
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
 
     def test_traced_in_part(self):
@@ -122,7 +130,7 @@ class Programs(unittest.TestCase):
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}@{begin} DP_TC {FLOW}\n@{end} DP_TC 0\n")
         rows = self.rows(self.answer(folder))
         slack = self.length() // 20
-        self.assertLess(abs(sum(rows.values()) - (end - begin)), slack)
+        self.assertLess(abs(sum(rows.values()) - self.within(begin, end, truth)), slack)
         for task, cycles in rows.items():
             if not task.startswith("<"):
                 self.assertLessEqual(cycles, truth.cycles(task), task)
@@ -275,7 +283,7 @@ class Programs(unittest.TestCase):
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {tc}\n@{begin} DP_TC {tc} TMPDIS=1\n"
                                             f"@{end} DP_TC {tc}\n")
         rows = self.rows(self.answer(folder))
-        self.assertGreaterEqual(rows["<unattributed>"], end - begin)
+        self.assertGreaterEqual(rows["<unattributed>"], self.within(begin, end, truth))
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
 
     # ---- several runs

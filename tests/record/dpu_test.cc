@@ -1,6 +1,6 @@
 /// Blocks and accesses, as QEMU's plugin writes them down → a capture of a DPU and its truth, read again. Costs are
 /// counted by hand: an instruction is a cycle, a taken branch two more, a stay in the operating system ten.
-#include "waymark/record/dpu.h"
+#include "waymark/record_dpu/dpu.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "support/temporary_folder.h"
 #include "waymark/pipeline/dpu.h"
-#include "waymark/record/dpu_truth.h"
+#include "waymark/record_dpu/dpu_truth.h"
 
 namespace waymark::record {
 namespace {

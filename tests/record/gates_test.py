@@ -5,12 +5,15 @@
 
 The witnesses are the program itself, which is known to run all that it has, and a recording of the whole run.
 """
+import collections
+import contextlib
 import csv
 import json
 import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -152,7 +155,29 @@ class Gates(unittest.TestCase):
         rows = self.rows("coverage", self.whole, "--by", "function")
         self.assertGreater(sum(number(r["instructions not executed"]) for r in rows), 100)
 
+    def test_where_it_began_is_said_by_symbol(self):
+        for name, options in (("pie", ()), ("fixed", ("-no-pie",))):
+            program = self.build(self.folder / f"{name}-program", *options)
+            out = self.record(self.folder / f"{name}-late", program, "--start-at", "second")
+            self.assert_is_part(out, r"began where execution first reached second \(--start-at\)")
+
     # ---- names
+
+    def test_doctor_takes_names_as_other_commands_do(self):
+        home = self.folder / "moved"
+        (home / "there").mkdir(parents=True)
+        program = self.build(home / "here" / "app")
+        out = self.record(home / "out", program)
+        copy = shutil.move(program, home / "there" / "app")
+        advice = self.tell("doctor", out).stdout
+        self.assertIn("app was not found", advice)
+        for option in set(re.findall(r"--[a-z-]+", advice)):
+            self.assertIn(option, run(WAYMARK, "doctor", "--help").stdout)
+        self.assertNotIn("app was not found", self.tell("doctor", out, "--symbols", copy).stdout)
+        self.assertNotIn("app was not found", self.tell("doctor", out, "--symfs", home / "there").stdout)
+        self.assertIn("is no folder", self.tell("doctor", out, "--symfs", home / "nosuch", status=2).stderr)
+        trace = next(out.glob("trace*.bin"))
+        self.assertIn("--symbols is for captures that say", self.tell("doctor", trace, "--symbols", copy, status=2).stderr)
 
     def home(self, name, *options):
         """A program of its own and its recording."""
@@ -198,6 +223,70 @@ class Gates(unittest.TestCase):
                 rows = run(WAYMARK, "diff", *sides, *threshold, "--format", "tsv").stdout.splitlines()
                 self.assertFalse([row for row in csv.DictReader(rows, delimiter="\t") if row["exceeds"] == "true"])
 
+    def test_a_stripped_build_of_another_name_has_names_on_one_side_only(self):
+        for unit in ("ptm", "dpu"):
+            home = self.folder / f"renamed-{unit}"
+            program = self.build(home / "tool-1.0")
+            before = self.record(home / "before", program, "--unit", unit)
+            grown = self.build(home / "tool-1.1", "-DROUNDS=600")
+            run(CROSS + "strip", "-o", home / "stool-1.1", grown)
+            after = self.record(home / "after", home / "stool-1.1", "--unit", unit)
+            for gate in (("--only", "first", "--threshold-each", "100"), ("--only", "first", "--threshold-count", "1"),
+                         ("--only", "*tool-*", "--threshold-each", "1"), ("--threshold-each", "1", "--least", "900")):
+                done = self.tell("diff", before, after, *gate, status=1)
+                self.assertIn(f"functions of tool-1.0 (stool-1.1 in {after}) cannot be compared", done.stderr)
+                self.assertNotIn("grew", done.stderr)
+
+    def test_stripped_builds_of_two_names_are_compared(self):
+        home = self.folder / "stripped-names"
+        captures = {}
+        for name, rounds in (("prog-1.0", 200), ("prog-1.1", 203)):
+            program = self.build(home / name, f"-DROUNDS={rounds}")
+            run(CROSS + "strip", program)
+            captures[name] = self.record(home / f"{name}-out", program)
+        sides = captures.values()
+        # Most of the program's cost has moved nowhere.
+        self.assertIn("no function grew", self.tell("diff", *sides, "--threshold", "0.5").stderr)
+        done = self.tell("diff", *sides, "--only", "prog-*", "--threshold-each", "5", "--format", "json")
+        self.assertIn("no function grew", done.stderr)
+        of_image = lambda out: sum(number(r["instructions"]) for r in self.rows("profile", out, "--only", "prog-*"))
+        self.assertIn(f"{of_image(captures['prog-1.0']):,} before, {of_image(captures['prog-1.1']):,} after",
+                      self.tell("diff", *sides, "--only", "prog-*").stdout)
+
+    def test_only_an_image_sums_what_profile_sums(self):
+        home = self.folder / "twins"
+        home.mkdir()
+        twin = "static __attribute__((noinline)) int twin(int x) { for (int i = 0; i < %d; ++i) x += x >> 2; return x; }\n"
+        (home / "plus.c").write_text(twin % 7 + "int plus(int x) { return twin(x) + 1; }\n")
+        (home / "twins.c").write_text("int plus(int);\n" + twin % 90 + "int main(int n, char** v) { return plus(twin(n)) == 9; }\n")
+        for command in (("-shared", "-fPIC", "-o", home / "libplus.so", home / "plus.c"),
+                        ("-o", home / "twins", home / "twins.c", home / "libplus.so", f"-Wl,-rpath,{home}")):
+            done = run(CROSS + "gcc", "-O1", *command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        out = self.record(home / "out", home / "twins")
+        sums = {r["image"]: number(r["instructions"]) for r in self.rows("profile", out, "--by", "image")}
+        self.assertEqual([r["function"] for r in self.rows("profile", out)].count("twin"), 2)
+        for image in ("twins", "libplus.so"):
+            self.assertIn(f"of --only  {sums[image]:,} before, {sums[image]:,} after",
+                          self.tell("diff", out, out, "--only", image).stdout)
+        # By name, in all images.
+        both = sum(number(r["instructions"]) for r in self.rows("profile", out, "--only", "twin"))
+        self.assertIn(f"of --only  {both:,} before", self.tell("diff", out, out, "--only", "twin").stdout)
+
+    def test_a_capture_without_its_map_has_no_names(self):
+        out = self.folder / "no-map"
+        shutil.copytree(self.whole, out)
+        (out / "maps.txt").unlink()
+        said = f"{out}/maps.txt: This file is missing"
+        self.assertIn(said, self.tell("profile", out, "--strict").stdout + self.tell("profile", out).stderr)
+        self.assertIn(said, self.tell("info", out).stdout)
+        self.assertIn("maps.txt: This file is missing", re.sub(r"\s+", " ", self.tell("doctor", out, "--strict").stdout))
+        for sides in ((self.whole, out), (out, self.whole)):
+            done = self.tell("diff", *sides, "--threshold", "0", status=1)
+            self.assertIn(f"{out} knows no file for 100.0% of its code", done.stderr)
+            self.assertNotIn("grew", done.stderr)
+        self.tell("diff", out, out, "--threshold", "0", "--strict")
+
     def test_builds_whose_names_are_known_are_compared(self):
         _, before = self.home("one")
         _, after = self.home("two", "-DROUNDS=300")
@@ -230,8 +319,115 @@ class Gates(unittest.TestCase):
         for names in (("program", "program2"), ("program*",)):
             only = [word for name in names for word in ("--only", name)]
             self.assertIn("grew", self.tell("diff", self.whole, after, *only, *gate, status=1).stderr)
+        # Two names are of one image if most functions are the same, and not because there are two.
+        home = self.folder / "unlike"
+        home.mkdir()
+        (home / "unlike.c").write_text("".join(f"__attribute__((noinline)) int f{i}(int x) {{ return x * {i} + 3; }}\n"
+                                               for i in range(40)) +
+                                       "int main(int n, char** v) { return (" +
+                                       " + ".join(f"f{i}(n)" for i in range(40)) + ") == 1; }\n")
+        self.assertEqual(run(CROSS + "gcc", "-O1", "-g", "-nostartfiles", "-Wl,-emain", "-o", home / "unlike",
+                             home / "unlike.c").returncode, 0)
+        for name, strip in (("unlike", False), ("stripped2", True)):
+            if strip:
+                run(CROSS + "strip", "-o", home / name, grown)
+            other = run(WAYMARK, "record", "-o", home / f"{name}-out", "--", home / name)
+            self.assertTrue((home / f"{name}-out").exists(), other.stderr)
+            done = self.tell("diff", self.whole, home / f"{name}-out", "--only", "program", "--only", name, *gate,
+                             status=1)
+            self.assertIn("cannot be compared as one image", re.sub(r"\s+", " ", done.stderr))
+            self.assertNotIn("grew", done.stderr)
         same = self.record(self.folder / "same", shutil.copy(self.program, self.folder / "progran"))
         self.tell("diff", self.whole, same, "--only", "program", "--threshold-count", "0")
+
+    def test_only_means_the_same_everywhere(self):
+        def rows(command, *only):
+            return self.rows(command, self.whole, *[word for each in only for word in ("--only", each)])
+
+        where = {"profile": "function", "loops": "function"}
+        for command, column in where.items():
+            every = rows(command)
+            for only, names in ((("last",), {"last"}), (("program.c",), {"first", "second", "last", "main"}),
+                                (("last", "fir*"), {"last", "first"})):
+                expected = [r for r in every if r[column] in names]
+                self.assertTrue(expected)
+                self.assertEqual(rows(command, *only), expected, "shares are of everything")
+            image = rows(command, "program")
+            self.assertLess(len(image), len(every))
+            self.assertLessEqual({"last"}, {r[column] for r in image})
+            self.assertIn("no function, source file or image is called 'program.d'",
+                          self.tell(command, self.whole, "--only", "program.d", status=1).stderr)
+        every = rows("branches")
+        self.assertEqual(rows("branches", "last"), [r for r in every if r["place"].split("+")[0] == "last"])
+        own = {by: sum(number(r["instructions"]) for r in self.rows("profile", self.whole, "--only", "program.c", "--by",
+                                                                    by))
+               for by in ("function", "line", "instruction", "image")}
+        self.assertEqual(len(set(own.values())), 1, own)
+
+    def test_images_have_no_row_for_exceptions(self):
+        images = {r["image"]: number(r["instructions"]) for r in self.rows("profile", self.whole, "--by", "image")}
+        self.assertNotIn("[no image]", images)
+        self.assertEqual(sum(images.values()), sum(number(r["instructions"]) for r in self.rows("profile", self.whole)))
+
+    def test_long_names_are_shortened_in_text_alone(self):
+        name = "a_name_" + "that_is_long_" * 8 + "f"
+        home = self.folder / "long"
+        home.mkdir()
+        source = home / "long.c"
+        source.write_text("__attribute__((noinline)) int %s(int x) { for (int i = 0; i < 9; ++i) x += x >> 2; return x; }\n"
+                          "int main(int n, char** v) { return %s(n) == 1; }\n" % (name, name))
+        self.assertEqual(run(CROSS + "gcc", "-O1", "-o", home / "long", source).returncode, 0)
+        out = self.record(home / "out", home / "long")
+        note = "… in a name: shortened"
+        for command in (("profile", "--only", name), ("loops", "--only", name), ("profile", "--by", "instruction", "--only", name)):
+            text = self.tell(*command, out).stdout
+            self.assertNotIn(name, text)
+            self.assertRegex(text, "a_name_that_[a-z_]*…[a-z_]*_long_f")
+            self.assertIn(note, text)
+            self.assertLessEqual(max(len(line) for line in text.splitlines()), 200)
+            wide = self.tell(*command, out, "--wide").stdout
+            self.assertIn(name, wide)
+            self.assertNotIn(note, wide)
+            for form in ("tsv", "json"):
+                self.assertIn(name, self.tell(*command, out, "--format", form).stdout)
+        self.assertNotIn(note, self.tell("profile", self.whole).stdout)
+
+    # ---- code that never ran
+
+    def test_functions_that_never_ran_count_whole(self):
+        home = self.folder / "never"
+        home.mkdir()
+        step = "x = x * 3 + 1; if (x & 64) x ^= 5; __asm__ volatile(\"\" : \"+r\"(x));\n"
+        (home / "never.c").write_text("__attribute__((noinline)) int never(int x) {\n" + step * 900 + "return x; }\n"
+                                      "int main(int n, char** v) { return n > 100 ? never(n) : 0; }\n")
+        program = home / "never"
+        self.assertEqual(run(CROSS + "gcc", "-O1", "-g", "-Wl,--build-id", "-o", program, home / "never.c").returncode, 0)
+        size = next(int(line.split()[2]) for line in run(CROSS + "readelf", "-sW", program).stdout.splitlines()
+                    if line.split()[-1:] == ["never"])
+        self.assertGreater(size, 2 * 4096)
+        listing = run(CROSS + "objdump", "-d", "--disassemble=never", program).stdout
+        expected = len(re.findall(r"(?m)^ +[0-9a-f]+:\t", listing))
+        out = self.record(home / "out", program)
+        row = lambda *more: self.rows("coverage", out, "--by", "function", "--only", "never.c", *more)
+        found = {r["function"]: number(r["instructions"]) for r in row()}
+        self.assertEqual(found["never"], expected)
+        self.assertEqual(row(), row("--image", program))
+        self.assertEqual({r["function"] for r in row("--entered")}, {"main"})
+        self.tell("export", out, "--to", "lcov", "-o", home / "lcov")
+        self.assertRegex((home / "lcov").read_text(), r"FNDA:0,never")
+        # Of another build nothing is taken, and that is said.
+        moved = shutil.move(program, home / "moved")
+        self.assertIn("only the pages of it that ran are known", self.tell("coverage", out).stdout)
+        self.assertEqual({r["function"]: number(r["instructions"]) for r in row("--symbols", moved)}["never"], expected)
+        self.build(program)
+        text = self.tell("coverage", out).stdout
+        self.assertRegex(re.sub(r"\s+", " ", text), "only the pages of it that ran are known")
+
+    def test_a_file_without_a_build_id_gives_no_code(self):
+        program = self.build(self.folder / "no-id", "-Wl,--build-id=none")
+        out = self.record(self.folder / "no-id-out", program)
+        self.assertRegex(self.tell("coverage", out).stdout, "of .*no-id only the pages that ran are known")
+        self.assertEqual(self.tell("profile", out).stdout.count("only the pages"), 0)
 
     # ---- images
 
@@ -293,6 +489,46 @@ class Gates(unittest.TestCase):
     def test_numbers_below_zero_are_refused(self):
         for command in ("profile", "coverage", "loops"):
             self.assertIn("'-1' is below 0", self.tell(command, self.whole, "--limit", "-1", status=2).stderr)
+
+    def test_a_name_has_one_cost_in_all_views(self):
+        program, out = self.home("nameless")
+        for stripped in (False, True):
+            if stripped:
+                run(CROSS + "strip", program)
+            base = self.folder / f"costs-{stripped}.sqlite"
+            self.tell("export", out, "--to", "sqlite", "-o", base)
+            with contextlib.closing(sqlite3.connect(base)) as db:
+                rows = db.execute("SELECT f.name, f.self, (SELECT coalesce(sum(i.times), 0) FROM instructions i "
+                                  "WHERE i.function = f.id) FROM functions f").fetchall()
+            # The C library's and the dynamic linker's hidden functions have no names.
+            self.assertGreater(sum(name.endswith("?") for name, *_ in rows), 50)
+            self.assertEqual([row for row in rows if row[1] != row[2]], [])
+            by_function = collections.Counter()
+            for row in self.rows("profile", out):
+                by_function[row["function"]] += number(row["instructions"])
+            by_callgrind = self.callgrind_costs(out)
+            self.assertEqual({name: cost for name, cost in by_function.items() if cost},
+                             {name: cost for name, cost in by_callgrind.items() if cost})
+
+    def callgrind_costs(self, out):
+        """Own costs by function, as callgrind's format has them: lines after calls= and jump= are not own costs."""
+        path = self.folder / "callgrind.out"
+        path.unlink(missing_ok=True)
+        self.tell("export", out, "--to", "callgrind", "-o", path)
+        names, costs, function, called = {}, collections.Counter(), None, False
+        for line in path.read_text().splitlines():
+            if match := re.match(r"[cj]?fn=\((\d+)\)(?: (.*))?$", line):
+                if match[2] is not None:
+                    names[match[1]] = match[2]
+                if line.startswith("f"):
+                    function = names[match[1]]
+            elif re.match("calls=|jump=|jcnd=", line):
+                called = True
+            elif re.match(r"(0x[0-9a-f]+|[+*-]?\d*) ", line) and function is not None:
+                if not called:
+                    costs[function] += int(line.split()[-1])
+                called = False
+        return costs
 
     def test_functions_are_as_many_as_their_table_has(self):
         base = self.folder / "all.sqlite"

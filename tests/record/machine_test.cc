@@ -1,5 +1,5 @@
 /// The modelled machine: what each part makes of accesses and branches.
-#include "waymark/record/machine.h"
+#include "waymark/record_spe/machine.h"
 
 #include <gtest/gtest.h>
 

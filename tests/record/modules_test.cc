@@ -116,6 +116,23 @@ TEST(Modules, WhatWasNotUnmappedAfterAllIsThereAsBefore) {
     EXPECT_EQ(modules.at({0x1000}), b);
 }
 
+TEST(Modules, WhatRunsOnAfterItsEndWasToldLastedSoLong) {
+    Modules modules;
+    modules.mapped(part(0x1000, 0x1000), first, 0);
+    const std::uint32_t a = modules.at({0x1000});
+    modules.run(a, 5);
+    modules.unmapped(gone(0x1000, 0x1000), 5);
+    modules.run(a, 9);
+    EXPECT_EQ(modules.map().modules.front().to, 10U);
+    // Another takes its place: the end is its beginning.
+    modules.mapped(part(0x1000, 0x1000), second, 9);
+    const std::uint32_t b = modules.at({0x1000});
+    ASSERT_TRUE(modules.conflicts(b));
+    modules.new_epoch();
+    modules.run(b, 9);
+    EXPECT_EQ(modules.map().modules.front().to, 9U);
+}
+
 TEST(Modules, WhatRunsAfterItsEndWasToldLastedSoLong) {
     Modules modules;
     modules.mapped(part(0x1000, 0x1000), first, 5);

@@ -207,6 +207,19 @@ class Names(unittest.TestCase):
         renamed = shutil.copy(now, self.folder / "placed" / "other_name")
         self.assertEqual(self.calls_of(out, "--symbols", renamed)["mix"], 3 * 64, "by its build ID")
 
+    def test_a_stripped_copy_takes_no_lines_away(self):
+        stripped = self.folder / "without_lines"
+        run(CROSS + "strip", "-o", stripped, self.program)
+
+        def lines(*options):
+            text = self.tell("profile", self.out, "--by", "line", "--format", "tsv", *options).stdout
+            return {row[-4] for row in (line.split("\t") for line in text.splitlines()) if row[-2].endswith("program.c")}
+
+        self.assertGreater(len(lines()), 5)
+        for option in ("--symbols", "--image"):
+            self.assertEqual(lines(option, stripped), lines(), option)
+            self.assertEqual(self.calls_of(self.out, option, stripped), self.calls_of(self.out), option)
+
     def test_doctor_places_an_image_where_it_was_mapped(self):
         self.tell("doctor", self.out, "--image", self.program, "--strict")
         self.assertIn(f"agrees, proven: {self.program}", self.tell("doctor", self.out, "--image", self.program).stdout)
@@ -450,8 +463,25 @@ class Names(unittest.TestCase):
     def test_a_symbol_that_nothing_has_is_told(self):
         said = self.flow_of("--start-at", "nowhere", status=1)[1]
         self.assertIn("no file that ran has the symbol of --start-at nowhere", said)
-        said = self.flow_of("--stop-at", "nowhere")[1]
+        said = self.flow_of("--stop-at", "nowhere", status=1)[1]
         self.assertIn("--stop-at nowhere: no file that ran has such a symbol", said)
+        self.assertIn("nothing stopped the recording", said)
+        self.assertEqual(self.calls_of(self.folder / "part")["mix"], 3 * 64, "all of it is recorded")
+        # A name without parameters that two functions have, one that a single one has, and one that is never reached.
+        program = self.folder / "overloads"
+        (self.folder / "overloads.cpp").write_text(
+            "__attribute__((noinline, noclone)) int twice(int x) { asm volatile(\"\"); return 2 * x; }\n"
+            "__attribute__((noinline, noclone)) int twice(long long x) { asm volatile(\"\"); return int(x) + 2; }\n"
+            "__attribute__((noinline, noclone)) int thrice(int x) { asm volatile(\"\"); return 3 * x; }\n"
+            "__attribute__((used)) int never(int x) { return x; }\n"
+            "int main() { return twice(1) + twice(1ll) + thrice(2) - 11; }\n")
+        run(CROSS + "g++", "-O1", "-g", self.folder / "overloads.cpp", "-o", program)
+        for where, status, what in (("twice", 1, "several functions of that name"), ("twice(int)", 0, ""), ("thrice", 0, ""),
+                                    ("never", 1, "execution never reached it; nothing stopped")):
+            done = run(WAYMARK, "record", "-o", self.folder / "part", "--stop-at", where, "--", program)
+            self.assertEqual(done.returncode, status, (where, done.stderr))
+            self.assertIn(what, done.stderr, where)
+            self.assertEqual("nothing stopped the recording" in done.stderr, status == 1, where)
 
     # ---- what info says
 

@@ -1,5 +1,5 @@
 /// Blocks and accesses, as QEMU's plugin writes them down → a perf.data file, read again.
-#include "waymark/record/profile.h"
+#include "waymark/record_spe/profile.h"
 
 #include <gtest/gtest.h>
 

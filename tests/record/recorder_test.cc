@@ -7,6 +7,7 @@
 #include "support/temporary_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pft/unit.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
@@ -36,6 +37,13 @@ public:
     }
     std::vector<std::uint32_t> words;
 };
+
+/// A recorder of PTMs.
+Result<std::unique_ptr<Recorder>> create(RecorderOptions options) {
+    options.units = &pft::unit_factory();
+    options.unit = options.units->defaults();
+    return Recorder::create(std::move(options));
+}
 
 struct Source {
     std::string name;
@@ -82,7 +90,7 @@ void expect_equal(const std::filesystem::path& folder, std::size_t sources, bool
 
 TEST(Recorder, ThreadsAreSourcesOfOneBuffer) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path() / "out", .description = "two; threads"});
+    auto recorder = create({.folder = folder.path() / "out", .description = "two; threads"});
     ASSERT_TRUE(recorder.has_value()) << recorder.error().message;
     Definitions d;
     d.block(1, 0x8000, {nop, bx_lr});
@@ -101,7 +109,7 @@ TEST(Recorder, ThreadsAreSourcesOfOneBuffer) {
 
 TEST(Recorder, ChangedCodeBeginsANewBuffer) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path(), .truth_ranges = true});
+    auto recorder = create({.folder = folder.path(), .truth_ranges = true});
     ASSERT_TRUE(recorder.has_value());
     Definitions d;
     d.block(1, 0x8000, {nop, bx_lr});
@@ -116,7 +124,7 @@ TEST(Recorder, ChangedCodeBeginsANewBuffer) {
 
 TEST(Recorder, StopsWhereCodeChangesTooOften) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path(), .truth_ranges = true, .limit_changes = 3});
+    auto recorder = create({.folder = folder.path(), .truth_ranges = true, .limit_changes = 3});
     ASSERT_TRUE(recorder.has_value());
     Definitions d;
     d.block(1, 0x8000, {nop, bx_lr});
@@ -133,7 +141,7 @@ TEST(Recorder, StopsWhereCodeChangesTooOften) {
 // A system's processor: a branch, an interrupt behind it, the handler, and back.
 TEST(Recorder, InterruptsOfASystem) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path(), .truth_ranges = true, .system = true});
+    auto recorder = create({.folder = folder.path(), .truth_ranges = true, .system = true});
     ASSERT_TRUE(recorder.has_value());
     constexpr std::uint32_t subs_pc = 0xe25ef004;
     Definitions d;
@@ -170,7 +178,7 @@ TEST(Recorder, InterruptsOfASystem) {
 
 TEST(Recorder, MoreThreadsThanTraceIds) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path()});
+    auto recorder = create({.folder = folder.path()});
     ASSERT_TRUE(recorder.has_value());
     Definitions d;
     d.block(1, 0x8000, {nop, bx_lr});
@@ -191,7 +199,7 @@ TEST(Recorder, StartStopAndLimit) {
     const auto record = [&](RecorderOptions options) {
         const TemporaryFolder folder;
         options.folder = folder.path();
-        auto recorder = Recorder::create(options);
+        auto recorder = create(options);
         EXPECT_TRUE(recorder.has_value());
         (*recorder)->definitions(d.words);
         (*recorder)->execution(1, run);
@@ -212,7 +220,7 @@ TEST(Recorder, StartStopAndLimit) {
 // The folder is read while it grows.
 TEST(Recorder, ReadableAtAnyMoment) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path()});
+    auto recorder = create({.folder = folder.path()});
     ASSERT_TRUE(recorder.has_value());
     for (std::uint32_t i = 0; i < 20; ++i) {
         Definitions d;
@@ -232,14 +240,14 @@ TEST(Recorder, ReadableAtAnyMoment) {
 TEST(Recorder, KeepsOffForeignFolders) {
     const TemporaryFolder folder;
     folder.write("letter.txt", "dear");
-    const auto recorder = Recorder::create({.folder = folder.path()});
+    const auto recorder = create({.folder = folder.path()});
     ASSERT_FALSE(recorder.has_value());
     EXPECT_EQ(recorder.error().code, Errc::usage);
 }
 
 TEST(Recorder, DamagedDefinitionsAreLeftOut) {
     const TemporaryFolder folder;
-    auto recorder = Recorder::create({.folder = folder.path()});
+    auto recorder = create({.folder = folder.path()});
     ASSERT_TRUE(recorder.has_value());
     Definitions d;
     d.block(1, 0x8000, {nop, bx_lr});
@@ -248,15 +256,6 @@ TEST(Recorder, DamagedDefinitionsAreLeftOut) {
     (*recorder)->execution(1, std::vector<std::uint32_t>{1, 7, 0x12345, words::cut | 99, words::kind_mask});
     EXPECT_TRUE((*recorder)->finish(true).has_value());
     EXPECT_EQ((*recorder)->recorded().instructions, 0U);
-}
-
-TEST(PtmOptions, WhatAMacrocellDoesNotHave) {
-    EXPECT_TRUE(check({}).has_value());
-    EXPECT_FALSE(check({.core = "cortex-a7"}).has_value());
-    EXPECT_FALSE(check({.return_stack = true, .branch_broadcast = true}).has_value());
-    EXPECT_FALSE(check({.context_id_bytes = 3}).has_value());
-    EXPECT_FALSE(check({.sync_bytes = 5000}).has_value());
-    EXPECT_FALSE(check({.fifo_bytes = 8}).has_value());
 }
 
 }  // namespace

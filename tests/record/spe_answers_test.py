@@ -279,7 +279,7 @@ class Answers(unittest.TestCase):
                 compared += 1
                 if mine != other:
                     differ.append((row["address"], mine, other))
-                if program == "chase" and row["line"] == str(line_of("chase", "n = n->next")):
+                if program == "chase" and row["line"] == f"chase.c:{line_of('chase', 'n = n->next')}":
                     loads.add(mine)
         self.assertGreater(compared, 100)
         # Some disassemblers support fewer extensions and print the opcode.

@@ -17,23 +17,23 @@ namespace {
 using isa::Isa;
 
 /// Writes down what it is told.
-class Notes final : public Unit {
+class Notes final : public flow::Unit {
 public:
     std::vector<std::string> lines;
     std::uint64_t losing = 0;         ///< with each call
     bool may = false, keeps = false;  ///< it may lose some; it keeps the one it is told last
 
     void start(Place first, std::uint64_t cycle) override { add("start {:x} @{}", first.address.value, cycle); }
-    void waypoint(const Straight& before, const Waypoint& w, std::uint64_t cycle) override {
+    void waypoint(const Straight& before, const flow::RetiredWaypoint& w, std::uint64_t cycle) override {
         add("{} {:x}+{} -> {:x} {} @{}", w.passed ? "E" : "N", w.address.value, before.bytes, w.next.address.value,
             isa::name(w.next.isa), cycle);
     }
-    void state(const State& state) override {
-        if (state != State{}) add("state {} {}", state.ns ? "NS" : "S", state.hyp ? "Hyp" : "");
+    void context(const flow::Context& context) override {
+        if (context != flow::Context{.ns = true}) add("state {} {}", context.ns ? "NS" : "S", context.hyp ? "Hyp" : "");
     }
-    void exception(const Straight& before, std::uint32_t number, std::optional<Place> handler,
+    void exception(const Straight& before, ExceptionClass kind, std::optional<Place> handler,
                    std::uint64_t cycle) override {
-        add("exception {} after {} ({}){} @{}", number, before.bytes, before.last_bytes,
+        add("{} after {} ({}){} @{}", name(kind), before.bytes, before.last_bytes,
             handler ? fmt::format(" to {:x}", handler->address.value) : "", cycle);
     }
     void wait(std::uint64_t cycle) override { add("wait @{}", cycle); }
@@ -116,7 +116,7 @@ TEST(Tracker, SystemCall) {
     c.run(arm(0x8000, {nop, svc}));
     c.tracker.system_call();
     c.run(arm(0x8008, {nop, bx_lr}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 10 after 8 (4) @2", "resume 8008 @2", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "supervisor call after 8 (4) @2", "resume 8008 @2", "finish"}));
     EXPECT_EQ(c.truth.ranges, 1U);
     EXPECT_EQ(c.truth.instructions, 2U);
 }
@@ -134,7 +134,7 @@ TEST(Tracker, FaultInsideBlock) {
     Case c;
     c.run(arm(0x8000, {nop, ldr, nop, bx_lr}), 1, true);
     c.run(arm(0x9000, {nop, bx_lr}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 12 after 4 (4) @1", "resume 9000 @1", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "data abort after 4 (4) @1", "resume 9000 @1", "finish"}));
     EXPECT_EQ(c.truth.instructions, 1U);
 }
 
@@ -145,9 +145,8 @@ TEST(Tracker, Breakpoint) {
     c.run(arm(0x9000, {bx_lr}));
     c.run(arm(0x8008, {bkpt}));
     c.run(arm(0x9000, {nop}));
-    EXPECT_EQ(c.finish(),
-              (Lines{"start 8000 @0", "exception 11 after 4 (4) @1", "resume 9000 @1", "E 9000+0 -> 8008 A32 @2",
-                     "exception 11 after 0 (0) @2", "resume 9000 @2", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "breakpoint after 4 (4) @1", "resume 9000 @1",
+                                 "E 9000+0 -> 8008 A32 @2", "breakpoint after 0 (0) @2", "resume 9000 @2", "finish"}));
     EXPECT_EQ(c.truth.instructions, 2U);
 }
 
@@ -155,14 +154,14 @@ TEST(Tracker, Breakpoint) {
 TEST(Tracker, SignalRightBehindBranch) {
     Case c;
     c.run(arm(0x8000, {bx_lr}));
-    c.tracker.exception(14, Place{{0x8100}, Isa::t32}, std::nullopt);
+    c.tracker.exception(ExceptionClass::irq, Place{{0x8100}, Isa::t32}, std::nullopt);
     c.run(arm(0x9000, {nop}));
-    c.tracker.exception(14, Place{{0x9004}, Isa::a32}, std::nullopt);
+    c.tracker.exception(ExceptionClass::irq, Place{{0x9004}, Isa::a32}, std::nullopt);
     c.run(arm(0x8000, {beq_plus_16}));
-    c.tracker.exception(14, Place{{0x8004}, Isa::a32}, std::nullopt);
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8100 T32 @1", "exception 14 after 0 (0) @1",
-                                 "resume 9000 @1", "exception 14 after 4 (4) @2", "resume 8000 @2",
-                                 "N 8000+0 -> 8004 A32 @3", "exception 14 after 0 (0) @3", "finish"}));
+    c.tracker.exception(ExceptionClass::irq, Place{{0x8004}, Isa::a32}, std::nullopt);
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8100 T32 @1", "IRQ after 0 (0) @1", "resume 9000 @1",
+                                 "IRQ after 4 (4) @2", "resume 8000 @2", "N 8000+0 -> 8004 A32 @3",
+                                 "IRQ after 0 (0) @3", "finish"}));
 }
 
 // A reset brings no waypoint update, so what ran since the last waypoint is in no range.
@@ -173,7 +172,7 @@ TEST(Tracker, Reset) {
     c.run(arm(0x8004, {b_self}));
     c.run(arm(0x8000, {nop, b_self}));
     EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8004+4 -> 8004 A32 @2", "E 8004+0 -> 8004 A32 @3",
-                                 "exception 8 after 0 (0) to 8000 @3", "finish"}));
+                                 "reset after 0 (0) to 8000 @3", "finish"}));
     EXPECT_EQ(c.truth.ranges, 2U);
 }
 
@@ -182,7 +181,7 @@ TEST(Tracker, FaultRightBehindWaypoint) {
     c.run(arm(0x8000, {bx_lr}));
     c.run(arm(0x8800, {ldr, bx_lr}), 0, true);
     c.run(arm(0x9000, {nop}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8800 A32 @1", "exception 12 after 0 (0) @1",
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8800 A32 @1", "data abort after 0 (0) @1",
                                  "resume 9000 @1", "finish"}));
     EXPECT_EQ(c.truth.ranges, 1U);
 }
@@ -211,22 +210,22 @@ TEST(Tracker, UndefinedInstruction) {
     Case c;
     c.run(arm(0x8000, {nop, udf}));
     c.run(arm(0x9000, {nop}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 9 after 8 (4) @2", "resume 9000 @2", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "undefined instruction after 8 (4) @2", "resume 9000 @2", "finish"}));
 }
 
 TEST(Tracker, SignalBetweenBlocks) {
     Case c;
     c.run(arm(0x8000, {nop}));
     c.run(arm(0x9000, {nop}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 14 after 4 (4) @1", "resume 9000 @1", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "IRQ after 4 (4) @1", "resume 9000 @1", "finish"}));
 }
 
 TEST(Tracker, SignalBehindDirectBranch) {
     Case c;
     c.run(arm(0x8000, {b_self}));
     c.run(arm(0x9000, {nop}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8000+0 -> 8000 A32 @1", "exception 14 after 0 (0) @1",
-                                 "resume 9000 @1", "finish"}));
+    EXPECT_EQ(c.finish(),
+              (Lines{"start 8000 @0", "E 8000+0 -> 8000 A32 @1", "IRQ after 0 (0) @1", "resume 9000 @1", "finish"}));
 }
 
 TEST(Tracker, BarrierInsideBlockIsAWaypoint) {
@@ -258,10 +257,9 @@ TEST(Tracker, KernelHelper) {
 TEST(TrackerOfASystem, AnInterruptBehindAnIndirectBranchTellsWhereItWent) {
     Case c(true);
     c.run(arm(0x8000, {nop, bx_lr}));
-    c.tracker.exception(14, Place{{0x8100}, Isa::t32}, Place{{0x18}, Isa::a32});
+    c.tracker.exception(ExceptionClass::irq, Place{{0x8100}, Isa::t32}, Place{{0x18}, Isa::a32});
     c.run(arm(0x18, {b_self}));
-    EXPECT_EQ(c.finish(),
-              (Lines{"start 8000 @0", "E 8004+4 -> 8100 T32 @2", "exception 14 after 0 (0) to 18 @2", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "E 8004+4 -> 8100 T32 @2", "IRQ after 0 (0) to 18 @2", "finish"}));
     EXPECT_EQ(c.truth.ranges, 1U);
 }
 
@@ -269,26 +267,26 @@ TEST(TrackerOfASystem, AnInterruptTellsHowAConditionalBranchCameOut) {
     for (const bool passed : {false, true}) {
         Case c(true);
         c.run(arm(0x8000, {beq_plus_16}));
-        c.tracker.exception(14, Place{{passed ? 0x8010U : 0x8004U}, Isa::a32}, Place{{0x18}, Isa::a32});
+        c.tracker.exception(ExceptionClass::irq, Place{{passed ? 0x8010U : 0x8004U}, Isa::a32},
+                            Place{{0x18}, Isa::a32});
         c.run(arm(0x18, {nop}));
         EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", passed ? "E 8000+0 -> 8010 A32 @1" : "N 8000+0 -> 8004 A32 @1",
-                                     "exception 14 after 0 (0) to 18 @1", "finish"}));
+                                     "IRQ after 0 (0) to 18 @1", "finish"}));
     }
 }
 
 TEST(TrackerOfASystem, HandlersAreTraced) {
     Case c(true);
     c.run(arm(0x8000, {nop, svc}));
-    c.tracker.state({false, false});
-    c.tracker.exception(10, std::nullopt, Place{{0x8}, Isa::a32});
-    c.tracker.exception(15, Place{{0x8}, Isa::a32},
+    c.tracker.context({});
+    c.tracker.exception(ExceptionClass::supervisor_call, std::nullopt, Place{{0x8}, Isa::a32});
+    c.tracker.exception(ExceptionClass::fiq, Place{{0x8}, Isa::a32},
                         Place{{0x1c}, Isa::a32});  // before an instruction of the handler ran
     c.run(arm(0x1c, {nop, 0xe25ef004}));           // subs pc, lr, #4
     c.run(arm(0x8, {nop, b_self}));
     c.run(arm(0xc, {b_self}));
-    EXPECT_EQ(c.finish(),
-              (Lines{"start 8000 @0", "state S ", "exception 10 after 8 (4) to 8 @2",
-                     "exception 15 after 0 (0) to 1c @2", "E 20+4 -> 8 A32 @4", "E c+4 -> c A32 @6", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "state S ", "supervisor call after 8 (4) to 8 @2",
+                                 "FIQ after 0 (0) to 1c @2", "E 20+4 -> 8 A32 @4", "E c+4 -> c A32 @6", "finish"}));
     EXPECT_EQ(c.truth.instructions, 6U);
 }
 
@@ -307,24 +305,24 @@ TEST(TrackerOfASystem, WaitsForAnInterrupt) {
 TEST(TrackerOfASystem, AnAbortStopsItsBlock) {
     Case c(true);
     c.run(arm(0x8000, {nop, ldr, nop, bx_lr}), 1, true);
-    c.tracker.exception(12, Place{{0x8004}, Isa::a32}, Place{{0x10}, Isa::a32});
+    c.tracker.exception(ExceptionClass::data_abort, Place{{0x8004}, Isa::a32}, Place{{0x10}, Isa::a32});
     c.run(arm(0x10, {nop}));
-    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "exception 12 after 4 (4) to 10 @1", "finish"}));
+    EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "data abort after 4 (4) to 10 @1", "finish"}));
 }
 
 TEST(TrackerOfASystem, AnUnknownVectorTableIsSeenByItsPlaces) {
-    for (const auto& [vector, number] : {std::pair{0x9004U, 9},
-                                         {0x9008U, 10},
-                                         {0x900cU, 11},
-                                         {0x9010U, 12},
-                                         {0x9014U, 3},
-                                         {0x9018U, 14},
-                                         {0x901cU, 15}}) {
+    for (const auto& [vector, kind] : {std::pair{0x9004U, ExceptionClass::undefined},
+                                       {0x9008U, ExceptionClass::supervisor_call},
+                                       {0x900cU, ExceptionClass::prefetch_abort},
+                                       {0x9010U, ExceptionClass::data_abort},
+                                       {0x9014U, ExceptionClass::hypervisor_call},
+                                       {0x9018U, ExceptionClass::irq},
+                                       {0x901cU, ExceptionClass::fiq}}) {
         Case c(true);
         c.run(arm(0x8000, {nop}));
         c.run(arm(vector, {nop}));
-        EXPECT_EQ(c.finish(), (Lines{"start 8000 @0",
-                                     fmt::format("exception {} after 4 (4) to {:x} @1", number, vector), "finish"}));
+        EXPECT_EQ(c.finish(),
+                  (Lines{"start 8000 @0", fmt::format("{} after 4 (4) to {:x} @1", name(kind), vector), "finish"}));
         EXPECT_EQ(c.tracker.unknown_vector(), Address{vector});
     }
 }

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::test {
 
-using namespace analysis;
+using namespace answers;
 
 inline std::uint64_t next_random(std::uint64_t& state) {
     state ^= state << 13;
@@ -130,7 +130,7 @@ inline Answers made_samples() {
     a.charts = {latencies, sources};
     a.tables = {{"Cache lines shared by threads",
                  "Those that are written.",
-                 {{"line"}, {"threads", true}, {"samples", true}},
+                 {Column::text("line"), Column::count("threads"), Column::count("samples")},
                  {{"0x7f001040", "2", "1234"}, {"0x7f001080", "4", "99"}}}};
     return a;
 }
@@ -160,7 +160,8 @@ inline Answers made_hostile() {
         markup;
     a.exceptions[0].name = markup;
     a.charts[0].title = a.charts[0].note = a.charts[0].bars[0].label = a.charts[1].bars[0].note = markup;
-    a.tables[0].title = a.tables[0].note = a.tables[0].columns[0].name = a.tables[0].rows[0][0] = markup;
+    a.tables[0].title = a.tables[0].note = a.tables[0].columns[0].name = markup;
+    a.tables[0].rows[0][0] = Cell(markup);
     return a;
 }
 

@@ -10,8 +10,8 @@
 namespace {
 
 /// Two inlined calls in each function, one in the other, of functions called as it.
-waymark::analysis::Answers with_inlined(waymark::analysis::Answers a) {
-    using namespace waymark::analysis;
+waymark::answers::Answers with_inlined(waymark::answers::Answers a) {
+    using namespace waymark::answers;
     for (Index f = 0; f < a.functions.size(); ++f) {
         const auto outer = static_cast<Index>(a.inlined.size());
         a.inlined.push_back({none, f, a.functions[f].name, "", 0, a.functions[f].line});

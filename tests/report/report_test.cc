@@ -173,7 +173,7 @@ TEST(Report, TheTimelinesResolutionFollowsTheSizeThatIsAskedFor) {
     EXPECT_EQ(large.first, answers.timeline.slices.size());
     // None but those that were merged before: each call is a slice of its own.
     std::uint64_t merged_before = 0;
-    for (const analysis::Slice& slice : answers.timeline.slices) merged_before += slice.merged;
+    for (const answers::Slice& slice : answers.timeline.slices) merged_before += slice.merged;
     EXPECT_EQ(large.second, merged_before);
     EXPECT_LT(slices_for(2'000'000), slices_for(10'000'000));
     EXPECT_LT(slices_for(10'000'000), slices_for(50'000'000));

@@ -25,8 +25,8 @@ void fill(Element& e, const flow::TraceOn& on) {
 }
 void fill(Element& e, const flow::Context& context) {
     e.kind = Kind::context;
-    e.a = number(context.ns);
-    e.b = number(context.hyp);
+    e.a = number(context.ns) | number(context.nse) << 1 | number(context.aarch64) << 2;
+    e.b = number(context.hyp) | (context.el ? std::uint64_t{*context.el} + 1 : 0) << 8;
     e.c = number(context.context_id);
     e.d = number(context.vmid);
 }
@@ -40,7 +40,7 @@ void fill(Element& e, const flow::Timestamp& timestamp) {
 void fill(Element& e, const flow::Exception& exception) {
     e.kind = Kind::exception;
     e.cycles = exception.cycles;
-    e.a = exception.number;
+    e.a = exception.type->number;
     e.b = number(exception.preferred_return);
     e.c = number(exception.vector);
 }
@@ -69,6 +69,19 @@ void fill(Element& e, const flow::Reached& reached) {
     e.kind = Kind::reached;
     e.a = reached.address.value;
 }
+void fill(Element& e, const flow::Untraced& untraced) {
+    e.kind = Kind::untraced;
+    e.a = untraced.from.value;
+    e.b = untraced.to.value;
+    e.c = untraced.instructions;
+    e.d = number(untraced.from_known);
+}
+void fill(Element& e, const flow::Mark& mark) {
+    e.kind = Kind::mark;
+    e.a = static_cast<std::uint64_t>(mark.kind);
+    e.b = mark.value;
+    e.c = mark.level;
+}
 
 }  // namespace
 
@@ -92,7 +105,8 @@ Element event_element(std::uint64_t offset, const flow::What& what) {
 std::string_view name(Kind kind) {
     constexpr std::string_view names[] = {
         "range",     "gap",     "trace_on", "context",       "timestamp", "exception", "exception_return",
-        "no_memory", "trigger", "cycles",   "inconsistency", "atoms",     "reached"};
+        "no_memory", "trigger", "cycles",   "inconsistency", "atoms",     "reached",   "untraced",
+        "mark"};
     return names[static_cast<unsigned>(kind)];
 }
 

@@ -24,6 +24,8 @@ enum class Kind : std::uint8_t {
     inconsistency,
     atoms,
     reached,
+    untraced,
+    mark,
 };
 
 /// One element of the flow. Which fields mean something depends on the kind; all others are 0.

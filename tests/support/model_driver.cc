@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "waymark/pft/exceptions.h"
+
 namespace waymark::synthetic {
 
 using flow::Block;
@@ -274,7 +276,8 @@ void ModelDriver::exception(const Interrupted& e) {
         shown_hyp_ = hyp_;
     }
     Entry entry;
-    flow::Exception told_exception{e.number, Address{e.block.start}, std::nullopt, flow::no_cycles};
+    flow::Exception told_exception{&pft::exception_type(e.number), Address{e.block.start}, std::nullopt,
+                                   flow::no_cycles};
     if (e.update && some && (e.number != pft::exceptions::hyp_entry || config_.choices.hyp_entry_updates)) {
         Block block = e.block;
         block.end = End::not_a_waypoint;
@@ -375,6 +378,8 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
             case Kind::cycles:
             case Kind::atoms:
             case Kind::reached:
+            case Kind::untraced:
+            case Kind::mark:
             case Kind::inconsistency:
                 if (wrong.empty()) wrong = to_text(e);
                 break;

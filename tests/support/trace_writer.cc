@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "waymark/pft/exceptions.h"
+
 namespace waymark::synthetic {
 
 using flow::Block;
@@ -87,7 +89,8 @@ void TraceWriter::exception(const Interrupted& e) {
     if (traced) {
         ++traced_count_;
         flush_atoms();
-        flow::Exception told_exception{e.number, Address{e.block.start}, std::nullopt, flow::no_cycles};
+        flow::Exception told_exception{&pft::exception_type(e.number), Address{e.block.start}, std::nullopt,
+                                       flow::no_cycles};
         if (e.update && e.block.instructions != 0) {
             Block block = e.block;
             block.end = End::not_a_waypoint;

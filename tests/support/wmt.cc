@@ -284,7 +284,7 @@ struct EventText {
                (timestamp.frequency_changed ? " frequency_changed" : "") + cycles_text(timestamp.cycles);
     }
     std::string operator()(const flow::Exception& exception) const {
-        std::string out = "exception " + std::to_string(exception.number);
+        std::string out = "exception " + std::to_string(exception.type->number);
         if (exception.preferred_return) out += " return=" + hex(exception.preferred_return->value);
         if (exception.vector) out += " vector=" + hex(exception.vector->value);
         return out + cycles_text(exception.cycles);
@@ -297,6 +297,13 @@ struct EventText {
         return "atoms E=" + std::to_string(atoms.taken) + " N=" + std::to_string(atoms.not_taken);
     }
     std::string operator()(const flow::Reached& reached) const { return "reached " + hex(reached.address.value); }
+    std::string operator()(const flow::Untraced& untraced) const {
+        return "untraced " + hex(untraced.from.value) + " to=" + hex(untraced.to.value) +
+               " instructions=" + std::to_string(untraced.instructions);
+    }
+    std::string operator()(const flow::Mark& mark) const {
+        return "mark " + std::to_string(static_cast<unsigned>(mark.kind)) + " " + hex(mark.value);
+    }
     std::string operator()(const flow::Inconsistency& what) const {
         constexpr std::string_view kinds[] = {"sync_disagrees",    "branch_disagrees",  "update_behind",
                                               "no_return_address", "undefined_reached", "runaway_walk",

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::analysis {
 
@@ -12,6 +12,6 @@ namespace waymark::analysis {
 /// by task and function by function, by the counter that all have in common, CYCLES where they have it; its metric is
 /// no longer exact, and says so. Table `runs` shows what each figure was in one run, and how far the runs lie apart;
 /// other tables are named after their capture. Precondition: at least one run.
-[[nodiscard]] Answers merge_counter_runs(std::vector<Answers> runs);
+[[nodiscard]] answers::Answers merge_counter_runs(std::vector<answers::Answers> runs);
 
 }  // namespace waymark::analysis

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/analysis/code_turns.h"
 #include "waymark/core/types.h"
 #include "waymark/dpu/element.h"
 #include "waymark/dpu/format.h"
@@ -52,67 +53,105 @@ public:
     };
     /// Where separate debug files of programs that are added from now on may be.
     void look_in(image::FileSearch files) { files_ = std::move(files); }
+    /// Where files took turns at one address, before anything is added. `names`: of the files, by their number in
+    /// `turns`; empty: code of no file.
+    void take_turns(CodeTurns turns, std::vector<std::string> names);
     /// A program or library, called `name` (empty: as the file) where only a place in it is known; what is wrong
-    /// with it, or empty.
-    [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias, const std::string& name = {});
+    /// with it, or empty. `file`: its number in the turns that were taken; none: it is there all the time.
+    [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias, const std::string& name = {},
+                                        std::optional<std::size_t> file = {});
+    /// Code of a file of which nothing but its name is known: [first, first + bytes), from the byte at `offset` on.
+    void add_unread(const std::string& name, std::uint32_t first, std::uint64_t bytes, std::uint64_t offset,
+                    std::optional<std::size_t> file);
     /// A name that no program has.
     void add_name(std::uint32_t address, std::string name);
 
+    static constexpr std::size_t no_image = ~std::size_t{0};
     struct Function {
         std::uint32_t address{};  ///< where it begins; the address asked for where nothing is known of it
         std::string name;         ///< empty: not known; with `?` at its end: of what comes before it (image/symbols.h)
-        std::string linkage_name{};  ///< as in the symbol table; empty: not from one
+        std::string linkage_name{};    ///< as in the symbol table; empty: not from one
+        std::size_t image = no_image;  ///< it lies in: a place in `images`
         auto operator<=>(const Function&) const = default;
     };
-    [[nodiscard]] Function function(std::uint32_t address) const;
+    /// An address, and which of the files that took turns there is meant.
+    struct Place {
+        std::uint32_t address{}, layer{};
+        auto operator<=>(const Place&) const = default;
+    };
+    /// Of what the trace has at an offset.
+    [[nodiscard]] Place at(std::uint32_t address, Offset offset) const {
+        return {address, turns_.layer(address, offset.value)};
+    }
+    /// Where nothing is known of the time: what several files may be is named after all of them.
+    [[nodiscard]] Place at(std::uint32_t address) const { return {address, turns_.layer(address)}; }
+    /// Both lie where files took turns, at different times: what ran from one to the other may be of either.
+    [[nodiscard]] bool takes_turns(const Place& a, const Place& b) const {
+        return a.layer != b.layer && a.layer != 0 && b.layer != 0 && turns_.unknown(a.layer) == turns_.unknown(b.layer);
+    }
+    /// The same memory, at an unknown time. Precondition: files took turns there.
+    [[nodiscard]] Place any_of(const Place& place) const { return {place.address, turns_.unknown(place.layer)}; }
+
+    [[nodiscard]] Function function(const Place& place) const;
+    [[nodiscard]] Function function(std::uint32_t address) const { return function(at(address)); }
     /// The same for an address that is not where the function was entered: code without a name begins where the
     /// function before it ends.
-    [[nodiscard]] Function function_around(std::uint32_t address) const;
+    [[nodiscard]] Function function_around(const Place& place) const;
     /// Equal for two addresses: they lie in one function, or both in the code without names of one file. 0: nothing
     /// is known of the address. A rarely executed part (`f.cold` of GCC) is part of its function.
-    [[nodiscard]] std::uint64_t home(std::uint32_t address) const;
+    [[nodiscard]] std::uint64_t home(const Place& place) const;
     /// In the order in which they were added.
     [[nodiscard]] const std::vector<Image>& images() const { return images_; }
-    /// The image an address lies in, as a place in `images`.
-    [[nodiscard]] std::optional<std::size_t> image(std::uint32_t address) const;
-    [[nodiscard]] std::optional<std::uint32_t> address_of(const std::string& name) const;
+    /// The image an address lies in, as a place in `images`, or `no_image`.
+    [[nodiscard]] std::size_t image(const Place& place) const;
+    /// Where functions of this name begin, one for each image; the first that was added where one image has several.
+    [[nodiscard]] std::vector<Place> places_of(const std::string& name) const;
+    /// Files that took turns where it is not known when, each zone as it is named: `[a.so or b.so]`.
+    [[nodiscard]] std::vector<std::string> unknown_turns() const;
 
     /// What the instruction that changed the flow at `source` does.
     enum class Change : std::uint8_t { unknown, call, ret };
-    [[nodiscard]] Change change(std::uint32_t source) const;
+    [[nodiscard]] Change change(const Place& source) const;
     /// What happens without a condition on the way from one address on.
     struct Way {
-        std::vector<std::uint32_t> entered;  ///< functions that direct jumps lead to, where they are entered
-        bool jumps_on = false;               ///< then an indirect jump leaves: the way ends there
+        std::vector<Place> entered;  ///< functions that direct jumps lead to, where they are entered
+        bool jumps_on = false;       ///< then an indirect jump leaves: the way ends there
     };
     /// From `start` up to the change of flow at `last`, as far as the instructions decide it. The entry of a procedure
     /// linkage table (`puts@plt`) always jumps on, to the function of that name if there is one and the way from it
     /// ends in the function at `last`. Not for several threads at once.
-    [[nodiscard]] Way way(std::uint32_t start, std::uint32_t last) const;
+    [[nodiscard]] Way way(Place start, const Place& last) const;
     /// Where the direct branch at `last` jumps back to: where a loop begins whose last address it is.
-    [[nodiscard]] std::optional<std::uint32_t> loop_start(std::uint32_t last) const;
+    [[nodiscard]] std::optional<std::uint32_t> loop_start(const Place& last) const;
     /// Instructions from `start` up to and with the one at `last`.
-    [[nodiscard]] std::optional<std::uint64_t> instructions(std::uint32_t start, std::uint32_t last) const;
+    [[nodiscard]] std::optional<std::uint64_t> instructions(std::uint32_t start, const Place& last) const;
 
 private:
     struct Instruction {
         isa::Instruction decoded;
         bool begins_it_block = false;
     };
-    [[nodiscard]] std::optional<isa::Isa> isa_at(std::uint32_t address) const;
-    [[nodiscard]] std::optional<Instruction> instruction(std::uint32_t address) const;
-    [[nodiscard]] std::optional<Instruction> instruction(std::uint32_t address, isa::Isa isa) const;
-    [[nodiscard]] std::optional<image::Symbol> function_symbol(std::uint64_t address) const;
+    /// All memory where no files took turns, or what lay in a part of the rest for some time.
+    struct Layer;
+    [[nodiscard]] Layer& layer(const Place& place) const { return *layers_[place.layer]; }
+    [[nodiscard]] std::string name_of_zone(std::uint32_t layer) const;
+    /// The numbers of the layers that have code at [first, first + bytes) of a file, or of one that is there always.
+    [[nodiscard]] std::vector<std::uint32_t> layers_with(std::optional<std::size_t> file, std::uint32_t first,
+                                                         std::uint64_t bytes) const;
+    [[nodiscard]] std::optional<isa::Isa> isa_at(const Place& place) const;
+    [[nodiscard]] std::optional<Instruction> instruction(const Place& place) const;
+    [[nodiscard]] std::optional<Instruction> instruction(const Place& place, isa::Isa isa) const;
+    [[nodiscard]] std::optional<image::Symbol> function_symbol(const Place& place) const;
     /// None where several files have a function of that name: which one the dynamic linker takes is not known.
-    [[nodiscard]] std::optional<std::uint32_t> only_function(std::string_view linkage_name) const;
-    image::MemoryMap memory_;
-    image::Symbols symbols_;
+    [[nodiscard]] std::optional<Place> only_function(std::string_view linkage_name,
+                                                     const std::vector<std::uint32_t>& layers) const;
     image::FileSearch files_;
     std::map<std::uint32_t, std::string> names_;
     std::vector<Image> images_;
-    std::unique_ptr<FlowCode> functions_;  ///< knows which function a `.cold` part belongs to
-    /// Made when it is first asked for; without an address: several functions have that name.
-    mutable std::optional<std::map<std::string, std::optional<std::uint32_t>, std::less<>>> by_name_;
+    CodeTurns turns_;
+    std::vector<std::string> file_names_;  ///< of the turns
+    std::map<std::uint32_t, std::size_t> image_of_zone_;
+    std::vector<std::unique_ptr<Layer>> layers_;
 };
 
 // ---- what is known of the recording
@@ -131,6 +170,13 @@ struct DpuFilter {
     [[nodiscard]] bool matches(std::uint8_t pid, std::uint8_t did) const;
 };
 
+/// Code at [first, second): of whatever lies there, or of one of DpuCode::images alone.
+struct DpuCodeRange {
+    std::uint32_t first{}, second{};
+    std::size_t image = DpuCode::no_image;
+    auto operator<=>(const DpuCodeRange&) const = default;
+};
+
 struct DpuSetup {
     std::optional<dpu::TraceMode> mode{};
     bool complete = false;  ///< the unit had written all it had
@@ -140,8 +186,8 @@ struct DpuSetup {
     std::optional<std::pair<std::uint8_t, std::uint8_t>> initial_ids{};  ///< program and data ID of initial_context
     std::optional<unsigned> cycles{};  ///< the counter that counts CYCLES, all of them and all the time
     std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles` does
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges{};  ///< of code, [first, second)
-    std::size_t most_stays = std::size_t{1} << 20;                  ///< kept one by one
+    std::vector<DpuCodeRange> ranges{};
+    std::size_t most_stays = std::size_t{1} << 20;  ///< kept one by one
     /// Readings that cannot be true, by number from 0, ascending (dpu_doubts.h): nothing is added up by them, and the
     /// interval between their neighbours is whole, but whose it is is not known.
     std::vector<std::uint64_t> doubtful{};
@@ -323,7 +369,8 @@ public:
     [[nodiscard]] const std::map<std::uint32_t, DpuService>& services() const { return services_; }
     [[nodiscard]] const std::vector<DpuRange>& ranges() const { return ranges_; }
     [[nodiscard]] const DpuCounts& outside_ranges() const { return outside_; }
-    [[nodiscard]] const std::map<std::uint32_t, DpuLoop>& loops() const { return loops_; }
+    /// By the last address.
+    [[nodiscard]] const std::map<DpuCode::Place, DpuLoop>& loops() const { return loops_; }
     [[nodiscard]] const std::vector<DpuDatum>& data() const { return data_; }
     /// Whether the rows of a view, which add up to `rows`, hold all that was counted.
     [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled(const DpuCounts& rows) const;
@@ -348,7 +395,8 @@ private:
         DpuCounts inclusive{};
     };
     using Stack = std::vector<Frame>;
-    struct Place {
+    using Place = DpuCode::Place;
+    struct Known {
         DpuCode::Function function;  ///< entered here
         std::uint64_t home{};
     };
@@ -359,22 +407,22 @@ private:
     [[nodiscard]] bool stays_shown(const dpu::Context& context, std::uint64_t at) const;
     [[nodiscard]] bool beyond(const DpuCounts& counts) const;
     void doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<Offset> at, bool lossy);
-    void book(const DpuOwner& who, const DpuCounts& counts, std::optional<std::uint32_t> last_pc, bool known);
+    void book(const DpuOwner& who, const DpuCounts& counts, std::optional<Place> last_pc, bool known);
     void show(const dpu::Context& context);
     void stay(const std::optional<dpu::Context>& context);
     void flow(const dpu::Element& element);
     void lose_stacks();
     Stack& stack(std::uint8_t id);
-    void push(Stack& stack, std::uint32_t address, std::uint32_t call, bool service, const dpu::Context& context);
-    void begin(Stack& stack, const std::optional<std::uint32_t>& address, const dpu::Context& context);
+    void push(Stack& stack, const Place& to, std::uint32_t call, bool service, const dpu::Context& context);
+    void begin(Stack& stack, const std::optional<Place>& at, const dpu::Context& context);
     void pop(Stack& stack);
     void replace(Stack& stack, const DpuCode::Function& function, std::uint64_t home, bool called);
-    bool jump(Stack& stack, std::uint32_t start, std::uint32_t last);
-    [[nodiscard]] bool begins_at(std::uint32_t address);
-    [[nodiscard]] bool unwind(Stack& stack, std::uint32_t to);
+    bool jump(Stack& stack, const Place& start, const Place& last);
+    [[nodiscard]] bool begins_at(const Place& place);
+    [[nodiscard]] bool unwind(Stack& stack, const Place& to);
     std::size_t child(std::size_t parent, const DpuCode::Function& function, const std::optional<dpu::Context>& root,
                       bool service);
-    const Place& place(std::uint32_t address);
+    const Known& known(const Place& place);
 
     DpuSetup setup_;
     const DpuCode& code_;
@@ -384,7 +432,7 @@ private:
 
     std::optional<dpu::Context> shown_;    ///< by whatever element
     std::optional<dpu::Context> context_;  ///< shown by the reading before
-    std::optional<std::uint32_t> run_;     ///< where the run behind that reading began
+    std::optional<Place> run_;             ///< where the run behind that reading began
     DpuReadings readings_told_;
     std::optional<dpu::Counters> first_values_;
     std::optional<std::uint64_t> reading_at_;  ///< offset of the reading before
@@ -401,8 +449,8 @@ private:
     std::uint64_t stays_left_out_ = 0;
     std::map<std::uint8_t, Stack> stacks_;
     std::map<DpuCode::Function, DpuFunctionCost> functions_;
-    std::map<std::uint32_t, Place> known_;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, DpuCode::Way> ways_;
+    std::map<Place, Known> known_;
+    std::map<std::pair<Place, Place>, DpuCode::Way> ways_;
     std::vector<DpuPath> paths_;
     std::map<std::tuple<std::size_t, DpuCode::Function, bool>, std::size_t> children_;
     std::uint64_t returns_without_call_ = 0, open_at_end_ = 0, jumps_ = 0, crossings_ = 0;
@@ -414,8 +462,8 @@ private:
     std::map<std::uint32_t, DpuService> services_;
     std::vector<DpuRange> ranges_;
     DpuCounts outside_{};
-    std::map<std::uint32_t, DpuLoop> loops_;
-    dpu::LoopStarts starts_;
+    std::map<Place, DpuLoop> loops_;
+    std::map<std::uint32_t, dpu::LoopStarts> starts_;  ///< by layer of the last address
     std::vector<DpuDatum> data_;
 };
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
 #include "waymark/analysis/dpu.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::analysis {
 
@@ -88,7 +88,7 @@ struct DpuSaid {
 /// What holds for the figures of a view, by the trace mode and by what is missing. Views: `tasks`, `functions`,
 /// `paths`, `interrupts`, `ranges`, `timeline`, `loops`, `data`, `health`; and `report`, of tasks and functions. Of
 /// `said` it looks at mode, totals and what is missing.
-[[nodiscard]] Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs);
+[[nodiscard]] answers::Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs);
 
 struct DpuAnswersOptions {
     bool sources = false;              ///< SourceFile::lines
@@ -97,7 +97,7 @@ struct DpuAnswersOptions {
 };
 
 /// Everything but `capture` and `version`. `times` may be null: the timeline is left empty.
-[[nodiscard]] Answers answers_of_dpu(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code,
-                                     const DpuSaid& said, const DpuAnswersOptions& options = {});
+[[nodiscard]] answers::Answers answers_of_dpu(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code,
+                                              const DpuSaid& said, const DpuAnswersOptions& options = {});
 
 }  // namespace waymark::analysis

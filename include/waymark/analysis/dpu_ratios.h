@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::analysis {
 
@@ -30,6 +30,6 @@ struct DpuRatio {
 
 /// Replaces the table `ratios` of answers by one made from their metrics: a row for all, and one for each task or
 /// function. Without a ratio there is no table.
-void add_dpu_ratios(Answers& answers);
+void add_dpu_ratios(answers::Answers& answers);
 
 }  // namespace waymark::analysis

@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/analysis/flow_timeline.h"
+#include "waymark/answers/answers.h"
 #include "waymark/image/debug_info.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
@@ -64,6 +64,7 @@ struct FlowAnswersOptions {
 };
 
 /// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, summary and health.
-void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options);
+void fill_flow_answers(answers::Answers& answers, const std::vector<FlowStream>& streams,
+                       const FlowAnswersOptions& options);
 
 }  // namespace waymark::analysis

@@ -116,17 +116,17 @@ public:
 
 private:
     struct Frame {
-        std::uint64_t waits_for = nothing;  ///< return address; `nothing`: not known
-        std::uint32_t node{}, caller{};     ///< `caller`: the node that called it
-        FunctionId function = no_function;  ///< or the section: where flow is
-        bool named{};                       ///< it is a function
-        std::uint64_t entered = nothing;    ///< where flow entered the function
-        std::uint32_t edge = no_edge;       ///< of the call
-        std::uint64_t to{};                 ///< the call's
-        std::uint32_t exception = none;     ///< an interrupt: its number
-        Work at{};                          ///< on the stack's clock
-        std::uint64_t again = nothing;      ///< where setjmp or the like last returned to in it
-        bool returns_twice{}, unwinds{};    ///< as Arrival
+        std::uint64_t waits_for = nothing;       ///< return address; `nothing`: not known
+        std::uint32_t node{}, caller{};          ///< `caller`: the node that called it
+        FunctionId function = no_function;       ///< or the section: where flow is
+        bool named{};                            ///< it is a function
+        std::uint64_t entered = nothing;         ///< where flow entered the function
+        std::uint32_t edge = no_edge;            ///< of the call
+        std::uint64_t to{};                      ///< the call's
+        const flow::ExceptionType* exception{};  ///< of an interrupt; else null
+        Work at{};                               ///< on the stack's clock
+        std::uint64_t again = nothing;           ///< where setjmp or the like last returned to in it
+        bool returns_twice{}, unwinds{};         ///< as Arrival
     };
     /// A frame that is kept aside.
     struct AsideFrame {
@@ -157,8 +157,8 @@ private:
         std::uint32_t node{};  ///< of the base
         Work work;
         std::size_t peak = 1;  ///< frames, with the base
-        /// By peak so far and number: how often one came when there was no other in the fork's own frames.
-        std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> first_exceptions;
+        /// By peak so far and exception: how often one came when there was no other in the fork's own frames.
+        std::map<std::pair<std::size_t, flow::ExceptionType>, std::uint64_t> first_exceptions;
         // At its end:
         std::uint64_t again = nothing;  ///< of the base
         std::vector<Frame> above;       ///< frames above the base
@@ -189,7 +189,7 @@ private:
     enum class Wait : std::uint8_t { no, call, function_return, exception_return, jump, leaves, vector };
 
     static constexpr std::uint64_t nothing = ~std::uint64_t{0};
-    static constexpr std::uint32_t none = ~std::uint32_t{0}, no_edge = ~std::uint32_t{0};
+    static constexpr std::uint32_t no_edge = ~std::uint32_t{0};
 
     void ranges(const flow::Batch& batch, std::size_t from, std::size_t to, FlowCounts& counts);
     void event(const flow::What& what, FlowCounts& counts);

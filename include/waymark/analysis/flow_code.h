@@ -26,10 +26,11 @@ struct CodeFunction {
         symbol,    ///< `value`: where the symbol begins
         entry,     ///< code that no symbol names was entered at `value`
         section,   ///< code that no symbol names, in the file mapped at `value`, or in the section that begins there
-        exception  ///< `value`: its number
+        exception  ///< `exception` says which
     };
     Kind kind{};
     std::uint64_t value{};
+    flow::ExceptionType exception{};
     friend auto operator<=>(const CodeFunction&, const CodeFunction&) = default;
 };
 
@@ -73,7 +74,7 @@ public:
     void extend(Known& known, std::span<const flow::Block> blocks);
 
     [[nodiscard]] Arrival place(std::uint64_t address);
-    [[nodiscard]] FunctionId exception(std::uint32_t number);
+    [[nodiscard]] FunctionId exception(const flow::ExceptionType& type);
     /// A function that the code of another stream knows.
     [[nodiscard]] FunctionId known_elsewhere(const CodeFunction& function);
     /// By FunctionId.

@@ -154,14 +154,14 @@ public:
     /// How often each was.
     [[nodiscard]] const std::vector<std::uint64_t>& loss_times() const { return loss_times_; }
 
-    std::map<std::uint32_t, ExceptionSum> exceptions;  ///< by number
-    std::vector<std::uint64_t> ends;                   ///< where flow was to go on when the stream ended
-    std::vector<WaySum> carried;                       ///< by CarriedCall; the last ones may be missing
-    std::uint64_t cycles{};                            ///< of all ranges and events
+    std::map<flow::ExceptionType, ExceptionSum> exceptions;
+    std::vector<std::uint64_t> ends;  ///< where flow was to go on when the stream ended
+    std::vector<WaySum> carried;      ///< by CarriedCall; the last ones may be missing
+    std::uint64_t cycles{};           ///< of all ranges and events
     std::uint64_t ways_left_out{}, losses_left_out{};
 
-    void exception_took(std::uint32_t number, const Work& work) {
-        ExceptionSum& e = exceptions[number];
+    void exception_took(const flow::ExceptionType& type, const Work& work) {
+        ExceptionSum& e = exceptions[type];
         ++e.returned;
         e.sum += work;
         e.least = {std::min(e.least.instructions, work.instructions), std::min(e.least.cycles, work.cycles)};

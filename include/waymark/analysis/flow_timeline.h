@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
 #include "waymark/analysis/flow_calls.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::analysis {
 
@@ -38,8 +38,9 @@ public:
     struct Note {
         std::uint64_t at{}, end{};  ///< of a gap, until code is known again; else the same
         std::uint32_t track{};
-        Mark::Kind kind{};
-        std::uint32_t number{};  ///< of an exception; a Context ID; a GapReason or `no_image`
+        answers::Mark::Kind kind{};
+        std::uint32_t number{};                  ///< a Context ID; a GapReason or `no_image`
+        const flow::ExceptionType* exception{};  ///< null: it is no exception
         /// Of an overflow that lies between two timestamps: they bound the time in which nothing was traced.
         std::uint64_t ticks_before{}, ticks_after{};
         bool bounded = false;
@@ -68,7 +69,7 @@ private:
     };
     [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
     /// False: there are too many already.
-    bool note(std::uint64_t at, Mark::Kind kind, std::uint32_t number);
+    bool note(std::uint64_t at, answers::Mark::Kind kind, std::uint32_t number);
     std::uint32_t track();
     void put(const Piece& piece);
     void coarsen();

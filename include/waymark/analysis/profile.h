@@ -13,6 +13,7 @@
 
 #include "waymark/analysis/key_index.h"
 #include "waymark/analysis/samples.h"
+#include "waymark/answers/interval.h"
 
 namespace waymark::analysis {
 
@@ -36,14 +37,6 @@ struct Measures {
     friend bool operator==(const Measures&, const Measures&) = default;
     [[nodiscard]] std::uint64_t memory() const { return loads + stores; }
 };
-
-/// The 95 % interval of a share by Wilson's score: honest for small numbers too.
-struct Interval {
-    double low{}, high{};
-};
-[[nodiscard]] Interval wilson_95(std::uint64_t part, std::uint64_t all);
-/// Below this, a group says little.
-inline constexpr std::uint64_t few_samples = 30;
 
 /// A program address in a mapping (SampleBatch::mapping).
 struct Place {

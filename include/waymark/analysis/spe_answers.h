@@ -11,13 +11,13 @@
 #include <optional>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
 #include "waymark/analysis/branches.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/analysis/sharing.h"
+#include "waymark/answers/answers.h"
 
 namespace waymark::analysis {
 
@@ -91,8 +91,8 @@ struct SampleAnswersOptions {
 
 /// Everything but `capture` and `version`. The result does not depend on how the samples were shared out. `sharing` may
 /// be null.
-[[nodiscard]] Answers answers_of_samples(const SampleCapture& capture, const SampleTotals& totals,
-                                         const GatheredSamples& gathered, const Sharing* sharing, Program& program,
-                                         const SampleAnswersOptions& options = {});
+[[nodiscard]] answers::Answers answers_of_samples(const SampleCapture& capture, const SampleTotals& totals,
+                                                  const GatheredSamples& gathered, const Sharing* sharing,
+                                                  Program& program, const SampleAnswersOptions& options = {});
 
 }  // namespace waymark::analysis

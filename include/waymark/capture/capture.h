@@ -11,21 +11,13 @@
 #include <vector>
 
 #include "waymark/capture/module_map.h"
+#include "waymark/core/register_value.h"
 #include "waymark/core/types.h"
 
 namespace waymark::capture {
 
-/// One register of a core or trace source, as it was when the capture was taken.
-struct Register {
-    std::string name;              ///< as written: `ETMCR`
-    std::uint64_t value{};         ///< fits `bits`
-    std::optional<unsigned> id{};  ///< register number, where the capture gives it (docs/spec/pft.md, 3)
-    unsigned bits = 32;            ///< 1 to 64
-    friend bool operator==(const Register&, const Register&) = default;
-};
-
-/// The first register of that name (upper and lower case differ: so they do in every format), or null.
-[[nodiscard]] const Register* find_register(const std::vector<Register>& registers, std::string_view name);
+using Register = RegisterValue;
+using waymark::find_register;
 
 struct Core {
     std::string name;  ///< unique among cores and sources; carries no meaning

@@ -58,12 +58,26 @@ struct GeneratedNames {
     friend bool operator==(const GeneratedNames&, const GeneratedNames&) = default;
 };
 
+/// A file in the folder with the contents of one that was mapped.
+struct CopiedFile {
+    std::string copy;                      ///< its name in the folder, without blanks
+    std::vector<std::uint8_t> build_id{};  ///< of the file; empty: it has none
+    std::string file;                      ///< as the recorded machine called it
+    friend bool operator==(const CopiedFile&, const CopiedFile&) = default;
+};
+
+/// What times of a map count.
+inline constexpr std::string_view instructions_clock = "instructions";  ///< of all threads together
+/// Bytes of trace that were written before, in the file that holds the trace: the offset of what was traced next.
+inline constexpr std::string_view trace_bytes_clock = "trace-bytes";
+
 struct ModuleMap {
-    std::string clock{};                ///< what times count: `instructions`
+    std::string clock{};                ///< what times count: one of the clocks above
     std::vector<Module> modules{};      ///< in the order in which they were mapped
     std::vector<TracedTime> sources{};  ///< sources that are not listed traced all the time
     std::vector<TracedThread> threads{};
     std::vector<GeneratedNames> names{};
+    std::vector<CopiedFile> copies{};
     friend bool operator==(const ModuleMap&, const ModuleMap&) = default;
 
     [[nodiscard]] bool empty() const { return modules.empty(); }

@@ -11,7 +11,7 @@
 namespace waymark {
 
 /// `12,345,678`
-[[nodiscard]] inline std::string count_text(std::uint64_t value) {
+[[nodiscard]] inline std::string grouped(std::uint64_t value) {
     const std::string digits = std::to_string(value);
     std::string out;
     for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -21,23 +21,41 @@ namespace waymark {
     return out;
 }
 
-/// `1,234.5`; three decimals below 1: `0.125`. Halves are rounded up. For means and other numbers that are not counts.
+/// `1 byte`, `2,345 bytes`; `many` is for words that take more than an s.
+[[nodiscard]] inline std::string counted(std::uint64_t number, std::string_view one, std::string_view many = {}) {
+    std::string out = grouped(number) + ' ';
+    out += number == 1 || many.empty() ? one : many;
+    if (number != 1 && many.empty()) out += 's';
+    return out;
+}
+
+/// `is` or `are`.
+[[nodiscard]] inline std::string_view are(std::uint64_t number) { return number == 1 ? "is" : "are"; }
+/// `once`, `2,345 times`.
+[[nodiscard]] inline std::string times(std::uint64_t number) { return number == 1 ? "once" : counted(number, "time"); }
+
+/// `1,234.5`; three decimals below 1: `0.125`; from 10^15 on, where a double has hardly a decimal, `1.234e+15`. Halves
+/// are rounded up. `–` of what is no number. For means and other numbers that are not counts.
 [[nodiscard]] inline std::string decimal_text(double value) {
     if (!std::isfinite(value)) return "–";
     const double size = std::fabs(value);
     const unsigned decimals = size != 0 && std::floor(size * 1000 + 0.5) < 1000 ? 3 : 1;
     const double scale = decimals == 3 ? 1000 : 10;
-    constexpr double most = 1e15;  // beyond it a double has no decimals
-    if (size >= most) return "–";
+    if (size >= 1e15) {
+        char text[24];
+        std::snprintf(text, sizeof text, "%.3e", value);
+        return text;
+    }
     const auto scaled = static_cast<std::uint64_t>(std::floor(size * scale + 0.5));
     const std::string part = std::to_string(scaled % static_cast<std::uint64_t>(scale));
-    return (value < 0 && scaled != 0 ? "-" : "") + count_text(scaled / static_cast<std::uint64_t>(scale)) + "." +
+    return (value < 0 && scaled != 0 ? "-" : "") + grouped(scaled / static_cast<std::uint64_t>(scale)) + "." +
            std::string(decimals - part.size(), '0') + part;
 }
 
 /// A count if it is whole, else with decimals: `12`, `12.5`.
 [[nodiscard]] inline std::string quantity_text(double value) {
-    if (value >= 0 && value < 1e15 && value == std::floor(value)) return count_text(static_cast<std::uint64_t>(value));
+    constexpr double most = 9007199254740991;  // up to there doubles hold every whole number
+    if (value >= 0 && value <= most && value == std::floor(value)) return grouped(static_cast<std::uint64_t>(value));
     return decimal_text(value);
 }
 
@@ -49,7 +67,7 @@ namespace waymark {
         static_cast<std::uint64_t>(std::floor(1000 * static_cast<double>(part) / static_cast<double>(whole) + 0.5));
     if (part != 0 && permille == 0) return "<0.1%";
     if (part < whole && permille >= 1000) return ">99.9%";
-    return count_text(permille / 10) + "." + std::to_string(permille % 10) + "%";
+    return grouped(permille / 10) + "." + std::to_string(permille % 10) + "%";
 }
 
 /// `500 ns`, `1.5 µs`, `12.3 ms`, `1,234.5 s`
@@ -63,7 +81,7 @@ namespace waymark {
 /// `1 byte`, `12,345 bytes`; of a million or more `12.3 MB`, of a thousand million or more `1.2 GB` (powers of ten).
 [[nodiscard]] inline std::string size_text(std::uint64_t bytes) {
     if (bytes == 1) return "1 byte";
-    if (bytes < 1'000'000) return count_text(bytes) + " bytes";
+    if (bytes < 1'000'000) return grouped(bytes) + " bytes";
     const bool large = bytes >= 1'000'000'000;
     return decimal_text(static_cast<double>(bytes) / (large ? 1e9 : 1e6)) + (large ? " GB" : " MB");
 }

@@ -72,7 +72,12 @@ struct DpuImageProblem {
 };
 /// What is lost without such a program, and what to do, as the rest of the sentence.
 [[nodiscard]] std::string cost_and_remedy(const DpuImageProblem& problem);
-/// Gives `code` the programs and names of the capture.
-std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, analysis::DpuCode& code);
+/// Gives `code` the programs and names of the capture, each where and when it was mapped. `trace_bytes`: those of
+/// pipeline::trace_file that there are.
+std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
+                                       std::uint64_t trace_bytes, analysis::DpuCode& code);
+/// Of code for which several files are possible, since nothing says when each of them was there: what is lost, and what
+/// to do, in a sentence without its end; empty: there is none.
+[[nodiscard]] std::string turns_not_known(const capture::DpuCapture& capture, const analysis::DpuCode& code);
 
 }  // namespace waymark::doctor

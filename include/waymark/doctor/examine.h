@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "waymark/doctor/identify.h"
 #include "waymark/doctor/images.h"
 #include "waymark/doctor/sample.h"
-#include "waymark/pft/recover.h"
+#include "waymark/follow/recover.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::doctor {
@@ -62,12 +63,16 @@ struct ImageVerdict {
 struct SourceReport {
     std::string name, buffer;
     std::optional<coresight::TraceId> trace_id;
-    bool described = false;         ///< the capture's description has it
-    bool described_as_pft = false;  ///< as Program Flow Trace
+    bool described = false;   ///< the capture's description has it
+    bool configured = false;  ///< as of the protocol that its bytes are of, with registers
     Identity identity;
-    pft::Config config;                ///< pft: inferred, with what only an image proves
-    std::optional<std::size_t> image;  ///< pft: that of `Report::images` which explains it best
-    std::optional<pft::HeadRecovery> head;
+    /// Inferred, or as described where the bytes do not contradict that, with what only an image proves; null where the
+    /// bytes are of no protocol with configurations.
+    std::shared_ptr<const Configuration> configuration;
+    std::optional<std::size_t> image;  ///< that of `Report::images` which explains it best
+    std::optional<follow::HeadRecovery> head;
+    /// Program flow can be decoded: images can be judged by it.
+    [[nodiscard]] bool has_flow() const { return configuration != nullptr && configuration->protocol().decodes_flow(); }
     std::uint64_t bytes{};
 };
 
@@ -93,7 +98,8 @@ struct Report {
 
 /// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace and the images
 /// that match. Trace of more than 64 MiB is linked, not copied. `folder` must not exist, or be empty. Errors: `usage`:
-/// there is no source of Program Flow Trace, or the folder holds something; `unreadable`: something cannot be written.
+/// there is no source whose flow can be decoded, or the folder holds something; `unreadable`: something cannot be
+/// written.
 [[nodiscard]] Status write_inferred(const Report& report, const std::filesystem::path& folder);
 
 }  // namespace waymark::doctor

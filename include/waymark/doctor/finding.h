@@ -1,33 +1,15 @@
-/// Something that is wrong with a capture, or that a user of it would want to be told: where, what was found, what was
-/// expected, why, and what to do.
+/// Findings (protocol/finding.h), and what is common to those of one kind.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "waymark/core/types.h"
+#include "waymark/protocol/finding.h"
 
 namespace waymark::doctor {
 
-enum class Severity : std::uint8_t {
-    error,    ///< decoding gives nothing, or what did not happen, until this is put right
-    warning,  ///< something is lost, or doubtful
-    note,     ///< normal, but explains what is missing
-};
-[[nodiscard]] constexpr std::string_view name(Severity severity) {
-    return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
-}
-
-struct Finding {
-    Severity severity{};
-    std::string kind;                ///< the same word for the same trouble: `context-id-size`
-    std::string buffer, source;      ///< where; empty: the capture as a whole
-    std::optional<Offset> offset{};  ///< in the buffer: of the first byte that shows it; none: it has no place
-    std::string found, expected, cause, advice;
-    friend bool operator==(const Finding&, const Finding&) = default;
-};
+using protocol::Finding;
+using protocol::Severity;
 
 /// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.
 inline constexpr std::string_view missing_names = "missing-names";

@@ -16,8 +16,8 @@
 #include "waymark/core/result.h"
 #include "waymark/doctor/identify.h"
 #include "waymark/flow/summary.h"
+#include "waymark/follow/recover.h"
 #include "waymark/image/memory_map.h"
-#include "waymark/pft/recover.h"
 
 namespace waymark::doctor {
 
@@ -69,7 +69,7 @@ struct Trial {
 /// A trial ends after so many contradictions.
 inline constexpr std::uint64_t most_contradictions = 200;
 /// Decodes at most `most_bytes` with this code, up to so many contradictions.
-[[nodiscard]] Trial try_image(const std::vector<Stretch>& stretches, const pft::Config& config,
+[[nodiscard]] Trial try_image(const std::vector<Stretch>& stretches, const Configuration& configuration,
                               const isa::CodeReader& code, std::uint64_t most_bytes = ~std::uint64_t{0},
                               std::uint64_t contradictions = most_contradictions);
 
@@ -86,7 +86,7 @@ struct Mapping {
 /// Nothing is known without a list, of a raw dump, and of a file without a build ID whose name is not in the list.
 [[nodiscard]] Mapping mapping_of(const std::string& argument, const capture::ModuleMap& modules);
 /// Where a map has bytes, in Non-secure or Secure state.
-[[nodiscard]] std::vector<pft::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
+[[nodiscard]] std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
 
 /// Where an image can lie: at addresses that differ from its own by a multiple of this.
 inline constexpr std::uint64_t page_bytes = 4096, word_bytes = 4;
@@ -99,15 +99,15 @@ struct Grid {
 struct Shift {
     std::uint64_t bytes{};  ///< to be added to the image's addresses, modulo 2^32
     std::uint64_t votes{}, candidates{};
-    std::size_t config{};  ///< which of those given
-    Trial trial;           ///< of all bytes
+    std::size_t configuration{};  ///< which of those given
+    Trial trial;                  ///< of all bytes
 };
 /// The shift with which the image is proven to hold the code that ran, if there is exactly one. Candidates are
 /// differences between addresses the trace names (I-syncs, branches) and places branches of the image lead to; the most
 /// frequent are decoded with. Time is bounded whatever the size of image and trace: 256 candidates, each dropped at its
 /// first contradiction.
 [[nodiscard]] std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
-                                              const std::vector<pft::Config>& configs, const image::MemoryMap& map,
-                                              Grid grid);
+                                              const std::vector<std::shared_ptr<const Configuration>>& configurations,
+                                              const image::MemoryMap& map, Grid grid);
 
 }  // namespace waymark::doctor

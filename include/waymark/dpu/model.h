@@ -102,6 +102,7 @@ struct ModelCounts {
     std::uint64_t triggers = 0;        ///< that loaded the shadow registers
     std::uint64_t stalled_cycles = 0;  ///< ModelChoices::Full::stall: how long the core waited
     std::uint64_t nexus_lost = 0;      ///< messages that found no room
+    std::uint64_t nexus_bytes = 0;     ///< of messages that found room, also of those that still wait to leave
     bool operator==(const ModelCounts&) const = default;
 };
 

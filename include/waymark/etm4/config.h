@@ -49,6 +49,9 @@ struct Config {
     std::uint32_t conditional_keys = 0;  ///< TRCIDR12.NUMCONDKEY of conditional trace
     std::uint32_t conditional_special_keys = 0;  ///< TRCIDR13.NUMCONDSPC of conditional trace
 
+    /// Longest walk in bytes before the image is taken to be wrong. Less than 2^32.
+    std::uint32_t max_walk_bytes = 512 * 1024;
+
     /// ETE is major version 5 of the same protocol. A label of the capture decides nothing.
     [[nodiscard]] constexpr bool ete() const { return version >= 0x50; }
 

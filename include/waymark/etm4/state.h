@@ -51,6 +51,8 @@ public:
     /// The "unknown address" of an exception without one.
     void push_unknown() { push(Place{}); }
 
+    friend bool operator==(const AddressHistory&, const AddressHistory&) = default;
+
     WM_INLINE Place push(Place place) {
         entries_[2] = entries_[1];
         entries_[1] = entries_[0];
@@ -92,6 +94,7 @@ public:
     }
     [[nodiscard]] std::uint64_t value() const { return value_; }
     [[nodiscard]] bool known() const { return known_; }
+    friend bool operator==(const TimestampState&, const TimestampState&) = default;
 
 private:
     std::uint64_t value_ = 0;
@@ -118,6 +121,7 @@ struct Meaning {
 /// All state at the level of packets. Fed every packet and gap of a stream in order.
 class PacketState {
 public:
+    PacketState() = default;
     explicit PacketState(const Config& config) : config_(config) {}
 
     Meaning operator()(const TraceInfo& p) {
@@ -155,9 +159,12 @@ public:
     }
 
     [[nodiscard]] const AddressHistory& addresses() const { return addresses_; }
+    /// For inner loops that read addresses themselves.
+    [[nodiscard]] AddressHistory& addresses() { return addresses_; }
     [[nodiscard]] const TimestampState& timestamps() const { return timestamps_; }
     /// Of cycle counts, from the last Trace Info.
     [[nodiscard]] std::uint32_t threshold() const { return threshold_; }
+    friend bool operator==(const PacketState&, const PacketState&) = default;
 
 private:
     static Meaning at(const Place& place) { return {.address = place, .timestamp = {}, .count = {}}; }

@@ -34,10 +34,6 @@ template <class P>
 /// missing, in the wrong place or no value of its kind; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
-/// What exception `type` means on a core of this profile (section 9). In an ETE, type 0x18 of an A profile core is a
-/// failed transaction.
-[[nodiscard]] std::string exception_name(unsigned type, const Config& config);
-
 /// Exception level, security state, width and identifiers: `EL1 Non-secure AArch64, VMID 0x5, Context ID 0x12`.
 [[nodiscard]] std::string context_text(const ContextFields& context, const Config& config);
 

@@ -12,6 +12,6 @@ namespace waymark::exports {
 /// Discriminators are written for code that LLVM compiled: those of other compilers mean something else. Of program
 /// flow, lines that never ran have a count of 0. What has no source line or no linkage name is left out, and the report
 /// says how much of all that is. Errors: `not_found`: no source lines are known.
-[[nodiscard]] Result<ExportReport> write_autofdo(const analysis::Answers& answers, ByteSink& sink);
+[[nodiscard]] Result<ExportReport> write_autofdo(const answers::Answers& answers, ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -12,7 +12,7 @@ struct BoltOptions {
 
 /// `B` lines: how often each branch was taken, and mispredicted where samples tell; `F` lines: how often code ran on
 /// without one. Addresses as traced. Errors: `not_found`: no edges are known, or no such image, with those there are.
-[[nodiscard]] Result<ExportReport> write_bolt(const analysis::Answers& answers, const BoltOptions& options,
+[[nodiscard]] Result<ExportReport> write_bolt(const answers::Answers& answers, const BoltOptions& options,
                                               ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -12,7 +12,7 @@ struct CallgrindOptions {
 
 /// Costs per instruction and line, calls with what passed in them, jumps with their counts. Where there are no
 /// instructions, costs per function, at the line it begins in. Errors: `not_found`: there are no costs.
-[[nodiscard]] Result<ExportReport> write_callgrind(const analysis::Answers& answers, const CallgrindOptions& options,
+[[nodiscard]] Result<ExportReport> write_callgrind(const answers::Answers& answers, const CallgrindOptions& options,
                                                    ByteSink& sink);
 
 }  // namespace waymark::exports

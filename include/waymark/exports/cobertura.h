@@ -12,7 +12,7 @@ struct CoberturaOptions {
 
 /// Packages are folders, classes are files. What was not observed stands in a comment and counts as not executed.
 /// Errors as of `write_lcov`.
-[[nodiscard]] Result<ExportReport> write_cobertura(const analysis::Answers& answers, const CoberturaOptions& options,
+[[nodiscard]] Result<ExportReport> write_cobertura(const answers::Answers& answers, const CoberturaOptions& options,
                                                    ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -1,5 +1,5 @@
 /// What all exports have in common: the table of formats, what an export reports, and which metric it is about. Every
-/// format is one function in a header of its own, from `analysis::Answers` to bytes.
+/// format is one function in a header of its own, from `answers::Answers` to bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 #include "waymark/core/result.h"
 
 namespace waymark::exports {
@@ -39,6 +39,6 @@ struct Format {
 
 /// Index of a metric, by its name or a part of it that no other has; empty: the first. `usage`: there is none, with the
 /// names there are.
-[[nodiscard]] Result<std::size_t> find_metric(const analysis::Answers& answers, std::string_view name);
+[[nodiscard]] Result<std::size_t> find_metric(const answers::Answers& answers, std::string_view name);
 
 }  // namespace waymark::exports

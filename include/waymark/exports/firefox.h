@@ -17,7 +17,7 @@ struct FirefoxOptions {
 /// A thread per track, with a sample wherever the stack changed, weighted by how long it stayed, and marks as markers;
 /// and a thread that holds the call tree, weighted by cost. Errors: `not_found`: neither timeline nor costs; `usage`:
 /// what cannot be made coarser is larger than `max_bytes`.
-[[nodiscard]] Result<ExportReport> write_firefox(const analysis::Answers& answers, const FirefoxOptions& options,
+[[nodiscard]] Result<ExportReport> write_firefox(const answers::Answers& answers, const FirefoxOptions& options,
                                                  ByteSink& sink);
 
 }  // namespace waymark::exports

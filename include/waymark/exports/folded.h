@@ -12,7 +12,7 @@ struct FoldedOptions {
 
 /// Every path of the call tree with costs of its own. Where there is no call tree, every function by itself, and the
 /// report says so. Errors: `not_found`: there are no costs at all.
-[[nodiscard]] Result<ExportReport> write_folded(const analysis::Answers& answers, const FoldedOptions& options,
+[[nodiscard]] Result<ExportReport> write_folded(const answers::Answers& answers, const FoldedOptions& options,
                                                 ByteSink& sink);
 
 }  // namespace waymark::exports

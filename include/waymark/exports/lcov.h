@@ -10,6 +10,6 @@ namespace waymark::exports {
 /// where it could have run, has no class of its own there: it counts as not executed, and the report says how much that
 /// is. Errors: `not_found`: no source lines are known, or the counts come from samples, which do not tell what did not
 /// run.
-[[nodiscard]] Result<ExportReport> write_lcov(const analysis::Answers& answers, ByteSink& sink);
+[[nodiscard]] Result<ExportReport> write_lcov(const answers::Answers& answers, ByteSink& sink);
 
 }  // namespace waymark::exports

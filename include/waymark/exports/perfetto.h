@@ -15,7 +15,7 @@ struct PerfettoOptions {
 
 /// Tracks with their slices, marks as instants, series as counters. Memory does not grow with the output. Errors:
 /// `not_found`: the answers have no timeline; `usage`: not even the tracks fit into `max_bytes`.
-[[nodiscard]] Result<ExportReport> write_perfetto(const analysis::Answers& answers, const PerfettoOptions& options,
+[[nodiscard]] Result<ExportReport> write_perfetto(const answers::Answers& answers, const PerfettoOptions& options,
                                                   ByteSink& sink);
 
 }  // namespace waymark::exports

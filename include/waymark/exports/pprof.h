@@ -11,7 +11,7 @@ struct PprofOptions {
 };
 
 /// Paths of the call tree; where there is none, instructions with their lines. Errors: `not_found`: there are no costs.
-[[nodiscard]] Result<ExportReport> write_pprof(const analysis::Answers& answers, const PprofOptions& options,
+[[nodiscard]] Result<ExportReport> write_pprof(const answers::Answers& answers, const PprofOptions& options,
                                                ByteSink& sink);
 
 }  // namespace waymark::exports

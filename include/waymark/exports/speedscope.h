@@ -16,7 +16,7 @@ struct SpeedscopeOptions {
 
 /// An evented profile per track, and a sampled one of the call tree, or of functions alone where there is none. Errors:
 /// `not_found`: neither timeline nor costs; `usage`: what cannot be made coarser is larger than `max_bytes`.
-[[nodiscard]] Result<ExportReport> write_speedscope(const analysis::Answers& answers, const SpeedscopeOptions& options,
+[[nodiscard]] Result<ExportReport> write_speedscope(const answers::Answers& answers, const SpeedscopeOptions& options,
                                                     ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -9,7 +9,7 @@ namespace waymark::exports {
 
 /// Every table of exports/tables.h, a table `schema` that explains each column, and views for the common questions.
 /// `path` must not exist. Errors: `unreadable`: the file cannot be written; nothing usable is left of it then.
-[[nodiscard]] Result<ExportReport> write_sqlite(const analysis::Answers& answers, const std::filesystem::path& path);
+[[nodiscard]] Result<ExportReport> write_sqlite(const answers::Answers& answers, const std::filesystem::path& path);
 
 /// A question and the statement that answers it.
 struct ExampleQuery {

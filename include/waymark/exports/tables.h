@@ -36,7 +36,7 @@ struct TableInfo {
     std::span<const Column> columns;
     /// Column 0 is a number of its own for each row, from 0 up.
     bool has_id{};
-    void (*rows)(const analysis::Answers&, const RowSink&);
+    void (*rows)(const answers::Answers&, const RowSink&);
 };
 
 /// Every table, in the order in which a reader would want them.
@@ -46,8 +46,8 @@ struct TableInfo {
 
 /// A header line, then a line for each row (RFC 4180). Text that a spreadsheet would run as a formula has an apostrophe
 /// before it and is quoted. Cannot fail; a table without rows is its header.
-[[nodiscard]] ExportReport write_csv(const analysis::Answers& answers, const TableInfo& table, ByteSink& sink);
+[[nodiscard]] ExportReport write_csv(const answers::Answers& answers, const TableInfo& table, ByteSink& sink);
 /// A JSON object for each row. Addresses are strings, `"0x8000"`; what is not known is null.
-[[nodiscard]] ExportReport write_jsonl(const analysis::Answers& answers, const TableInfo& table, ByteSink& sink);
+[[nodiscard]] ExportReport write_jsonl(const answers::Answers& answers, const TableInfo& table, ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -10,6 +10,7 @@
 
 #include "waymark/core/gap.h"
 #include "waymark/core/types.h"
+#include "waymark/flow/exception.h"
 #include "waymark/isa/isa.h"
 
 namespace waymark::flow {
@@ -28,6 +29,7 @@ enum class End : std::uint8_t {
 /// distinct block; a row never changes.
 struct Block {
     static constexpr std::uint8_t link = 1, conditional = 2, function_return = 4, exception_return = 8, undefined = 16;
+    static constexpr std::uint8_t wait = 32, transaction_start = 64;  ///< WFI, WFE and the like; TSTART; as barriers
 
     std::uint64_t start{};         ///< address of the first instruction
     std::uint64_t target{};        ///< where the last instruction goes if taken; direct and barrier only
@@ -69,11 +71,23 @@ struct TraceOn {
     std::uint32_t cycles = no_cycles;  ///< since the last cycle count
 };
 
+enum class Security : std::uint8_t { secure, non_secure, root, realm };
+
 /// The state of the core from here on.
 struct Context {
-    bool ns{}, hyp{};                         ///< security state and, where implemented, Hyp mode
-    std::optional<std::uint32_t> context_id;  ///< absent: not traced or not yet known
-    std::optional<std::uint32_t> vmid;        ///< absent: not traced or not yet known
+    bool ns{};                                  ///< Non-secure; with `nse`: Realm
+    bool hyp{};                                 ///< Hyp mode, EL2
+    std::optional<std::uint32_t> context_id{};  ///< absent: not traced or not yet known
+    std::optional<std::uint32_t> vmid{};        ///< absent: not traced or not yet known
+    bool nse{};                                 ///< of the Realm Management Extension: Root or, with `ns`, Realm
+    bool aarch64{};                             ///< the execution state is AArch64
+    std::optional<std::uint8_t> el{};           ///< exception level, 0 to 3; absent: the protocol does not carry it
+
+    [[nodiscard]] constexpr Security security() const {
+        return nse ? (ns ? Security::realm : Security::root) : (ns ? Security::non_secure : Security::secure);
+    }
+    /// The memory that code is fetched from in this state.
+    [[nodiscard]] isa::Space space() const { return {ns, hyp, context_id, vmid, nse}; }
     friend bool operator==(const Context&, const Context&) = default;
 };
 
@@ -85,10 +99,10 @@ struct Timestamp {
 };
 
 struct Exception {
-    std::uint32_t number{};                   ///< as the protocol numbers them
-    std::optional<Address> preferred_return;  ///< where execution would go on, where known
-    std::optional<Address> vector;            ///< where it went; absent when the unit hides it
-    std::uint32_t cycles = no_cycles;         ///< since the last cycle count
+    const ExceptionType* type = &unknown_exception;  ///< never null; in static storage
+    std::optional<Address> preferred_return;         ///< where execution would go on, where known
+    std::optional<Address> vector;                   ///< where it went; absent when the unit hides it
+    std::uint32_t cycles = no_cycles;                ///< since the last cycle count
 };
 
 struct ExceptionReturn {};
@@ -112,6 +126,30 @@ struct Reached {
     Address address{};
 };
 
+/// Instructions were executed from `from` on, and then execution was at `to`; the trace gives no way between (a Q
+/// element of ETMv4 and ETE).
+struct Untraced {
+    Address from{}, to{};
+    std::uint64_t instructions{};  ///< how many; 0: unknown
+    bool from_known = true;        ///< false: `from` is unknown
+};
+
+/// What the trace reports at this place besides flow and time.
+struct Mark {
+    enum class Kind : std::uint8_t {
+        unit_events,          ///< events of the trace unit: bit n of `value` is event n
+        timestamp_marker,     ///< the place that the next timestamp belongs to
+        transaction_inside,   ///< tracing began inside a transaction
+        transaction_started,  ///< the outermost transaction
+        transaction_committed,
+        transaction_failed,  ///< what ran since it started had no effect; an address follows
+        instrumentation,     ///< `value` from the program, which ran at exception level `level`
+        uncommitted          ///< `value` P0 elements before this were neither committed nor cancelled when trace ended
+    } kind{};
+    std::uint64_t value{};
+    std::uint8_t level{};
+};
+
 /// Cycles that belong to no other element, because the flow they were spent in is unknown.
 struct Cycles {
     std::uint32_t cycles{};
@@ -121,11 +159,11 @@ struct Cycles {
 enum class Conflict : std::uint8_t {
     sync_disagrees,     ///< a periodic sync names another address, instruction set or context than the walk reached
     branch_disagrees,   ///< a branch packet names another target than the direct branch it belongs to
-    update_behind,      ///< a waypoint update names an address that execution has already passed
+    update_behind,      ///< a waypoint update, source or return address names what execution has already passed
     no_return_address,  ///< a taken indirect branch came without an address, and no return stack entry explains it
     undefined_reached,  ///< the walk ran into a permanently undefined instruction
     runaway_walk,       ///< no waypoint within the longest plausible block
-    update_disagrees,   ///< a waypoint update names an address beyond a waypoint instruction, or amid an instruction
+    update_disagrees,   ///< as before, but it is beyond a waypoint instruction, amid an instruction, or not a waypoint
     vmid_missing,       ///< VMIDs are traced, but none came between an I-sync and the next atom or branch packet
 };
 struct Inconsistency {
@@ -135,7 +173,7 @@ struct Inconsistency {
 };
 
 using What = std::variant<Gap, TraceOn, Context, Timestamp, Exception, ExceptionReturn, NoMemory, Trigger, Cycles,
-                          Inconsistency, Atoms, Reached>;
+                          Inconsistency, Atoms, Reached, Untraced, Mark>;
 
 /// Everything that is not a range, in its place among them.
 struct Event {

@@ -17,6 +17,8 @@ inline constexpr unsigned conflicts = 8;
 /// What a reason or conflict is called in reports.
 [[nodiscard]] std::string_view name(TraceOnReason reason);
 [[nodiscard]] std::string_view name(Conflict conflict);
+/// `S`, `NS`, `Root`, `Realm`.
+[[nodiscard]] std::string_view name(Security security);
 
 struct Count {
     std::uint64_t times{};
@@ -31,6 +33,8 @@ struct Totals {
     std::uint64_t no_memory{};  ///< times the image had nothing at an executed address
     std::uint64_t unplaced{};   ///< waypoint instructions whose outcome is known, but not their address
     std::uint64_t reached{};    ///< addresses known only from waypoint updates
+    std::uint64_t untraced{};   ///< stretches whose way the trace omits (Untraced)
+    std::uint64_t marks{};
     std::array<std::uint64_t, trace_on_reasons> trace_on{};
     std::array<std::uint64_t, conflicts> inconsistencies{};
     std::array<Count, gap_reasons> gaps{};  ///< stretches of the stream that gave nothing

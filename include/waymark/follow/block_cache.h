@@ -24,6 +24,8 @@ struct Rules {
         pops,  ///< at once: an outcome without an address says that it held the target, and the security state (PFT)
         waits  ///< when the next outcome comes, unless an address came before it (ETMv4, ETE)
     } indirect = Indirect::pops;
+    /// The trace has no packet for an exception return: a taken instruction that is one reports it (ETE).
+    bool report_exception_returns = false;
 };
 
 /// The block that execution has reached: block id * 2, an index into BlockCache::links(). Below 0: no block.
@@ -45,7 +47,7 @@ struct Node {
     Isa isa{}, target_isa{};
     flow::End end{};
     WalkEnd walk_end{};
-    bool link{};
+    bool link{}, exception_return{};
 
     [[nodiscard]] Place start() const { return {start_address, isa}; }
     /// Where a direct branch or barrier goes.
@@ -281,7 +283,8 @@ private:
                 links_.resize(hubs + 2 * index_.size(), nowhere);
             }
             index_[id] = index;
-            if (node.end == flow::End::indirect && !(node.link && rules_.return_stack))
+            if (node.end == flow::End::indirect && !(node.link && rules_.return_stack) &&
+                !(node.exception_return && rules_.report_exception_returns))
                 links_[hubs + node.edge + 1] = indirect;
         }
         insert(node.start(), at);
@@ -302,6 +305,7 @@ private:
         if (node.passable()) {
             node.end = block.end;
             node.link = w.instruction.link;
+            node.exception_return = w.instruction.exception_return;
             node.target_address = w.instruction.target;
             node.target_isa = w.instruction.target_isa;
         }

@@ -16,8 +16,6 @@
 
 namespace waymark::follow {
 
-[[nodiscard]] inline isa::Space space_of(const flow::Context& c) { return {c.ns, c.hyp, c.context_id, c.vmid}; }
-
 /// Why flow is unknown after a walk that reached no waypoint. Precondition: it reached none.
 [[nodiscard]] flow::What why_lost(WalkEnd end, Address after);
 
@@ -89,6 +87,27 @@ public:
         return true;
     }
 
+    /// The waypoint instruction at `source` was taken, and those from here to there were not. False: the way there
+    /// cannot be placed, which is reported, and flow is unknown. Precondition: known().
+    bool source(Address source, Offset at) {
+        const Address from = place().address;
+        for (;;) {
+            const Node& node = here();
+            if (!node.passable()) {
+                give_up(node, at);
+                return false;
+            }
+            const Address last = node.last().address;
+            if (last == source) return atom(true, at);
+            if (last > source || last < from || source.value - from.value > rules_.walk.most_bytes) {
+                elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, last, source});
+                lose();
+                return false;
+            }
+            atom(false, at);
+        }
+    }
+
     /// Execution continues there, in this context.
     void go(const Place& to, const flow::Context& context, Offset at) {
         const bool moved = cache_ == nullptr || context != state_.context;
@@ -124,7 +143,7 @@ public:
         if (to < from.address)
             return elements_.event(at, flow::Inconsistency{flow::Conflict::update_behind, from.address, to});
         // It ends at an address, not at a waypoint, so it gets no node.
-        const Walk w = follow::walk_to(code_, space_of(state_.context), from, to, stop, rules_.walk);
+        const Walk w = follow::walk_to(code_, state_.context.space(), from, to, stop, rules_.walk);
         if (w.instructions != 0) out_.range(out_.table().intern(w.block()) * 2, at);
         if (w.end == WalkEnd::arrived || w.end == WalkEnd::passed) {
             if (w.end == WalkEnd::passed)
@@ -133,7 +152,7 @@ public:
         }
         elements_.event(at, why_lost(w.end, w.after));
         lose();
-        elements_.event(at, flow::Reached{to});
+        if (stop == Stop::after) elements_.event(at, flow::Reached{to});
     }
 
     /// A synchronisation point says that execution is there, in this context: reports a disagreement. The
@@ -159,6 +178,11 @@ public:
         state_.known = state_.pop_due = false;
         at_ = nowhere;
         state_.stack.clear();
+    }
+    /// Execution has gone to a place that the trace has yet to give; the return stack stays.
+    void leave() {
+        state_.known = state_.pop_due = false;
+        at_ = nowhere;
     }
     /// As before the first byte: nothing is known about the core. Keeps the blocks.
     void forget() {
@@ -220,7 +244,9 @@ private:
         if (node.end != flow::End::indirect) {
             follow(node, true);
         } else {
+            const bool returns = node.exception_return && rules_.report_exception_returns;
             set_place(node.last());
+            if (returns) elements_.event(at, flow::ExceptionReturn{});
             if (rules_.indirect == Rules::Indirect::waits) {
                 state_.known = false;
                 state_.pop_due = true;
@@ -263,7 +289,7 @@ private:
         cache_->exchange(out_);
     }
     void find_cache() {
-        const isa::Space space = code_.view(space_of(state_.context));
+        const isa::Space space = code_.view(state_.context.space());
         for (const auto& cache : caches_)
             if (cache->space() == space) {
                 cache_ = cache.get();

@@ -1,20 +1,14 @@
-/// An address and the instruction set there.
+/// Places in a program, and how addresses advance.
 #pragma once
 
 #include <cstdint>
 
 #include "waymark/core/types.h"
-#include "waymark/isa/isa.h"
+#include "waymark/isa/place.h"
 
 namespace waymark::follow {
 
-using isa::Isa;
-
-struct Place {
-    Address address{};
-    Isa isa = Isa::a32;
-    friend bool operator==(const Place&, const Place&) = default;
-};
+using isa::Isa, isa::Place;
 
 /// The address `bytes` after this one. AArch32 addresses wrap at 32 bits.
 [[nodiscard]] WM_INLINE Address advance(Address address, std::uint64_t bytes, Isa isa) {

@@ -24,6 +24,7 @@ public:
 
     bool atom(bool e, Offset at, std::uint32_t cycles = flow::no_cycles);
     bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles);
+    bool source(Address source, Offset at);
     void go(const Place& to, const flow::Context& context, Offset at);
     void set_context(const flow::Context& context, Offset at);
     void exception(flow::Exception e, Offset at);
@@ -34,6 +35,7 @@ public:
     void forbid_pushes() { state_.may_push = false; }
     void push(const ReturnStack::Entry& entry);
     void lose();
+    void leave() { state_.known = state_.pop_due = false; }
     void forget() { state_ = {}; }
 
     [[nodiscard]] State snapshot() const { return state_; }

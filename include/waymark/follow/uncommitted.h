@@ -55,6 +55,8 @@ public:
     [[nodiscard]] std::size_t depth() const { return depth_; }
     /// Nothing waits: the next element may be delivered without being added.
     [[nodiscard]] bool empty() const { return entries_.empty(); }
+    /// Entries that wait; outcomes of one packet are one.
+    [[nodiscard]] std::size_t size() const { return entries_.size(); }
     /// Offset of the oldest packet that waits. Precondition: not empty.
     [[nodiscard]] Offset first() const { return entries_.front().at; }
 
@@ -98,7 +100,7 @@ public:
             Entry& entry = entries_.back();
             if (entry.weight > count) {
                 entry.weight -= count;
-                entry.e &= low_bits(entry.weight);
+                if (entry.is == Is::outcomes) entry.e &= low_bits(entry.weight);
                 break;
             }
             count -= entry.weight;
@@ -131,13 +133,13 @@ public:
         entries_.clear();
         return std::exchange(depth_, 0);
     }
-    /// The trace ends: delivers the elements before the oldest P0 element and discards the rest. Returns how many P0
-    /// elements were discarded: whether they were committed is unknown.
+    /// The trace ends: delivers the elements before the oldest P0 element, and of the rest those of Kind::kept, which
+    /// are there whatever becomes of the others. Returns how many P0 elements were discarded: whether they were
+    /// committed is unknown.
     template <class Deliver>
     std::size_t finish(Deliver&& deliver) {
         release(deliver);
-        entries_.clear();
-        return std::exchange(depth_, 0);
+        return discard(deliver);
     }
 
 private:

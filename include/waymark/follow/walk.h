@@ -41,7 +41,8 @@ enum class WalkEnd : std::uint8_t {
     return static_cast<std::uint8_t>((i.link ? Block::link : 0) | (i.conditional ? Block::conditional : 0) |
                                      (i.function_return ? Block::function_return : 0) |
                                      (i.exception_return ? Block::exception_return : 0) |
-                                     (i.undefined ? Block::undefined : 0));
+                                     (i.undefined ? Block::undefined : 0) | (i.wait ? Block::wait : 0) |
+                                     (i.transaction_start ? Block::transaction_start : 0));
 }
 
 /// Instructions that follow one another in memory: those in [start, after).

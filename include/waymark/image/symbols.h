@@ -89,6 +89,9 @@ public:
 
     /// The address of a symbol by its linkage name or else its demangled name; a global one before a local one.
     [[nodiscard]] std::optional<Address> address_of(std::string_view name) const;
+    /// The same, or else the only function whose demangled name without its parameters this is: `sort` of
+    /// `sort(int*, int)`. Nothing where several functions have that name. O(n) where the name is no whole one.
+    [[nodiscard]] std::optional<Address> function_called(std::string_view name) const;
     /// What the mapping symbols say about an address; nothing where no mapping symbol lies before it in its ELF
     /// section.
     [[nodiscard]] std::optional<Contents> contents(Address address) const;

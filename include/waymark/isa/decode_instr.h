@@ -9,12 +9,15 @@
 
 namespace waymark::isa {
 
-/// What ends a block. A barrier's target is the next instruction in the same instruction set.
+/// What ends a block. A barrier's target is the next instruction in the same instruction set; WFI, WFE and TSTART count
+/// as barriers where they are waypoint instructions.
 enum class Waypoint : std::uint8_t { none, direct, indirect, barrier };
 
 /// Which instructions count as waypoints beyond the fixed ones; a property of the implementation.
 struct DecodeOptions {
     bool dmb_dsb_waypoints = false;  ///< ETMCCER[24]: DMB and DSB, CP15 forms included, are waypoint instructions
+    bool wait_waypoints = false;     ///< TRCIDR2.WFXMODE: WFI, WFE, WFIT and WFET are
+    bool transaction_start_waypoints = false;  ///< TSTART is (ETE)
 };
 
 /// What tracing needs to know of one instruction.
@@ -28,6 +31,8 @@ struct Instruction {
     bool exception_return = false;
     bool function_return = false;  ///< BX LR, POP {..pc}, MOV pc, LR and the like: by convention a return; informative
     bool undefined = false;        ///< permanently undefined (UDF): execution never passes it
+    bool wait = false;             ///< WFI, WFE, WFIT, WFET, where they are waypoint instructions
+    bool transaction_start = false;  ///< TSTART, where it is a waypoint instruction
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
@@ -36,8 +41,7 @@ struct Instruction {
 
 /// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32 and A64, the halfword for 16-bit
 /// Thumb, `first << 16 | second` for 32-bit Thumb (the caller finds out which by `is_thumb_32`; `thumb_32` says which).
-/// In Jazelle nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits, those of A64 at 64. Of A64, ISB is a
-/// waypoint, and the newest branches are not known (src/isa/README.md).
+/// In Jazelle nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits, those of A64 at 64.
 [[nodiscard]] Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32,
                                        const DecodeOptions& options);
 

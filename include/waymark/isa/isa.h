@@ -30,6 +30,7 @@ struct Space {
     bool hyp{};                                 ///< Hyp mode (EL2)
     std::optional<std::uint32_t> context_id{};  ///< where traced
     std::optional<std::uint32_t> vmid{};        ///< where traced
+    bool nse{};                                 ///< Root or, with `ns`, Realm
     friend bool operator==(const Space&, const Space&) = default;
 };
 

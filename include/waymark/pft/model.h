@@ -20,6 +20,7 @@
 #include <span>
 
 #include "waymark/core/byte_sink.h"
+#include "waymark/flow/unit.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/registers.h"
@@ -128,15 +129,7 @@ struct Retired {
     std::uint64_t cycle{};
 };
 
-/// What retire_block() is told, of many blocks at once and in little room.
-struct RetiredBlock {
-    const isa::Instruction* instruction{};  ///< borrowed for the call
-    std::uint64_t cycle{};
-    std::uint32_t address{}, next{};
-    Isa isa{}, next_isa{};
-    std::uint8_t bytes_before{};
-    bool passed = true;
-};
+using flow::RetiredBlock;
 
 /// Numbers of section 2.5 that mean something to the model.
 namespace exceptions {
@@ -244,8 +237,8 @@ public:
     [[nodiscard]] bool external_output(unsigned number) const;
 
 private:
-    class Machine;
-    std::unique_ptr<Machine> machine_;
+    class Unit;
+    std::unique_ptr<Unit> unit_;
 };
 
 }  // namespace waymark::pft

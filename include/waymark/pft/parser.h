@@ -10,19 +10,14 @@
 
 #include "waymark/core/cursor.h"
 #include "waymark/core/gap.h"
+#include "waymark/core/packet_parser.h"
 #include "waymark/core/wire.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/packet.h"
 
 namespace waymark::pft {
 
-/// Where a packet stood in its stream.
-struct Extent {
-    Offset first;
-    std::uint64_t bytes{};
-    [[nodiscard]] constexpr Offset end() const { return first + bytes; }
-    friend bool operator==(const Extent&, const Extent&) = default;
-};
+using wire::Extent;
 
 /// Takes packets: callable with every packet type of the protocol, and with gaps. A handler that does not care for some
 /// packets says so with a catch-all overload.

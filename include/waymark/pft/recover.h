@@ -9,82 +9,24 @@
 /// gap.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "waymark/core/types.h"
 #include "waymark/flow/blocks.h"
+#include "waymark/follow/recover.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/reference_decoder.h"
 
 namespace waymark::pft {
 
-/// Addresses that hold program bytes.
-struct CodeExtent {
-    Address first{};
-    std::uint64_t bytes{};
-    friend bool operator==(const CodeExtent&, const CodeExtent&) = default;
-};
-
-/// What bounds the search. What lies beyond is not searched, and the result says so.
-struct RecoverLimits {
-    std::size_t head_bytes = std::size_t{1} << 18;  ///< the part of the head nearest to the A-sync
-    std::size_t places = std::size_t{1} << 20;      ///< followed at once
-    std::uint64_t steps = std::uint64_t{1} << 25;   ///< instructions and places looked at
-};
-
-/// Of what follows the A-sync, so much is decoded to see what part of the program is known.
-inline constexpr std::size_t judged_bytes = std::size_t{1} << 14;
-
-/// Why there is nothing, or not more.
-enum class HeadOutcome : std::uint8_t {
-    recovered,
-    no_head,      ///< the stream begins with its A-sync
-    no_sync,      ///< no A-sync, or no I-sync behind it, in the bytes given
-    no_parse,     ///< no chain of packets leads to the A-sync: another configuration, or damage
-    no_code,      ///< there is no program to hold the packets against
-    no_path,      ///< no place in the program explains the packets up to the sync
-    ambiguous,    ///< several do
-    unconfirmed,  ///< one does, but too little speaks for it
-    too_much,     ///< the limits ended the search
-};
-[[nodiscard]] std::string_view name(HeadOutcome outcome);
-
-/// A part of the head, and how the core stood at its beginning.
-struct HeadStretch {
-    Offset first{}, end{};
-    Standing standing{};
-};
-
-struct HeadRecovery {
-    HeadOutcome outcome{};
-    Offset sync{};                         ///< of the I-sync behind the first A-sync: the head is everything before it
-    Offset async{};                        ///< of that A-sync
-    Offset first{};                        ///< where what is recovered begins; `sync` if nothing is
-    std::vector<HeadStretch> stretches{};  ///< recovered, in order; what lies between is ambiguous
-    std::uint64_t packets{};               ///< recovered
-    std::uint64_t checks{};                ///< outcomes and addresses that the path had to explain, and did
-    std::uint64_t places{};                ///< from which it was told apart
-    std::uint64_t paths{};                 ///< left at the sync, before any was chosen
-    double unseen{};                       ///< share of the trace behind the A-sync that tells of code not known
-    double chance{};   ///< share of checks that places pass which turn out wrong, as measured in this search
-    bool confirmed{};  ///< the I-sync is periodic and names the address the path has reached
-    /// How sure the least sure of the recovered ranges are: 1 / (1 + r). A place can be wrong only if execution was
-    /// where no code is known, which odds of `unseen` say; r is those odds times min(1, places · chance^checks) of a
-    /// place that passes all checks by chance: up to the sync, with p = 1 / places if `confirmed`, plus up to the first
-    /// address, which execution could have come to from there.
-    double confidence{};
-    [[nodiscard]] std::uint64_t bytes() const;  ///< recovered, up to the I-sync
-    /// Recovered of the `async` bytes before the A-sync, which are what is not known without it.
-    [[nodiscard]] std::uint64_t bytes_before_async() const;
-};
-
-/// A path less sure than this is not given.
-inline constexpr double least_confidence = 0.9;
+using follow::CodeExtent;
+using follow::HeadOutcome;
+using follow::HeadRecovery;
+using follow::HeadStretch;
+using follow::judged_bytes;
+using follow::least_confidence;
+using follow::RecoverLimits;
 
 /// Searches the head of a stream; `stream` begins where the stream does and holds its first A-sync and the I-sync
 /// behind it. `extents`: where `code` has bytes, for a search must list them. Time and memory are bounded by `limits`,

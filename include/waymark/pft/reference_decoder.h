@@ -5,24 +5,17 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "waymark/core/types.h"
 #include "waymark/flow/blocks.h"
+#include "waymark/follow/recover.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/state.h"
 
 namespace waymark::pft {
 
-/// What is known of a core between two packets.
-struct Standing {
-    Place current;  ///< where execution stands
-    Place last;     ///< what the next address is compressed against
-    bool ns{}, hyp{};
-    std::vector<Place> returns{};  ///< the return stack, the latest entry last
-    friend bool operator==(const Standing&, const Standing&) = default;
-};
+using follow::Standing;
 
 /// Decodes one PTM's byte stream, in chunks of any size.
 class ReferenceDecoder {

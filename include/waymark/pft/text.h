@@ -34,9 +34,6 @@ template <class P>
 /// of its kind; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
-/// What exception `number` means on an A or R profile core (section 2.5).
-[[nodiscard]] std::string_view exception_name(std::uint32_t number);
-
 /// Why an I-sync was sent, as a word.
 [[nodiscard]] std::string_view name(ISyncReason reason);
 

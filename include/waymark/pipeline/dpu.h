@@ -44,6 +44,16 @@ struct DpuTrace {
 /// What a capture's registers and header say. `unsupported`: its words have another layout than Waymark knows.
 [[nodiscard]] Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture);
 
+/// Since when and until when a module of the capture's map was mapped.
+struct DpuModuleTime {
+    std::uint64_t from{};               ///< the first element of that time has this offset, or a later one
+    std::optional<std::uint64_t> to{};  ///< none: to the end
+};
+/// Of each module, in the order of the map. None where the map counts something else than bytes of trace, or the bytes
+/// of the trace cannot be counted from its beginning. `trace_bytes`: those of `trace_file` that there are.
+[[nodiscard]] std::optional<std::vector<DpuModuleTime>> module_times(const capture::DpuCapture& capture,
+                                                                     const DpuTrace& trace, std::uint64_t trace_bytes);
+
 /// The file that holds the trace: the buffer's, or that of the Nexus messages.
 [[nodiscard]] const std::filesystem::path& trace_file(const capture::DpuCapture& capture, const DpuTrace& trace);
 

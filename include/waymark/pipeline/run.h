@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/core/offset_map.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/flow/flow.h"
-#include "waymark/pipeline/offsets.h"
 #include "waymark/pipeline/session.h"
 
 namespace waymark::pipeline {
@@ -105,15 +105,22 @@ using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(co
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
                          const Progress& progress = {}, const OpenBuffer& open = {});
 
-enum class DecoderKind : std::uint8_t { fast, reference };
+using protocol::DecoderKind;
 
-/// A consumer that decodes the source's program flow into `sink`, which is borrowed; the fast decoder on `jobs`
-/// threads, the caller's among them. The sink is called by one thread at a time, its forks by several. What it gets
-/// does not depend on `jobs`.
-[[nodiscard]] std::unique_ptr<Consumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
-                                                      unsigned jobs = 1);
+/// A consumer of program flow.
+class FlowConsumer : public Consumer {
+public:
+    /// Packets met so far.
+    [[nodiscard]] virtual std::uint64_t packets() const = 0;
+};
 
-/// Packets met by a flow consumer so far.
+/// A consumer that decodes the source's program flow (Source::has_flow) into `sink`, which is borrowed;
+/// the fast decoder on `jobs` threads, the caller's among them. The sink is called by one thread at a time, its forks
+/// by several. What it gets does not depend on `jobs`.
+[[nodiscard]] std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
+                                                          unsigned jobs = 1);
+
+/// Packets met so far by a consumer, which is a FlowConsumer.
 [[nodiscard]] std::uint64_t packets(const Consumer& flow_consumer);
 
 }  // namespace waymark::pipeline

@@ -14,18 +14,9 @@
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_file.h"
 #include "waymark/image/symbols.h"
-#include "waymark/pft/config.h"
+#include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
-
-/// Which decoder reads a source.
-enum class Protocol : std::uint8_t {
-    pft,          ///< Program Flow Trace: PTM1.0, PTM1.1, PFT1.0, PFT1.1
-    unsupported,  ///< recognised as something else, or not at all
-};
-
-/// The protocol a source type (`PTM1.1`) names: what stands before the first dot, in any case.
-[[nodiscard]] Protocol protocol_of(std::string_view source_type);
 
 /// Names for the addresses of sources: of the files that were mapped while they traced, and those of the options.
 struct Names {
@@ -36,9 +27,10 @@ struct Names {
 struct Source {
     std::string name, type, core, core_type;
     std::optional<coresight::TraceId> trace_id;
-    Protocol protocol = Protocol::unsupported;
+    const Protocol* protocol = nullptr;  ///< null: recognised as something else, or not at all
     std::vector<capture::Register> registers;
-    pft::Config config;                              ///< pft only
+    /// How its unit was programmed; null exactly where `protocol` is.
+    std::shared_ptr<const protocol::Configuration> configuration;
     std::shared_ptr<const image::MemoryMap> memory;  ///< what its core saw; never null, may be empty
     /// Never null. Sources share it but where an address belonged to different files, or to different generated code,
     /// at different times.
@@ -47,7 +39,11 @@ struct Source {
     /// those of this one; empty: none.
     std::string continues{};
 
-    /// `0x13 PTM_0`: how reports call it.
+    /// Its packets can be listed.
+    [[nodiscard]] bool has_packets() const { return protocol != nullptr; }
+    /// Its program flow can be decoded.
+    [[nodiscard]] bool has_flow() const { return protocol != nullptr && protocol->decodes_flow(); }
+    /// `0x13 source_13`: how reports call it.
     [[nodiscard]] std::string label() const;
     /// The trace ID as reports print it, or the name where there is none.
     [[nodiscard]] std::string id_text() const;
@@ -61,6 +57,9 @@ struct SessionOptions {
     std::vector<std::string> perf_maps{}, jitdumps{};
     /// Where to look for the files that were mapped. A file of `images` or `symbols` that was mapped is placed there.
     image::FileSearch files{};
+    /// Of files that were mapped, take the code of those that are found with the right build ID too, below the
+    /// capture's memory, which may hold no more than the pages that ran.
+    bool code_of_files = false;
 };
 
 struct Session {

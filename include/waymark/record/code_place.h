@@ -15,6 +15,8 @@ namespace waymark::record {
 class CodePlace {
 public:
     CodePlace(Address address) : address_(address) {}
+    /// A symbol whose address is known.
+    CodePlace(Address address, std::string symbol) : address_(address), name_(std::move(symbol)) {}
     /// A symbol of `file`, a canonical path, or where that is empty of the file that is mapped first of those that have
     /// one of this name.
     CodePlace(std::string symbol, std::filesystem::path file) : symbol_(std::move(symbol)), file_(std::move(file)) {}
@@ -28,7 +30,8 @@ public:
 
 private:
     std::optional<Address> address_;
-    std::string symbol_;  ///< empty: it is an address
+    std::string name_;    ///< a symbol's whose address was known; empty: none was given
+    std::string symbol_;  ///< that is looked for; empty: the address is known
     std::filesystem::path file_;
     std::map<std::string, std::optional<Address>> found_;  ///< by file: the symbol's address in it, without load bias
 };

@@ -18,6 +18,7 @@
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/coresight/sinks.h"
+#include "waymark/flow/unit.h"
 #include "waymark/record/code.h"
 #include "waymark/record/code_place.h"
 #include "waymark/record/images.h"
@@ -27,14 +28,14 @@
 #include "waymark/record/ring.h"
 #include "waymark/record/tracker.h"
 #include "waymark/record/truth.h"
-#include "waymark/record/unit.h"
 
 namespace waymark::record {
 
 struct RecorderOptions {
     std::filesystem::path folder{};
     std::string description{};
-    PtmOptions ptm{};
+    const flow::UnitFactory* units{};      ///< borrowed, never null: what kind of unit traces
+    flow::UnitOptions unit{};              ///< how each is programmed
     bool force = false;                    ///< record into a folder that holds something else too
     bool truth_ranges = false;             ///< a file per source with every range
     std::uint64_t limit_instructions = 0;  ///< stop after so many; 0: no limit
@@ -103,7 +104,7 @@ private:
         std::string name;
         coresight::TraceId id;
         Collected trace;
-        std::unique_ptr<Unit> unit;
+        std::unique_ptr<flow::Unit> unit;
         std::size_t truth{};
         std::unique_ptr<RangeWriter> ranges;
     };

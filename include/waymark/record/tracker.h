@@ -8,11 +8,13 @@
 #include <optional>
 #include <span>
 
+#include "waymark/flow/unit.h"
 #include "waymark/record/code.h"
 #include "waymark/record/truth.h"
-#include "waymark/record/unit.h"
 
 namespace waymark::record {
+
+using flow::ExceptionClass, flow::Straight, isa::Place;
 
 /// One cycle an instruction, for all threads together: QEMU knows no others.
 struct Clock {
@@ -39,7 +41,7 @@ public:
     explicit Tracker(Clock& clock, bool system = false) : clock_(clock), system_(system) {}
 
     /// From here on this unit is told; both are borrowed until `detach`. `ranges` may be null.
-    void attach(Unit& unit, SourceTruth& truth, RangeWriter* ranges);
+    void attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges);
     /// The unit is finished. What ran behind the last waypoint stays untraced.
     void detach();
     [[nodiscard]] bool attached() const { return unit_ != nullptr; }
@@ -73,14 +75,14 @@ public:
                                      std::uint32_t epoch, std::uint64_t limit, std::uint32_t& held);
     /// The instruction that completed last made a system call.
     void system_call();
-    /// An exception was taken after what ran last. `number`: docs/spec/pft.md, 2.5. `back`: the instruction that would
-    /// have come instead, where that is known; it shows the outcome of the last waypoint. `handler`: what runs next;
+    /// An exception was taken after what ran last. `back`: the instruction that would have come
+    /// instead, where that is known; it shows the outcome of the last waypoint. `handler`: what runs next;
     /// nothing: a kernel that is not recorded.
-    void exception(std::uint32_t number, std::optional<Place> back, std::optional<Place> handler);
+    void exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler);
     /// Where a system's processors begin after reset.
     void resets_to(Address address) { reset_ = address; }
     /// The processor's state from here on.
-    void state(const State& state);
+    void context(const flow::Context& context);
     /// Where execution stands, or the waypoint instruction it stands behind.
     [[nodiscard]] isa::Isa isa() const { return start_.isa; }
     /// More code than anybody wrote ran without a waypoint, as empty memory does; decoders follow no farther (512 KiB,
@@ -92,14 +94,11 @@ public:
     void leave() { away_ = !pending_; }
 
 private:
-    static constexpr std::uint32_t hyp_entry = 3, processor_reset = 8, undefined_instruction = 9, svc = 10,
-                                   prefetch_abort = 11, data_abort = 12, irq = 14, fiq = 15;
-
     void waypoint(bool passed, Place next);
     void resolve(Place place);
     void wait();
     void unseen_exception(Place place);
-    void interrupt(std::uint32_t number, std::optional<Place> handler);
+    void interrupt(ExceptionClass kind, std::optional<Place> handler);
     void add(TruthRange range, std::uint64_t lost_before);
     void lose(std::uint64_t count);
     void commit(const TruthRange& range);
@@ -114,8 +113,8 @@ private:
     Clock& clock_;
     const bool system_;
     std::optional<Address> reset_;
-    Unit* unit_ = nullptr;
-    State state_;
+    flow::Unit* unit_ = nullptr;
+    flow::Context context_{.ns = true};
     SourceTruth* truth_ = nullptr;
     RangeWriter* ranges_ = nullptr;
 
@@ -139,7 +138,7 @@ private:
     struct Ran {
         std::uint32_t start, instructions;
     };
-    std::array<pft::RetiredBlock, 256> blocks_;
+    std::array<flow::RetiredBlock, 256> blocks_;
     std::array<Ran, 256> ran_;
 };
 

@@ -1,11 +1,11 @@
-/// `analysis::Answers` → one HTML file that a browser opens from disk: no network, no other file. The page itself is
+/// `answers::Answers` → one HTML file that a browser opens from disk: no network, no other file. The page itself is
 /// made from web/ when Waymark is built; this layer puts the data into it.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "waymark/analysis/answers.h"
+#include "waymark/answers/answers.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 
@@ -42,7 +42,7 @@ struct ReportSize {
 /// Writes the file. What had to be left out to stay within the bounds of `options` is in the health it shows.
 /// `unsupported`: there is no page; `usage`: the page does not hold the places data goes to, or is itself larger than
 /// `most_bytes`. Nothing is written then.
-[[nodiscard]] Result<ReportSize> write_report(const analysis::Answers& answers, const ReportOptions& options,
+[[nodiscard]] Result<ReportSize> write_report(const answers::Answers& answers, const ReportOptions& options,
                                               ByteSink& sink);
 
 }  // namespace waymark::report

@@ -9,10 +9,11 @@ function digits(value: number): string {
     return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/// 1234.5 → 1,234.5; three decimals below 1. Halves are rounded up.
+/// 1234.5 → 1,234.5; three decimals below 1; 1.234e+15 from 1e15 on. Halves are rounded up.
 export function decimal(value: number): string {
     const size = Math.abs(value);
-    if (!Number.isFinite(value) || size >= 1e15) return "–";
+    if (!Number.isFinite(value)) return "–";
+    if (size >= 1e15) return value.toExponential(3);
     const decimals = size !== 0 && Math.floor(size * 1000 + 0.5) < 1000 ? 3 : 1;
     const scale = decimals === 3 ? 1000 : 10;
     const scaled = Math.floor(size * scale + 0.5);

@@ -72,7 +72,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
     );
     return (
         <>
-            <ViewHead title="Blocks" note="Code that runs from its first instruction to its last without a branch in between.">
+            <ViewHead title="Blocks" note="Code that ran from its first instruction to its last without a taken branch in between. Blocks overlap: code that is also entered in its middle is in two of them, and ran as often as both together.">
                 <Search label="Search blocks" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "block")} />
             </ViewHead>
             <DataTable

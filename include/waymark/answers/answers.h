@@ -1,0 +1,343 @@
+/// What a capture says about its program, whatever unit recorded it: the one shape that every producer fills (program
+/// flow, samples, counters) and every consumer reads (tables, exports, the report, comparison). Plain data; whole
+/// numbers, so that parts add up to exactly what one pass over everything gives.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/answers/table.h"
+#include "waymark/isa/isa.h"
+
+namespace waymark::answers {
+
+/// Index into one of the tables below; `none`: there is none.
+using Index = std::uint32_t;
+inline constexpr Index none = std::numeric_limits<Index>::max();
+
+/// What a number counts.
+struct Metric {
+    std::string name;    ///< `instructions`, `cycles`, `samples`, `latency cycles`, or a counter's event
+    std::string unit;    ///< `instructions`, `cycles`, `ns`, `samples`, `count`, `bytes`
+    bool exact = true;   ///< false: an estimate from samples
+    std::string note{};  ///< what it leaves out, in a sentence; empty: nothing
+};
+/// One value per metric of Answers::metrics.
+using Costs = std::vector<std::uint64_t>;
+
+// ---- places in the program
+
+/// A program, library or memory dump.
+struct Image {
+    std::string name;        ///< short, as tables show it
+    std::string path{};      ///< what was opened; empty: nothing
+    std::string build_id{};  ///< hexadecimal; empty: none
+};
+
+struct Function {
+    std::string name;            ///< for reading; `[unknown]`, `(no symbol) in libc.so`, `[interrupt 18]`
+    std::string linkage_name{};  ///< as in the symbol table; empty: not from one
+    Index image = none;
+    std::uint64_t address{}, bytes{};  ///< as traced; bytes 0: not known
+    Index source = none;               ///< file it begins in, index of Answers::sources
+    std::uint32_t line{};              ///< 0: not known
+    /// No code of the program: a task, an interrupt, a gap.
+    bool synthetic{};
+    /// The function its author wrote, of which this is the code, a copy or a part, as debug information has it. Known
+    /// where inlined calls were asked for.
+    std::string declared_name{};    ///< linkage name; empty: it has none but that of its symbol, or is not known
+    Index declared_source = none;   ///< where its name stands
+    std::uint32_t declared_line{};  ///< 0: not known
+    /// Discriminators of its lines are in LLVM's encoding.
+    bool by_llvm{};
+};
+
+struct SourceFile {
+    std::string path;                  ///< as debug information has it
+    std::vector<std::string> lines{};  ///< its text where it was found; empty: not found
+};
+
+/// A call whose callee the compiler put in its place, so that it is code of the caller's.
+struct InlinedCall {
+    Index parent = none;         ///< the inlined call it is made in, before it; none: the function itself makes it
+    Index function = none;       ///< whose code all of it is: the one that has a symbol
+    std::string name;            ///< of what was called
+    std::string linkage_name{};  ///< as its symbol would be; empty: as the name
+    Index source = none;         ///< where it is called
+    std::uint32_t line{};
+    std::uint32_t discriminator{};  ///< of that line, as image::SourceLine has it
+    std::uint32_t declared_line{};  ///< where the callee is declared; 0: not known
+};
+
+/// A line of a function, inlined or not. The name lives as long as the answers.
+struct InlineFrame {
+    std::string_view function{}, linkage_name{};
+    Index source = none;
+    std::uint32_t line{};
+};
+
+/// How far it is known whether code ran.
+enum class Seen : std::uint8_t {
+    executed,
+    not_executed,  ///< and no stretch of unknown flow could have run it
+    not_observed,  ///< not seen, but flow was lost where it could have run
+};
+
+/// An executed, or executable, instruction.
+struct Instruction {
+    std::uint64_t address{};
+    std::uint8_t bytes{};
+    isa::Isa isa{};
+    Seen seen{};
+    Index function = none;
+    Index source = none;  ///< innermost line
+    std::uint32_t line{};
+    std::uint64_t times{};          ///< executed; flow only
+    Costs costs{};                  ///< by metric; empty: `times` says it all
+    std::string text{};             ///< disassembled; empty: not asked for
+    Index inlined = none;           ///< innermost inlined call it lies in, index of Answers::inlined
+    std::uint32_t discriminator{};  ///< of its line, as image::SourceLine has it
+};
+
+struct Line {
+    Index source = none;
+    std::uint32_t line{};
+    Seen seen{};
+    Index function = none;  ///< the first one with code of this line
+    std::uint64_t times{};  ///< the most often executed instruction of it; flow only
+    Costs costs{};          ///< of its instructions, by metric
+};
+
+/// A branch instruction.
+struct Branch {
+    enum class Kind : std::uint8_t { conditional, unconditional, call, indirect, indirect_call, function_return };
+    std::uint64_t address{};
+    std::uint64_t target{};  ///< direct only
+    Kind kind{};
+    Index function = none, source = none;
+    std::uint32_t line{};
+    std::uint64_t taken{}, not_taken{};
+    /// Of an outcome that never happened: not_executed, or not_observed.
+    Seen seen_taken{}, seen_not_taken{};
+    std::optional<std::uint64_t> mispredicted{};  ///< samples only
+};
+
+/// Control went from one place to another.
+struct Edge {
+    std::uint64_t from{}, to{};  ///< address of the branch; of the instruction that came next
+    Index from_function = none, to_function = none;
+    Branch::Kind kind{};
+    std::uint64_t times{};
+    Costs inclusive{};  ///< calls only: what passed between call and return, by metric
+};
+
+/// Code that ran from its first instruction to its last without a branch in between.
+struct Block {
+    std::uint64_t address{};
+    std::uint32_t bytes{}, instructions{};
+    Index function = none;
+    std::uint64_t times{};
+};
+
+/// A natural loop: a header, which all ways into the loop pass, and the code that leads back to it; all that leads back
+/// to one header is one loop. Or an irreducible region: code that goes round and is entered at several places. Both of
+/// the flow that was seen. Or a DPU's hardware loop.
+struct Loop {
+    /// The header; of an irreducible region, the place of entry it leads back to most often. The last instruction that
+    /// leads back there.
+    std::uint64_t head{}, tail{};
+    Index function = none, source = none;
+    std::uint32_t line{};
+    /// Times control came into it from elsewhere; where trace began within it, that is one. Times its head ran. Of a
+    /// Hardware loops of a DPU: runs in the trace (an interrupt splits one), and times the body ran.
+    std::uint64_t entries{}, iterations{};
+    Costs costs{};                         ///< of all its instructions, loops in it included, by metric
+    std::uint32_t depth{};                 ///< 1: in no other loop; 0: not known, as of hardware loops
+    bool irreducible{};                    ///< entered at several places
+    std::optional<std::uint64_t> outer{};  ///< head of the loop directly around it
+};
+
+// ---- who called whom
+
+struct CallNode {
+    enum class Kind : std::uint8_t {
+        root,           ///< of everything, or of a task or core: the names are of that
+        call,           ///< called, or jumped to as a tail call
+        interrupt,      ///< entered by an exception or interrupt
+        unsynchronised  ///< who called it is not in the trace
+    };
+    Index parent = none;  ///< before its children; none: the first node alone
+    Index function = none;
+    Kind kind{};
+    std::uint64_t calls{};
+    Costs self{};  ///< by metric
+};
+
+// ---- time
+
+/// What the timeline's numbers are, and how far they can be trusted.
+struct TimeAxis {
+    std::string unit = "instructions";  ///< `ns`, `ticks`, `cycles`, `instructions`, `readings`
+    std::uint64_t ticks_per_second{};   ///< of `ticks` or `cycles`, where known; else 0
+    std::uint64_t begin{}, end{};
+    std::uint64_t uncertainty{};  ///< a place may be off by so much, in the unit
+    std::string note{};           ///< how it was made, in a sentence
+};
+
+/// A row of the timeline: a core, a thread, a task.
+struct Track {
+    std::string name;
+    Index parent = none;  ///< a track it is drawn below
+};
+
+/// A function, task or handler was active in [begin, end).
+struct Slice {
+    std::uint64_t begin{}, end{};
+    Index track{}, function{};
+    std::uint32_t depth{};
+    /// 1, or how many shorter ones it stands for, of which `function` took most.
+    std::uint32_t merged = 1;
+};
+
+struct Mark {
+    enum class Kind : std::uint8_t { gap, exception, context, user_data, trigger, overflow };
+    std::uint64_t begin{}, end{};  ///< equal: a moment
+    Index track{};
+    Kind kind{};
+    std::string text;
+};
+
+/// A rate or value over time.
+struct Series {
+    std::string name, unit;
+    Index track = none;
+    struct Point {
+        std::uint64_t time{};
+        double value{};
+    };
+    std::vector<Point> points;
+};
+
+struct Timeline {
+    TimeAxis axis;
+    std::vector<Track> tracks;
+    std::vector<Slice> slices;  ///< by track, then begin, then depth; nested ones lie within those around them
+    std::vector<Mark> marks;    ///< by track, then begin
+    std::vector<Series> series;
+    /// Slices shorter than this were merged into ones that stand for several. 0: none were.
+    std::uint64_t resolution{};
+};
+
+// ---- the rest
+
+struct ExceptionRow {
+    std::string name;  ///< `IRQ`, `supervisor call`
+    std::uint32_t number{};
+    std::uint64_t times{}, nested{};
+    /// From entry to return, in `unit`, of those that returned.
+    std::uint64_t least{}, most{}, sum{}, returned{};
+    std::string unit = "instructions";  ///< or `cycles`
+};
+
+/// A figure of the health or summary: printed in order.
+struct Figure {
+    std::string name, value, note{};
+};
+
+/// Something to know before trusting the rest.
+struct Finding {
+    enum class Severity : std::uint8_t { good, note, warning, bad };
+    Severity severity{};
+    std::string what;                       ///< a sentence
+    std::string todo{};                     ///< what to do; empty: nothing
+    std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
+    /// A warning about names of code alone: of the trace nothing is missing, and no gate fails for it.
+    bool of_names{};
+};
+
+/// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.
+struct Trust {
+    std::string view;  ///< whose figures: `functions`, `timeline`, `coverage`, `tasks`, …
+    std::string exact{}, estimated{}, not_known{};
+};
+
+/// A chart with its values: a histogram, shares of data sources.
+struct Chart {
+    enum class Kind : std::uint8_t { histogram, shares };
+    Kind kind{};
+    std::string title, x_unit{}, y_unit{}, note{};
+    struct Bar {
+        std::string label;
+        std::uint64_t value{};
+        std::string note{};
+    };
+    std::vector<Bar> bars;
+};
+
+struct Answers {
+    std::string capture;  ///< its name
+    std::string unit;     ///< `PTM`, `SPE`, `DPU`
+    std::string version;  ///< of Waymark
+    std::uint64_t trace_bytes{};
+    bool cut{};  ///< the capture could not be read to its end: `health` says why
+
+    std::vector<Finding> health;  ///< the worst first
+    std::vector<Trust> trust;     ///< of the kinds of figures that are here, or that the unit could have told
+    std::vector<Figure> summary;
+    std::vector<Metric> metrics;  ///< at least one; the first is what tables are sorted by
+
+    std::vector<Image> images;
+    std::vector<SourceFile> sources;
+    std::vector<Function> functions;
+    std::vector<InlinedCall> inlined;  ///< parents before children; empty: there are none, or they were not asked for
+    std::vector<Instruction> instructions;  ///< by address; of functions with executed code
+    std::vector<Line> lines;                ///< by source, line
+    std::vector<Branch> branches;           ///< by address
+    std::vector<Edge> edges;                ///< by from, to
+    std::vector<Block> blocks;              ///< by address
+    std::vector<Loop> loops;                ///< by head, an irreducible region before a natural loop
+    std::vector<CallNode> calls;            ///< parents before children; empty: who called whom is not known
+    Timeline timeline;
+    std::vector<ExceptionRow> exceptions;
+    std::vector<Chart> charts;
+    std::vector<Table> tables;  ///< those that only one unit has: DPU tasks, loops and user data, shared cache lines
+};
+
+/// What a function cost over all.
+struct FunctionCosts {
+    std::uint64_t calls{};
+    Costs self{}, inclusive{};  ///< by metric; inclusive counts recursion once
+};
+/// By function, from the call tree; where there is none, from instructions, and then inclusive is empty.
+[[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers);
+
+/// A function's name without what compilers append to copies and parts of it: `sort.isra.0`, `f() [clone .part.0]`.
+[[nodiscard]] std::string_view without_suffix(std::string_view name);
+
+/// Where an instruction comes from, the innermost line first; the last is of the function that has the symbol.
+[[nodiscard]] std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction);
+
+/// A function wherever its code is: its own, and what of it was inlined into others.
+struct InlinedCosts {
+    std::string name;
+    Index function = none;    ///< its own code; none: all of it was inlined
+    Index image = none;       ///< its code lies in
+    std::uint64_t places{};   ///< inlined calls of it that cost something
+    Costs self{}, inlined{};  ///< by metric: without what is inlined into it; of that where it was inlined itself
+};
+/// By function as its author wrote them: what was inlined counts for what was called rather than for the caller. The
+/// sum of `self` is that of function_costs; of a metric in which those are less than what is inlined into a function,
+/// it is that of the instructions. Needs instructions. A function without a linkage name in debug information is
+/// another than the one of that name among the symbols.
+[[nodiscard]] std::vector<InlinedCosts> inlined_costs(const Answers& answers);
+
+/// Adds what another capture of the same program says: functions, calls, edges, lines and branches are found by image
+/// (its build ID, else its name), name and distance from the function's beginning, and their numbers add up, so that
+/// several captures give the figures of one. Captures have no time in common: the timelines of both are left out.
+void merge(Answers& into, const Answers& other);
+
+}  // namespace waymark::answers

@@ -1,0 +1,41 @@
+/// Sums of costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+
+namespace waymark::answers {
+
+/// 0 where the costs have no such metric.
+[[nodiscard]] inline std::uint64_t cost_of(const Costs& costs, std::size_t metric) {
+    return metric < costs.size() ? costs[metric] : 0;
+}
+/// An instruction without costs of its own cost the first metric its executions.
+[[nodiscard]] inline std::uint64_t cost_of(const Instruction& i, std::size_t metric) {
+    return !i.costs.empty() ? cost_of(i.costs, metric) : metric == 0 ? i.times : 0;
+}
+
+inline void add(Costs& to, const Costs& costs) {
+    if (to.size() < costs.size()) to.resize(costs.size());
+    for (std::size_t i = 0; i < costs.size(); ++i) to[i] += costs[i];
+}
+
+/// Of a node of the call tree; none: it has none, or one that does not stand before it.
+[[nodiscard]] inline Index parent_of(const Answers& a, Index i) {
+    const Index parent = a.calls[i].parent;
+    return parent < i ? parent : none;
+}
+/// What each node of the call tree and all below it cost.
+[[nodiscard]] inline std::vector<std::uint64_t> inclusive_costs(const Answers& a, std::size_t metric) {
+    std::vector<std::uint64_t> sums(a.calls.size());
+    for (Index i = static_cast<Index>(sums.size()); i-- > 0;) {
+        sums[i] += cost_of(a.calls[i].self, metric);
+        if (const Index up = parent_of(a, i); up != none) sums[up] += sums[i];
+    }
+    return sums;
+}
+
+}  // namespace waymark::answers

@@ -1,0 +1,83 @@
+/// What `--only` asks for: functions, source files or images, by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+
+namespace waymark::answers {
+
+/// Whether a word names a function: its whole name, with or without its parameters and what compilers add to it; or a
+/// pattern (`*`, `?`, `[…]`) of that.
+[[nodiscard]] bool names_function(std::string_view word, std::string_view name);
+
+/// Whether a word names a source file or an image: the end of its path, by whole parts; a folder in it, with `/` at the
+/// end; or a pattern of the end or the whole.
+[[nodiscard]] bool names_file(std::string_view word, std::string_view path);
+
+/// Whether a function is code without symbols whose name was made from that of its image: `libc.so+0x1a40?`,
+/// `(no symbol) in libc.so`.
+[[nodiscard]] bool is_named_by_image(const Answers& answers, const Function& function);
+
+/// Words, of which each names functions; where no function is called so, source files; where no such file is there
+/// either, images. So `sort` is the function, and `sort.c` the file with all its functions. A name that was made from
+/// that of an image comes last, so that a pattern of images means them whole, and not the code in them without symbols.
+class Only {
+public:
+    enum class Kind : std::uint8_t { nothing, named_by_image, image, source, function };
+    explicit Only(const std::vector<std::string>& words) {
+        for (const std::string& word : words) words_.push_back({word, Kind::nothing, {}});
+    }
+    /// Nothing in particular is asked for.
+    [[nodiscard]] bool empty() const { return words_.empty(); }
+    /// The words that name things of this kind.
+    [[nodiscard]] std::vector<std::string> words(Kind kind) const;
+    /// What there is, all of it before anything is asked for.
+    void add(Kind kind, std::string_view name);
+    void add(const Answers& answers, const Function& function);
+    void add(const Image& image);
+    [[nodiscard]] bool asks_for(Kind kind, std::string_view name) const;
+    [[nodiscard]] bool asks_for(const Answers& answers, const Function& function) const;
+    [[nodiscard]] bool asks_for(const Image& image) const;
+    /// A sentence on words that name nothing, with names that resemble them; empty: there are none. `things`: what was
+    /// added.
+    [[nodiscard]] std::string unknown(std::string_view things = "function, source file or image") const;
+
+private:
+    struct Word {
+        std::string text;
+        Kind kind;  ///< of what it names
+        std::vector<std::string> alike;
+    };
+    std::vector<Word> words_;
+};
+
+/// The functions and sources of answers that `--only` asks for: those that it names, and those of the images that it
+/// names.
+class Chosen {
+public:
+    Chosen(const Answers& answers, const std::vector<std::string>& only);
+    [[nodiscard]] bool operator()(Index function, Index source) const {
+        return only_.empty() || (function < functions_.size() && functions_[function]) ||
+               (source < sources_.size() && sources_[source]);
+    }
+    /// A function that has no code of its own: all of it was inlined.
+    [[nodiscard]] bool inlined(std::string_view name, Index image) const {
+        return only_.empty() || only_.asks_for(Only::Kind::function, name) ||
+               (image < images_.size() && images_[image]);
+    }
+    /// What is wrong if a word names nothing, so that no gate passes without it; else empty.
+    [[nodiscard]] std::string unknown() const;
+
+private:
+    std::string capture_;
+    Only only_;
+    std::vector<bool> functions_, sources_, images_;
+};
+
+}  // namespace waymark::answers

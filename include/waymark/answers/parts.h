@@ -1,0 +1,80 @@
+/// What producers of `Answers` have in common.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::answers {
+
+/// Source files of answers, each once.
+class SourceTable {
+public:
+    explicit SourceTable(Answers& answers) : answers_(answers) {}
+    /// The index of a path; `none` for an empty one.
+    [[nodiscard]] Index of(const std::string& path);
+
+private:
+    Answers& answers_;
+    std::map<std::string, Index> known_;
+};
+
+/// Numbers by ranges of addresses. Where ranges overlap, what was added first holds.
+class AddressRanges {
+public:
+    void add(std::uint64_t first, std::uint64_t bytes, std::size_t number);
+    /// O(log n).
+    [[nodiscard]] std::optional<std::size_t> find(std::uint64_t address) const;
+
+private:
+    struct Range {
+        std::uint64_t end{};
+        std::size_t number{};
+    };
+    std::map<std::uint64_t, Range> ranges_;  // by first address; they do not overlap
+};
+
+/// Functions of answers that stand for what is no code, each name once.
+class SyntheticTable {
+public:
+    explicit SyntheticTable(Answers& answers) : answers_(answers) {}
+    [[nodiscard]] Index of(const std::string& name);
+
+private:
+    Answers& answers_;
+    std::map<std::string, Index> known_;
+};
+
+/// Inlined calls of answers, each once.
+class InlinedTable {
+public:
+    /// Those that are there keep their places.
+    explicit InlinedTable(Answers& answers);
+    /// The index of a call; what is equal is one.
+    [[nodiscard]] Index of(InlinedCall call);
+
+private:
+    using Key = std::tuple<Index, Index, std::string, Index, std::uint32_t, std::uint32_t>;
+    [[nodiscard]] static Key key(const InlinedCall& call);
+    Answers& answers_;
+    std::map<Key, Index> known_;
+};
+
+/// Fills SourceFile::lines from the files themselves, below `root` where they are there, else where they say.
+void read_sources(Answers& answers, const std::filesystem::path& root);
+
+/// Leaves no more than `most` slices, none of which lies within another: neighbours of a track are put together while
+/// they are shorter than Timeline::resolution, which is set to the least power of two that does it.
+void bound_slices(Timeline& timeline, std::size_t most);
+
+/// The worst first.
+void sort_findings(Answers& answers);
+
+}  // namespace waymark::answers

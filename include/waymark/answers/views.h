@@ -1,0 +1,106 @@
+/// What `waymark profile`, `coverage`, `branches`, `loops`, `exceptions` and `diff` show: tables of answers, and what
+/// to say with them. None of them decodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/answers/answers.h"
+#include "waymark/core/result.h"
+
+namespace waymark::answers {
+
+struct ViewOptions {
+    std::string metric, sort;
+};
+struct ProfileOptions : ViewOptions {
+    std::string by = "function";
+    std::vector<std::string> only{};  ///< functions, sources or images (answers/only.h); empty: all
+    bool inlines = false;             ///< what was inlined counts for what was called
+};
+struct CoverageOptions : ViewOptions {
+    std::string by = "file", of = "instructions";
+    bool uncovered = false;
+    std::vector<std::string> only{};     ///< functions, sources or images (answers/only.h); empty: all
+    std::optional<double> fail_under{};  ///< per cent
+};
+struct LoopOptions : ViewOptions {
+    std::vector<std::string> only{};  ///< as of ProfileOptions
+};
+struct BranchOptions : ViewOptions {
+    std::string function;
+    std::vector<std::string> only{};  ///< as of ProfileOptions
+    bool one_sided = false;
+};
+struct DiffOptions : ViewOptions {
+    std::string by = "self";
+    // What may not be exceeded. Functions that cost less than `least` on both sides exceed nothing.
+    std::optional<double> threshold{};               ///< per cent of all before; points of share
+    std::optional<double> threshold_each{};          ///< per cent of what a function cost before
+    std::optional<std::uint64_t> threshold_count{};  ///< so much more, of a function or in all
+    std::uint64_t least = 0;
+    std::vector<std::string> only{};     ///< functions, sources or images (answers/only.h); empty: all
+    std::vector<std::string> renames{};  ///< `OLD=NEW`
+    bool mean = false;                   ///< costs of a capture on average, rather than of all
+    std::size_t captures_before = 1, captures_after = 1;
+    bool changed_only = false;  ///< functions whose exact costs are the same have no rows
+};
+
+/// A table with all rows, sorted, and what belongs to it.
+struct View {
+    Table table{};  ///< its title says what it shows
+    using Sums = std::vector<std::pair<std::string, std::uint64_t>>;
+    std::vector<std::pair<std::string, Sums>> sums{};  ///< of all rows, by name, for programs
+    std::vector<std::string> above{}, below{};         ///< lines above the title and below the table, for readers
+    std::vector<Finding> remarks{};                    ///< about what was asked for; bad: a gate fails
+    void remark(Finding::Severity severity, std::string what) { remarks.push_back({severity, std::move(what)}); }
+};
+
+// Errors: `usage`: what is asked for is not there; `not_found`: there is nothing to show, and why.
+[[nodiscard]] Result<View> profile_view(const Answers& answers, const ProfileOptions& options);
+[[nodiscard]] Result<View> coverage_view(const Answers& answers, const CoverageOptions& options);
+[[nodiscard]] Result<View> branch_view(const Answers& answers, const BranchOptions& options);
+[[nodiscard]] Result<View> loop_view(const Answers& answers, const LoopOptions& options);
+[[nodiscard]] Result<View> exception_view(const Answers& answers, const ViewOptions& options);
+
+/// What changed, function by function.
+struct Comparison {
+    View view{};
+    Metric metric{};
+    std::uint64_t before{}, after{};                ///< sums of all
+    std::uint64_t chosen_before{}, chosen_after{};  ///< of the functions that --only asks for
+};
+[[nodiscard]] Result<Comparison> compare(const Answers& before, const Answers& after, const DiffOptions& options);
+
+// Titles of loops, for all that show some.
+inline constexpr std::string_view hardware_loops =
+    "hardware loops: entries (an interrupt splits one in two), and iterations of the body";
+inline constexpr std::string_view loops_by_flow = "loops: entries, and iterations (executions of the head)";
+inline constexpr std::string_view no_hardware_loop = "the trace contains no loop";
+
+// ---- names of things
+
+/// The metric called `name`, in any case; empty: the first. Errors: `usage`, with those there are.
+[[nodiscard]] Result<std::size_t> find_metric(const Answers& answers, std::string_view name);
+/// `main.c:12`, only the last part of the path; empty if not known.
+[[nodiscard]] std::string line_text(const Answers& answers, Index source, std::uint32_t line);
+/// The whole path of a source file; empty if not known.
+[[nodiscard]] std::string_view path_text(const Answers& answers, Index source);
+/// `[unknown]` where there is none.
+[[nodiscard]] std::string_view function_name(const Answers& answers, Index function);
+[[nodiscard]] std::string_view image_name(const Answers& answers, Index image);
+/// `main+0x10`; the address where no function is known.
+[[nodiscard]] std::string place_text(const Answers& answers, Index function, std::uint64_t address);
+/// `samples (estimate)`.
+[[nodiscard]] std::string costs_name(const Metric& metric);
+/// How far figures can be believed, a line of each kind: `exact     every figure`.
+[[nodiscard]] std::vector<std::string> trust_lines(const Trust& trust);
+/// That rows are sorted by something else than `asked` for, and why.
+[[nodiscard]] std::string not_sorted(std::string_view asked, std::string_view why, std::string_view by);
+
+}  // namespace waymark::answers

@@ -1,0 +1,111 @@
+/// A trace unit as a model: what a processor executes → the bytes that its unit sends. The recorder drives one through
+/// this interface and knows no protocol; each protocol of program flow implements it with its own model.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/register_value.h"
+#include "waymark/core/result.h"
+#include "waymark/flow/exception.h"
+#include "waymark/flow/flow.h"
+#include "waymark/isa/decode_instr.h"
+#include "waymark/isa/isa.h"
+#include "waymark/isa/place.h"
+
+namespace waymark::flow {
+
+using isa::Place;
+
+/// Instructions one after another from where execution was, none of them a waypoint instruction.
+struct Straight {
+    std::uint32_t bytes{};
+    std::uint8_t last_bytes{};  ///< size of the last one
+};
+
+/// A waypoint instruction that completed.
+struct RetiredWaypoint {
+    Address address;
+    Isa isa = Isa::a32;
+    const isa::Instruction& instruction;
+    bool passed{};  ///< its condition; of a barrier: it executed
+    Place next;     ///< where execution went on
+};
+
+/// A Straight and its Waypoint in little room, for many of them in one call.
+struct RetiredBlock {
+    const isa::Instruction* instruction{};  ///< the waypoint instruction, borrowed for the call
+    std::uint64_t cycle{};
+    Address address{}, next{};  ///< of the waypoint instruction; where execution went on
+    Isa isa{}, next_isa{};
+    std::uint8_t bytes_before{};  ///< size of the instruction before it; 0: execution came straight to it
+    bool passed = true;
+};
+
+/// Calls come in the order of execution; cycles never decrease. A cycle is also a tick of the trace timestamp.
+class Unit {
+public:
+    virtual ~Unit() = default;
+    /// The state from what follows on, `context_id` included; before the exception that leads to it, and before
+    /// `start`.
+    virtual void context(const Context& context) = 0;
+    virtual void start(Place first, std::uint64_t cycle) = 0;
+    virtual void waypoint(const Straight& before, const RetiredWaypoint& waypoint, std::uint64_t cycle) = 0;
+    /// Many of them, the first from `from` on. Returns how many it took: all, or those up to and including the first
+    /// with which lost() rose. Overridden where it can be done faster than by calling waypoint() for each.
+    [[nodiscard]] virtual std::size_t waypoints(Place from, std::span<const RetiredBlock> blocks);
+    /// An exception was taken after `before`. Execution continues at `handler`; without one, what comes next is not
+    /// recorded, up to `resume`.
+    virtual void exception(const Straight& before, ExceptionClass kind, std::optional<Place> handler,
+                           std::uint64_t cycle) = 0;
+    /// The processor waits for an interrupt (WFI) among what ran since the last waypoint.
+    virtual void wait(std::uint64_t cycle) = 0;
+    virtual void resume(Place next, std::uint64_t cycle) = 0;
+    virtual void finish() = 0;
+    /// Waypoints and exceptions lost to a full FIFO so far. The unit may lose the last one it was given, and those
+    /// shortly before, which it had not sent yet.
+    [[nodiscard]] virtual std::uint64_t lost() const = 0;
+    /// It is losing them, so the last one it was given is among the lost.
+    [[nodiscard]] virtual bool overflowing() const = 0;
+    /// False if it never loses any.
+    [[nodiscard]] virtual bool may_lose() const = 0;
+};
+
+/// How a unit is programmed for a recording.
+struct UnitOptions {
+    std::string core;  ///< in lower case, such as `cortex-a15`
+    bool cycle_accurate = false, timestamps = false, return_stack = false, branch_broadcast = false;
+    unsigned context_id_bytes = 0;  ///< 0: none; the Context ID is the number of the thread
+    unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
+    unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
+    unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
+};
+
+/// Makes the units of a protocol, and describes them as a capture does.
+class UnitFactory {
+public:
+    virtual ~UnitFactory() = default;
+    /// In capitals, such as `PTM`: names of sources begin with it.
+    [[nodiscard]] virtual std::string_view name() const = 0;
+    [[nodiscard]] virtual UnitOptions defaults() const = 0;
+    /// Errors: `usage`: a combination the core's unit does not have; the message says which.
+    [[nodiscard]] virtual Status check(const UnitOptions& options) const = 0;
+    /// As captures spell them: `Cortex-A15`, `PTM1.1`.
+    [[nodiscard]] virtual std::string core_type(const UnitOptions& options) const = 0;
+    [[nodiscard]] virtual std::string source_type(const UnitOptions& options) const = 0;
+    /// The registers that a decoder needs, and those that say how the unit was programmed.
+    [[nodiscard]] virtual std::vector<RegisterValue> registers(const UnitOptions& options,
+                                                               std::uint8_t trace_id) const = 0;
+    /// Which instructions are waypoints to it.
+    [[nodiscard]] virtual isa::DecodeOptions decode_options(const UnitOptions& options) const = 0;
+    /// `trace` is borrowed.
+    [[nodiscard]] virtual std::unique_ptr<Unit> make(const UnitOptions& options, ByteSink& trace) const = 0;
+};
+
+}  // namespace waymark::flow

@@ -1,0 +1,19 @@
+/// What the exception numbers of branch packets mean on an A or R profile core (docs/spec/pft.md, section 2.5).
+#pragma once
+
+#include <cstdint>
+
+#include "waymark/flow/exception.h"
+
+namespace waymark::pft {
+
+/// The branch packet's field has nine bits. 0 means that the packet is an ordinary branch.
+inline constexpr std::uint32_t exception_numbers = 512;
+
+/// Precondition: `number` is below exception_numbers.
+[[nodiscard]] const flow::ExceptionType& exception_type(std::uint32_t number);
+
+/// The number that a macrocell sends for it; 13, "generic", for what has no number of its own.
+[[nodiscard]] std::uint32_t exception_number(flow::ExceptionClass kind);
+
+}  // namespace waymark::pft

@@ -1,0 +1,28 @@
+/// Why sources gave nothing: the one place that says so, for all commands. Sentences without a full stop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waymark/core/gap.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+
+namespace waymark::pipeline {
+
+/// What decoding gave, as far as it explains why that was nothing. A list of packets knows `packets` alone.
+struct Gave {
+    std::uint64_t packets{};
+    std::array<std::uint64_t, gap_reasons> gaps{};  ///< stretches, by reason
+    std::uint64_t no_memory{};                      ///< times execution went where no image is known
+};
+
+/// Why the selected sources gave nothing: no bytes, no packet, or no instruction.
+[[nodiscard]] std::string why_nothing(const Session& session, const std::vector<const Source*>& selected,
+                                      const Report& report, const Gave& gave);
+/// Why so many bytes of sources gave not a single packet.
+[[nodiscard]] std::string no_sync(const std::vector<const Source*>& sources, std::uint64_t bytes);
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,44 @@
+/// The registry: every protocol that Waymark knows is a row here, and nothing else lists them. What a row has is in
+/// protocol/protocol.h; docs/how-to/add-a-protocol.md says how to add one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/register_value.h"
+#include "waymark/protocol/protocol.h"
+
+namespace waymark::pipeline {
+
+using protocol::Protocol;
+
+/// All of them, in the order in which bytes are tried and lists are printed: of two that recognise the same bytes, the
+/// first one is meant.
+[[nodiscard]] std::span<const Protocol* const> protocols();
+
+/// The protocol of a source of this type (`PTM1.1`), or null.
+[[nodiscard]] const Protocol* protocol_of(std::string_view source_type);
+/// The protocol whose source types `--protocol NAME` gives, or null.
+[[nodiscard]] const Protocol* protocol_of_option(std::string_view name);
+/// The protocol of this unit (`Answers::unit`), or null.
+[[nodiscard]] const Protocol* protocol_of_unit(std::string_view unit);
+
+/// The trace ID that registers give, of any unit whose register for it is known, decoded or not.
+[[nodiscard]] std::optional<std::uint8_t> trace_id(const std::vector<RegisterValue>& registers);
+/// Where a source has its trace ID, or would have it: in a register that is described, or in that of its type.
+[[nodiscard]] protocol::TraceIdField trace_id_field(const std::vector<RegisterValue>& registers,
+                                                    std::string_view source_type);
+/// The name of that register.
+[[nodiscard]] std::string_view trace_id_register(const std::vector<RegisterValue>& registers,
+                                                 std::string_view source_type);
+
+/// Source types that are decoded, for sentences: `PTM1.x and PFT1.x`.
+[[nodiscard]] std::string decoded_types();
+/// What their units send: `Program Flow Trace`.
+[[nodiscard]] std::string decoded_trace();
+
+}  // namespace waymark::pipeline

@@ -1,0 +1,220 @@
+/// From the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to those of protocol.h.
+/// Included by `src/<protocol>/protocol.cc` alone.
+#pragma once
+
+#include <array>
+#include <cctype>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/wire.h"
+#include "waymark/protocol/protocol.h"
+
+namespace waymark::protocol {
+
+/// `D` is a decoder: D(config, code, out) with feed, reset, finish, packets, pending, amid_packet.
+template <class D, class Config>
+class DecoderOf final : public Decoder {
+public:
+    DecoderOf(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
+        : config_(config), decoder_(config_, code, out) {}
+    void feed(Bytes bytes) override { decoder_.feed(bytes); }
+    void reset() override { decoder_.reset(); }
+    void finish() override { decoder_.finish(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
+    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
+
+private:
+    const Config config_;
+    D decoder_;
+};
+
+/// `D` is a parallel decoder: D(config, code, table, sink, options) with the calls of follow::Parallel.
+template <class D, class Config>
+class ParallelOf final : public follow::Parallel {
+public:
+    ParallelOf(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+               const follow::ParallelOptions& options)
+        : config_(config), decoder_(config_, code, table, sink, options) {}
+    void feed(Bytes bytes) override { decoder_.feed(bytes); }
+    void reset() override { decoder_.reset(); }
+    void finish() override { decoder_.finish(); }
+    void flush() override { decoder_.flush(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
+    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
+    [[nodiscard]] std::vector<std::uint64_t> counts() const override { return decoder_.counts(); }
+    [[nodiscard]] std::uint64_t cycles() const override { return decoder_.cycles(); }
+    [[nodiscard]] std::uint64_t repeated() const override { return decoder_.repeated(); }
+
+private:
+    const Config config_;
+    D decoder_;
+};
+
+/// One more walker of core/wire.h: fields → FieldVisitor.
+class VisitFields {
+public:
+    explicit VisitFields(FieldVisitor& visitor) : visitor_(visitor) {}
+
+    template <class... Parts>
+    void byte(Parts... parts) {
+        (pass(parts), ...);
+    }
+    template <class... Parts>
+    void word(Parts... parts) {
+        (pass(parts), ...);
+    }
+    template <class... Parts>
+    void doubleword(Parts... parts) {
+        (pass(parts), ...);
+    }
+    template <class T, class Codec>
+    void field(std::string_view name, const T& value, const Codec& codec) {
+        std::string text;
+        codec.print(text, value);
+        visitor_.text(name, text);
+    }
+    template <class T>
+    void le(std::string_view name, const T& value, unsigned bytes) {
+        if (bytes != 0) visitor_.number(name, static_cast<std::uint64_t>(value));
+    }
+    void impossible() {}
+
+private:
+    template <unsigned Hi, unsigned Lo, class T>
+    void pass(wire::Bits<Hi, Lo, T> part) {
+        visitor_.number(part.name, static_cast<std::uint64_t>(part.value));
+    }
+    template <unsigned Hi, unsigned Lo>
+    void pass(wire::Fixed<Hi, Lo>) {}
+    template <unsigned Hi, unsigned Lo>
+    void pass(wire::ShouldBe<Hi, Lo>) {}
+
+    FieldVisitor& visitor_;
+};
+
+/// The fields of a register, whose description `Register` has a function `fields`.
+template <class Register>
+void visit_fields(Register value, FieldVisitor& visitor) {
+    VisitFields walker(visitor);
+    Register::fields(walker, value);
+}
+
+/// The names of a packet list (wire::PacketList).
+template <class Packets>
+[[nodiscard]] std::vector<std::string> names_of() {
+    std::vector<std::string> out;
+    Packets::for_each([&]<class P>() { out.emplace_back(P::info.name); });
+    return out;
+}
+
+template <class P, class Config>
+class ViewOf final : public PacketView {
+public:
+    /// All is borrowed.
+    ViewOf(const P& packet, const Config& config, const std::string& meaning)
+        : packet_(packet), config_(config), meaning_(meaning) {}
+    [[nodiscard]] std::string_view name() const override { return P::info.name; }
+    [[nodiscard]] std::string fields_text() const override {
+        std::string out;
+        wire::Printer printer(out);
+        P::fields(printer, packet_, config_);
+        return out;
+    }
+    void visit(FieldVisitor& visitor) const override {
+        VisitFields walker(visitor);
+        P::fields(walker, packet_, config_);
+    }
+    [[nodiscard]] const std::string& meaning() const override { return meaning_; }
+
+private:
+    const P& packet_;
+    const Config& config_;
+    const std::string& meaning_;
+};
+
+/// Lists packets. `Parser<H>(config, handler)` is the protocol's parser, `Explainer(config)` says what its packets
+/// mean.
+template <class Config, template <class> class Parser, class Explainer>
+class ListerOf final : public Reader {
+public:
+    ListerOf(const Config& config, PacketListener& listener)
+        : listener_(listener), config_(config), explain_(config_), parser_(config_, *this) {}
+    void feed(Bytes bytes) override { parser_.feed(bytes); }
+    void reset() override { parser_.reset(); }
+    void finish() override { parser_.finish(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
+    [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
+
+    // What the parser asks for.
+    template <class P>
+    void operator()(const P& packet, Extent at) {
+        const std::string meaning = explain_(packet);
+        listener_.packet(ViewOf<P, Config>(packet, config_, meaning), at);
+    }
+    void operator()(const Gap& gap) {
+        explain_(gap);
+        listener_.gap(gap);
+    }
+
+private:
+    PacketListener& listener_;
+    const Config config_;
+    Explainer explain_;
+    Parser<ListerOf> parser_;
+};
+
+/// Counts packets and gaps. `More(config)` adds what the protocol knows beside: see(packet, at, offsets, survey) for
+/// each packet, gap() for each gap, finish(survey) on a copy of what was counted.
+template <class Config, template <class> class Parser, class More>
+class SurveyorOf final : public Surveyor {
+public:
+    SurveyorOf(const Config& config, const OffsetMap& offsets)
+        : offsets_(offsets), config_(config), more_(config_), parser_(config_, *this) {}
+    void feed(Bytes bytes) override { parser_.feed(bytes); }
+    void reset() override { parser_.reset(); }
+    void finish() override { parser_.finish(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
+    [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
+    [[nodiscard]] Survey survey() const override {
+        Survey out = survey_;
+        more_.finish(out);
+        return out;
+    }
+
+    // What the parser asks for.
+    template <class P>
+    void operator()(const P& packet, Extent at) {
+        ++survey_.packets[std::string(P::info.name)];
+        survey_.bytes_in_packets += at.bytes;
+        more_.see(packet, at, offsets_, survey_);
+    }
+    void operator()(const Gap& gap) {
+        more_.gap();
+        Survey::Gaps& gaps = survey_.gaps[static_cast<unsigned>(gap.reason)];
+        if (gaps.times++ == 0) gaps.first = offsets_.capture(gap.first);
+        gaps.bytes += gap.bytes();
+    }
+
+private:
+    const OffsetMap& offsets_;
+    const Config config_;
+    Survey survey_;
+    More more_;
+    Parser<SurveyorOf> parser_;
+};
+
+/// Upper case, for comparing names that may be written in any case.
+[[nodiscard]] inline std::string upper(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return out;
+}
+
+}  // namespace waymark::protocol

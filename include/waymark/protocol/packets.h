@@ -1,0 +1,94 @@
+/// Packets of any protocol, for those who list or count them: names, fields, meaning, places. Not the fast path: a
+/// decoder reads packets through its protocol's own parser.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/packet_parser.h"
+#include "waymark/core/types.h"
+
+namespace waymark::protocol {
+
+using wire::Extent;
+
+/// Reads the bytes of one source, in chunks of any size.
+class Reader {
+public:
+    virtual ~Reader() = default;
+    /// The next bytes of the stream, borrowed for the call.
+    virtual void feed(Bytes bytes) = 0;
+    /// What comes next does not follow what came before.
+    virtual void reset() = 0;
+    /// The stream ends here.
+    virtual void finish() = 0;
+    /// Stream positions that will still be reported: where whatever is unfinished began.
+    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    /// The bytes fed so far end inside a packet: those to come complete it.
+    [[nodiscard]] virtual bool amid_packet() const = 0;
+};
+
+/// Takes the fields of a packet or register, in the order of its description.
+class FieldVisitor {
+public:
+    virtual ~FieldVisitor() = default;
+    virtual void number(std::string_view name, std::uint64_t value) = 0;
+    virtual void text(std::string_view name, std::string_view value) = 0;
+};
+
+/// One packet. Valid during the call that passes it.
+class PacketView {
+public:
+    virtual ~PacketView() = default;
+    /// As the specification spells it, in capitals: `I-SYNC`.
+    [[nodiscard]] virtual std::string_view name() const = 0;
+    /// `target=0x17/1 cycles=12`.
+    [[nodiscard]] virtual std::string fields_text() const = 0;
+    virtual void visit(FieldVisitor& visitor) const = 0;
+    /// What it means, in the light of the packets before it: `to 0xc0010ef4 T32, IRQ`. Empty when the fields say it
+    /// all.
+    [[nodiscard]] virtual const std::string& meaning() const = 0;
+};
+
+/// Takes every packet and gap of a stream, in order.
+class PacketListener {
+public:
+    virtual ~PacketListener() = default;
+    virtual void packet(const PacketView& packet, Extent at) = 0;
+    virtual void gap(const Gap& gap) = 0;
+};
+
+/// What a stream contains, without a program.
+struct Survey {
+    struct Gaps {
+        std::uint64_t times{}, bytes{};
+        Offset first{};  ///< in the buffer
+    };
+    std::map<std::string, std::uint64_t> packets{};  ///< by name
+    std::uint64_t bytes_in_packets{};
+    std::array<Gaps, gap_reasons> gaps{};
+    std::optional<Offset> first_sync{};  ///< of the first packet at which a decoder can begin; in the buffer
+    std::optional<std::uint64_t> first_timestamp{}, last_timestamp{};
+    /// Packets that give the address again (Words::syncs), by the reason for which they were sent. Empty where a
+    /// protocol does not distinguish reasons.
+    std::vector<std::pair<std::string, std::uint64_t>> syncs{};
+    /// What is wrong with it, beside gaps: sentences without the name of the source.
+    std::vector<std::string> troubles{};
+};
+
+/// Counts the packets of a stream.
+class Surveyor : public Reader {
+public:
+    /// What was counted so far.
+    [[nodiscard]] virtual Survey survey() const = 0;
+};
+
+}  // namespace waymark::protocol

@@ -1,0 +1,287 @@
+/// What every protocol of trace is to the layers above: one object of class Protocol, a row of the registry
+/// (pipeline/protocols.h). Each protocol implements it in its own folder, `src/<protocol>/protocol.cc`, with what only
+/// it knows: names, registers, how bytes become packets and packets become flow, how to recognise its bytes, and what
+/// can be wrong with them. docs/how-to/add-a-protocol.md goes through it step by step.
+///
+/// Virtual calls are made for each chunk of bytes, and for each packet of a listing; never for each packet of a
+/// decoder.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "waymark/core/offset_map.h"
+#include "waymark/core/register_value.h"
+#include "waymark/core/types.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/flow/unit.h"
+#include "waymark/follow/parallel.h"
+#include "waymark/follow/recover.h"
+#include "waymark/isa/decode_instr.h"
+#include "waymark/isa/isa.h"
+#include "waymark/protocol/finding.h"
+#include "waymark/protocol/packets.h"
+
+namespace waymark::flow {
+class UnitFactory;
+}
+
+namespace waymark::protocol {
+
+class Configuration;
+class Protocol;
+
+// ---- what a unit is called, and how it was programmed
+
+/// The names of a protocol and its unit, as sentences and options have them.
+struct Words {
+    std::string_view unit;        ///< short, as `Answers::unit` has it: `PTM`
+    std::string_view unit_title;  ///< `Program Trace Macrocell`
+    std::string_view trace;       ///< its trace: `Program Flow Trace`
+    std::string_view title;       ///< `Program Flow Trace (PTM)`
+    std::string_view types;       ///< source types, as sentences list them: `PTM1.x and PFT1.x`
+    /// The registers that decide how its bytes are read, where there are any: `ETMCR and ETMCCER`.
+    std::string_view settings{};
+    std::string_view core_type{};  ///< of a core with such a unit, as far as the trace shows: `ARMv7-A`
+    /// Where a decoder can begin: `A-sync`, and its bytes, `00 00 00 00 00 80`.
+    std::string_view sync{}, sync_bytes{};
+    std::string_view syncs{};  ///< packets that give the address again, for Survey::syncs: `I-syncs`
+};
+
+/// Where a unit on a trace bus has its trace ID: seven bits of a register.
+struct TraceIdField {
+    std::string_view register_name;
+    unsigned lowest_bit = 0;
+    std::optional<unsigned> number{};  ///< of the register, as captures give it
+};
+
+/// A register of a bare trace file, which the command line gives: `--etmcr VALUE`.
+struct RegisterOption {
+    std::string_view option, register_name, help;
+};
+
+/// A source as a capture describes it.
+struct Description {
+    std::string_view name, type, core_type;
+    const std::vector<RegisterValue>& registers;
+    bool from_command_line = false;  ///< a bare trace file, whose registers options give
+};
+
+/// How the unit of a source was programmed, and what is wrong with its description: sentences.
+struct Configured {
+    std::shared_ptr<const Configuration> configuration;
+    std::vector<std::string> problems;
+};
+
+/// One property of a configuration, for reading: `cycle_accurate`, true.
+struct Setting {
+    std::string name;
+    std::variant<bool, std::uint64_t, std::string> value;
+};
+
+// ---- decoding
+
+enum class DecoderKind : std::uint8_t { fast, reference };
+
+struct DecoderOptions {
+    DecoderKind kind = DecoderKind::fast;
+    /// Longest walk in bytes before the image is taken to be wrong; absent: as the decoder has it.
+    std::optional<std::uint32_t> max_walk_bytes{};
+};
+
+/// Packets + program → flow, on one thread.
+class Decoder : public Reader {
+public:
+    /// Whole packets met so far.
+    [[nodiscard]] virtual std::uint64_t packets() const = 0;
+};
+
+// ---- recognising bytes
+
+/// Bytes of one source that follow one another, and where they stood in the buffer.
+struct Stretch {
+    std::vector<std::uint8_t> bytes{};
+    OffsetMap offsets{};
+    bool head = false;  ///< the source's first bytes in the buffer
+    /// So many bytes at the end may be the end mark of a buffer in bypass (coresight/bypass.h). They are, unless the
+    /// last packet needs them, which only a configuration decides.
+    std::size_t end_mark_bytes{};
+};
+
+/// Something that was tried, and what it gave.
+struct Tried {
+    std::string what, result;
+    friend bool operator==(const Tried&, const Tried&) = default;
+};
+
+/// A field of the configuration.
+struct Fact {
+    std::string what, value;
+    bool proven{};      ///< the bytes contradict every other value
+    std::string proof;  ///< why, or what is missing
+    friend bool operator==(const Fact&, const Fact&) = default;
+};
+
+/// What a protocol found in bytes that it recognised, for its own later use.
+class Evidence {
+public:
+    virtual ~Evidence() = default;
+};
+
+/// What bytes are.
+struct Identity {
+    const Protocol* protocol = nullptr;  ///< null: not recognised
+    std::vector<Tried> tried{};
+    std::vector<Fact> facts{};
+    /// More of what the bytes show: a word, and a sentence (`syncs`, `12 A-syncs, 1,024 bytes apart`).
+    std::vector<std::pair<std::string, std::string>> remarks{};
+    // Of protocols that are decoded with a configuration.
+    std::shared_ptr<const Configuration> configuration{};  ///< inferred
+    std::shared_ptr<const Evidence> evidence{};
+    std::uint64_t waypoints{};           ///< outcomes and addresses of branches in the trace
+    std::optional<Offset> first_sync{};  ///< in the buffer
+    // Of others.
+    std::uint64_t entries{}, lost_bytes{};  ///< samples or entries; bytes that are in none, or damaged in one
+};
+
+/// A configuration that a description and the bytes agree on, and what is wrong with the description.
+struct Settled {
+    std::shared_ptr<const Configuration> configuration;
+    std::vector<Finding> findings;  ///< without place
+};
+
+/// Feeds a stretch to a reader as the pipeline does: an end mark is trace where a packet needs it. Returns how many
+/// bytes were trace.
+std::size_t feed(auto& reader, const Stretch& stretch, auto&& amid_packet) {
+    const std::size_t trace = stretch.bytes.size() - stretch.end_mark_bytes;
+    reader.feed(Bytes(stretch.bytes).first(trace));
+    if (stretch.end_mark_bytes == 0 || !amid_packet()) return trace;
+    reader.feed(Bytes(stretch.bytes).subspan(trace));
+    return stretch.bytes.size();
+}
+
+// ---- the two classes that a protocol implements
+
+/// How one unit was programmed, and all that depends on it. Does not change; shared by all who read the source.
+class Configuration {
+public:
+    virtual ~Configuration() = default;
+    [[nodiscard]] virtual const Protocol& protocol() const = 0;
+    /// `other` is of the same protocol.
+    [[nodiscard]] virtual bool equals(const Configuration& other) const = 0;
+
+    /// What a capture says of such a unit: the type of the source, and registers that configure it again.
+    [[nodiscard]] virtual std::string source_type() const = 0;
+    [[nodiscard]] virtual std::vector<RegisterValue> registers() const = 0;
+    /// For reading, in the order in which they are shown.
+    [[nodiscard]] virtual std::vector<Setting> settings() const = 0;
+
+    /// `listener` is borrowed and must outlive the reader.
+    [[nodiscard]] virtual std::unique_ptr<Reader> list(PacketListener& listener) const = 0;
+    /// `offsets` maps positions in the stream to those in the buffer; borrowed.
+    [[nodiscard]] virtual std::unique_ptr<Surveyor> survey(const OffsetMap& offsets) const = 0;
+
+    // Flow: only where Protocol::decodes_flow().
+
+    /// Which instructions end a block beyond those that always do.
+    [[nodiscard]] virtual isa::DecodeOptions waypoints() const { return {}; }
+    /// The trace has cycle counts.
+    [[nodiscard]] virtual bool cycle_counts() const { return false; }
+    /// Everything is borrowed and must outlive the decoder.
+    [[nodiscard]] virtual std::unique_ptr<Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
+                                                           const DecoderOptions& options) const;
+    /// The same on several threads (follow/parallel.h).
+    [[nodiscard]] virtual std::unique_ptr<follow::Parallel> parallel_decoder(
+        const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+        const follow::ParallelOptions& options) const;
+
+    // The head of a stream: only where Protocol::recovers_head().
+
+    /// `held` has a place where decoding can begin, and enough after it to recover what came before.
+    [[nodiscard]] virtual bool has_sync(Bytes held) const;
+    [[nodiscard]] virtual follow::HeadRecovery recover_head(const isa::CodeReader& code,
+                                                            std::span<const follow::CodeExtent> extents,
+                                                            Bytes stream) const;
+    virtual void decode_head(const follow::HeadRecovery& head, const isa::CodeReader& code, Bytes stream,
+                             flow::BatchWriter& out) const;
+
+    // What only a program proves.
+
+    /// Configurations that differ in nothing but what bytes without a program do not show, such as a return stack.
+    [[nodiscard]] virtual std::vector<std::shared_ptr<const Configuration>> variants() const { return {}; }
+    /// A program agrees with `*this` and not with `described`, of which `*this` is a variant: what is wrong with the
+    /// description of `source`. Without place.
+    [[nodiscard]] virtual std::vector<Finding> differences(const Configuration& described,
+                                                           std::string_view source) const;
+    /// Sentences on what a program has proven of an inferred configuration.
+    [[nodiscard]] virtual std::vector<std::string> proven_by_program() const { return {}; }
+    /// Addresses at which the trace says that execution goes on: those of branches and synchronisation.
+    virtual void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const;
+};
+
+/// A protocol of trace, and the unit that sends it. One object of each, never destroyed.
+class Protocol {
+public:
+    virtual ~Protocol() = default;
+    [[nodiscard]] virtual const Words& words() const = 0;
+
+    // Captures.
+
+    /// A source of this type (`PTM1.1`, in any case) sends it.
+    [[nodiscard]] virtual bool is_type(std::string_view source_type) const;
+    /// The source type that `--protocol NAME` means, in any case; empty: the name of another protocol.
+    [[nodiscard]] virtual std::string type_of_option(std::string_view option) const;
+    /// The names that it takes, for messages and help; empty: it has none.
+    [[nodiscard]] virtual std::string_view option_names() const { return {}; }
+    [[nodiscard]] virtual std::span<const RegisterOption> register_options() const { return {}; }
+    /// Empty: the unit is on no trace bus.
+    [[nodiscard]] virtual std::optional<TraceIdField> trace_id() const { return {}; }
+    /// The fields of a register that is described, by its name; of others none.
+    virtual void visit_register(const RegisterValue& value, FieldVisitor& visitor) const;
+    /// Never fails: what a description lacks is assumed, with a problem. Only where is_type() can be true.
+    [[nodiscard]] virtual Configured configure(const Description& source) const;
+
+    // What it can do.
+
+    /// There are decoders: Configuration::decoder and parallel_decoder.
+    [[nodiscard]] virtual bool decodes_flow() const { return false; }
+    /// What ran before the first synchronisation can be recovered.
+    [[nodiscard]] virtual bool recovers_head() const { return false; }
+    /// All cores with such a unit run A32 and T32 only, so a program for another machine is not what ran.
+    [[nodiscard]] virtual bool aarch32_only() const { return false; }
+    /// Makes units as models, for recordings; null: it has none that fits flow/unit.h.
+    [[nodiscard]] virtual const flow::UnitFactory* units() const { return nullptr; }
+    /// As PacketView::name(), in the order of the specification.
+    [[nodiscard]] virtual std::vector<std::string> packet_names() const = 0;
+
+    // Recognising bytes, and what is wrong with them.
+
+    /// Adds to `out.tried` what was tried. True: it is trace of this protocol, and `out` has all that the bytes show.
+    /// Time is a small multiple of the bytes.
+    [[nodiscard]] virtual bool identify(const std::vector<Stretch>& stretches, Identity& out) const = 0;
+    /// The bytes of a source that was described, against its description.
+    [[nodiscard]] virtual Settled settle(const Identity& identity, const Configuration& described,
+                                         const std::vector<Stretch>& stretches, std::string_view source) const;
+    /// What is wrong with bytes that were recognised. `configuration`: the one that was settled on, null where there is
+    /// none; `buffer` is the name of their buffer.
+    [[nodiscard]] virtual std::vector<Finding> health(const Identity& identity, const Configuration* configuration,
+                                                      const std::vector<Stretch>& stretches,
+                                                      std::string_view buffer) const;
+    /// What trace and program contradict each other in, as a sentence.
+    [[nodiscard]] virtual std::string sentence(const flow::Inconsistency& what) const;
+    /// A bare file holds such bytes, and no option says so: how to read it. `file`: its name.
+    [[nodiscard]] virtual std::string how_to_read(std::string_view file) const = 0;
+    /// The same in brief, for the end of `waymark info`.
+    [[nodiscard]] virtual std::string next_step(std::string_view file) const = 0;
+};
+
+}  // namespace waymark::protocol

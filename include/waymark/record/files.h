@@ -1,0 +1,41 @@
+/// What recorders share about the files they write.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "waymark/core/result.h"
+#include "waymark/record/output_lock.h"
+
+namespace waymark::record {
+
+/// Trace is written in pieces of this many bytes.
+inline constexpr std::size_t write_bytes = 1 << 20;
+
+/// `cannot write out/cstrace.bin: No space left on device`, by errno.
+[[nodiscard]] Error cannot(const char* what, const std::filesystem::path& path);
+
+/// A text as an ini file can hold it, which cannot hold everything a command line can.
+[[nodiscard]] std::string ini_text(std::string text);
+
+/// Copies of what programs wrote of the code they generated.
+inline constexpr std::string_view perf_map_copy = "perf.map", jitdump_copy = "jit.dump";
+
+/// Files of a DPU recording, beside its description and truth; images are numbered from 0: `image0.elf`.
+inline constexpr std::string_view dpu_image_prefix = "image";
+inline constexpr const char *dpu_buffer_file = "vtb.bin", *dpu_nexus_file = "nexus.bin";
+
+/// Remove what an earlier recording wrote, of a DPU or of any unit, and nothing else that is in the folder.
+void remove_dpu_recording(const std::filesystem::path& folder);
+void remove_recordings(const std::filesystem::path& folder);
+
+/// Makes the folder of a recording where there is none, and locks it. `holds_recording` says whether what is in it is
+/// `what`, which may be replaced; anything else is refused without `force`.
+[[nodiscard]] Result<OutputLock> lock_folder(const std::filesystem::path& folder,
+                                             const std::function<bool()>& holds_recording, const char* what,
+                                             bool force);
+
+}  // namespace waymark::record

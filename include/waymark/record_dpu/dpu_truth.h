@@ -1,0 +1,63 @@
+/// What truly happened while a DPU was recorded: truth.txt beside the capture, counted from the log of the program and
+/// not through the unit, so that what is decoded can be held against it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/record_dpu/dpu.h"
+
+namespace waymark::record {
+
+/// Its name in the capture's folder.
+inline constexpr const char* dpu_truth_file = "truth.txt";
+
+struct DpuTruth {
+    struct Context {
+        bool supervisor{};
+        std::uint8_t id{};
+        auto operator<=>(const Context&) const = default;
+    };
+    struct Counted {
+        std::uint64_t times{};
+        Happened happened{};
+        bool operator==(const Counted&) const = default;
+    };
+    struct Change {
+        std::uint64_t times{}, destinations{};  ///< the sum of the destinations' addresses
+        bool operator==(const Change&) const = default;
+    };
+    /// Where an interval began: a call, return, interrupt or return from one led there.
+    using Start = std::pair<Context, std::uint32_t>;
+
+    bool complete = false;  ///< the program came to its own end
+    std::string ended{};    ///< or what ended the recording
+    bool traced = false;    ///< from the first instruction to the last
+    bool counted = true;    ///< the counters' first and last values in the capture are those of the whole run
+    /// What each counter counted from the first instruction to the last: a place in `truth_wires`.
+    std::array<std::optional<std::size_t>, dpu::counter_count> counters{};
+    Happened total{};
+    std::map<Context, Counted> contexts{};  ///< times: stays
+    std::optional<Start> first{};
+    std::map<Start, Counted> intervals{};
+    /// Kind (`call`, `short-loop`, …) and source. Only what the EOnCE was set to trace.
+    std::map<std::pair<std::string, std::uint32_t>, Change> changes{};
+    std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data{};  ///< ID and datum, in order
+};
+
+/// Errors: `not_found`: the folder has none, because the recorder did not come to its end or hardware made the capture;
+/// `bad_format`: the line that is no truth of a DPU.
+[[nodiscard]] Result<DpuTruth> read_dpu_truth(const std::filesystem::path& folder);
+/// The same from text; `name` is for messages.
+[[nodiscard]] Result<DpuTruth> dpu_truth_from_text(const std::string& text, const std::string& name);
+
+}  // namespace waymark::record

@@ -1,0 +1,201 @@
+/// Makes a statistical profile from what the threads of an AArch64 program executed: a perf.data file as Linux would
+/// have written it with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are
+/// those of the program; latencies, events and data sources are those of the modelled machine (record/machine.h).
+///
+/// Each thread runs on a CPU of the model. Threads are interleaved by the model's time, so that they meet in its caches
+/// as they would on a machine. The profile of one thread is always the same; with several, what each executes depends
+/// on how they really ran.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/capture/perf_writer.h"
+#include "waymark/core/result.h"
+#include "waymark/record/recording.h"
+#include "waymark/record/ring.h"
+#include "waymark/record_spe/machine.h"
+#include "waymark/spe/model.h"
+
+namespace waymark::record {
+
+/// How the unit is programmed; names and meaning are those of perf's arm_spe events (docs/spec/spe.md, section 5.1).
+struct SpeOptions {
+    std::uint32_t period = 4096;  ///< operations from sample to sample; the low 8 bits count for nothing
+    bool ts_enable = true, pa_enable = false, jitter = true;
+    bool branch_filter = false, load_filter = false, store_filter = false;  ///< any: only these
+    bool discard = false;                                                   ///< everything runs, and nothing is written
+    bool simd_filter = false, float_filter = false;
+    /// That type must be exactly as its filter says, whatever the other filters keep.
+    bool branch_filter_mask = false, load_filter_mask = false, store_filter_mask = false, simd_filter_mask = false,
+         float_filter_mask = false;
+    std::uint64_t event_filter = 0;         ///< only operations with all of these events (4.5)
+    std::uint32_t min_latency = 0;          ///< only operations that took as many cycles
+    std::uint64_t inv_event_filter = 0;     ///< only operations with none of these events
+    std::uint64_t inv_data_src_filter = 0;  ///< no loads from these data sources, a bit for each modulo 64
+
+    /// Calls `f(name, value, bit count, what it is)` for every term of the event.
+    static void for_each(auto& o, auto&& f) {
+        f("ts_enable", o.ts_enable, "records have timestamps");
+        f("pa_enable", o.pa_enable, "records have physical addresses");
+        f("jitter", o.jitter, "each interval is lengthened by up to 255, drawn");
+        f("branch_filter", o.branch_filter, "keep branches");
+        f("load_filter", o.load_filter, "keep loads, and atomics that give a value back");
+        f("store_filter", o.store_filter, "keep stores and atomics");
+        f("event_filter", o.event_filter, "keep operations with all of these events");
+        f("min_latency", o.min_latency, "keep operations of so many cycles, up to 4095");
+        f("inv_event_filter", o.inv_event_filter, "keep operations with none of these events; v1.2");
+        f("inv_data_src_filter", o.inv_data_src_filter, "keep no loads from these data sources; v1.4");
+        f("simd_filter", o.simd_filter, "keep SIMD and SVE; v1.4");
+        f("float_filter", o.float_filter, "keep floating point; v1.4");
+        f("branch_filter_mask", o.branch_filter_mask, "branches exactly as branch_filter says; v1.4");
+        f("load_filter_mask", o.load_filter_mask, "loads exactly as load_filter says; v1.4");
+        f("store_filter_mask", o.store_filter_mask, "stores exactly as store_filter says; v1.4");
+        f("simd_filter_mask", o.simd_filter_mask, "SIMD exactly as simd_filter says; v1.4");
+        f("float_filter_mask", o.float_filter_mask, "floating point exactly as float_filter says; v1.4");
+        f("discard", o.discard, "write nothing; v1.2");
+    }
+    [[nodiscard]] std::uint64_t config() const;
+    /// Whether types are filtered by the extended filter (FEAT_SPE_EFT).
+    [[nodiscard]] bool extended_types() const {
+        return simd_filter || float_filter || branch_filter_mask || load_filter_mask || store_filter_mask ||
+               simd_filter_mask || float_filter_mask;
+    }
+    /// The lowest version that has what is asked for: the unit is one of that version.
+    [[nodiscard]] spe::Version version() const;
+};
+/// `arm_spe/load_filter=1,min_latency=30/`, as perf has it; a name without a value is 1. Errors: `usage`.
+[[nodiscard]] Status set_from_event(SpeOptions& options, std::string_view event);
+/// Errors: `usage`.
+[[nodiscard]] Status check(const SpeOptions& options);
+
+struct ProfileOptions {
+    std::filesystem::path file;  ///< perf.data
+    std::vector<std::string> command{};
+    SpeOptions spe{};
+    MachineModel machine{};
+    std::uint64_t aux_bytes = 1U << 20;  ///< of each CPU's buffer
+    std::uint64_t seed = 1;              ///< of jitter
+    unsigned info_version = 1;  ///< of AUXTRACE_INFO: 2 has a block for each CPU, which perf takes from 6.13 on
+    std::uint64_t limit_instructions = 0;
+};
+
+/// Unit, machine and buffer. Errors: `usage`.
+[[nodiscard]] Status check(const ProfileOptions& options);
+
+/// What was profiled so far: the truth to hold records against. It is written beside the profile.
+struct Profiled {
+    std::uint64_t instructions{};
+    std::array<std::uint64_t, 5> classes{};  ///< of these, by isa::A64Class
+    std::uint64_t taken{}, not_taken{};      ///< conditional branches
+    std::uint64_t not_completed{};           ///< instructions that began and did not complete, which nothing counts
+    std::uint64_t mispredicted{};            ///< by the model, as all below
+    std::uint64_t cycles{};                  ///< the latest time of any CPU
+    std::uint64_t chosen{};                  ///< operations
+    std::array<std::uint64_t, spe::fate_count> fates{};
+    std::uint64_t trace_bytes{};
+    std::uint32_t threads{}, cpus{};
+    [[nodiscard]] std::uint64_t records() const { return fates[static_cast<std::size_t>(spe::Fate::written)]; }
+};
+[[nodiscard]] std::string to_text(const Profiled& profiled, const ProfileOptions& options, bool complete);
+/// `FILE.truth.txt`.
+[[nodiscard]] std::filesystem::path profile_truth_file(const std::filesystem::path& file);
+
+class Profiler final : public Recording {
+public:
+    /// Begins the file. Errors: `usage`: something the unit or the machine cannot be; `unreadable`: it cannot be
+    /// written.
+    [[nodiscard]] static Result<std::unique_ptr<Profiler>> create(ProfileOptions options);
+    ~Profiler() override;
+
+    void definitions(std::span<const std::uint32_t> parts) override;
+    void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
+    [[nodiscard]] Status flush() override;
+    [[nodiscard]] bool stopped() const override { return stopped_; }
+    [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
+
+    /// The end: what is in the units is written, then the file's index and header, and the truth.
+    [[nodiscard]] Status finish(bool complete);
+    [[nodiscard]] Profiled profiled() const;
+
+private:
+    class File;
+    struct Access {
+        std::uint32_t index;
+        std::uint64_t address;
+    };
+    struct Memory {
+        std::uint16_t bytes = 0;
+        Machine::Kind kind = Machine::Kind::load;
+    };
+    struct Block {
+        Address address{};
+        std::vector<isa::A64Instruction> instructions;
+        std::vector<Memory> memory;              ///< what each of them accesses
+        std::vector<std::uint16_t> must_access;  ///< indices
+        std::array<std::uint32_t, 5> classes{};
+    };
+    /// A CPU with its unit.
+    struct Cpu;
+    struct Thread {
+        std::uint32_t number{}, pid{}, tid{}, cpu{};
+        std::string name{};
+        std::deque<std::vector<std::uint32_t>> chunks{};
+        std::size_t at = 0;    ///< in the first of them
+        bool running = false;  ///< executes, though nothing of it may be here yet
+        bool ended = false;
+        const Block* open = nullptr;
+        std::vector<Access> accesses{};  ///< of `open`
+    };
+
+    explicit Profiler(ProfileOptions options);
+    Thread& thread(std::uint32_t number);
+    void introduce(Thread& t);
+    void define_block(const BlockPart& part, const std::uint8_t* code);
+    void define_map(const MapPart& part, std::string_view name);
+    void define_thread(const ThreadPart& part, std::string_view name);
+    void schedule(bool all);
+    void run(Thread& t, std::uint64_t until);
+    /// What `t.open` did, now that it is known where execution went on; none: its end is not a block's.
+    void settle(Thread& t, std::optional<Address> next);
+    void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
+    std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);
+    [[nodiscard]] bool is_taken(const Block& block, const isa::A64Instruction& last, Address next) const;
+    void end(Thread& t);
+    Cpu& cpu(std::uint32_t number);
+    void write_out(Cpu& c, bool last);
+    [[nodiscard]] std::uint64_t now() const;
+    [[nodiscard]] std::uint64_t ticks(std::uint64_t cycle) const;
+    [[nodiscard]] std::uint64_t time(std::uint64_t cycle) const;
+    [[nodiscard]] capture::perf::PerfWriter::At at(const Thread& t, std::uint64_t cycle, std::size_t attr) const;
+    void check_file();
+
+    ProfileOptions options_;
+    Machine machine_;
+    capture::perf::TimeConversion conversion_;
+    std::uint64_t counter_numerator_, counter_denominator_;
+    std::unique_ptr<File> file_;
+    std::unique_ptr<capture::perf::PerfWriter> writer_;
+    std::vector<Block> blocks_;
+    std::map<std::uint32_t, Thread> threads_;
+    std::vector<std::unique_ptr<Cpu>> cpus_;
+    std::vector<std::uint32_t> threads_on_;  ///< of each CPU
+    std::uint32_t program_pid_ = 0;          ///< 0: not known yet
+    std::vector<std::pair<MapPart, std::string>> early_maps_;
+    std::uint64_t now_ = 0;  ///< when what was executed last was
+    std::size_t held_ = 0;   ///< chunks that wait for those of other threads
+    bool stopped_ = false;
+    Profiled sums_;
+    std::optional<Error> failure_;
+};
+
+}  // namespace waymark::record

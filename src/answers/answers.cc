@@ -1,0 +1,112 @@
+#include "waymark/answers/answers.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "waymark/answers/costs.h"
+
+namespace waymark::answers {
+
+std::vector<FunctionCosts> function_costs(const Answers& answers) {
+    std::vector<FunctionCosts> result(answers.functions.size());
+    for (FunctionCosts& f : result) f.self.resize(answers.metrics.size());
+    if (answers.calls.empty()) {
+        for (const Instruction& i : answers.instructions)
+            if (i.function < result.size()) add(result[i.function].self, i.costs.empty() ? Costs{i.times} : i.costs);
+        return result;
+    }
+    for (FunctionCosts& f : result) f.inclusive.resize(answers.metrics.size());
+    // Parents stand before their children, so from the back every node's sum is whole when it is added to its parent's.
+    std::vector<Costs> sums(answers.calls.size());
+    for (std::size_t i = answers.calls.size(); i-- > 0;) {
+        const CallNode& node = answers.calls[i];
+        add(sums[i], node.self);
+        if (node.parent != none) add(sums[node.parent], sums[i]);
+        if (node.function >= result.size()) continue;
+        FunctionCosts& f = result[node.function];
+        f.calls += node.calls;
+        add(f.self, node.self);
+        bool outermost = true;
+        for (Index up = node.parent; up != none && outermost; up = answers.calls[up].parent)
+            outermost = answers.calls[up].function != node.function;
+        if (outermost) add(f.inclusive, sums[i]);
+    }
+    return result;
+}
+
+std::string_view without_suffix(std::string_view name) {
+    constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
+                                                       ".cold",       ".lto_priv.", ".llvm."};
+    std::size_t end = name.size();
+    for (const std::string_view suffix : suffixes)
+        if (const std::size_t at = name.find(suffix); at != 0 && at != name.npos) end = std::min(end, at);
+    // As the demangler has them: `f() [clone .part.0]`.
+    if (const std::size_t at = name.find(" [clone ."); at != 0 && at != name.npos) end = std::min(end, at);
+    return name.substr(0, end);
+}
+
+std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction) {
+    std::vector<InlineFrame> out;
+    Index source = instruction.source;
+    std::uint32_t line = instruction.line;
+    for (Index at = instruction.inlined; at < answers.inlined.size();) {
+        const InlinedCall& call = answers.inlined[at];
+        out.push_back({call.name, call.linkage_name.empty() ? call.name : call.linkage_name, source, line});
+        source = call.source;
+        line = call.line;
+        at = call.parent < at ? call.parent : none;
+    }
+    InlineFrame outermost{{}, {}, source, line};
+    if (instruction.function < answers.functions.size()) {
+        const Function& f = answers.functions[instruction.function];
+        outermost.function = f.name;
+        outermost.linkage_name = f.linkage_name.empty() ? f.name : f.linkage_name;
+    }
+    out.push_back(outermost);
+    return out;
+}
+
+std::vector<InlinedCosts> inlined_costs(const Answers& answers) {
+    const std::size_t functions = answers.functions.size(), metrics = answers.metrics.size();
+    // By inlined call; by function what is its own, and what is inlined into it.
+    std::vector<Costs> of_call(answers.inlined.size()), own(functions, Costs(metrics)),
+        within(functions, Costs(metrics));
+    for (const Instruction& i : answers.instructions) {
+        const Costs costs = i.costs.empty() ? Costs{i.times} : i.costs;
+        if (i.inlined < of_call.size()) add(of_call[i.inlined], costs);
+        if (i.function < functions) add((i.inlined < of_call.size() ? within : own)[i.function], costs);
+    }
+    std::vector<InlinedCosts> out(functions);
+    const auto image = [&](Index function) { return function < functions ? answers.functions[function].image : none; };
+    std::map<std::pair<Index, std::string_view>, std::size_t> known;
+    const std::vector<FunctionCosts> all = function_costs(answers);
+    std::vector<bool> by_tree(metrics, true);
+    for (std::size_t i = 0; i < functions; ++i)
+        for (std::size_t m = 0; m < metrics; ++m)
+            if (all[i].self[m] < within[i][m]) by_tree[m] = false;
+    for (std::size_t i = 0; i < functions; ++i) {
+        const Function& f = answers.functions[i];
+        out[i] = {f.name, static_cast<Index>(i), f.image, 0, all[i].self, Costs(metrics)};
+        // A call tree that is full has costs with callers, and cycles of blocks and of calls may part: then what
+        // instructions say holds, for all.
+        for (std::size_t m = 0; m < metrics; ++m)
+            out[i].self[m] = by_tree[m] ? all[i].self[m] - within[i][m] : own[i][m];
+        if (!f.synthetic) known.try_emplace({f.image, f.linkage_name.empty() ? f.name : f.linkage_name}, i);
+    }
+    for (std::size_t i = 0; i < answers.inlined.size(); ++i) {
+        if (std::all_of(of_call[i].begin(), of_call[i].end(), [](std::uint64_t n) { return n == 0; })) continue;
+        const InlinedCall& call = answers.inlined[i];
+        const std::string_view name = call.linkage_name.empty() ? call.name : call.linkage_name;
+        const auto [at, fresh] = known.try_emplace({image(call.function), name}, out.size());
+        if (fresh) out.push_back({call.name, none, image(call.function), 0, Costs(metrics), Costs(metrics)});
+        InlinedCosts& costs = out[at->second];
+        ++costs.places;
+        add(costs.self, of_call[i]);
+        add(costs.inlined, of_call[i]);
+    }
+    return out;
+}
+
+}  // namespace waymark::answers

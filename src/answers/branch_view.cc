@@ -1,0 +1,136 @@
+/// `waymark branches`: how often each branch went either way.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "columns.h"
+#include "waymark/answers/only.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::answers {
+
+namespace {
+
+std::uint64_t times_of(const Branch& b) { return b.taken + b.not_taken; }
+bool is_one_sided(const Branch& b) {
+    return b.kind == Branch::Kind::conditional && (b.taken == 0) != (b.not_taken == 0);
+}
+
+std::string_view kind_text(Branch::Kind kind) {
+    using Kind = Branch::Kind;
+    switch (kind) {
+        case Kind::conditional: return "conditional";
+        case Kind::unconditional: return "direct";
+        case Kind::call: return "call";
+        case Kind::indirect: return "indirect";
+        case Kind::indirect_call: return "indirect call";
+        case Kind::function_return: return "return";
+    }
+    return "";
+}
+
+/// Of an outcome: how often, or why it is 0.
+Cell outcome(std::uint64_t times, Seen seen, bool possible) {
+    if (!possible && times == 0) return {};
+    Cell cell(times);
+    if (times == 0 && seen == Seen::not_observed) cell.shown = "0?";
+    return cell.in(times != 0 ? Colour::plain : Colour::yellow);
+}
+
+}  // namespace
+
+Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
+    const bool samples = answers.unit == "SPE";
+    Only only({});
+    if (!options.function.empty()) only = Only({options.function});
+    for (const Function& f : answers.functions) only.add(answers, f);
+    if (const std::string unknown = only.unknown("function"); !unknown.empty() && !answers.branches.empty())
+        return Error{Errc::not_found, fmt::format("--function: {}: {}", answers.capture, unknown)};
+    const Chosen chosen(answers, options.only);
+    if (std::string unknown = chosen.unknown(); !answers.branches.empty() && !unknown.empty())
+        return Error{Errc::not_found, std::move(unknown)};
+    std::vector<const Branch*> rows;
+    // Shares are of everything, whatever --function and --only choose.
+    std::uint64_t every = 0, every_mispredicted = 0, all = 0, mispredicted = 0;
+    for (const Branch& b : answers.branches) {
+        if (times_of(b) == 0 || (options.one_sided && !is_one_sided(b))) continue;
+        every += times_of(b);
+        every_mispredicted += b.mispredicted.value_or(0);
+        if (!only.empty() &&
+            (b.function >= answers.functions.size() || !only.asks_for(answers, answers.functions[b.function])))
+            continue;
+        if (!chosen(b.function, b.source)) continue;
+        all += times_of(b);
+        mispredicted += b.mispredicted.value_or(0);
+        rows.push_back(&b);
+    }
+    if (rows.empty())
+        return Error{Errc::not_found,
+                     fmt::format("{}: {}", answers.capture,
+                                 answers.unit == "DPU" ? "counters do not record branches"
+                                 : answers.branches.empty() && samples
+                                     ? "no sample is of a branch: were branches filtered out (branch_filter)?"
+                                 : answers.branches.empty() ? "no branch of a known image ran"
+                                 : options.one_sided        ? "no branch that ran went only one way"
+                                 : options.only.empty()     ? "no branch of that function ran"
+                                                            : "no branch of what --only asks for ran")};
+    View view;
+    const bool predictions =
+        std::any_of(rows.begin(), rows.end(), [](const Branch* b) { return b->mispredicted.has_value(); });
+    const bool by_predictions = options.sort == "mispredicted" && predictions;
+    if (options.sort == "mispredicted" && !predictions)
+        view.remark(Finding::Severity::note, not_sorted(options.sort, "known from samples only", "times"));
+    std::stable_sort(rows.begin(), rows.end(), [&](const Branch* a, const Branch* b) {
+        const auto key = [&](const Branch* x) {
+            if (options.sort == "address") return std::uint64_t{0};
+            if (by_predictions) return x->mispredicted.value_or(0);
+            // Branches that go both ways: the rarer direction shows best what a predictor cannot know.
+            if (options.sort == "balance") return std::min(x->taken, x->not_taken);
+            return times_of(*x);
+        };
+        return std::tuple(key(b), a->address) < std::tuple(key(a), b->address);
+    });
+    Columns<Branch> columns;
+    columns.add(Column::bar(by_predictions ? "share of mispredictions" : "share of branches"), [&](const Branch& b) {
+        return by_predictions ? Cell::bar(b.mispredicted.value_or(0), every_mispredicted)
+                              : Cell::bar(times_of(b), every);
+    });
+    columns.add(Column::count("times", samples ? "samples" : "times", "it ran; of samples: samples of it"),
+                [](const Branch& b) { return times_of(b); });
+    columns.add(Column::count("taken", "taken", "times it branched"),
+                [](const Branch& b) { return outcome(b.taken, b.seen_taken, true); });
+    columns.add(
+        Column::count("not_taken", "not taken", "times it did not; empty: it always does"),
+        [](const Branch& b) { return outcome(b.not_taken, b.seen_not_taken, b.kind == Branch::Kind::conditional); });
+    columns.add(Column::real("taken_share", "taken", "part of times"),
+                [](const Branch& b) { return Cell::share(b.taken, times_of(b)); });
+    columns.add(Column::count("mispredicted", samples ? "mispredicted" : "", "samples of it that were"),
+                [](const Branch& b) { return b.mispredicted ? Cell(*b.mispredicted) : Cell(); });
+    columns.add(Column::real("mispredicted_share", samples ? "of it" : "", "part of times"),
+                [](const Branch& b) { return b.mispredicted ? Cell::share(*b.mispredicted, times_of(b)) : Cell(); });
+    columns.add(Column::text("kind", "kind", "conditional, direct, call, indirect, indirect call or return"),
+                [](const Branch& b) { return kind_text(b.kind); });
+    columns.add(Column::flag("one_sided", "", "conditional, and went one way only"),
+                [](const Branch& b) { return Cell("", is_one_sided(b)); });
+    columns.add(Column::address("address", "address", "of the branch"),
+                [](const Branch& b) { return Cell::hex(b.address); });
+    columns.add(Column::address("target", "target", "of a direct branch"),
+                [](const Branch& b) { return b.target == 0 ? Cell() : Cell::hex(b.target); });
+    columns.add(Column::text("place", "in", "function it is in, and distance from its beginning"),
+                [&](const Branch& b) { return Cell(place_text(answers, b.function, b.address)).in(Colour::bold); });
+    add_line(columns, answers);
+    view.table = columns.table(rows);
+    view.table.title = fmt::format("{}{}", samples ? "sampled branches" : "branches",
+                                   options.one_sided ? " that ran, and only ever one way" : "");
+    view.below.push_back(
+        counted(rows.size(), "branch", "branches") +
+        (samples ? fmt::format(" in {}; {} mispredicted", counted(all, "sample"), share_text(mispredicted, all))
+                 : " ran " + times(all)));
+    if (samples)
+        view.below.emplace_back(
+            "A sample stands for many operations: what was never sampled may still have happened (0?)");
+    return view;
+}
+
+}  // namespace waymark::answers

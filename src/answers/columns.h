@@ -1,0 +1,34 @@
+/// Columns that several views have.
+#pragma once
+
+#include <string>
+
+#include "waymark/answers/views.h"
+
+namespace waymark::answers {
+
+/// Text that is not known where it is empty.
+[[nodiscard]] inline Cell known(std::string_view text) { return text.empty() ? Cell() : Cell(text); }
+
+/// The line of source, for readers its file and number, and the path of its file. `Row` has `source` and `line`.
+template <class Row>
+void add_line(Columns<Row>& columns, const Answers& answers) {
+    columns.add(Column::text("line", "line", "of the source, with the last part of its file's path"),
+                [&answers](const Row& r) { return known(line_text(answers, r.source, r.line)).in(Colour::dim); });
+    columns.add(Column::text("file", "", "its whole path"),
+                [&answers](const Row& r) { return known(path_text(answers, r.source)); });
+}
+
+/// A column for each metric, of `costs(row)`; those without are empty.
+template <class Row, class CostsOf>
+void add_costs(Columns<Row>& columns, const Answers& answers, const std::string& suffix, const std::string& what,
+               CostsOf costs, const auto& head) {
+    for (std::size_t m = 0; m < answers.metrics.size(); ++m)
+        columns.add(Column::count(answers.metrics[m].name + suffix, head(m), what, answers.metrics[m].unit),
+                    [costs, m](const Row& r) {
+                        const Costs& all = costs(r);
+                        return m < all.size() ? Cell(all[m]) : Cell();
+                    });
+}
+
+}  // namespace waymark::answers

@@ -1,0 +1,279 @@
+/// `waymark coverage`: which code ran, which did not, and which was not observed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "columns.h"
+#include "waymark/answers/only.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::answers {
+
+namespace {
+
+/// Things of one kind: how many ran, did not, or were not observed.
+struct Classes {
+    std::uint64_t executed{}, not_executed{}, not_observed{};
+    void add(Seen seen) {
+        ++(seen == Seen::executed ? executed : seen == Seen::not_executed ? not_executed : not_observed);
+    }
+    [[nodiscard]] std::uint64_t all() const { return executed + not_executed + not_observed; }
+};
+
+struct CoverageRow {
+    std::string name;
+    std::string_view path{};
+    Classes instructions, lines, directions;
+};
+
+class Coverage {
+public:
+    Coverage(const Answers& answers, const Chosen& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
+        // A line has its own observations, or else those of its instructions.
+        std::map<std::pair<Index, std::uint32_t>, std::pair<Seen, Index>> lines;
+        for (const Instruction& i : answers.instructions) {
+            if (!chosen(i.function, i.source)) continue;
+            if (i.seen == Seen::executed) ran_.insert(i.function);
+            seen_.insert(i.function);
+            row(i.function, i.source).instructions.add(i.seen);
+            all_.instructions.add(i.seen);
+            if (i.source == none || i.line == 0) continue;
+            const auto [at, fresh] = lines.try_emplace({i.source, i.line}, i.seen, i.function);
+            if (!fresh) at->second.first = better(at->second.first, i.seen);
+        }
+        for (const auto& [line, what] : lines) {
+            row(what.second, line.first).lines.add(what.first);
+            all_.lines.add(what.first);
+        }
+        for (const Branch& b : answers.branches) {
+            if (b.kind != Branch::Kind::conditional || !chosen(b.function, b.source)) continue;
+            for (const auto& [times, seen] :
+                 {std::pair(b.taken, b.seen_taken), std::pair(b.not_taken, b.seen_not_taken)}) {
+                const Seen what = times != 0 ? Seen::executed : seen;
+                row(b.function, b.source).directions.add(what);
+                all_.directions.add(what);
+            }
+        }
+    }
+
+    [[nodiscard]] const CoverageRow& all() const { return all_; }
+    [[nodiscard]] std::size_t functions() const { return seen_.size(); }
+    [[nodiscard]] std::size_t functions_that_ran() const { return ran_.size(); }
+    [[nodiscard]] bool empty() const { return all_.instructions.all() == 0; }
+
+    [[nodiscard]] Table table(const std::string& of, const std::string& sort) const {
+        std::vector<const CoverageRow*> order;
+        for (const auto& [key, row] : rows_) order.push_back(&row);
+        std::stable_sort(order.begin(), order.end(), [&](const CoverageRow* a, const CoverageRow* b) {
+            const auto missing = [&](const CoverageRow* r) {
+                return sort == "name" ? 0 : classes(*r, of).all() - classes(*r, of).executed;
+            };
+            return std::tuple(missing(b), std::string_view(a->name)) <
+                   std::tuple(missing(a), std::string_view(b->name));
+        });
+        if (order.size() > 1) order.push_back(&all_);
+        const auto bad = [](std::uint64_t n) { return Cell(n).in(n == 0 ? Colour::dim : Colour::red); };
+        const auto unknown = [](std::uint64_t n) { return Cell(n).in(n == 0 ? Colour::dim : Colour::yellow); };
+        Columns<CoverageRow> columns;
+        columns.add(Column::bar("instructions that ran"), [](const CoverageRow& r) {
+            const Classes& i = r.instructions;
+            return Cell::bar(i.executed, i.all())
+                .in(i.executed == i.all()      ? Colour::green
+                    : i.executed * 2 < i.all() ? Colour::red
+                                               : Colour::yellow);
+        });
+        // Programs get 0 where there is nothing of the kind, readers an empty cell.
+        const auto add = [&](const std::string& things, const std::array<const char*, 4>& heads,
+                             Classes CoverageRow::*member, bool always) {
+            const auto cell = [=](const auto& value) {
+                return [=](const CoverageRow& r) {
+                    const Classes& c = r.*member;
+                    return always || c.all() != 0 ? value(c) : Cell("", std::uint64_t{0});
+                };
+            };
+            columns.add(Column::count(things, heads[0], "in all"),
+                        cell([](const Classes& c) { return Cell(c.all()); }));
+            columns.add(Column::count(things + " executed", heads[1], "that ran"),
+                        cell([](const Classes& c) { return Cell(c.executed); }));
+            columns.add(Column::count(things + " not executed", heads[2], "that did not run, for certain"),
+                        cell([=](const Classes& c) { return bad(c.not_executed); }));
+            columns.add(Column::count(things + " not observed", heads[3],
+                                      "not seen, but flow was lost where they could have run"),
+                        cell([=](const Classes& c) { return unknown(c.not_observed); }));
+        };
+        add("instructions", {"of", "", "did not", "unknown"}, &CoverageRow::instructions, true);
+        add("lines", {"lines", "ran", "did not", "unknown"}, &CoverageRow::lines, false);
+        add("directions", {"directions", "seen", "never", "unknown"}, &CoverageRow::directions, false);
+        columns.add(Column::text(by_, by_, "what the row is about"),
+                    [](const CoverageRow& r) { return Cell(r.name).in(Colour::bold); });
+        columns.add(Column::text("path", "", "whole path of the source file"),
+                    [](const CoverageRow& r) { return known(r.path); });
+        return columns.table(order);
+    }
+    [[nodiscard]] static const Classes& classes(const CoverageRow& row, const std::string& of) {
+        return of == "lines" ? row.lines : of == "branches" ? row.directions : row.instructions;
+    }
+
+private:
+    static Seen better(Seen a, Seen b) {
+        if (a == Seen::executed || b == Seen::executed) return Seen::executed;
+        return a == Seen::not_observed || b == Seen::not_observed ? Seen::not_observed : Seen::not_executed;
+    }
+    CoverageRow& row(Index function, Index source) {
+        const bool function_known = function < answers_.functions.size();
+        if (by_ == "function") {
+            CoverageRow& r = rows_[{function, 0}];
+            if (r.name.empty()) {
+                r.name = function_name(answers_, function);
+                r.path = path_text(answers_, source);
+            }
+            return r;
+        }
+        const Index image = function_known ? answers_.functions[function].image : none;
+        const bool by_file = by_ == "file" && source != none;
+        CoverageRow& r = by_file ? rows_[{source, 1}] : rows_[{image, 2}];
+        if (r.name.empty()) {
+            r.name = by_file ? line_text(answers_, source, 0) : std::string(image_name(answers_, image));
+            if (r.name.empty()) r.name = "[no image]";
+            if (by_ == "file" && !by_file) r.name += " (no lines)";
+            if (by_file) r.path = path_text(answers_, source);
+        }
+        return r;
+    }
+
+    const Answers& answers_;
+    std::string by_;
+    std::map<std::pair<Index, int>, CoverageRow> rows_;
+    std::set<Index> seen_, ran_;  // functions
+    CoverageRow all_{"all", {}, {}, {}, {}};
+};
+
+/// A stretch of code that did not run or was not observed, or a direction of a branch.
+struct Uncovered {
+    Seen seen{};
+    std::string_view what;
+    std::uint64_t instructions{}, begin{}, end{};  ///< 0 instructions: a direction; end 0: not known
+    Index function = none, source = none;
+    std::string lines{};
+};
+
+std::vector<Uncovered> uncovered(const Answers& answers, const Chosen& chosen) {
+    std::vector<Uncovered> out;
+    for (std::size_t i = 0; i < answers.instructions.size();) {
+        const Instruction& first = answers.instructions[i];
+        if (first.seen == Seen::executed || !chosen(first.function, first.source)) {
+            ++i;
+            continue;
+        }
+        std::size_t end = i;
+        std::uint64_t next = first.address;
+        std::uint32_t low = 0, high = 0;
+        for (; end < answers.instructions.size(); ++end) {
+            const Instruction& at = answers.instructions[end];
+            if (at.seen != first.seen || at.function != first.function || at.address != next) break;
+            next = at.address + at.bytes;
+            if (at.line == 0 || at.source != first.source) continue;
+            low = low == 0 ? at.line : std::min(low, at.line);
+            high = std::max(high, at.line);
+        }
+        std::string lines = low == 0 ? std::string() : line_text(answers, first.source, low);
+        if (high > low) lines += fmt::format("-{}", high);
+        out.push_back({first.seen, "code", end - i, first.address, next, first.function, first.source, lines});
+        i = end;
+    }
+    for (const Branch& b : answers.branches) {
+        // A branch that never ran is listed as code.
+        if (b.kind != Branch::Kind::conditional || b.taken + b.not_taken == 0) continue;
+        if (!chosen(b.function, b.source) || (b.taken != 0 && b.not_taken != 0)) continue;
+        out.push_back({b.taken == 0 ? b.seen_taken : b.seen_not_taken, b.taken == 0 ? "never taken" : "always taken", 0,
+                       b.address, b.target, b.function, b.source, line_text(answers, b.source, b.line)});
+    }
+    return out;
+}
+
+Table uncovered_table(const Answers& answers, const std::vector<Uncovered>& rows) {
+    Columns<Uncovered> columns;
+    columns.add(Column::text("class", "class", "not executed; or not observed: flow was lost where it could have run"),
+                [](const Uncovered& u) {
+                    return u.seen == Seen::not_executed ? Cell("not executed").in(Colour::red)
+                                                        : Cell("not observed").in(Colour::yellow);
+                });
+    columns.add(Column::text("what", "what", "code; or of a branch that ran: never taken, always taken"),
+                [](const Uncovered& u) { return u.what; });
+    columns.add(Column::count("instructions", "instructions", "of code"),
+                [](const Uncovered& u) { return u.instructions == 0 ? Cell() : Cell(u.instructions); });
+    columns.add(Column::address("begin", "begin", "the first instruction, or the branch"),
+                [](const Uncovered& u) { return Cell::hex(u.begin); });
+    columns.add(Column::address("end", "end", "after the last instruction, or the target of the branch"),
+                [](const Uncovered& u) { return u.end == 0 ? Cell() : Cell::hex(u.end); });
+    columns.add(Column::text("function", "function", "it is in, and distance from its beginning"),
+                [&](const Uncovered& u) { return Cell(place_text(answers, u.function, u.begin)).in(Colour::bold); });
+    columns.add(Column::text("lines", "lines", "of the source"), [](const Uncovered& u) { return known(u.lines); });
+    columns.add(Column::text("file", "", "whole path of the source file"),
+                [&](const Uncovered& u) { return u.source == none ? Cell() : Cell(path_text(answers, u.source)); });
+    return columns.table(rows);
+}
+
+/// Whether a gate asked for more than ran, and the sentence that says what ran.
+void judge(View& view, const CoverageOptions& options, const Classes& of) {
+    const double percent = 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
+    const bool low = percent < *options.fail_under;
+    view.remark(
+        low ? Finding::Severity::bad : Finding::Severity::note,
+        fmt::format("{} of {} {} ran: {:.1f}%, {} {:g}%{}", grouped(of.executed), grouped(of.all()),
+                    options.of == "branches" ? "directions of branches" : options.of, percent,
+                    low ? "less than the" : "at least the", *options.fail_under,
+                    low && of.not_observed != 0 ? fmt::format(" asked for; {} were not observed, and count as not run",
+                                                              grouped(of.not_observed))
+                                                : " asked for"));
+}
+
+}  // namespace
+
+Result<View> coverage_view(const Answers& answers, const CoverageOptions& options) {
+    const auto nothing = [](std::string why) { return Error{Errc::not_found, std::move(why)}; };
+    if (answers.unit == "SPE" || answers.unit == "DPU")
+        return nothing(fmt::format("{}: {} cannot show that code did not run: coverage needs a trace of program flow",
+                                   answers.capture, answers.unit == "SPE" ? "samples" : "counters"));
+    const Chosen chosen(answers, options.only);
+    const Coverage coverage(answers, chosen, options.by);
+    if (answers.instructions.empty())
+        return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows what did",
+                                   answers.capture, answers.capture));
+    // A word that names nothing is a mistake even where others name something: a gate must not pass without it.
+    if (std::string unknown = chosen.unknown(); !unknown.empty()) return nothing(std::move(unknown));
+    if (coverage.empty()) return nothing(fmt::format("--only: {}: no code matches it", answers.capture));
+    const Classes& of = Coverage::classes(coverage.all(), options.of);
+    View view;
+    if (options.uncovered) {
+        view.table = uncovered_table(answers, uncovered(answers, chosen));
+        view.table.title =
+            view.table.empty() ? "everything ran, both ways of every branch" : "what did not run, or was not observed";
+    } else {
+        view.table = coverage.table(options.of, options.sort);
+        view.table.title = fmt::format("coverage by {}", options.by);
+        view.sums.push_back({options.of,
+                             {{"all", of.all()},
+                              {"executed", of.executed},
+                              {"not_executed", of.not_executed},
+                              {"not_observed", of.not_observed}}});
+        view.below = {
+            fmt::format("{} of {} ran", grouped(coverage.functions_that_ran()),
+                        counted(coverage.functions(), "function")),
+            "directions: each conditional branch has two. unknown: not seen, but flow was lost where it could "
+            "have run"};
+        if (coverage.all().lines.all() == 0)
+            view.below.emplace_back("lines are not known: the images have no debug information");
+    }
+    if (options.fail_under && of.all() == 0)
+        view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known here", options.of));
+    else if (options.fail_under)
+        judge(view, options, of);
+    return view;
+}
+
+}  // namespace waymark::answers

@@ -1,0 +1,148 @@
+/// `waymark loops` and `waymark exceptions`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "columns.h"
+#include "waymark/answers/only.h"
+
+namespace waymark::answers {
+
+namespace {
+
+std::string why_no_loop(const Answers& answers) {
+    if (answers.unit == "SPE") return "samples do not show loops; waymark branches shows which branches go back";
+    if (answers.unit != "DPU") return "no code of a known image was repeated";
+    const auto trust =
+        std::find_if(answers.trust.begin(), answers.trust.end(), [](const Trust& t) { return t.view == "loops"; });
+    return trust != answers.trust.end() && !trust->not_known.empty() ? trust->not_known : std::string(no_hardware_loop);
+}
+
+}  // namespace
+
+Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
+    WM_ASSIGN_OR_RETURN(const std::size_t metric, find_metric(answers, options.metric));
+    const Chosen chosen(answers, options.only);
+    if (std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, std::move(unknown)};
+    std::vector<const Loop*> rows;
+    bool costs = false, any = false;
+    for (const Loop& l : answers.loops) {
+        if (l.iterations == 0) continue;
+        any = true;
+        if (!chosen(l.function, l.source)) continue;
+        rows.push_back(&l);
+        costs |= !l.costs.empty();
+    }
+    if (rows.empty() && any)
+        return Error{Errc::not_found, fmt::format("--only: {}: no loop of it ran", answers.capture)};
+    if (rows.empty()) return Error{Errc::not_found, fmt::format("{}: {}", answers.capture, why_no_loop(answers))};
+    // Loops lie in one another, so their costs do not add up to a whole; shares are of all that ran.
+    std::uint64_t all = 0;
+    if (costs)
+        for (const FunctionCosts& f : function_costs(answers)) all += f.self.size() > metric ? f.self[metric] : 0;
+    const auto cost = [&](const Loop& l) { return l.costs.size() > metric ? l.costs[metric] : 0; };
+    std::stable_sort(rows.begin(), rows.end(), [&](const Loop* a, const Loop* b) {
+        const auto key = [&](const Loop* l) {
+            return options.sort == "entries"                ? l->entries
+                   : options.sort == "address"              ? 0
+                   : options.sort == "iterations" || !costs ? l->iterations
+                                                            : cost(*l);
+        };
+        return std::tuple(key(b), a->head, a->depth) < std::tuple(key(a), b->head, b->depth);
+    });
+    // Programs know the entries of hardware loops as runs.
+    const bool hardware = answers.unit == "DPU";
+    Columns<Loop> columns;
+    if (costs)
+        columns.add(Column::bar("share of " + answers.metrics[metric].name),
+                    [&](const Loop& l) { return Cell::bar(cost(l), all); });
+    columns.add(Column::count(hardware ? "runs" : "entries", "entries",
+                              hardware ? "runs in the trace; an interrupt splits one in two"
+                                       : "times control came into it from elsewhere"),
+                [](const Loop& l) { return l.entries; });
+    columns.add(Column::count("iterations", "iterations", hardware ? "times its body ran" : "times its head ran"),
+                [](const Loop& l) { return l.iterations; });
+    columns.add(Column::real("mean", "mean", "iterations of an entry"),
+                [](const Loop& l) { return Cell::mean(l.iterations, l.entries); });
+    if (costs)
+        add_costs(
+            columns, answers, "", "of all its instructions, loops in it included",
+            [](const Loop& l) -> const Costs& { return l.costs; },
+            [&](std::size_t m) { return answers.metrics[m].name; });
+    columns.add(Column::address("head", "head", "its first instruction, where all ways into it lead"),
+                [](const Loop& l) { return Cell::hex(l.head); });
+    columns.add(Column::address("tail", "tail", "the last instruction that leads back to the head"),
+                [](const Loop& l) { return Cell::hex(l.tail); });
+    columns.add(Column::text("function", "in", "it is in"),
+                [&](const Loop& l) { return Cell(function_name(answers, l.function)).in(Colour::bold); });
+    add_line(columns, answers);
+    if (!hardware) {
+        columns.add(Column::count("depth", "depth", "1: in no other loop"),
+                    [](const Loop& l) { return std::uint64_t{l.depth}; });
+        columns.add(Column::address("outer", "", "head of the loop directly around it"),
+                    [](const Loop& l) { return l.outer ? Cell::hex(*l.outer) : Cell(); });
+        columns.add(Column::text("kind", "kind", "natural; or irreducible: it is entered at several places"),
+                    [](const Loop& l) { return l.irreducible ? "irreducible" : "natural"; });
+    }
+    View view{.table = columns.table(rows)};
+    view.table.title = hardware ? hardware_loops : loops_by_flow;
+    if (costs)
+        view.below.emplace_back("Costs are of all code of a loop, loops inside included, so they do not add up.");
+    return view;
+}
+
+Result<View> exception_view(const Answers& answers, const ViewOptions& options) {
+    if (answers.exceptions.empty())
+        return Error{Errc::not_found,
+                     fmt::format("{}: {}", answers.capture,
+                                 answers.unit == "SPE"   ? "samples do not record exceptions"
+                                 : answers.unit == "DPU" ? "no interrupt, exception or system call is in the trace; "
+                                                           "modes task and flow show them"
+                                                         : "no exception is in the trace")};
+    std::vector<const ExceptionRow*> rows;
+    std::uint64_t all = 0;
+    bool timed = false;
+    for (const ExceptionRow& e : answers.exceptions) {
+        rows.push_back(&e);
+        all += e.times;
+        timed |= e.sum != 0;
+    }
+    View view;
+    if (options.sort == "time" && !timed)
+        view.remark(Finding::Severity::note, not_sorted(options.sort, "not known here", "times"));
+    std::stable_sort(rows.begin(), rows.end(), [&](const ExceptionRow* a, const ExceptionRow* b) {
+        const auto key = [&](const ExceptionRow* e) {
+            return options.sort == "time" && timed ? e->sum : options.sort == "name" ? 0 : e->times;
+        };
+        return std::tuple(key(b), std::string_view(a->name), a->number) <
+               std::tuple(key(a), std::string_view(b->name), b->number);
+    });
+    const std::string unit = answers.exceptions.front().unit;
+    const auto if_timed = [&](const char* head) { return std::string(timed ? head : ""); };
+    Columns<ExceptionRow> columns;
+    columns.add(Column::bar("share of exceptions"), [&](const ExceptionRow& e) { return Cell::bar(e.times, all); });
+    columns.add(Column::count("times", "times", "taken"), [](const ExceptionRow& e) { return e.times; });
+    columns.add(Column::count("nested", "nested", "of these while another was handled"),
+                [](const ExceptionRow& e) { return e.nested; });
+    columns.add(Column::count("returned", "returned", "whose return is in the trace; times are of these"),
+                [](const ExceptionRow& e) { return e.returned; });
+    columns.add(Column::count("least", if_timed("least"), "the shortest time from entry to return", unit),
+                [](const ExceptionRow& e) { return e.least; });
+    columns.add(Column::real("mean", if_timed("mean"), "the mean time", unit),
+                [](const ExceptionRow& e) { return Cell::mean(e.sum, e.returned); });
+    columns.add(Column::count("most", if_timed("most"), "the longest time", unit),
+                [](const ExceptionRow& e) { return e.most; });
+    columns.add(Column::count("sum", if_timed(unit.c_str()), "of all times", unit),
+                [](const ExceptionRow& e) { return e.sum; });
+    columns.add(Column::text("unit", "", "of these times"), [&](const ExceptionRow&) { return unit; });
+    columns.add(Column::count("number", "", "as the architecture numbers them"),
+                [](const ExceptionRow& e) { return std::uint64_t{e.number}; });
+    columns.add(Column::text("exception", "exception", "its name"),
+                [](const ExceptionRow& e) { return Cell(e.name).in(Colour::bold); });
+    view.table = columns.table(rows);
+    view.table.title = timed ? fmt::format("exceptions: from entry to return, in {}", unit) : "exceptions";
+    return view;
+}
+
+}  // namespace waymark::answers

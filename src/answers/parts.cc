@@ -1,0 +1,131 @@
+#include "waymark/answers/parts.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace waymark::answers {
+
+namespace fs = std::filesystem;
+
+Index SourceTable::of(const std::string& path) {
+    if (path.empty()) return none;
+    const auto [at, fresh] = known_.try_emplace(path, static_cast<Index>(answers_.sources.size()));
+    if (fresh) answers_.sources.push_back({path, {}});
+    return at->second;
+}
+
+void AddressRanges::add(std::uint64_t first, std::uint64_t bytes, std::size_t number) {
+    constexpr std::uint64_t top = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t end = bytes > top - first ? top : first + bytes;
+    auto next = ranges_.upper_bound(first);
+    if (next != ranges_.begin()) first = std::max(first, std::prev(next)->second.end);
+    while (first < end) {
+        const std::uint64_t free = next == ranges_.end() ? end : std::min(end, next->first);
+        if (first < free) ranges_.emplace_hint(next, first, Range{free, number});
+        if (next == ranges_.end()) return;
+        first = next->second.end;
+        ++next;
+    }
+}
+
+std::optional<std::size_t> AddressRanges::find(std::uint64_t address) const {
+    const auto after = ranges_.upper_bound(address);
+    if (after == ranges_.begin() || address >= std::prev(after)->second.end) return std::nullopt;
+    return std::prev(after)->second.number;
+}
+
+Index SyntheticTable::of(const std::string& name) {
+    const auto [at, fresh] = known_.try_emplace(name, static_cast<Index>(answers_.functions.size()));
+    if (fresh) {
+        Function f;
+        f.name = name;
+        f.synthetic = true;
+        answers_.functions.push_back(std::move(f));
+    }
+    return at->second;
+}
+
+InlinedTable::InlinedTable(Answers& answers) : answers_(answers) {
+    for (Index i = 0; i < answers.inlined.size(); ++i) known_.try_emplace(key(answers.inlined[i]), i);
+}
+
+InlinedTable::Key InlinedTable::key(const InlinedCall& call) {
+    return {call.function, call.parent, call.linkage_name.empty() ? call.name : call.linkage_name,
+            call.source,   call.line,   call.discriminator};
+}
+
+Index InlinedTable::of(InlinedCall call) {
+    const auto [at, fresh] = known_.try_emplace(key(call), static_cast<Index>(answers_.inlined.size()));
+    if (fresh) answers_.inlined.push_back(std::move(call));
+    return at->second;
+}
+
+void read_sources(Answers& answers, const fs::path& root) {
+    constexpr std::uintmax_t most_bytes = 16 << 20;
+    for (SourceFile& source : answers.sources) {
+        const fs::path path(source.path);
+        std::vector<fs::path> places;
+        if (!root.empty()) places = {root / path.relative_path(), root / path.filename()};
+        places.push_back(path);
+        for (const fs::path& place : places) {
+            std::error_code error;
+            if (!fs::is_regular_file(place, error) || fs::file_size(place, error) > most_bytes) continue;
+            std::ifstream in(place);
+            for (std::string line; std::getline(in, line);) source.lines.push_back(std::move(line));
+            if (!source.lines.empty()) break;
+        }
+    }
+}
+
+namespace {
+
+/// Neighbours put together as long as the whole is shorter than `resolution`.
+std::vector<Slice> merged(const std::vector<Slice>& slices, std::uint64_t resolution) {
+    std::vector<Slice> out;
+    std::map<Index, std::uint64_t> time_of;  // of the slice being made, by function
+    const auto close = [&] {
+        if (time_of.size() < 2) return;
+        const auto longest = std::max_element(time_of.begin(), time_of.end(),
+                                              [](const auto& a, const auto& b) { return a.second < b.second; });
+        out.back().function = longest->first;
+    };
+    for (const Slice& s : slices) {
+        if (!out.empty() && out.back().track == s.track && s.end - out.back().begin < resolution) {
+            out.back().end = std::max(out.back().end, s.end);
+            out.back().merged += s.merged;
+        } else {
+            close();
+            time_of.clear();
+            out.push_back(s);
+        }
+        time_of[s.function] += s.end - s.begin;
+    }
+    close();
+    return out;
+}
+
+}  // namespace
+
+void bound_slices(Timeline& timeline, std::size_t most) {
+    if (timeline.slices.size() <= most) return;
+    // The tracks themselves cannot be put together.
+    const std::size_t least = std::max(most, timeline.tracks.size());
+    std::uint64_t resolution = 1;
+    std::vector<Slice> slices = timeline.slices;
+    while (slices.size() > least && resolution < std::uint64_t{1} << 63) {
+        resolution *= 2;
+        slices = merged(timeline.slices, resolution);
+    }
+    timeline.slices = std::move(slices);
+    timeline.resolution = resolution;
+}
+
+void sort_findings(Answers& answers) {
+    std::stable_sort(answers.health.begin(), answers.health.end(),
+                     [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+}
+
+}  // namespace waymark::answers

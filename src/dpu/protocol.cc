@@ -1,0 +1,128 @@
+#include "waymark/dpu/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "waymark/core/numbers.h"
+#include "waymark/dpu/decoder.h"
+#include "waymark/dpu/nexus.h"
+#include "waymark/dpu/packet.h"
+#include "waymark/protocol/adapters.h"
+
+namespace waymark::dpu {
+
+namespace {
+
+using protocol::Finding;
+using protocol::Severity;
+using protocol::Stretch;
+
+class NoElements final : public ElementSink {
+public:
+    void consume(const Batch&) override {}
+};
+
+class ProtocolRow final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "DPU",
+                                               .unit_title = "Debug and Profiling Unit",
+                                               .trace = "Debug and Profiling Unit words",
+                                               .title = "Debug and Profiling Unit (DPU)",
+                                               .types = {}};
+        return words;
+    }
+    [[nodiscard]] std::vector<std::string> packet_names() const override {
+        std::vector<std::string> out = protocol::names_of<Entries>();
+        for (std::string& name : protocol::names_of<nexus::Messages>())
+            if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+        return out;
+    }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        std::uint64_t best_entries = 0, best_bytes = 0, best_lost = 0;
+        std::string order;
+        for (const ByteOrder o : {ByteOrder::big, ByteOrder::little}) {
+            std::uint64_t entries = 0, in_entries = 0, lost = 0;
+            for (const Stretch& stretch : stretches) {
+                NoElements sink;
+                Format format;
+                format.mode.reset();
+                Decoder decoder(format, o, sink);
+                decoder.feed(stretch.bytes);
+                decoder.finish(false);
+                const Totals& t = decoder.totals();
+                for (const std::uint64_t n : t.entries) entries += n;
+                in_entries += t.entry_bytes;
+                lost += t.lost_bytes();
+            }
+            if (order.empty() || in_entries > best_bytes) {
+                best_entries = entries;
+                best_bytes = in_entries;
+                best_lost = lost;
+                order = o == ByteOrder::big ? "big-endian" : "little-endian";
+            }
+        }
+        out.tried.push_back({"Debug and Profiling Unit words (layout WL-1, base 0xfff0a000)",
+                             fmt::format("{} in {} {}, {} in none", counted(best_entries, "entry", "entries"),
+                                         counted(best_bytes, "byte"), order, counted(best_lost, "byte"))});
+        if (best_entries < 4 || best_lost * 4 > best_bytes) return false;
+        out.protocol = this;
+        out.entries = best_entries;
+        out.lost_bytes = best_lost;
+        out.facts.push_back({"byte order", order, true, counted(best_entries, "entry", "entries")});
+        return true;
+    }
+    [[nodiscard]] std::vector<Finding> health(const protocol::Identity& identity, const protocol::Configuration*,
+                                              const std::vector<Stretch>& stretches,
+                                              std::string_view buffer) const override {
+        std::vector<Finding> out;
+        std::uint64_t bytes = 0;
+        for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
+        if (identity.lost_bytes != 0)
+            out.push_back({Severity::warning,
+                           "damaged-entries",
+                           {},
+                           {},
+                           {},
+                           fmt::format("{} of {} {} in no entry, or damaged inside one", grouped(identity.lost_bytes),
+                                       counted(bytes, "byte"), are(identity.lost_bytes)),
+                           "entries of layout WL-1",
+                           "bytes were damaged, or the file begins or ends amid one",
+                           "get the buffer anew, if it matters"});
+        out.push_back({Severity::error,
+                       "no-description",
+                       {},
+                       {},
+                       {},
+                       "words of a trace buffer without the unit's registers",
+                       "a folder with a dpu.ini",
+                       "how the unit was programmed, and where in the buffer its oldest word is, is not in the words",
+                       fmt::format("put {} into a folder with a dpu.ini that names it and gives the registers "
+                                   "(docs/spec/dpu.md, 7.5): waymark profile, report and dpu read that",
+                                   buffer)});
+        return out;
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view file) const override {
+        return fmt::format(
+            "{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
+            "registers. Put it into a folder with a dpu.ini that names it and gives them "
+            "(docs/spec/dpu.md, 7.5), and name that folder",
+            file);
+    }
+    [[nodiscard]] std::string next_step(std::string_view) const override {
+        return "put it into a folder with a dpu.ini that names it and gives the unit's registers (docs/spec/dpu.md, "
+               "7.5)";
+    }
+};
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const ProtocolRow row;
+    return row;
+}
+
+}  // namespace waymark::dpu

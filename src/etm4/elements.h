@@ -1,0 +1,661 @@
+/// What both decoders share: which elements a packet adds (docs/spec/etm4.md, 14, step 4), and what each element does
+/// once it is committed (steps 6 to 8, sections 9 to 11). They differ in how elements wait for their commit, and in how
+/// the program is walked (follow::ReferenceFollower, follow::Follower).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "waymark/etm4/config.h"
+#include "waymark/etm4/exceptions.h"
+#include "waymark/etm4/parser.h"
+#include "waymark/etm4/state.h"
+#include "waymark/follow/elements.h"
+#include "waymark/follow/follower.h"
+#include "waymark/follow/uncommitted.h"
+#include "waymark/follow/walk.h"
+
+namespace waymark::etm4 {
+
+// ---- elements, as section 14 names them; atoms are follow::Outcomes
+
+namespace element {
+
+/// Where execution goes on.
+struct Address {
+    Place place;
+};
+struct Context {
+    ContextFields fields;
+};
+struct TraceOn {};
+/// A Trace Info packet after the first: the return stack is empty there.
+struct TraceInfo {};
+/// With the address and context that the packets after it gave.
+struct Exception {
+    std::uint16_t type{};
+    bool at_branch_target{};
+    std::optional<Place> address{};
+    std::optional<ContextFields> context{};
+};
+struct ExceptionReturn {};
+struct FunctionReturn {};
+struct Timestamp {
+    flow::Timestamp timestamp;
+};
+struct CycleCount {
+    std::uint32_t cycles{};
+};
+struct Q {
+    std::optional<std::uint32_t> count{};
+    std::optional<Place> address{};
+    std::optional<ContextFields> context{};
+};
+/// ETE: the P0 instruction there was taken.
+struct SourceAddress {
+    Place place;
+};
+struct Mark {
+    flow::Mark mark;
+};
+
+}  // namespace element
+
+using Element = std::variant<element::Address, element::Context, element::TraceOn, element::TraceInfo,
+                             element::Exception, element::ExceptionReturn, element::FunctionReturn, element::Timestamp,
+                             element::CycleCount, element::Q, element::SourceAddress, element::Mark>;
+using Uncommitted = follow::Uncommitted<Element>;
+using ElementKind = Uncommitted::Kind;
+
+/// What a packet asks of the elements that wait (section 8), in the order in which it is done.
+struct Request {
+    std::uint64_t commit{}, cancel{};
+    bool mispredict{};
+    bool impossible{};  ///< the packet cannot be here: an exception, or a Q, has no address
+};
+
+// ---- the one place where packets' values become those of `flow`
+
+[[nodiscard]] inline flow::Context to_flow(const ContextFields& fields, const flow::Context& before,
+                                           const Config& config) {
+    flow::Context out;
+    out.ns = fields.ns;
+    out.nse = fields.nse;
+    out.hyp = fields.el == 2;
+    out.aarch64 = fields.sf;
+    // On an M profile core the field says whether execution is privileged.
+    if (config.profile != Profile::m) out.el = fields.el;
+    // Identifiers that are not sent are as they were.
+    out.context_id = fields.has_context_id && config.context_id_bytes != 0 ? fields.context_id : before.context_id;
+    out.vmid = fields.has_vmid && config.vmid_bytes != 0 ? fields.vmid : before.vmid;
+    return out;
+}
+[[nodiscard]] inline flow::Exception to_flow(const element::Exception& e, const Config& config) {
+    return {&exception_type(e.type, config), {}, {}, flow::no_cycles};
+}
+
+/// The return address of an M profile exception that has none: it was tail-chained (section 9).
+inline constexpr std::uint64_t no_return_address = 0xffff'fffe;
+
+[[nodiscard]] inline follow::Rules rules(const Config& config) {
+    follow::Rules rules;
+    rules.walk.most_bytes = config.max_walk_bytes;
+    rules.walk.decode.wait_waypoints = config.wfx_p0;
+    rules.walk.decode.transaction_start_waypoints = config.ete();
+    rules.return_stack = config.return_stack;
+    rules.indirect = follow::Rules::Indirect::waits;
+    rules.report_exception_returns = config.ete();
+    return rules;
+}
+
+// ---- step 4: packets → elements
+
+/// Adds the elements of each packet to `queue`, which has add(at, outcomes) and add(at, kind, element), and returns
+/// what the packet asks of those that wait. Packets of a stream in order, from the first Trace Info on; that one and
+/// Discard and Overflow are the decoder's own.
+class Assembler {
+public:
+    explicit Assembler(const Config& config) : config_(config), state_(config) {}
+
+    /// The first Trace Info after a loss of synchronisation.
+    void begin(const TraceInfo& p) { state_(p); }
+    void forget() {
+        state_(Gap{});
+        pending_.reset();
+    }
+
+    /// An exception, or a Q, waits for its address: the offset of its packet.
+    [[nodiscard]] std::optional<Offset> pending() const {
+        return pending_ ? std::optional(pending_->at) : std::nullopt;
+    }
+
+    template <class Queue>
+    Request operator()(const Atom& p, Offset at, Queue& queue) {
+        return add_atoms(p.atoms, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const ShortAddress& p, Offset at, Queue& queue) {
+        return address(*state_(p).address, nullptr, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const LongAddress& p, Offset at, Queue& queue) {
+        return address(*state_(p).address, nullptr, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const ExactMatchAddress& p, Offset at, Queue& queue) {
+        return address(*state_(p).address, nullptr, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const AddressWithContext& p, Offset at, Queue& queue) {
+        return address(*state_(p).address, &p, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const Context& p, Offset at, Queue& queue) {
+        if (!p.has_payload) return {};
+        if (pending_)
+            std::visit([&](auto& waits) { waits.context = p; }, pending_->element);
+        else
+            queue.add(at, ElementKind::dropped, element::Context{p});
+        return {};
+    }
+    template <class Queue>
+    Request operator()(const ShortSourceAddress& p, Offset at, Queue& queue) {
+        return add_p0(element::SourceAddress{*state_(p).address}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const LongSourceAddress& p, Offset at, Queue& queue) {
+        return add_p0(element::SourceAddress{*state_(p).address}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const ExactMatchSourceAddress& p, Offset at, Queue& queue) {
+        return add_p0(element::SourceAddress{*state_(p).address}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const Q& p, Offset at, Queue& queue) {
+        element::Q q;
+        if (p.has_count()) q.count = p.count;
+        q.address = state_(p).address;
+        if (q.address) return add_p0(q, at, queue);
+        if (pending_) return {.impossible = true};
+        pending_ = Pending{at, q};
+        return {};
+    }
+    template <class Queue>
+    Request operator()(const Exception& p, Offset at, Queue& queue) {
+        state_(p);
+        if (pending_) return {.impossible = true};
+        if (p.is_transaction_failure(config_))
+            return add(ElementKind::dropped, mark(flow::Mark::Kind::transaction_failed), at, queue);
+        element::Exception e{.type = static_cast<std::uint16_t>(p.type()), .at_branch_target = p.at_branch_target()};
+        if (p.is_pe_reset(config_)) return add_p0(e, at, queue);
+        pending_ = Pending{at, e};
+        return {};
+    }
+    template <class Queue>
+    Request operator()(const ExceptionReturn&, Offset at, Queue& queue) {
+        // A P0 element on Armv7-M only (section 9).
+        const bool p0 = config_.profile == Profile::m && config_.version < 0x42;
+        if (pending_) return {.impossible = true};
+        return add(p0 ? ElementKind::p0 : ElementKind::dropped, element::ExceptionReturn{}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const FunctionReturn&, Offset at, Queue& queue) {
+        return add_p0(element::FunctionReturn{}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const TraceOn&, Offset at, Queue& queue) {
+        if (pending_) return {.impossible = true};
+        return add(ElementKind::dropped, element::TraceOn{}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const TraceInfo& p, Offset at, Queue& queue) {
+        state_(p);
+        return add(ElementKind::kept, element::TraceInfo{}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const Timestamp& p, Offset at, Queue& queue) {
+        const Meaning meaning = state_(p);
+        flow::Timestamp out{.value = state_.timestamps().value(), .known = state_.timestamps().known()};
+        if (meaning.count && meaning.count->cycles) out.cycles = *meaning.count->cycles;
+        return add(ElementKind::kept, element::Timestamp{out}, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const TimestampMarker&, Offset at, Queue& queue) {
+        return add(ElementKind::kept, mark(flow::Mark::Kind::timestamp_marker), at, queue);
+    }
+    template <class Queue>
+    Request operator()(const CycleCountF1& p, Offset at, Queue& queue) {
+        return cycle_count(*state_(p).count, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const CycleCountF2& p, Offset at, Queue& queue) {
+        return cycle_count(*state_(p).count, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const CycleCountF3& p, Offset at, Queue& queue) {
+        return cycle_count(*state_(p).count, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const Event& p, Offset at, Queue& queue) {
+        return add(ElementKind::kept, mark(flow::Mark::Kind::unit_events, p.events), at, queue);
+    }
+    template <class Queue>
+    Request operator()(const Instrumentation& p, Offset at, Queue& queue) {
+        element::Mark out = mark(flow::Mark::Kind::instrumentation, p.value);
+        out.mark.level = p.el;
+        return add(ElementKind::kept, out, at, queue);
+    }
+    template <class Queue>
+    Request operator()(const TransactionStart&, Offset at, Queue& queue) {
+        if (pending_) return {.impossible = true};
+        return add(config_.transaction_start_p0 ? ElementKind::p0 : ElementKind::dropped,
+                   mark(flow::Mark::Kind::transaction_started), at, queue);
+    }
+    template <class Queue>
+    Request operator()(const TransactionCommit&, Offset at, Queue& queue) {
+        if (pending_) return {.impossible = true};
+        return add(ElementKind::dropped, mark(flow::Mark::Kind::transaction_committed), at, queue);
+    }
+
+    // Section 8: atoms first, then what is asked.
+    template <class Queue>
+    Request operator()(const Commit& p, Offset, Queue&) {
+        return {.commit = p.count};
+    }
+    template <class Queue>
+    Request operator()(const CancelF1& p, Offset, Queue&) {
+        return {.cancel = p.count, .mispredict = p.mispredict, .impossible = pending_.has_value()};
+    }
+    template <class Queue>
+    Request operator()(const CancelF2& p, Offset at, Queue& queue) {
+        Request r = add_atoms(speculation_atoms(p.atoms), at, queue);
+        r.cancel = 1;
+        r.mispredict = true;
+        return r;
+    }
+    template <class Queue>
+    Request operator()(const CancelF3& p, Offset at, Queue& queue) {
+        Request r = add_atoms(Atoms{static_cast<std::uint8_t>(p.atom ? 1 : 0), 1}, at, queue);
+        r.cancel = p.count + std::uint64_t{2};
+        r.mispredict = true;
+        return r;
+    }
+    template <class Queue>
+    Request operator()(const Mispredict& p, Offset at, Queue& queue) {
+        Request r = add_atoms(speculation_atoms(p.atoms), at, queue);
+        r.mispredict = true;
+        return r;
+    }
+    /// Ignore, and what concerns data and conditional trace: no elements.
+    template <class Queue>
+    Request operator()(const auto&, Offset, Queue&) {
+        return {};
+    }
+
+    /// For inner loops that read addresses themselves.
+    [[nodiscard]] AddressHistory& addresses() { return state_.addresses(); }
+
+    struct Pending {
+        Offset at;
+        std::variant<element::Exception, element::Q> element;
+    };
+    struct State {
+        PacketState packets;
+        std::optional<Pending> pending;
+    };
+    [[nodiscard]] State snapshot() const { return {state_, pending_}; }
+    void resume(const State& state) {
+        state_ = state.packets;
+        pending_ = state.pending;
+    }
+
+private:
+    static element::Mark mark(flow::Mark::Kind kind, std::uint64_t value = 0) {
+        return {{.kind = kind, .value = value, .level = 0}};
+    }
+    template <class Queue>
+    Request add(ElementKind kind, Element element, Offset at, Queue& queue) {
+        queue.add(at, kind, std::move(element));
+        return {};
+    }
+    template <class Queue>
+    Request add_p0(Element element, Offset at, Queue& queue) {
+        if (pending_) return {.impossible = true};
+        return add(ElementKind::p0, std::move(element), at, queue);
+    }
+    template <class Queue>
+    Request add_atoms(const Atoms& atoms, Offset at, Queue& queue) {
+        if (pending_) return {.impossible = true};
+        if (atoms.count != 0) queue.add(at, follow::Outcomes{atoms.e, atoms.count});
+        return {};
+    }
+    template <class Queue>
+    Request address(const Place& place, const ContextFields* context, Offset at, Queue& queue) {
+        if (!pending_) [[likely]] {
+            if (context != nullptr) queue.add(at, ElementKind::dropped, element::Context{*context});
+            return add(ElementKind::address, element::Address{place}, at, queue);
+        }
+        Pending complete = std::move(*pending_);
+        pending_.reset();
+        std::visit(
+            [&](auto& waits) {
+                waits.address = place;
+                if (context != nullptr) waits.context = *context;
+                queue.add(complete.at, ElementKind::p0, waits);
+            },
+            complete.element);
+        return {};
+    }
+    template <class Queue>
+    Request cycle_count(const CycleCount& count, Offset at, Queue& queue) {
+        Request r;
+        // Without speculation nothing waits to be committed, whatever the packet says.
+        if (count.commit && config_.max_speculation != 0) r.commit = *count.commit;
+        if (count.cycles) queue.add(at, ElementKind::kept, element::CycleCount{*count.cycles});
+        return r;
+    }
+
+    const Config& config_;
+    PacketState state_;
+    std::optional<Pending> pending_;
+};
+
+// ---- steps 6 to 8: committed elements → flow
+
+/// What is known of the core besides what the follower knows.
+struct CommittedState {
+    flow::Context context;
+    Place last;                  ///< the last address
+    bool context_known = false;  ///< !need_ctxt
+    bool address_waits = false;  ///< `last` came, and the context in which it is meant has not
+    bool sf = false;             ///< the context is AArch64
+    bool overflowed = false;     ///< prev_overflow: the next Trace On follows an overflow
+    bool begins = false;         ///< synchronised, and neither Trace On nor an address came since
+    bool may_push = true;        ///< the follower's
+};
+
+/// `Follower`: follow::ReferenceFollower or follow::Follower<Out>.
+template <class Follower, class Out>
+class Committed : private CommittedState {
+public:
+    using State = CommittedState;
+
+    /// Everything is borrowed.
+    Committed(const Config& config, const isa::CodeReader& code, follow::Elements<Out>& elements, Follower& follower)
+        : config_(config), rules_(rules(config)), code_(code), elements_(elements), follower_(follower) {}
+
+    [[nodiscard]] const State& state() const { return *this; }
+    void resume(const State& state) { State::operator=(state); }
+
+    /// The first Trace Info after a loss of synchronisation came.
+    void synchronised() { begins = true; }
+    /// What waits will never be committed, and where execution is is unknown.
+    void forget(bool overflow) {
+        State::operator=({});
+        overflowed = overflow;
+        follower_.forget();
+        elements_.forget();
+    }
+    [[nodiscard]] bool overflow_pending() const { return overflowed; }
+
+    WM_INLINE void operator()(Offset at, const follow::Outcomes& outcomes) {
+        for (unsigned i = 0; i < outcomes.count; ++i)
+            if (!ready(at) || !follower_.atom((outcomes.e >> i & 1U) != 0, at)) [[unlikely]]
+                return unplaced(at, outcomes, i);
+    }
+    void operator()(Offset at, const Element& element) {
+        std::visit([&](const auto& e) { commit(at, e); }, element);
+    }
+
+    void commit(Offset at, const element::Address& e) {
+        last = e.place;
+        address_waits = !context_known;
+        if (context_known) go(at);
+    }
+    void commit(Offset at, const element::Context& e) { set_context(at, e.fields); }
+    void commit(Offset at, const element::TraceOn&) {
+        begins = false;
+        follower_.lose();
+        elements_.event(at, flow::TraceOn{std::exchange(overflowed, false) ? flow::TraceOnReason::overflow
+                                                                           : flow::TraceOnReason::enabled,
+                                          flow::no_cycles});
+    }
+    void commit(Offset, const element::TraceInfo&) {
+        follower_.clear_return_stack();
+        follower_.forbid_pushes();
+        may_push = false;
+    }
+    void commit(Offset at, const element::ExceptionReturn&) { elements_.event(at, flow::ExceptionReturn{}); }
+    void commit(Offset, const element::FunctionReturn&) {}
+    void commit(Offset at, const element::Timestamp& e) { elements_.event(at, e.timestamp); }
+    void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow::Cycles{e.cycles}); }
+    void commit(Offset at, const element::Mark& e) {
+        if (e.mark.kind == flow::Mark::Kind::transaction_failed) follower_.leave();
+        elements_.event(at, e.mark);
+    }
+
+    /// Step 8.
+    void commit(Offset at, const element::Exception& e) {
+        flow::Exception out = to_flow(e, config_);
+        if (!e.address) {  // PE reset
+            elements_.event(at, out);
+            return follower_.lose();
+        }
+        if (!e.at_branch_target) (void)ready(at);
+        if (e.context) set_context(at, *e.context);
+        if (config_.profile != Profile::m || e.address->address.value != no_return_address) {
+            last = e.address.value();
+            const follow::Place to = place_of(last, sf);
+            out.preferred_return = to.address;
+            if (e.at_branch_target) {
+                if (context_known) go(at);
+            } else if (follower_.known() && follower_.place().address != to.address) {
+                follower_.walk_to(to.address, follow::Stop::before, at);
+            }
+        }
+        elements_.event(at, out);
+        // The handler's address comes as a packet of its own.
+        address_waits = false;
+        follower_.leave();
+    }
+
+    /// Section 10. The way between is known only where it needs no outcome.
+    void commit(Offset at, const element::Q& e) {
+        // The target of an indirect branch before it is part of what is not traced.
+        const bool known = follower_.known();
+        last = *e.address;
+        const follow::Place to = place_of(last, sf);
+        if (!known || !e.count || !follow_count(*e.count, to, at)) {
+            const std::uint64_t count = e.count.value_or(0);
+            if (known)
+                elements_.event(at, flow::Untraced{follower_.place().address, to.address, count, true});
+            else
+                elements_.event(at, flow::Untraced{{}, to.address, count, false});
+        }
+        if (e.context) set_context(at, *e.context);
+        commit(at, element::Address{*e.address});
+    }
+
+    /// Section 11. All conditional branches before it were not taken.
+    void commit(Offset at, const element::SourceAddress& e) {
+        last = e.place;
+        if (!context_known) return elements_.unplaced(at, {.taken = 1, .not_taken = 0});
+        const bool known = ready(at);
+        follow::Place source = place_of(e.place, sf);
+        // IS says how the address is packed, and not the instruction set: that is the one of the code before.
+        if (known) source.isa = follower_.place().isa;
+        const isa::Space space = context.space();
+        if (isa::fetch(code_, space, source.address, source.isa).bytes == 0) {
+            elements_.event(at, flow::NoMemory{source.address});
+            return follower_.lose();
+        }
+        if (known) {
+            const Address here = follower_.place().address;
+            if (here > source.address)
+                elements_.event(at, flow::Inconsistency{flow::Conflict::update_behind, here, source.address});
+            else if (follower_.source(source.address, at))
+                return;
+        }
+        // The trace is believed: this one instruction was executed.
+        begin(at);
+        follower_.go(source, context, at);
+        const follow::Walk one = follow::walk(code_, space, source, rules_.walk);
+        if (one.end == follow::WalkEnd::waypoint && one.instructions == 1) {
+            follower_.atom(true, at);
+            return;
+        }
+        elements_.event(at, flow::Inconsistency{flow::Conflict::update_disagrees, one.last, source.address});
+        elements_.event(at, flow::Reached{source.address});
+        follower_.lose();
+    }
+
+    /// Section 6: the instruction set is that of the context; IS separates A32 and T32.
+    [[nodiscard]] WM_INLINE static follow::Place place_of(const Place& place, bool a64) {
+        if (a64) return {place.address, isa::Isa::a64};
+        return {{place.address.value & 0xffff'ffffU}, place.is1 ? isa::Isa::t32 : isa::Isa::a32};
+    }
+    /// For inner loops: an address came, whose effect on the follower the caller brings about.
+    WM_INLINE follow::Place moved_to(const Place& place) {
+        last = place;
+        return place_of(place, sf);
+    }
+
+private:
+    /// The place is known, or follows from the return stack. A unit with Q elements and no return stack leaves out
+    /// addresses before a Q element, which is no contradiction.
+    WM_INLINE bool ready(Offset at) {
+        if (config_.q_elements && !config_.return_stack) return follower_.known();
+        return follower_.ready(at);
+    }
+    void begin(Offset at) {
+        if (std::exchange(begins, false))
+            elements_.event(at, flow::TraceOn{flow::TraceOnReason::begin, flow::no_cycles});
+    }
+    /// Execution goes on at `last`.
+    void go(Offset at) {
+        begin(at);
+        may_push = true;
+        follower_.go(place_of(last, sf), context, at);
+    }
+    void set_context(Offset at, const ContextFields& fields) {
+        begin(at);
+        const bool width_changes = context_known && fields.sf != sf;
+        context = to_flow(fields, context, config_);
+        context_known = true;
+        sf = fields.sf;
+        if (std::exchange(address_waits, false)) return go(at);
+        follower_.set_context(context, at);
+        if (width_changes && follower_.known()) go(at);
+    }
+    void unplaced(Offset at, const follow::Outcomes& outcomes, unsigned from) {
+        flow::Atoms count;
+        for (unsigned i = from; i < outcomes.count; ++i)
+            ++((outcomes.e >> i & 1U) != 0 ? count.taken : count.not_taken);
+        elements_.unplaced(at, count);
+    }
+
+    /// Follows exactly `count` instructions to `to`, if no outcome is needed for that but the last one's. False:
+    /// nothing was done.
+    bool follow_count(std::uint64_t count, const follow::Place& to, Offset at) {
+        const isa::Space space = context.space();
+        // Barriers on the way, then a walk that ends with a branch or between two of them.
+        unsigned barriers = 0;
+        follow::Place from = follower_.place();
+        follow::Walk walked;
+        std::uint64_t bytes = 0;
+        for (;; ++barriers) {
+            if (count == 0 || bytes > rules_.walk.most_bytes) return false;
+            walked = follow::walk(code_, space, from, rules_.walk);
+            bytes += walked.bytes;
+            if (walked.end != follow::WalkEnd::waypoint || walked.instructions >= count ||
+                walked.instruction.waypoint != isa::Waypoint::barrier)
+                break;
+            count -= walked.instructions;
+            from = {walked.after, from.isa};
+        }
+        const bool whole = walked.end == follow::WalkEnd::waypoint && walked.instructions == count;
+        if (!whole) {
+            if (walked.instructions < count || to.address < from.address || to.isa != from.isa) return false;
+            const follow::Walk part =
+                follow::walk_to(code_, space, from, to.address, follow::Stop::before, rules_.walk);
+            if (part.end != follow::WalkEnd::arrived || part.instructions != count) return false;
+        }
+        for (unsigned i = 0; i < barriers; ++i) follower_.atom(true, at);
+        const bool passes = whole && walked.instruction.conditional && walked.after == to.address &&
+                            walked.instruction.target != to.address;
+        if (!whole)
+            follower_.walk_to(to.address, follow::Stop::before, at);
+        else if (walked.instruction.waypoint == isa::Waypoint::barrier || passes)
+            follower_.atom(!passes, at);
+        else
+            follower_.branch(to, at);
+        return true;
+    }
+
+    const Config& config_;
+    const follow::Rules rules_;
+    const isa::CodeReader& code_;
+    follow::Elements<Out>& elements_;
+    Follower& follower_;
+};
+
+// ---- synchronisation (steps 1 to 3), for both
+
+/// Elements that may wait at once: a unit with more is none, and a damaged MAXSPEC must not take all memory.
+inline constexpr std::size_t most_waiting = std::size_t{1} << 20;
+
+/// Which bytes give nothing because the stream is not synchronised: after a gap, Discard, Overflow or a packet that
+/// cannot be, up to the next A-sync and Trace Info.
+class Synchronisation {
+public:
+    enum class State : std::uint8_t { searching, waits_for_info, synchronised };  ///< WAIT_SYNC, WAIT_TINFO, DECODE
+
+    [[nodiscard]] bool synchronised() const { return state_ == State::synchronised; }
+    [[nodiscard]] bool waits_for_info() const { return state_ == State::waits_for_info; }
+    /// Where bytes that are not yet reported as lost begin.
+    [[nodiscard]] std::optional<Offset> lost_first() const {
+        return synchronised() ? std::nullopt : std::optional(first_);
+    }
+
+    void lose(Offset first, GapReason reason) {
+        state_ = State::searching;
+        first_ = first;
+        reason_ = reason;
+    }
+    /// Those before `end`, if any, are lost: `report(gap)`.
+    template <class Report>
+    void lost_until(Offset end, Report&& report) {
+        if (!synchronised() && first_ < end) report(Gap{first_, end, reason_});
+        first_ = end;
+    }
+    template <class Report>
+    void async(Extent at, Report&& report) {
+        if (state_ != State::searching) return;
+        lost_until(at.first, report);
+        state_ = State::waits_for_info;
+        reason_ = GapReason::unsynchronised;
+        first_ = at.end();
+    }
+    template <class Report>
+    void info(Extent at, Report&& report) {
+        lost_until(at.first, report);
+        state_ = State::synchronised;
+    }
+    /// A packet that is delivered although the stream waits for a Trace Info.
+    template <class Report>
+    void taken(Extent at, Report&& report) {
+        lost_until(at.first, report);
+        first_ = at.end();
+    }
+    /// Begins inside a stream.
+    void resume_synchronised() { state_ = State::synchronised; }
+
+private:
+    State state_ = State::searching;
+    Offset first_{};
+    GapReason reason_ = GapReason::unsynchronised;
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,131 @@
+#include "waymark/etm4/parallel_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+#include "decoder_machine.h"
+#include "waymark/follow/parallel.h"
+
+namespace waymark::etm4 {
+
+namespace {
+
+/// A place where a stream can be cut.
+struct Cut {
+    using State = CutState;
+    std::size_t at{};  ///< after the address
+    CutState state;
+};
+
+/// Takes the packets after an A-sync until they give a Trace Info, a context and an address.
+class CutFinder {
+public:
+    explicit CutFinder(const Config& config) : packets_(config), config_(config) {}
+
+    template <class P>
+    void operator()(const P& p) {
+        if constexpr (std::is_same_v<P, TraceInfo>) {
+            if (info_) wrong_ = true;
+            info_ = true;
+        }
+        if (!info_) wrong_ = true;
+        const Meaning meaning = packets_(p);
+        if constexpr (std::is_base_of_v<ContextFields, P>) {
+            if constexpr (std::is_same_v<P, Context>) {
+                if (p.has_payload) fields_ = p;
+            } else {
+                fields_ = p;
+            }
+        }
+        if constexpr (std::is_same_v<P, ShortAddress> || std::is_same_v<P, LongAddress> ||
+                      std::is_same_v<P, ExactMatchAddress> || std::is_same_v<P, AddressWithContext>) {
+            if (fields_) place_ = meaning.address;
+        }
+        // What gives flow, or concerns an exception, has no place before the address.
+        constexpr bool may_come =
+            std::is_base_of_v<ContextFields, P> || std::is_same_v<P, TraceInfo> || std::is_same_v<P, ShortAddress> ||
+            std::is_same_v<P, LongAddress> || std::is_same_v<P, ExactMatchAddress> || std::is_same_v<P, Timestamp> ||
+            std::is_same_v<P, CycleCountF1> || std::is_same_v<P, CycleCountF2> || std::is_same_v<P, CycleCountF3> ||
+            std::is_same_v<P, Event> || std::is_same_v<P, TraceOn> || std::is_same_v<P, Ignore>;
+        if (!may_come) wrong_ = true;
+    }
+    [[nodiscard]] bool wrong() const { return wrong_; }
+    [[nodiscard]] bool done() const { return place_.has_value(); }
+    [[nodiscard]] CutState state() const {
+        return {.packets = packets_, .place = *place_, .fields = *fields_, .config = config_};
+    }
+
+private:
+    PacketState packets_;
+    const Config& config_;
+    bool info_ = false, wrong_ = false;
+    std::optional<ContextFields> fields_;
+    std::optional<Place> place_;
+};
+
+/// From the end of an A-sync on, whether packets follow up to such an address.
+std::optional<Cut> cut_after(Bytes bytes, std::size_t from, const Config& config) {
+    // As far as the address may be after its A-sync.
+    constexpr std::size_t most_bytes = 256;
+    const std::size_t end = std::min(bytes.size(), from + most_bytes);
+    CutFinder finder(config);
+    while (from < end && bytes[from] != 0) {
+        const Parsed parsed = parse_one(bytes.subspan(from, end - from), config,
+                                        [&](const auto& packet, std::size_t) { finder(packet); });
+        if (parsed.step != Step::ok || finder.wrong()) return {};
+        from += parsed.bytes;
+        if (finder.done()) return Cut{from, finder.state()};
+    }
+    return {};
+}
+
+/// The first place to cut whose A-sync begins in [from, end).
+std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
+    static constexpr std::array<std::uint8_t, 12> async{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80};
+    static const std::boyer_moore_horspool_searcher searcher(async.begin(), async.end());
+    const auto place = [&](std::size_t i) {
+        return bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i, bytes.size()));
+    };
+    auto at = place(from);
+    while ((at = std::search(at, place(end), searcher)) != place(end)) {
+        at += async.size();
+        if (auto cut = cut_after(bytes, static_cast<std::size_t>(at - bytes.begin()), config)) return cut;
+    }
+    return {};
+}
+
+/// For follow::Parallel.
+struct ParallelEtm4 {
+    using Config = etm4::Config;
+    using Cut = etm4::Cut;
+    template <class Out>
+    using Decoder = Machine<Out>;
+    static std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
+        return etm4::find_cut(bytes, from, end, config);
+    }
+};
+
+}  // namespace
+
+ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
+                                 flow::Sink& sink, const Options& options) {
+    Options possible = options;
+    if (config.max_speculation != 0) possible.workers = 1;
+    core_ = follow::make_parallel<ParallelEtm4>(config, code, table, sink, possible);
+}
+ParallelDecoder::~ParallelDecoder() = default;
+void ParallelDecoder::feed(Bytes bytes) { core_->feed(bytes); }
+void ParallelDecoder::reset() { core_->reset(); }
+void ParallelDecoder::finish() { core_->finish(); }
+void ParallelDecoder::flush() { core_->flush(); }
+std::uint64_t ParallelDecoder::packets() const { return core_->packets(); }
+std::array<Offset, 2> ParallelDecoder::pending() const { return core_->pending(); }
+bool ParallelDecoder::amid_packet() const { return core_->amid_packet(); }
+std::vector<std::uint64_t> ParallelDecoder::counts() const { return core_->counts(); }
+std::uint64_t ParallelDecoder::cycles() const { return core_->cycles(); }
+std::uint64_t ParallelDecoder::repeated() const { return core_->repeated(); }
+
+}  // namespace waymark::etm4

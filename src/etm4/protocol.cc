@@ -1,0 +1,410 @@
+#include "waymark/etm4/protocol.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "waymark/core/numbers.h"
+#include "waymark/etm4/decoder.h"
+#include "waymark/etm4/parallel_decoder.h"
+#include "waymark/etm4/parser.h"
+#include "waymark/etm4/reference_decoder.h"
+#include "waymark/etm4/registers.h"
+#include "waymark/etm4/state.h"
+#include "waymark/etm4/text.h"
+#include "waymark/flow/summary.h"
+#include "waymark/follow/place.h"
+#include "waymark/protocol/adapters.h"
+
+namespace waymark::etm4 {
+
+namespace {
+
+using protocol::Finding;
+using protocol::Setting;
+using protocol::Severity;
+using protocol::Stretch;
+using protocol::Survey;
+
+/// What a survey of packets says of ETMv4 and ETE alone.
+class More {
+public:
+    explicit More(const Config& config) : state_(config) {}
+
+    template <class P>
+    void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
+        const Meaning meaning = state_(packet);
+        if constexpr (std::is_same_v<P, ASync>) {
+            if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
+        } else if constexpr (std::is_same_v<P, TraceInfo>) {
+            ++infos_;
+        } else if constexpr (std::is_same_v<P, Overflow>) {
+            ++overflows_;
+        } else if constexpr (std::is_same_v<P, Timestamp>) {
+            if (!meaning.timestamp) return;
+            survey.last_timestamp = meaning.timestamp;
+            if (!survey.first_timestamp) survey.first_timestamp = meaning.timestamp;
+        }
+    }
+    void gap() { state_(Gap{}); }
+    void finish(Survey& survey) const {
+        if (survey.first_sync && infos_ == 0) survey.troubles.emplace_back("no Trace Info, so nothing can be decoded");
+        if (overflows_ != 0)
+            survey.troubles.push_back(
+                fmt::format("its FIFO overflowed {}; execution is missing there", times(overflows_)));
+    }
+
+private:
+    PacketState state_;
+    std::uint64_t infos_ = 0, overflows_ = 0;
+};
+
+/// Takes the addresses that the trace names.
+class NamedAddresses {
+public:
+    NamedAddresses(const Config& config, const std::function<void(const follow::Place&)>& take)
+        : state_(config), take_(take) {}
+    template <class P>
+    void operator()(const P& packet, Extent) {
+        if constexpr (std::is_base_of_v<ContextFields, P>) see(packet);
+        const Meaning meaning = state_(packet);
+        // The width of addresses is known once a context came; an exception's address is where it returns to.
+        if (std::is_same_v<P, Exception>) returns_ = true;
+        if (!meaning.address || !sf_ || meaning.address->known != ~std::uint64_t{0}) return;
+        if (std::exchange(returns_, false)) return;
+        const bool is1 = meaning.address->is1;
+        take_({meaning.address->address, *sf_ ? isa::Isa::a64 : is1 ? isa::Isa::t32 : isa::Isa::a32});
+    }
+    void operator()(const Gap& gap) {
+        state_(gap);
+        sf_.reset();
+        returns_ = false;
+    }
+
+private:
+    void see(const Context& p) {
+        if (p.has_payload) sf_ = p.sf;
+    }
+    void see(const AddressWithContext& p) { sf_ = p.sf; }
+
+    PacketState state_;
+    const std::function<void(const follow::Place&)>& take_;
+    std::optional<bool> sf_;
+    bool returns_ = false;
+};
+
+/// How bytes parse under one configuration.
+struct Likeness {
+    std::uint64_t bytes{}, packets{}, asyncs{}, trace_infos{}, errors{}, lost_bytes{}, unsynchronised_bytes{},
+        padding_bytes{};
+    std::optional<Offset> first_async{}, first_error{};
+
+    /// An A-sync is followed by a Trace Info, and damage here and there is no reason to doubt.
+    [[nodiscard]] bool enough() const {
+        const std::uint64_t parsed = bytes - lost_bytes - unsynchronised_bytes - padding_bytes;
+        return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos && lost_bytes * 4 <= parsed;
+    }
+};
+
+class Counter {
+public:
+    Counter(Likeness& out, const Stretch& stretch) : out_(out), stretch_(stretch) {}
+    template <class P>
+    void operator()(const P&, Extent at) {
+        ++out_.packets;
+        if constexpr (std::is_same_v<P, ASync>) {
+            ++out_.asyncs;
+            if (!out_.first_async) out_.first_async = stretch_.offsets.capture(at.first);
+        } else if constexpr (std::is_same_v<P, TraceInfo>) {
+            ++out_.trace_infos;
+        }
+    }
+    void operator()(const Gap& gap) {
+        switch (gap.reason) {
+            case GapReason::reserved_header:
+            case GapReason::malformed_packet:
+                ++out_.errors;
+                out_.lost_bytes += gap.bytes();
+                if (!out_.first_error) out_.first_error = stretch_.offsets.capture(gap.first);
+                break;
+            case GapReason::padding: out_.padding_bytes += gap.bytes(); break;
+            case GapReason::unsynchronised:
+            case GapReason::framing: out_.unsynchronised_bytes += gap.bytes(); break;
+            case GapReason::incomplete_packet: break;
+        }
+    }
+
+private:
+    Likeness& out_;
+    const Stretch& stretch_;
+};
+
+Likeness likeness(const std::vector<Stretch>& stretches, const Config& config) {
+    Likeness out;
+    for (const Stretch& stretch : stretches) {
+        Counter counter(out, stretch);
+        Parser<Counter> parser(config, counter);
+        out.bytes += protocol::feed(parser, stretch, [&] { return parser.progress().amid_packet(); });
+        parser.finish();
+    }
+    return out;
+}
+
+std::string version_text(const Config& c) {
+    if (c.ete()) return fmt::format("ETE 1.{}", c.version & 0xfU);
+    return fmt::format("ETMv{}.{}", c.version >> 4, c.version & 0xfU);
+}
+
+/// The registers that configure a unit, by name. `Values` is RegisterValues, const or not.
+template <class Values>
+[[nodiscard]] auto named(Values& r) {
+    using Value = decltype(&r.configr);
+    return std::array<std::pair<std::string_view, Value>, 12>{{{Trcconfigr::name, &r.configr},
+                                                               {Trctraceidr::name, &r.traceidr},
+                                                               {"TRCIDR0", &r.idr0},
+                                                               {"TRCIDR1", &r.idr1},
+                                                               {"TRCIDR2", &r.idr2},
+                                                               {"TRCIDR8", &r.idr8},
+                                                               {"TRCIDR9", &r.idr9},
+                                                               {"TRCIDR10", &r.idr10},
+                                                               {"TRCIDR11", &r.idr11},
+                                                               {"TRCIDR12", &r.idr12},
+                                                               {"TRCIDR13", &r.idr13},
+                                                               {"TRCDEVARCH", &r.devarch}}};
+}
+
+class Configured final : public protocol::Configuration {
+public:
+    explicit Configured(const Config& config) : config_(config) {}
+    [[nodiscard]] const Config& config() const { return config_; }
+
+    [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
+    [[nodiscard]] bool equals(const protocol::Configuration& other) const override {
+        return config_ == config_of(other);
+    }
+    [[nodiscard]] std::string source_type() const override {
+        return config_.ete() ? "ETE" : fmt::format("ETM{}.{}", config_.version >> 4, config_.version & 0xfU);
+    }
+    [[nodiscard]] std::vector<RegisterValue> registers() const override {
+        const RegisterValues r = to_registers(config_);
+        std::vector<RegisterValue> out;
+        for (const auto& [name, value] : named(r))
+            if (*value) out.push_back({std::string(name), **value, std::nullopt, 32});
+        return out;
+    }
+    [[nodiscard]] std::vector<Setting> settings() const override {
+        const Config& c = config_;
+        return {{"version", version_text(c)},
+                {"cycle_counting", c.cycle_counting},
+                {"context_id_bytes", std::uint64_t{c.context_id_trace ? c.context_id_bytes : 0U}},
+                {"vmid_bytes", std::uint64_t{c.vmid_trace ? c.vmid_bytes : 0U}},
+                {"return_stack", c.return_stack},
+                {"branch_broadcast", c.branch_broadcast},
+                {"timestamps", c.timestamps},
+                {"timestamp_bits", std::uint64_t{c.timestamp_bits}},
+                {"q_elements", c.q_elements},
+                {"speculation_depth", std::uint64_t{c.max_speculation}},
+                {"waits_are_waypoints", c.wfx_p0}};
+    }
+    [[nodiscard]] std::unique_ptr<protocol::Reader> list(protocol::PacketListener& listener) const override {
+        return std::make_unique<protocol::ListerOf<Config, Parser, Explainer>>(config_, listener);
+    }
+    [[nodiscard]] std::unique_ptr<protocol::Surveyor> survey(const OffsetMap& offsets) const override {
+        return std::make_unique<protocol::SurveyorOf<Config, Parser, More>>(config_, offsets);
+    }
+
+    [[nodiscard]] isa::DecodeOptions waypoints() const override {
+        return {.wait_waypoints = config_.wfx_p0, .transaction_start_waypoints = config_.ete()};
+    }
+    [[nodiscard]] bool cycle_counts() const override { return config_.cycle_counting; }
+    [[nodiscard]] std::unique_ptr<protocol::Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
+                                                             const protocol::DecoderOptions& options) const override {
+        Config config = config_;
+        config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
+        if (options.kind == protocol::DecoderKind::reference)
+            return std::make_unique<protocol::DecoderOf<ReferenceDecoder, Config>>(config, code, out);
+        return std::make_unique<protocol::DecoderOf<Decoder, Config>>(config, code, out);
+    }
+    [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
+        const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
+        const follow::ParallelOptions& options) const override {
+        return std::make_unique<protocol::ParallelOf<ParallelDecoder, Config>>(config_, code, table, sink, options);
+    }
+    [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
+        Config c = config_;
+        c.return_stack = !c.return_stack;
+        return {configuration(c)};
+    }
+    void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const override {
+        NamedAddresses taken(config_, take);
+        Parser<NamedAddresses> parser(config_, taken);
+        parser.feed(stream);
+        parser.finish();
+    }
+
+private:
+    const Config config_;
+};
+
+class Etm4Protocol final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "ETM",
+                                               .unit_title = "Embedded Trace Macrocell or Extension",
+                                               .trace = "ETMv4 and ETE trace",
+                                               .title = "ETMv4 and ETE instruction trace",
+                                               .types = "ETM4.x and ETE",
+                                               .settings = "TRCCONFIGR and TRCIDR0 to TRCIDR13",
+                                               .core_type = "ARMv8-A",
+                                               .sync = "A-sync",
+                                               .sync_bytes = "00 00 00 00 00 00 00 00 00 00 00 80",
+                                               .syncs = "Trace Info packets"};
+        return words;
+    }
+
+    [[nodiscard]] bool is_type(std::string_view source_type) const override {
+        const std::string name = protocol::upper(source_type.substr(0, source_type.find('.')));
+        return name == "ETM4" || name == "ETMV4" || name == "ETE";
+    }
+    [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
+        return protocol::TraceIdField{Trctraceidr::name, 0, {}};
+    }
+    void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
+        const auto visit = [&]<class Register>(Register) {
+            if (r.name == Register::name)
+                protocol::visit_fields(from_value<Register>(static_cast<std::uint32_t>(r.value)), visitor);
+        };
+        visit(Trcconfigr{});
+        visit(Trctraceidr{});
+        visit(Trcidr0{});
+        visit(Trcidr1{});
+        visit(Trcidr2{});
+        visit(Trcdevarch{});
+    }
+    [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
+        protocol::Configured out;
+        RegisterValues values;
+        for (const auto& [name, value] : named(values))
+            if (const RegisterValue* r = find_register(source.registers, name))
+                *value = static_cast<std::uint32_t>(r->value);
+        // No register says which profile the traced core has. Cores of the M and R profiles are named after it.
+        const std::string core = protocol::upper(source.core_type);
+        const Profile profile = core.starts_with("CORTEX-M") || core.starts_with("ARMV8-M")   ? Profile::m
+                                : core.starts_with("CORTEX-R") || core.starts_with("ARMV8-R") ? Profile::r
+                                                                                              : Profile::a;
+        const ReadConfig read = read_config(values, profile);
+        for (const std::string& note : read.notes)
+            out.problems.push_back(fmt::format("source '{}': {}", source.name, note));
+        out.configuration = configuration(read.config);
+        return out;
+    }
+
+    [[nodiscard]] bool decodes_flow() const override { return true; }
+    [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        // What changes the length of packets; the rest of a configuration does not show in bytes.
+        std::optional<std::pair<Likeness, Config>> best;
+        unsigned tried = 0;
+        for (const std::uint8_t version : {std::uint8_t{0x46}, std::uint8_t{0x53}})
+            for (const unsigned i : {0U, 1U, 2U, 3U}) {
+                Config config;
+                config.version = version;
+                config.commit_mode_1 = i >= 2;
+                config.vmid_bytes = i % 2 == 0 ? 1 : 4;
+                config.q_elements = true;
+                config.timestamp_markers = version >= 0x51;
+                const Likeness p = likeness(stretches, config);
+                ++tried;
+                if (!best || p.lost_bytes < best->first.lost_bytes) best = {p, config};
+                if (p.asyncs == 0) break;  // which no configuration changes
+            }
+        const Likeness& p = best->first;
+        out.tried.push_back(
+            {p.asyncs == 0 ? "ETMv4 and ETE" : fmt::format("ETMv4 and ETE, {}", counted(tried, "configuration")),
+             p.asyncs == 0
+                 ? fmt::format("no A-sync ({})", words().sync_bytes)
+                 : fmt::format("{}, {}, {}, {} ({}) without packets", counted(p.packets, "packet"),
+                               counted(p.asyncs, "A-sync"), counted(p.trace_infos, "Trace Info", "Trace Infos"),
+                               counted(p.errors, "stretch", "stretches"), counted(p.lost_bytes, "byte"))});
+        if (!p.enough()) return false;
+        out.protocol = this;
+        out.configuration = configuration(best->second);
+        out.first_sync = p.first_async;
+        out.remarks.emplace_back("syncs", counted(p.asyncs, "A-sync"));
+        return true;
+    }
+    [[nodiscard]] protocol::Settled settle(const protocol::Identity&, const protocol::Configuration& described,
+                                           const std::vector<Stretch>&, std::string_view) const override {
+        return {configuration(config_of(described)), {}};
+    }
+    [[nodiscard]] std::vector<Finding> health(const protocol::Identity&, const protocol::Configuration* configuration,
+                                              const std::vector<Stretch>& stretches, std::string_view) const override {
+        const Likeness p = likeness(stretches, config_of(*configuration));
+        std::vector<Finding> out;
+        if (p.errors != 0)
+            out.push_back(
+                {Severity::warning,
+                 "damaged-packets",
+                 {},
+                 {},
+                 p.first_error,
+                 fmt::format("{} ({}) without packets", counted(p.errors, "stretch", "stretches"),
+                             counted(p.lost_bytes, "byte")),
+                 "packets up to the next A-sync",
+                 fmt::format("bytes were damaged or lost on their way, or {} are of another unit", words().settings),
+                 "trace continues at the A-sync after each; get the buffer anew if it matters"});
+        return out;
+    }
+    [[nodiscard]] std::string sentence(const flow::Inconsistency& what) const override {
+        using flow::Conflict;
+        const auto hex = [](Address address) { return fmt::format("{:#x}", address.value); };
+        switch (what.conflict) {
+            case Conflict::update_behind:
+                return fmt::format("the trace names {}, which execution has passed ({} is next)", hex(what.expected),
+                                   hex(what.found));
+            case Conflict::no_return_address:
+                return fmt::format("no address for the indirect branch at {}, nor a return stack entry",
+                                   hex(what.found));
+            case Conflict::undefined_reached:
+                return fmt::format("an atom leads over the undefined instruction at {}", hex(what.found));
+            case Conflict::runaway_walk:
+                return fmt::format("an atom, but no branch up to {}, farther than any block goes", hex(what.found));
+            case Conflict::update_disagrees:
+                return fmt::format("the trace names {}, but the walk ends at {}", hex(what.expected), hex(what.found));
+            case Conflict::sync_disagrees:
+            case Conflict::branch_disagrees:
+            case Conflict::vmid_missing: break;
+        }
+        return std::string(flow::name(what.conflict));
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
+    [[nodiscard]] std::string next_step(std::string_view file) const override {
+        return fmt::format(
+            "put {} into a snapshot folder with the registers TRCCONFIGR and TRCIDR0 to TRCIDR13 of its "
+            "trace unit",
+            file);
+    }
+};
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const Etm4Protocol row;
+    return row;
+}
+
+std::shared_ptr<const protocol::Configuration> configuration(const Config& config) {
+    return std::make_shared<Configured>(config);
+}
+
+const Config& config_of(const protocol::Configuration& configuration) {
+    return static_cast<const Configured&>(configuration).config();
+}
+
+}  // namespace waymark::etm4

@@ -1,0 +1,34 @@
+#include "waymark/follow/recover.h"
+
+#include <algorithm>
+#include <array>
+
+namespace waymark::follow {
+
+std::string_view name(HeadOutcome outcome) {
+    constexpr std::array<std::string_view, 9> names{
+        "recovered",
+        "the stream begins with its A-sync",
+        "no A-sync with an I-sync behind it",
+        "no chain of packets leads to the A-sync",
+        "no program image",
+        "no path through the program explains the packets",
+        "several paths through the program explain the packets",
+        "too little speaks for the one path that is left",
+        "the limits of the search are reached",
+    };
+    return names[static_cast<unsigned>(outcome)];
+}
+
+std::uint64_t HeadRecovery::bytes() const {
+    std::uint64_t sum = 0;
+    for (const HeadStretch& stretch : stretches) sum += stretch.end - stretch.first;
+    return sum;
+}
+std::uint64_t HeadRecovery::bytes_before_async() const {
+    std::uint64_t sum = 0;
+    for (const HeadStretch& stretch : stretches) sum += std::min(stretch.end, async) - std::min(stretch.first, async);
+    return sum;
+}
+
+}  // namespace waymark::follow

@@ -1,0 +1,54 @@
+/// The model's FIFO: how much of it is occupied, and whether it drains after an overflow (docs/spec/pft.md, 5.5).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/pft/model.h"
+
+namespace waymark::pft {
+
+class ModelFifo {
+public:
+    /// Both are borrowed.
+    ModelFifo(const ModelChoices& choices, ByteSink& trace) : choices_(choices), trace_(trace) {}
+
+    /// Cycles pass, in which bytes leave it.
+    void pass(std::uint64_t cycles) {
+        if (choices_.fifo_bytes == 0) return;
+        drained_ += cycles * choices_.drain_bytes;
+        const std::uint64_t bytes = drained_ / std::max(choices_.drain_cycles, 1U);
+        drained_ %= std::max(choices_.drain_cycles, 1U);
+        level_ = bytes >= level_ ? 0 : level_ - bytes;
+        if (level_ == 0) {
+            drained_ = 0;
+            draining_ = false;
+        }
+    }
+    /// Gives the bytes to the trace; false: they do not fit, with `reserved` bytes more, and nothing was done. What is
+    /// too large for it fits while it is empty.
+    [[nodiscard]] WM_INLINE bool put(Bytes bytes, std::uint64_t reserved) {
+        if (choices_.fifo_bytes != 0) {
+            if (level_ != 0 && level_ + bytes.size() + reserved > choices_.fifo_bytes) return false;
+            level_ += bytes.size();
+        }
+        trace_.write(bytes);
+        return true;
+    }
+    /// Nothing more goes into it until it is empty.
+    void drain() { draining_ = level_ != 0; }
+    [[nodiscard]] bool draining() const { return draining_; }
+    /// As before the first byte.
+    void reset() { draining_ = false; }
+    /// All that is in it leaves.
+    void flush() { level_ = 0; }
+
+private:
+    const ModelChoices& choices_;
+    ByteSink& trace_;
+    std::uint64_t level_ = 0, drained_ = 0;
+    bool draining_ = false;
+};
+
+}  // namespace waymark::pft

@@ -1,0 +1,259 @@
+/// The packets of the model and what they are compressed against: the state that was sent last (docs/spec/pft.md,
+/// sections 2 and 5.3).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "model_output.h"
+#include "model_return_stack.h"
+
+namespace waymark::pft {
+
+class ModelPackets : protected ModelOutput {
+protected:
+    ModelPackets(const ModelConfig& config, ByteSink& trace)
+        : ModelOutput(config, trace), stack_(config_.return_stack ? choices_.return_stack_depth : 0U) {}
+    ~ModelPackets() = default;
+
+    /// What the trace has said of the core.
+    struct Sent {
+        bool ns = false, hyp = false;
+        std::uint32_t context_id = 0;
+        std::uint8_t vmid = 0;
+        std::uint64_t timestamp = 0;
+    };
+
+    /// 2.5.
+    void branch(const Place& to, std::uint32_t exception, bool ns, bool hyp, std::uint32_t cycles, unsigned least = 1) {
+        BranchAddress p;
+        const bool information = exception != 0 || ns != sent_.ns || hyp != sent_.hyp || alt_isa_differs(to.isa);
+        if (information) least = std::max(least, exception == 0 && !choices_.short_information ? 5U : 2U);  // OQ11
+        p.target = compressed(to, least);
+        p.target.information = information;
+        if (config_.cycle_accurate) p.cycles = cycles;
+        if (information) {
+            const bool set = choices_.hyp_information == ModelChoices::HypInformation::set_or_changed && hyp;  // OQ5
+            p.exception_3_0 = static_cast<std::uint8_t>(exception & 0xf);
+            p.exception_8_4 = static_cast<std::uint8_t>(exception >> 4 & 0x1f);
+            p.more = set || hyp != sent_.hyp || exception > 15;
+            p.alt_isa = to.isa == Isa::tee;
+            p.ns = ns;
+            p.hyp = p.more && hyp;
+        }
+        send(p);
+        base_ = other_base_ = to;
+        sent_.ns = ns;
+        sent_.hyp = hyp;
+    }
+    /// OQ10: into a prohibited region. Where it goes must not be seen, nor in which state.
+    bool hidden_branch(std::uint32_t exception, std::uint64_t cycle) {
+        flush_atoms();
+        if (choices_.prohibited_entry == ModelChoices::ProhibitedEntry::address_zero) {
+            branch({{0}, Isa::a32}, exception, sent_.ns, sent_.hyp, clock_.count(cycle));
+            return true;
+        }
+        if (group_lost()) return false;
+        drop_group();  // a waypoint update with nothing behind it would say too much
+        --counts_.waypoints;
+        ++counts_.untraced;
+        return false;
+    }
+    /// 2.7.
+    void update(const Place& place) {
+        WaypointUpdate p;
+        p.target = compressed(place, 1);
+        p.target.information = alt_isa_differs(place.isa);
+        p.alt_isa = p.target.information && place.isa == Isa::tee;
+        send(p);
+        if (choices_.update_base == ModelChoices::UpdateBase::is_not_base) return;  // OQ1
+        base_ = place;
+        if (choices_.update_base == ModelChoices::UpdateBase::is_base) other_base_ = place;
+    }
+    /// Gives the place of the most recent waypoint's target; executes nothing. False: the FIFO has no room. `cycle`:
+    /// of that waypoint.
+    bool isync(ISyncReason reason, const Place& place, bool ns, bool hyp, std::uint32_t context_id,
+               std::uint64_t cycle) {
+        flush_atoms();
+        ISync p;
+        p.address_31_1 = static_cast<std::uint32_t>(place.address.value >> 1);
+        p.reason = reason;
+        p.thumb = place.isa != Isa::a32;
+        p.alt_isa = place.isa == Isa::tee;
+        p.ns = ns;
+        p.hyp = hyp;
+        p.context_id = context_id;
+        if (reason != ISyncReason::periodic) p.cycles = clock_.count(cycle, true);
+        send(p);
+        if (fifo_.draining()) return false;
+        stack_.clear();  // 4.5: even a periodic one empties it
+        base_ = other_base_ = place;
+        sent_.ns = ns;
+        sent_.hyp = hyp;
+        sent_.context_id = context_id;
+        return true;
+    }
+    /// `ticks`: of the last waypoint, which was at `cycle`. `whole`: all bytes. False: the FIFO has no room.
+    bool timestamp(std::uint64_t ticks, std::uint64_t cycle, bool whole, bool frequency_changed) {
+        flush_atoms();
+        // v1.1 gives the time of the last waypoint, v1.0 that of the packet.
+        const std::uint64_t delay = config_.minor_version == 0 ? choices_.packet_delay_cycles : 0;
+        std::uint64_t value = ticks + clock_.ticks_of(delay);
+        if (config_.timestamp_bytes == 7) value &= (std::uint64_t{1} << 48) - 1;
+        const std::uint64_t sent = config_.gray_timestamps ? to_gray(value) : value;
+        Timestamp p;
+        p.value = compress_timestamp(sent, sent_.timestamp, whole, config_);
+        p.cycles = clock_.count(cycle + delay);
+        p.frequency_changed = frequency_changed;
+        send(p);
+        if (fifo_.draining()) return false;
+        sent_.timestamp = sent;
+        return true;
+    }
+    void context_id(std::uint32_t value) {
+        flush_atoms();
+        send(ContextId{value});
+        sent_.context_id = value;
+    }
+    void vmid(std::uint8_t value) {
+        flush_atoms();
+        send(Vmid{value});
+        sent_.vmid = value;
+    }
+
+    /// 5.3, rule 4: a waypoint instruction that passed gets a branch packet; else an atom.
+    bool needs_packet(const Retired& w, bool ns, bool hyp) {
+        const bool change = ns != sent_.ns || hyp != sent_.hyp || alt_isa_differs(w.next.isa);
+        switch (w.instruction.waypoint) {
+            case isa::Waypoint::direct: return change || config_.branch_broadcast;
+            case isa::Waypoint::barrier:
+                return change || (config_.branch_broadcast &&
+                                  choices_.broadcast_barrier == ModelChoices::BroadcastBarrier::packet);  // OQ8
+            case isa::Waypoint::indirect: break;
+            case isa::Waypoint::none: break;
+        }
+        if (stack_.empty()) return true;
+        const ModelReturnStack::Entry& top = stack_.top();
+        if (!top.certain || top.place != w.next || top.ns != ns) return true;  // the stack stays as it is (4.5)
+        const bool returns = w.instruction.exception_return && config_.minor_version >= 1;
+        if (change || returns) {  // OQ3
+            if (choices_.matched_change == ModelChoices::MatchedChange::packet_pops_entry) stack_.pop();
+            return true;
+        }
+        stack_.pop();
+        return false;
+    }
+
+    // ---- many blocks at once: where nothing but atoms and plain branch packets can come of them
+
+    /// The bases of addresses are one, and AltISA is 0.
+    [[nodiscard]] bool plain_bases() const { return base_ == other_base_ && plain(base_.isa); }
+    /// AltISA is 0 and an I-sync is not needed.
+    static constexpr bool plain(Isa isa) { return isa == Isa::a32 || isa == Isa::t32; }
+
+    /// Sends the atoms and branch packets of blocks that begin at `start`, in the state that was sent last, and sets
+    /// `start` to where the block after them begins. Stops before the first that may need more, and behind the one with
+    /// which `sync_bytes` (0: never) ask for synchronisation. Returns how many it took. Precondition: plain_bases().
+    std::size_t plain_blocks(std::span<const RetiredBlock> blocks, Place& start, std::uint64_t sync_bytes) {
+        constexpr std::size_t most_bytes = 6;  // of a block: atoms, then an address
+        constexpr std::size_t most_blocks = 400;
+        std::array<std::uint8_t, most_blocks * most_bytes> bytes;
+        std::uint8_t* out = bytes.data();
+        blocks = blocks.first(std::min(blocks.size(), most_blocks));
+        // A block that finds more bytes sent than this first asks for synchronisation.
+        const std::uint64_t room = sync_bytes > sync_bytes_ ? sync_bytes - sync_bytes_ : 0;
+        const std::uint8_t* const sync =
+            sync_bytes == 0 || room > bytes.size() ? bytes.data() + bytes.size() : bytes.data() + room;
+        Isa isa = start.isa, base_isa = base_.isa;
+        auto at = static_cast<std::uint32_t>(start.address.value);
+        auto base = static_cast<std::uint32_t>(base_.address.value);
+        // Atoms with the marker before them, as they are sent.
+        std::uint32_t atoms = 1U << atoms_.count | atoms_.n;
+        std::size_t taken = 0;
+        for (const RetiredBlock& b : blocks) {
+            const isa::Instruction& i = *b.instruction;
+            const auto address = static_cast<std::uint32_t>(b.address.value),
+                       next = static_cast<std::uint32_t>(b.next.value);
+            if (out >= sync || b.isa != isa || !plain(b.next_isa) || address < at || address + i.bytes - at > 4096 ||
+                i.exception_return) [[unlikely]]
+                break;
+            const std::uint32_t behind = address + i.bytes;
+            if (i.waypoint == isa::Waypoint::barrier || behind < address) [[unlikely]]
+                break;
+            if (i.waypoint == isa::Waypoint::direct || !b.passed || returned_by_stack(b)) {
+                atoms = atoms << 1 | (b.passed ? 0U : 1U);
+                if (atoms >= 32) {
+                    *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
+                    atoms = 1;
+                }
+            } else {
+                const unsigned shift = address_shift(b.next_isa);
+                std::uint32_t left = next >> shift, differs = (next ^ base) >> shift;
+                if (atoms != 1) *out++ = static_cast<std::uint8_t>(0x80U | atoms << 1);
+                atoms = 1;
+                std::uint32_t byte = 1 | (left & 0x3f) << 1;
+                if (b.next_isa != base_isa || differs >> target_bits(4) != 0) {  // all five bytes
+                    left >>= 6;
+                    for (unsigned n = 1; n < 5; ++n, left >>= 7) {
+                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                        byte = left & 0x7f;
+                    }
+                    byte |= b.next_isa == Isa::a32 ? 0x08U : 0x10U;
+                } else {
+                    bool more = differs >> 6 != 0;
+                    for (left >>= 6, differs >>= 6; more; left >>= 7, differs >>= 7) {
+                        *out++ = static_cast<std::uint8_t>(byte | 0x80);
+                        more = differs >> 6 != 0;  // of a last byte, bit 6 says that information follows
+                        byte = left & (more ? 0x7f : 0x3f);
+                    }
+                }
+                *out++ = static_cast<std::uint8_t>(byte);
+                base = next;
+                base_isa = b.next_isa;
+            }
+            if (i.link && b.passed) stack_.push({{{behind}, isa}, sent_.ns, true});
+            at = b.passed ? next : behind;
+            isa = b.passed ? b.next_isa : isa;
+            ++taken;
+        }
+        if (taken == 0) return 0;
+        start = {{at}, isa};
+        base_ = other_base_ = {{base}, base_isa};
+        atoms_.count = static_cast<std::uint8_t>(std::bit_width(atoms) - 1);
+        atoms_.n = static_cast<std::uint8_t>(atoms & ~(1U << atoms_.count));
+        if (out != bytes.data()) put({bytes.data(), static_cast<std::size_t>(out - bytes.data())});
+        return taken;
+    }
+
+    Sent sent_;
+    ModelReturnStack stack_;
+
+private:
+    /// The part of needs_packet() where the state does not change; false: a packet.
+    bool returned_by_stack(const RetiredBlock& b) {
+        if (stack_.empty()) return false;
+        const ModelReturnStack::Entry& top = stack_.top();
+        if (!top.certain || top.place != Place{b.next, b.next_isa} || top.ns != sent_.ns) return false;
+        stack_.pop();
+        return true;
+    }
+    /// AltISA counts as 0 for an ARM or Jazelle target.
+    [[nodiscard]] bool alt_isa_differs(Isa isa) const {
+        return (isa == Isa::tee) != (base_.isa == Isa::tee) || (isa == Isa::tee) != (other_base_.isa == Isa::tee);
+    }
+    /// Behind a waypoint update, long enough for both readings of OQ1.
+    [[nodiscard]] Target compressed(const Place& to, unsigned least) const {
+        const Target one = compress(to, base_, least), other = compress(to, other_base_, least);
+        return one.bytes >= other.bytes ? one : other;
+    }
+
+    // A waypoint update may or may not be the base of the next address (OQ1): `base_` says it is, `other_base_` that it
+    // is not.
+    Place base_{}, other_base_{};
+};
+
+}  // namespace waymark::pft

@@ -1,0 +1,162 @@
+#include "waymark/pft/unit.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "waymark/pft/config.h"
+#include "waymark/pft/exceptions.h"
+#include "waymark/pft/model.h"
+
+namespace waymark::pft {
+
+namespace {
+
+bool is_a9(const flow::UnitOptions& options) { return options.core == "cortex-a9"; }
+
+ModelConfig model_config(const flow::UnitOptions& options) {
+    ModelConfig config;
+    Registers& r = config.registers;
+    r.cr.cycle_accurate = options.cycle_accurate;
+    r.cr.timestamps = options.timestamps;
+    r.cr.return_stack = options.return_stack;
+    r.cr.branch_broadcast = options.branch_broadcast;
+    r.cr.context_id_size = static_cast<std::uint8_t>(options.context_id_bytes == 4 ? 3 : options.context_id_bytes);
+    if (is_a9(options)) {
+        r.idr = from_value<Etmidr>(0x411cf301);
+        r.ccer = from_value<Etmccer>(0x00c019a2);
+    } else {
+        r.idr = from_value<Etmidr>(0x411cf312);
+        r.ccer = from_value<Etmccer>(0x34c01ac2);
+    }
+    r.syncfr.value = options.sync_bytes;
+    config.choices.timestamp_numerator = 1;  // a tick is a cycle
+    config.choices.fifo_bytes = options.fifo_bytes;
+    config.choices.drain_cycles = options.drain_cycles;
+    return config;
+}
+
+class RecordedUnit final : public flow::Unit {
+public:
+    RecordedUnit(const flow::UnitOptions& options, ByteSink& trace)
+        : model_(model_config(options), trace), may_lose_(options.fifo_bytes != 0) {}
+
+    void context(const flow::Context& context) override {
+        if (context.context_id && context.context_id != context_.context_id) model_.set_context_id(*context.context_id);
+        context_ = context;
+    }
+    void start(Place first, std::uint64_t cycle) override { model_.start(arrival(first, cycle)); }
+    void waypoint(const flow::Straight& before, const flow::RetiredWaypoint& w, std::uint64_t cycle) override {
+        Retired retired;
+        retired.address = w.address;
+        retired.isa = w.isa;
+        retired.instruction = w.instruction;
+        retired.passed = w.passed;
+        retired.next = w.next;
+        retired.ns = context_.ns;
+        retired.hyp = context_.hyp;
+        retired.cycle = cycle;
+        model_.retire_block(retired, before.bytes == 0 ? std::uint8_t{0} : before.last_bytes);
+    }
+    std::size_t waypoints(Place, std::span<const flow::RetiredBlock> blocks) override {
+        return model_.retire_blocks(blocks, context_.ns, context_.hyp);
+    }
+    void exception(const flow::Straight& before, flow::ExceptionClass kind, std::optional<Place> handler,
+                   std::uint64_t cycle) override {
+        model_.run(before.bytes, before.last_bytes, cycle);
+        ExceptionTaken taken;
+        taken.number = exception_number(kind);
+        taken.vector = handler.value_or(Place{{linux_vector(kind)}, Isa::a32});
+        taken.ns = context_.ns;
+        taken.hyp = context_.hyp;
+        taken.cycle = cycle;
+        model_.exception(taken);
+    }
+    void wait(std::uint64_t cycle) override { model_.wait(cycle); }
+    void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
+    void finish() override { model_.finish(); }
+    [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
+    [[nodiscard]] bool overflowing() const override { return model_.status().overflow; }
+    [[nodiscard]] bool may_lose() const override { return may_lose_; }
+
+private:
+    [[nodiscard]] Arrival arrival(Place place, std::uint64_t cycle) const {
+        return {place, context_.ns, context_.hyp, cycle};
+    }
+    /// Where a Linux kernel has its vectors.
+    static std::uint64_t linux_vector(flow::ExceptionClass kind) {
+        switch (kind) {
+            case flow::ExceptionClass::undefined: return 0xffff0004;
+            case flow::ExceptionClass::supervisor_call: return 0xffff0008;
+            case flow::ExceptionClass::breakpoint:
+            case flow::ExceptionClass::prefetch_abort: return 0xffff000c;
+            case flow::ExceptionClass::data_abort: return 0xffff0010;
+            default: return 0xffff0018;  // IRQ
+        }
+    }
+
+    Model model_;
+    bool may_lose_;
+    flow::Context context_;
+};
+
+class Factory final : public flow::UnitFactory {
+public:
+    [[nodiscard]] std::string_view name() const override { return "PTM"; }
+    [[nodiscard]] flow::UnitOptions defaults() const override { return {.core = "cortex-a15"}; }
+
+    [[nodiscard]] Status check(const flow::UnitOptions& options) const override {
+        const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
+        if (options.core != "cortex-a9" && options.core != "cortex-a15")
+            return wrong(fmt::format("--core {} is not offered; cortex-a9 and cortex-a15 are", options.core));
+        if (options.return_stack && options.branch_broadcast)
+            return wrong("--return-stack and --branch-broadcast exclude each other: a PTM does not allow both");
+        if (options.context_id_bytes > 4 || options.context_id_bytes == 3)
+            return wrong(fmt::format("--context-id {}: the Context ID has 1, 2 or 4 bytes, or 0 for none",
+                                     options.context_id_bytes));
+        if (options.sync_bytes > 4095)
+            return wrong(fmt::format("--sync {}: ETMSYNCFR holds at most 4095 bytes", options.sync_bytes));
+        if (options.fifo_bytes != 0 && options.fifo_bytes < 32)
+            return wrong(fmt::format("--fifo {}: a FIFO holds at least 32 bytes, or 0 for one that never fills",
+                                     options.fifo_bytes));
+        if (options.drain_cycles == 0)
+            return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
+        return Nothing{};
+    }
+
+    [[nodiscard]] std::string core_type(const flow::UnitOptions& options) const override {
+        return is_a9(options) ? "Cortex-A9" : "Cortex-A15";
+    }
+    [[nodiscard]] std::string source_type(const flow::UnitOptions& options) const override {
+        return is_a9(options) ? "PTM1.0" : "PTM1.1";
+    }
+    [[nodiscard]] std::vector<RegisterValue> registers(const flow::UnitOptions& options,
+                                                       std::uint8_t trace_id) const override {
+        const ModelConfig config = model_config(options);
+        Etmtraceidr id;
+        id.trace_id = trace_id;
+        const auto reg = [](const auto& r) {
+            using Register = std::remove_cvref_t<decltype(r)>;
+            return RegisterValue{std::string(Register::name), to_value(r), Register::number};
+        };
+        return {reg(config.registers.cr), reg(config.registers.syncfr), reg(config.registers.idr),
+                reg(config.registers.ccer), reg(id)};
+    }
+    [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override {
+        return {};  // neither Cortex-A9 nor A15 has DMB and DSB as waypoints (docs/spec/pft.md, 3)
+    }
+    [[nodiscard]] std::unique_ptr<flow::Unit> make(const flow::UnitOptions& options, ByteSink& trace) const override {
+        return std::make_unique<RecordedUnit>(options, trace);
+    }
+};
+
+}  // namespace
+
+const flow::UnitFactory& unit_factory() {
+    static const Factory factory;
+    return factory;
+}
+
+}  // namespace waymark::pft

@@ -1,0 +1,66 @@
+#include "waymark/pipeline/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "waymark/core/numbers.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+/// `0x10 CSETM_0 (ETM4.1), 0x20 ITM_0 (ITM)`; the first few.
+std::string sources_text(const std::vector<const Source*>& sources) {
+    constexpr std::size_t most = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(sources.size(), most); ++i)
+        out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", sources[i]->label(),
+                           sources[i]->type.empty() ? "of unknown type" : sources[i]->type);
+    if (sources.size() > most) out += fmt::format(" and {} more", sources.size() - most);
+    return out;
+}
+
+std::string why_no_bytes(const Session& session, const std::vector<const Source*>& selected, const Report& report) {
+    if (session.sources.empty()) return "the capture describes no trace source";
+    if (std::none_of(selected.begin(), selected.end(), [](const Source* s) { return s->has_flow(); }))
+        return fmt::format(
+            "Waymark does not decode the protocol of {}: {}. Of the sources of a snapshot it decodes {}; use another "
+            "tool for others",
+            selected.size() == 1 ? "the source" : "any selected source", sources_text(selected), decoded_types());
+    if (report.streams.empty())
+        return session.capture.buffers.empty() ? "the capture has no trace buffer"
+                                               : "none of the selected sources is tied to a trace buffer";
+    if (std::any_of(report.buffers.begin(), report.buffers.end(), [](const auto& b) { return b.error.has_value(); }))
+        return "no byte of the selected sources could be read";
+    return "the buffers hold no byte of the selected sources; waymark info shows whose bytes they hold";
+}
+
+}  // namespace
+
+std::string no_sync(const std::vector<const Source*>& sources, std::uint64_t bytes) {
+    const auto known = std::find_if(sources.begin(), sources.end(), [](const auto* s) { return s->has_packets(); });
+    const protocol::Words& words = (known == sources.end() ? protocols().front() : (*known)->protocol)->words();
+    return fmt::format(
+        "no {} ({}) in {}: not {} trace, framed otherwise than said (--buffer-format, or the snapshot's format=), or "
+        "cut before its first synchronisation",
+        words.sync, words.sync_bytes, counted(bytes, "byte"), words.unit);
+}
+
+std::string why_nothing(const Session& session, const std::vector<const Source*>& selected, const Report& report,
+                        const Gave& gave) {
+    std::uint64_t bytes = 0;
+    for (const StreamReport& stream : report.streams)
+        if (stream.consumer) bytes += stream.bytes;
+    const auto lost = [&](GapReason reason) { return gave.gaps[static_cast<unsigned>(reason)] != 0; };
+    if (bytes == 0) return why_no_bytes(session, selected, report);
+    if (gave.packets == 0) return no_sync(selected, bytes);
+    if (gave.no_memory != 0)
+        return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
+    if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing))
+        return "the trace is damaged before anything could be decoded";
+    if (lost(GapReason::unsynchronised)) return "no I-sync follows an A-sync, so no address is known";
+    return "no waypoint was traced between synchronisations";
+}
+
+}  // namespace waymark::pipeline

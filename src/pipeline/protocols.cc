@@ -1,0 +1,102 @@
+#include "waymark/pipeline/protocols.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "waymark/dpu/protocol.h"
+#include "waymark/etm4/protocol.h"
+#include "waymark/pft/protocol.h"
+#include "waymark/spe/protocol.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+using protocol::TraceIdField;
+
+/// Units on a trace bus that are not decoded, so that whose bytes these are is known all the same.
+struct OtherUnit {
+    std::string_view type;  ///< a part of its source type, lower case
+    TraceIdField id;
+};
+constexpr std::array other_units{
+    // Bits [22:16] of the ITM's control register are its trace ID, as docs/spec/pft.md, 7.2, has it of the STM's.
+    OtherUnit{"stm", {"STMTCSR", 16}},
+    OtherUnit{"itm", {"ITMTCR", 16}},
+};
+
+/// Every register that has a trace ID.
+std::vector<TraceIdField> trace_id_fields() {
+    std::vector<TraceIdField> out;
+    for (const Protocol* protocol : protocols())
+        if (const auto field = protocol->trace_id()) out.push_back(*field);
+    for (const OtherUnit& unit : other_units) out.push_back(unit.id);
+    return out;
+}
+
+/// A word of each protocol whose flow is decoded.
+std::string of_decoded(std::string_view protocol::Words::*word) {
+    std::string out;
+    for (const Protocol* protocol : protocols()) {
+        if (!protocol->decodes_flow()) continue;
+        if (!out.empty()) out += ", ";
+        out += protocol->words().*word;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::span<const Protocol* const> protocols() {
+    static const std::array<const Protocol*, 4> rows{&pft::row(), &etm4::row(), &spe::row(), &dpu::row()};
+    return rows;
+}
+
+const Protocol* protocol_of(std::string_view source_type) {
+    for (const Protocol* protocol : protocols())
+        if (protocol->is_type(source_type)) return protocol;
+    return nullptr;
+}
+
+const Protocol* protocol_of_option(std::string_view name) {
+    for (const Protocol* protocol : protocols())
+        if (!protocol->type_of_option(name).empty()) return protocol;
+    return nullptr;
+}
+
+const Protocol* protocol_of_unit(std::string_view unit) {
+    for (const Protocol* protocol : protocols())
+        if (protocol->words().unit == unit) return protocol;
+    return nullptr;
+}
+
+std::optional<std::uint8_t> trace_id(const std::vector<RegisterValue>& registers) {
+    constexpr unsigned mask = 0x7f;
+    for (const TraceIdField& field : trace_id_fields())
+        if (const RegisterValue* r = find_register(registers, field.register_name))
+            return static_cast<std::uint8_t>(r->value >> field.lowest_bit & mask);
+    return std::nullopt;
+}
+
+protocol::TraceIdField trace_id_field(const std::vector<RegisterValue>& registers, std::string_view source_type) {
+    for (const TraceIdField& field : trace_id_fields())
+        if (find_register(registers, field.register_name) != nullptr) return field;
+    if (const Protocol* protocol = protocol_of(source_type); protocol != nullptr && protocol->trace_id())
+        return *protocol->trace_id();
+    std::string type(source_type);
+    std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const OtherUnit& unit : other_units)
+        if (type.find(unit.type) != type.npos) return unit.id;
+    // Of a type that nobody knows: that of the first protocol, which older macrocells have too.
+    return trace_id_fields().front();
+}
+
+std::string_view trace_id_register(const std::vector<RegisterValue>& registers, std::string_view source_type) {
+    return trace_id_field(registers, source_type).register_name;
+}
+
+std::string decoded_types() { return of_decoded(&protocol::Words::types); }
+std::string decoded_trace() { return of_decoded(&protocol::Words::trace); }
+
+}  // namespace waymark::pipeline

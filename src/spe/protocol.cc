@@ -1,0 +1,113 @@
+#include "waymark/spe/protocol.h"
+
+#include <fmt/format.h>
+
+#include "waymark/core/numbers.h"
+#include "waymark/protocol/adapters.h"
+#include "waymark/spe/decoder.h"
+#include "waymark/spe/packet.h"
+
+namespace waymark::spe {
+
+namespace {
+
+using protocol::Finding;
+using protocol::Severity;
+using protocol::Stretch;
+
+class CountRecords final : public RecordSink {
+public:
+    void consume(const RecordBatch& batch) override {
+        for (std::size_t i = 0; i < batch.records.size; ++i) {
+            const Record r = batch.records.row(i);
+            // What a sample has: where it was, and what it was.
+            if (r.defects == 0 && r.has(Column::pc) && r.has(Column::events) && r.has(Column::operation)) ++sound;
+        }
+    }
+    std::uint64_t sound = 0;
+};
+
+class ProtocolRow final : public protocol::Protocol {
+public:
+    [[nodiscard]] const protocol::Words& words() const override {
+        static constexpr protocol::Words words{.unit = "SPE",
+                                               .unit_title = "Statistical Profiling unit",
+                                               .trace = "Statistical Profiling records",
+                                               .title = "Statistical Profiling (SPE)",
+                                               .types = {}};
+        return words;
+    }
+    [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
+
+    [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        std::uint64_t records = 0, sound = 0, lost = 0, bytes = 0, padding = 0;
+        for (const Stretch& stretch : stretches) {
+            CountRecords sink;
+            Decoder decoder(sink);
+            decoder.feed(stretch.bytes);
+            decoder.finish();
+            const Totals& t = decoder.totals();
+            records += t.records;
+            sound += sink.sound;
+            lost += t.lost_bytes + t.damaged_bytes;
+            padding += t.padding_bytes;
+            bytes += t.bytes;
+        }
+        out.tried.push_back({"Statistical Profiling records",
+                             fmt::format("{}, {} of them sound, {} of {} in none", counted(records, "record"), sound,
+                                         lost, counted(bytes, "byte"))});
+        if (sound == 0 || sound * 2 < records || lost * 4 > bytes - padding) return false;
+        out.protocol = this;
+        out.entries = records;
+        out.lost_bytes = lost;
+        return true;
+    }
+    [[nodiscard]] std::vector<Finding> health(const protocol::Identity& identity, const protocol::Configuration*,
+                                              const std::vector<Stretch>& stretches,
+                                              std::string_view buffer) const override {
+        std::vector<Finding> out;
+        std::uint64_t bytes = 0;
+        for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
+        if (identity.lost_bytes != 0)
+            out.push_back({Severity::warning,
+                           "damaged-records",
+                           {},
+                           {},
+                           {},
+                           fmt::format("{} of {} {} in no record, or damaged inside one", grouped(identity.lost_bytes),
+                                       counted(bytes, "byte"), are(identity.lost_bytes)),
+                           "records only",
+                           "bytes were damaged, or the file begins or ends amid one",
+                           "waymark spe records shows where; the records around are kept"});
+        out.push_back(
+            {Severity::note,
+             "bare",
+             {},
+             {},
+             {},
+             "the bare bytes of a profiling buffer",
+             "a perf.data file",
+             "they tell neither threads nor programs nor the interval",
+             fmt::format("waymark spe report {} shows what they hold; perf record writes all of it", buffer)});
+        return out;
+    }
+    [[nodiscard]] std::string how_to_read(std::string_view file) const override {
+        return fmt::format(
+            "{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
+            "that would be around them: waymark spe report {} explains what they mean, waymark spe records "
+            "lists them",
+            file, file);
+    }
+    [[nodiscard]] std::string next_step(std::string_view file) const override {
+        return fmt::format("waymark spe report {} explains what the samples mean", file);
+    }
+};
+
+}  // namespace
+
+const protocol::Protocol& row() {
+    static const ProtocolRow row;
+    return row;
+}
+
+}  // namespace waymark::spe

@@ -1,0 +1,208 @@
+// Answers of several captures added up: in whatever order; inlined calls; images that share addresses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "support/random.h"
+#include "support/sanitized.h"
+#include "waymark/answers/answers.h"
+
+namespace waymark::answers {
+namespace {
+
+/// Some of the functions f0 to f5 of two images that were loaded alike, with code that was inlined into them.
+Answers random_answers(std::uint64_t seed) {
+    synthetic::Random random(seed);
+    Answers a;
+    a.metrics.push_back({"instructions", "instructions"});
+    if (random.half()) a.metrics.push_back({"cycles", "cycles"});
+    a.images = {{"program", {}, "aa"}, {"library", {}, "bb"}};
+    if (random.half()) std::swap(a.images[0], a.images[1]);
+    a.sources = {{"a.c"}, {"b.c"}};
+    if (random.half()) std::swap(a.sources[0], a.sources[1]);
+    const auto costs = [&](std::uint64_t n) { return Costs(a.metrics.size(), n); };
+    a.calls.push_back({none, none, CallNode::Kind::root, 0, costs(0)});
+    for (std::uint64_t number = 0; number < 6; ++number) {
+        if (random.below(3) == 0) continue;
+        const auto function = static_cast<Index>(a.functions.size());
+        const Index image = random.below(2), source = random.below(2);
+        a.functions.push_back({"f" + std::to_string(number), "", image, 0x1000 + 0x100 * number, 0x100});
+        // The same place in both images would be two functions: each has its own name here.
+        a.functions.back().name += a.images[image].name;
+        Index inlined = none;
+        std::uint64_t sum = 0;
+        for (std::uint64_t at = 0; at < 8; ++at) {
+            if (random.below(3) == 0) {
+                const InlinedCall call{random.half() ? inlined : none,
+                                       function,
+                                       "i" + std::to_string(random.below(3)),
+                                       {},
+                                       source,
+                                       1 + random.below(2)};
+                const auto found = std::find_if(a.inlined.begin(), a.inlined.end(), [&](const InlinedCall& c) {
+                    return c.parent == call.parent && c.function == call.function && c.name == call.name &&
+                           c.line == call.line;
+                });
+                inlined = static_cast<Index>(found - a.inlined.begin());
+                if (found == a.inlined.end()) a.inlined.push_back(call);
+            }
+            Instruction i;
+            i.address = 0x1000 + 0x100 * number + 4 * at;
+            i.bytes = 4;
+            i.function = function;
+            i.source = source;
+            i.line = 1;
+            // What an instruction is of does not change from capture to capture.
+            i.times = 1 + random.below(100);
+            i.costs = costs(i.times);
+            sum += i.times;
+            if (at % 2 == 0) i.inlined = inlined;
+            a.instructions.push_back(i);
+        }
+        a.calls.push_back({0, function, CallNode::Kind::call, 1, costs(sum)});
+    }
+    const char* clauses[] = {"this", "that", "those"};
+    for (const char* view : {"functions", "timeline"}) {
+        if (random.below(4) == 0) continue;
+        Trust t{.view = view};
+        for (std::string* text : {&t.exact, &t.estimated, &t.not_known})
+            for (const char* clause : clauses)
+                if (random.half()) *text += (text->empty() ? "" : "; ") + std::string(clause);
+        a.trust.push_back(t);
+    }
+    return a;
+}
+
+std::string place(const Answers& a, const InlineFrame& frame) {
+    return std::string(frame.function) + "@" + (frame.source == none ? "?" : a.sources[frame.source].path) + ":" +
+           std::to_string(frame.line);
+}
+
+/// All that is told, by name: in which order tables are is no answer.
+std::multimap<std::string, std::string> told(const Answers& a) {
+    std::multimap<std::string, std::string> out;
+    const auto costs = [&](const Costs& c) {
+        std::map<std::string, std::uint64_t> by_name;
+        for (std::size_t m = 0; m < c.size(); ++m) by_name[a.metrics[m].name] += c[m];
+        std::ostringstream text;
+        for (const auto& [name, n] : by_name)
+            if (n != 0) text << ' ' << name << ' ' << n;
+        return text.str();
+    };
+    for (const Instruction& i : a.instructions) {
+        std::ostringstream at;
+        at << a.functions[i.function].name << '+' << i.address - a.functions[i.function].address;
+        out.emplace(at.str(), std::to_string(i.times) + costs(i.costs));
+    }
+    for (std::size_t i = 0; i < a.inlined.size(); ++i) {
+        Instruction in;
+        in.inlined = static_cast<Index>(i);
+        in.function = a.inlined[i].function;
+        std::string chain = "inlined";
+        for (const InlineFrame& frame : inline_frames(a, in)) chain += " " + place(a, frame);
+        out.emplace(chain, "");
+    }
+    for (const InlinedCosts& c : inlined_costs(a)) out.emplace("cost of " + c.name, costs(c.self) + costs(c.inlined));
+    for (const Trust& t : a.trust)
+        for (const std::string* text : {&t.exact, &t.estimated, &t.not_known}) {
+            std::vector<std::string> clauses;
+            std::istringstream in(*text);
+            for (std::string clause; std::getline(in, clause, ';');)
+                clauses.push_back(clause.starts_with(' ') ? clause.substr(1) : clause);
+            std::sort(clauses.begin(), clauses.end());
+            for (const std::string& clause : clauses)
+                out.emplace("trust in " + t.view, std::string(text == &t.exact       ? "exact "
+                                                              : text == &t.estimated ? "estimated "
+                                                                                     : "not ") +
+                                                      clause);
+        }
+    return out;
+}
+
+Answers merged(Answers a, const Answers& b) {
+    merge(a, b);
+    return a;
+}
+
+TEST(Merging, IsAssociative) {
+    for (std::uint64_t seed = 0; seed < sized(300U, 90U); seed += 3) {
+        const Answers a = random_answers(seed), b = random_answers(seed + 1), c = random_answers(seed + 2);
+        EXPECT_EQ(told(merged(merged(a, b), c)), told(merged(a, merged(b, c)))) << "seed " << seed;
+    }
+}
+
+TEST(Merging, CostsOfInlinedCodeAddUpToAll) {
+    for (std::uint64_t seed = 0; seed < 200; seed += 2) {
+        const Answers a = merged(random_answers(seed), random_answers(seed + 1));
+        std::uint64_t all = 0, wherever = 0, inlined = 0;
+        for (const Instruction& i : a.instructions) {
+            all += i.times;
+            inlined += i.inlined == none ? 0 : i.times;
+        }
+        std::uint64_t of_inlined = 0;
+        for (const InlinedCosts& c : inlined_costs(a)) {
+            wherever += c.self[0];
+            of_inlined += c.inlined[0];
+        }
+        EXPECT_EQ(wherever, all) << "seed " << seed;
+        EXPECT_EQ(of_inlined, inlined) << "seed " << seed;
+    }
+}
+
+TEST(Merging, ImagesMayShareAddresses) {
+    const auto one = [](const char* image, std::uint64_t times) {
+        Answers a;
+        a.metrics.push_back({"samples", "samples", false});
+        a.images.push_back({image, {}, image});
+        a.functions.push_back({"main", {}, 0, 0x1000, 16});
+        a.functions.back().name = std::string("main of ") + image;
+        Instruction i;
+        i.address = 0x1004;
+        i.function = 0;
+        i.costs = {times};
+        a.instructions.push_back(i);
+        return a;
+    };
+    const Answers a = merged(one("program", 3), one("library", 4));
+    ASSERT_EQ(a.instructions.size(), 2U);
+    const auto costs = function_costs(a);
+    EXPECT_EQ(costs[0].self, Costs{3});
+    EXPECT_EQ(costs[1].self, Costs{4});
+}
+
+TEST(InlineFrames, FromTheInnermostLineToTheFunction) {
+    Answers a;
+    a.metrics.push_back({"instructions", "instructions"});
+    a.sources = {{"a.c"}, {"b.h"}};
+    a.functions.push_back({"outer", {}, none, 0x1000, 64, 0, 10});
+    a.inlined = {{none, 0, "middle", {}, 0, 12}, {0, 0, "inner", {}, 1, 5}, {none, 0, "inner", {}, 0, 13}};
+    Instruction i;
+    i.function = 0;
+    i.source = 1;
+    i.line = 7;
+    i.inlined = 1;
+    i.times = 5;
+    a.instructions = {i, i, i};
+    a.instructions[1].inlined = 2;
+    a.instructions[2].inlined = none;
+    const auto frames = inline_frames(a, i);
+    ASSERT_EQ(frames.size(), 3U);
+    EXPECT_EQ(place(a, frames[0]), "inner@b.h:7");
+    EXPECT_EQ(place(a, frames[1]), "middle@b.h:5");
+    EXPECT_EQ(place(a, frames[2]), "outer@a.c:12");
+    const auto costs = inlined_costs(a);
+    ASSERT_EQ(costs.size(), 2U);  // nothing of `middle` itself ran
+    EXPECT_EQ(costs[0].self, Costs{5});
+    EXPECT_EQ(costs[1].name, "inner");
+    EXPECT_EQ(costs[1].self, Costs{10});
+    EXPECT_EQ(costs[1].places, 2U);
+    // An index that leads nowhere is no frame.
+    i.inlined = 77;
+    EXPECT_EQ(inline_frames(a, i).size(), 1U);
+}
+
+}  // namespace
+}  // namespace waymark::answers

@@ -1,0 +1,400 @@
+// Tables: cells for readers and programs, columns that are described once, views, and the document of their columns.
+#include "waymark/answers/views.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "exports/some_answers.h"
+
+namespace waymark::answers {
+namespace {
+
+TEST(Cell, WhatProgramsGet) {
+    EXPECT_EQ(Cell(1234567).shown, "1,234,567");
+    EXPECT_EQ(Cell(1234567).field(), "1234567");
+    EXPECT_EQ(Cell("a\tb").field(), Cell("a\tb").shown) << "a field is one";
+    EXPECT_EQ(Cell("a\tb").field().find('\t'), std::string::npos);
+    EXPECT_EQ(Cell::share(1, 4).field(), "0.25");
+    EXPECT_EQ(Cell::share(4, 4).field(), "1.0") << "a real looks like one where it is whole";
+    EXPECT_EQ(Cell::share(1, 0).field(), "");
+    EXPECT_EQ(Cell::mean(1, 1'000'000).field(), "1e-06");
+    EXPECT_EQ(Cell::hex(0x8000).field(), "0x8000");
+    EXPECT_EQ(Cell::hex(0x8000).shown, "0x00008000");
+    EXPECT_EQ(Cell("", true).field(), "true");
+    EXPECT_EQ(Cell("", -3).field(), "-3");
+    EXPECT_EQ(Cell::none().field(), "");
+    EXPECT_EQ(Cell::none().shown, "-");
+    EXPECT_FALSE(Cell::bar(1, 2).value.known());
+}
+
+TEST(Table, KeepsTheFirstRows) {
+    Table table{.columns = {Column::count("n")}};
+    for (std::uint64_t i = 0; i < 5; ++i) table.add({i});
+    EXPECT_EQ(table.keep(0), 0U) << "0: all";
+    EXPECT_EQ(table.keep(7), 0U);
+    EXPECT_EQ(table.keep(2), 3U);
+    ASSERT_EQ(table.size(), 2U);
+    EXPECT_EQ(table.rows[1][0].field(), "1");
+}
+
+const Cell& cell(const View& view, std::size_t row, std::string_view column) {
+    for (std::size_t c = 0; c < view.table.columns.size(); ++c)
+        if (view.table.columns[c].name == column) return view.table.rows.at(row)[c];
+    ADD_FAILURE() << "no column " << column;
+    static const Cell none_such;
+    return none_such;
+}
+
+TEST(Views, ProfileAddsUp) {
+    ProfileOptions options;
+    options.sort = "self";
+    const auto view = profile_view(support::small_answers(), options);
+    ASSERT_TRUE(view);
+    ASSERT_EQ(view->table.size(), 4U);
+    EXPECT_EQ(cell(*view, 0, "function").field(), "sort(int*, int)");
+    EXPECT_EQ(cell(*view, 0, "instructions").field(), "19");
+    EXPECT_EQ(cell(*view, 0, "instructions inclusive").field(), "40");
+    options.metric = "nothing";
+    EXPECT_EQ(profile_view(support::small_answers(), options).error().code, Errc::usage);
+}
+
+std::size_t row_of(const View& view, std::string_view column, const std::string& value) {
+    for (std::size_t row = 0; row < view.table.size(); ++row)
+        if (cell(view, row, column).field() == value) return row;
+    ADD_FAILURE() << "no row whose " << column << " is " << value;
+    return 0;
+}
+
+TEST(Views, ProfileHasTimesWhereTheyAreKnown) {
+    const auto profile = [](const Answers& answers, const char* by) {
+        ProfileOptions options;
+        options.by = by;
+        auto view = profile_view(answers, options);
+        EXPECT_TRUE(view) << by;
+        return std::move(*view);
+    };
+    const Answers a = support::small_answers();
+    const View lines = profile(a, "line");
+    EXPECT_EQ(cell(lines, row_of(lines, "line", "sort.c:22"), "times").field(), "5");
+    EXPECT_EQ(cell(lines, row_of(lines, "line", "sort.c:13"), "times").field(), "1");
+    EXPECT_EQ(cell(lines, row_of(lines, "line", "sort.c:22"), "line number").field(), "22");
+    for (const char* by : {"function", "image"}) {
+        const View view = profile(a, by);
+        for (std::size_t row = 0; row < view.table.size(); ++row) EXPECT_EQ(cell(view, row, "times").field(), "") << by;
+    }
+    // Samples do not say how often anything ran.
+    for (const char* by : {"line", "instruction"}) {
+        const View view = profile(support::sampled_answers(), by);
+        for (std::size_t row = 0; row < view.table.size(); ++row) EXPECT_EQ(cell(view, row, "times").field(), "") << by;
+    }
+}
+
+TEST(Views, ProfileWritesLinesInOneForm) {
+    for (const auto& [by, name] : {std::pair{"function", "compare"},
+                                   {"line", "sort.c:40"},
+                                   {"block", "compare"},
+                                   {"instruction", "compare  nop"}}) {
+        ProfileOptions options;
+        options.by = by;
+        const auto view = profile_view(support::small_answers(), options);
+        ASSERT_TRUE(view) << by;
+        EXPECT_EQ(cell(*view, row_of(*view, by, name), "line").field(), "sort.c:40") << by;
+    }
+}
+
+TEST(Views, CoverageHasThreeClasses) {
+    CoverageOptions options;
+    options.fail_under = 90;
+    const auto view = coverage_view(support::small_answers(), options);
+    ASSERT_TRUE(view);
+    ASSERT_EQ(view->sums.size(), 1U);
+    EXPECT_EQ(view->sums[0].second,
+              (View::Sums{{"all", 14}, {"executed", 12}, {"not_executed", 1}, {"not_observed", 1}}));
+    ASSERT_EQ(view->remarks.size(), 1U);
+    EXPECT_EQ(view->remarks[0].severity, Finding::Severity::bad) << view->remarks[0].what;
+    options.uncovered = true;
+    options.fail_under.reset();
+    const auto uncovered = coverage_view(support::small_answers(), options);
+    ASSERT_TRUE(uncovered);
+    EXPECT_EQ(cell(*uncovered, 0, "class").field(), "not observed");
+    EXPECT_EQ(cell(*uncovered, 0, "begin").field(), "0x8024");
+}
+
+TEST(Views, ComparisonOfACaptureWithItself) {
+    const Answers a = support::small_answers();
+    DiffOptions options;
+    options.threshold = 0;
+    const auto same = compare(a, a, options);
+    ASSERT_TRUE(same);
+    for (std::size_t i = 0; i < same->view.table.size(); ++i) EXPECT_EQ(cell(same->view, i, "what").field(), "same");
+    ASSERT_EQ(same->view.remarks.size(), 1U);
+    EXPECT_EQ(same->view.remarks[0].severity, Finding::Severity::note);
+    Answers b = a;
+    b.calls[3].self[0] += 10;
+    const auto more = compare(a, b, options);
+    ASSERT_TRUE(more);
+    EXPECT_EQ(more->after, more->before + 10);
+    EXPECT_EQ(cell(more->view, 0, "function").field(), "compare");
+    EXPECT_EQ(cell(more->view, 0, "exceeds").field(), "true");
+}
+
+/// A capture whose functions are given: name, linkage name, image, cost, and by what else there is.
+struct Code {
+    std::string name, linkage_name;
+    Index image;
+    std::uint64_t cost;
+};
+Answers capture_of(std::string capture, std::vector<Image> images, const std::vector<Code>& code) {
+    Answers a;
+    a.capture = std::move(capture);
+    a.unit = "PTM";
+    a.metrics = {{"instructions", "instructions"}};
+    a.images = std::move(images);
+    std::uint64_t address = 0x8000;
+    for (const Code& c : code) {
+        const auto function = static_cast<Index>(a.functions.size());
+        a.functions.push_back({c.name, c.linkage_name, c.image, address, 4, none, 0, false});
+        a.instructions.push_back({address, 4, isa::Isa::a32, Seen::executed, function, none, 0, 1, {c.cost}, "nop"});
+        address += 4;
+    }
+    return a;
+}
+Answers named_program(std::string capture, const std::string& file, const std::string& build, std::uint64_t area) {
+    return capture_of(std::move(capture), {{file, "/tmp/" + file, build}, {"libc.so", "/lib/libc.so", "cc"}},
+                      {{"main", "main", 0, 100},
+                       {"area", "area", 0, area},
+                       {"memcpy@plt", "memcpy@plt", 0, 6},
+                       {"memcpy@plt", "memcpy@plt", 1, 70},
+                       {"memcpy", "memcpy", 1, 1000}});
+}
+/// The same without symbols.
+Answers stripped_program(std::string capture, const std::string& file, const std::string& build, std::uint64_t area) {
+    return capture_of(std::move(capture), {{file, "/tmp/" + file, build}, {"libc.so", "/lib/libc.so", "cc"}},
+                      {{file + "+0x100?", "", 0, 100},
+                       {file + "+0x1c0?", "", 0, area},
+                       {"memcpy@plt", "memcpy@plt", 0, 6},
+                       {"memcpy@plt", "memcpy@plt", 1, 70},
+                       {"memcpy", "memcpy", 1, 1000}});
+}
+std::string said(const View& view, Finding::Severity severity) {
+    std::string out;
+    for (const Finding& f : view.remarks)
+        if (f.severity == severity) out += f.what + "\n";
+    return out;
+}
+using enum Finding::Severity;
+
+TEST(Comparison, AFunctionWhoseNameOneSideLacksIsNotJudged) {
+    const Answers before = named_program("old", "app", "a1", 20);
+    DiffOptions options;
+    options.only = {"area"};
+    options.threshold_each = 100;
+    for (const char* file : {"app", "app3"}) {  // whatever the file is called
+        const auto view = compare(before, stripped_program("new", file, "b2", 60), options);
+        ASSERT_TRUE(view);
+        EXPECT_TRUE(said(view->view, bad).starts_with("functions of app")) << said(view->view, bad);
+        EXPECT_NE(said(view->view, bad).find("new knows no names for 9"), std::string::npos) << said(view->view, bad);
+    }
+    // Of several files of which none is like that of the other side, each may have it.
+    Answers after = stripped_program("new", "app3", "b2", 60);
+    after.images.push_back({"other.so", "/lib/other.so", "dd"});
+    after.functions.push_back({"other", "other", 2, 0x9000, 4, none, 0, false});
+    after.instructions.push_back({0x9000, 4, isa::Isa::a32, Seen::executed, 5, none, 0, 1, {1}, "nop"});
+    const auto several = compare(before, after, options);
+    ASSERT_TRUE(several);
+    EXPECT_TRUE(said(several->view, bad).starts_with("functions of app cannot")) << said(several->view, bad);
+    // Where all names are known, it is gone.
+    const Answers gone = capture_of("gone", before.images, {{"main", "main", 0, 100}, {"memcpy", "memcpy", 1, 1000}});
+    const auto without = compare(before, gone, options);
+    ASSERT_TRUE(without);
+    EXPECT_EQ(said(without->view, bad), "");
+    EXPECT_EQ(cell(without->view, 0, "what").field(), "gone");
+}
+
+TEST(Comparison, CodeWithoutNamesIsPairedAsItsImagesAre) {
+    DiffOptions options;
+    options.threshold = 1;
+    const Answers before = stripped_program("old", "app-1.0", "a1", 20);
+    const auto builds = compare(before, stripped_program("new", "app-1.1", "b2", 25), options);
+    ASSERT_TRUE(builds);
+    EXPECT_EQ(said(builds->view, bad), "");
+    std::map<std::string, std::string> changes;
+    for (std::size_t i = 0; i < builds->view.table.size(); ++i)
+        changes[cell(builds->view, i, "function").field()] = cell(builds->view, i, "change").field();
+    EXPECT_EQ(changes["(no symbol) in app-1.0"], "5");
+    EXPECT_EQ(changes.size(), 3U);
+    // Files without build IDs are compared by places, as where they have one name.
+    const auto places =
+        compare(stripped_program("old", "s_a", "", 20), stripped_program("new", "s_b", "", 25), options);
+    ASSERT_TRUE(places);
+    EXPECT_EQ(said(places->view, bad), "");
+    EXPECT_EQ(cell(places->view, 0, "function").field(), "s_a+0x1c0?");
+    EXPECT_EQ(cell(places->view, 0, "change").field(), "5");
+    // Two programs that both have names, and not the same ones, are not one.
+    const Answers other =
+        capture_of("other", {{"tool", "", "e5"}}, {{"tool_a", "tool_a", 0, 100}, {"tool_b", "b", 0, 9}});
+    const auto unlike = compare(named_program("old", "app", "a1", 20), other, options);
+    ASSERT_TRUE(unlike);
+    EXPECT_NE(said(unlike->view, bad).find("grew"), std::string::npos);
+}
+
+TEST(Comparison, PatternsOfImagesAreNotOfCodeWithoutNames) {
+    DiffOptions options;
+    options.only = {"app-*"};
+    options.threshold_each = 50;
+    const Answers old = stripped_program("old", "app-1.0", "a1", 20);
+    const auto stripped = compare(old, stripped_program("new", "app-1.1", "b2", 25), options);
+    ASSERT_TRUE(stripped);
+    EXPECT_EQ(stripped->chosen_before, 126U);
+    EXPECT_EQ(stripped->chosen_after, 131U);
+    EXPECT_EQ(said(stripped->view, bad), "");
+    options.only = {"*app-*"};
+    const auto mixed =
+        compare(named_program("old", "app-1.0", "a1", 20), stripped_program("new", "sapp-1.1", "b2", 25), options);
+    ASSERT_TRUE(mixed);
+    EXPECT_EQ(mixed->chosen_before, 126U);
+    EXPECT_NE(said(mixed->view, bad).find("cannot be compared"), std::string::npos);
+    // A name of such code asks for that.
+    ProfileOptions profile;
+    profile.only = {"app-1.0+0x1c0?"};
+    const auto one = profile_view(old, profile);
+    ASSERT_TRUE(one);
+    ASSERT_EQ(one->table.size(), 1U);
+    EXPECT_EQ(cell(*one, 0, "instructions").field(), "20");
+    profile.only = {"app-*"};
+    ASSERT_EQ(profile_view(old, profile)->table.size(), 3U);
+}
+
+TEST(Comparison, OnlyAnImageIsThatImageAlone) {
+    const Answers a = named_program("old", "app", "a1", 20), b = a;
+    DiffOptions options;
+    options.only = {"app"};
+    const auto same = compare(a, b, options);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(same->chosen_before, 126U) << "memcpy@plt of libc.so is not of app";
+    EXPECT_EQ(same->chosen_after, 126U);
+    options.only = {"memcpy@plt"};
+    EXPECT_EQ(compare(a, b, options)->chosen_before, 76U) << "by name: of all images";
+    options.only.clear();
+    EXPECT_EQ(compare(a, b, options)->chosen_before, 1196U);
+}
+
+TEST(Comparison, CodeOfNoFileHasNoNames) {
+    const Answers named = named_program("maps", "app", "a1", 20);
+    Answers lost = capture_of("lost", {{"code_1.bin", "/tmp/code_1.bin", ""}},
+                              {{"0x00008000", "", 0, 120}, {"0x3f7e69c8", "", 0, 1076}});
+    DiffOptions options;
+    options.threshold = 0;
+    for (const bool dump_on_both : {false, true}) {
+        Answers before = named;
+        if (dump_on_both) {
+            before.images.push_back(lost.images[0]);
+            before.functions.push_back({"0x3f000000", "", 2, 0x3f000000, 4, none, 0, false});
+            before.instructions.push_back({0x3f000000, 4, isa::Isa::a32, Seen::executed, 5, none, 0, 1, {1}, "nop"});
+        }
+        for (const auto& [x, y] : {std::pair(&before, &lost), std::pair(&lost, &before)}) {
+            const auto view = compare(*x, *y, options);
+            ASSERT_TRUE(view);
+            EXPECT_EQ(said(view->view, bad).find("grew by more"), std::string::npos) << said(view->view, bad);
+            EXPECT_NE(said(view->view, bad).find("lost knows no file for 100.0% of its code"), std::string::npos);
+            EXPECT_NE(said(view->view, warning).find("Is its maps.txt missing"), std::string::npos);
+        }
+    }
+    const auto itself = compare(lost, lost, options);
+    ASSERT_TRUE(itself);
+    EXPECT_EQ(said(itself->view, bad), "");
+}
+
+TEST(Comparison, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) {
+    const Answers before = named_program("old", "app", "a1", 20);
+    const Answers after = stripped_program("new", "app", "b2", 25);  // 125 of 1,196: 10.45%
+    const auto is_bad = [&](auto&& set, const Answers& x, const Answers& y) {
+        DiffOptions options;
+        set(options);
+        const auto view = compare(x, y, options);
+        EXPECT_TRUE(view);
+        return !said(view->view, bad).empty();
+    };
+    EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold = 10.4; }, before, after));
+    EXPECT_FALSE(is_bad([](DiffOptions& o) { o.threshold = 10.5; }, before, after));
+    EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_count = 124; }, before, after));
+    EXPECT_FALSE(is_bad([](DiffOptions& o) { o.threshold_count = 125; }, before, after));
+    // How much a function grew of itself is not known at all, also where its image has few names on both sides.
+    EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 1e6; }, before, after));
+    Answers half = before;
+    half.functions[0].linkage_name.clear();
+    half.functions[0].name = "app+0x100?";
+    EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 50; }, half, after));
+    EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 50; }, after, before));
+}
+
+std::string_view type_text(const Column& column) {
+    switch (column.type) {
+        case Column::Type::text: return "text";
+        case Column::Type::integer: return "whole number";
+        case Column::Type::real: return "number";
+        case Column::Type::address: return "address";
+        case Column::Type::flag: return "true or false";
+        case Column::Type::bar: return "";
+    }
+    return "";
+}
+
+void describe(std::string& out, const std::string& command, const View& view) {
+    out += "\n## `waymark " + command + "`\n\n| column | type | unit | meaning |\n|---|---|---|---|\n";
+    std::set<std::string> names;
+    for (const Column& c : view.table.columns) {
+        if (c.name.empty()) continue;
+        EXPECT_TRUE(names.insert(c.name).second) << command << ": two columns are called " << c.name;
+        EXPECT_FALSE(c.what.empty()) << command << ": " << c.name << " has no meaning";
+        out += "| `" + c.name + "` | " + std::string(type_text(c)) + " | " + c.unit + " | " + c.what + " |\n";
+    }
+}
+
+std::string document() {
+    std::string out =
+        "# Columns of tables\n\n"
+        "What `--format tsv` and `--format json` of the commands that show answers contain, here for a trace that "
+        "counts\n"
+        "instructions and cycles. A column with costs is there once for each metric of the capture. Fields that are "
+        "not\n"
+        "known are empty, in JSON null. Addresses are text in hexadecimal.\n\n"
+        "Made from the code that prints the tables: `WM_UPDATE_APPROVED=1 ctest -R answers.ColumnsDocument` writes it\n"
+        "anew. [sqlite-schema.md](sqlite-schema.md) describes the tables of exports.\n";
+    const Answers a = support::small_answers();
+    for (const char* by : {"function", "line", "block", "instruction", "image"}) {
+        ProfileOptions options;
+        options.by = by;
+        describe(out, std::string("profile --by ") + by, *profile_view(a, options));
+    }
+    ProfileOptions inlines;
+    inlines.inlines = true;
+    describe(out, "profile --inlines", *profile_view(a, inlines));
+    CoverageOptions coverage;
+    describe(out, "coverage", *coverage_view(a, coverage));
+    coverage.uncovered = true;
+    describe(out, "coverage --uncovered", *coverage_view(a, coverage));
+    describe(out, "branches", *branch_view(a, {}));
+    describe(out, "loops", *loop_view(a, {}));
+    describe(out, "exceptions", *exception_view(a, {}));
+    describe(out, "diff", compare(a, a, {})->view);
+    return out;
+}
+
+TEST(ColumnsDocument, SaysWhatIsPrinted) {
+    const std::string path = WAYMARK_SOURCE_DIR "/docs/columns.md";
+    if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path) << document();
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    EXPECT_EQ(text.str(), document()) << "run with WM_UPDATE_APPROVED=1, then read the difference";
+}
+
+}  // namespace
+}  // namespace waymark::answers

@@ -1,0 +1,452 @@
+// Decoders of the instruction stream: invented programs and executions, whose truth is known; every kind of element by
+// hand; streams that are joined late, cut and damaged.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "etm4/decoding.h"
+#include "etm4/simulation.h"
+#include "etm4/support.h"
+#include "support/sanitized.h"
+
+namespace waymark::etm4 {
+namespace {
+
+using synthetic::Element;
+using synthetic::Kind;
+using test::Simulation;
+
+/// Where two lists of lines part; empty if they are equal.
+std::string difference(const std::vector<std::string>& found, const std::vector<std::string>& expected) {
+    const auto [f, x] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
+    if (f == found.end() && x == expected.end()) return {};
+    const auto at = static_cast<std::size_t>(f - found.begin());
+    std::string out = "line " + std::to_string(at) + " of " + std::to_string(found.size()) + " and " +
+                      std::to_string(expected.size()) + "\n";
+    const auto show = [&](const char* who, const std::vector<std::string>& lines, std::size_t from, std::size_t to) {
+        for (std::size_t i = from; i < std::min(to, lines.size()); ++i) out += who + lines[i] + "\n";
+    };
+    show("     both: ", found, at - std::min<std::size_t>(at, 5), at);
+    show("    found: ", found, at, at + 5);
+    show(" expected: ", expected, at, at + 5);
+    return out;
+}
+
+struct Class {
+    std::string name;
+    Config config;
+    Simulation::Options options;
+};
+
+/// What changes how a unit's trace is followed.
+std::vector<Class> classes() {
+    std::vector<Class> out;
+    for (const bool ete : {false, true})
+        for (const std::uint32_t speculation : {0U, 8U, 60U})
+            for (const bool return_stack : {false, true})
+                for (const bool broadcast : {false, true}) {
+                    Class c;
+                    c.config = ete ? test::ete(3) : test::etmv4();
+                    c.config.q_elements = false;
+                    c.config.max_speculation = speculation;
+                    c.config.return_stack = return_stack;
+                    c.config.branch_broadcast = broadcast;
+                    c.config.wfx_p0 = broadcast;
+                    c.options.source_addresses = ete;
+                    c.name = std::string(ete ? "ete" : "etmv4") + "_speculation_" + std::to_string(speculation) +
+                             (return_stack ? "_return_stack" : "") + (broadcast ? "_broadcast" : "");
+                    out.push_back(c);
+                }
+    Class commit_mode_1 = out[4];
+    commit_mode_1.name = "etmv4_commit_mode_1";
+    commit_mode_1.config.commit_mode_1 = true;
+    out.push_back(commit_mode_1);
+    return out;
+}
+
+class Etm4Class : public testing::TestWithParam<Class> {};
+
+/// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many of each class.
+unsigned programs(unsigned usual) {
+    const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
+    return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
+}
+
+TEST_P(Etm4Class, GivesWhatRan) {
+    const Class& c = GetParam();
+    std::uint64_t ranges = 0, cancelled = 0;
+    for (std::uint64_t seed = 1; seed <= programs(sized(40U, 8U)); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Simulation simulation(c.config, seed, c.options);
+        simulation.run(400);
+        const std::vector<Element> elements =
+            test::decode<ReferenceDecoder>(simulation.bytes, c.config, simulation.memory);
+        ASSERT_EQ(difference(test::lines_of(elements), simulation.truth), "");
+        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, simulation.bytes, c.config, simulation.memory));
+        ranges += static_cast<std::uint64_t>(
+            std::count_if(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::range; }));
+        cancelled += simulation.cancelled;
+    }
+    EXPECT_GT(ranges, 1000U);
+    EXPECT_EQ(cancelled > 0, c.config.max_speculation >= 8);
+    std::printf("%s: %llu ranges, %llu cancelled\n", c.name.c_str(), static_cast<unsigned long long>(ranges),
+                static_cast<unsigned long long>(cancelled));
+}
+
+INSTANTIATE_TEST_SUITE_P(Everything, Etm4Class, testing::ValuesIn(classes()),
+                         [](const auto& which) { return which.param.name; });
+
+/// Where A-sync packets begin.
+std::vector<std::size_t> syncs(const std::vector<std::uint8_t>& bytes) {
+    std::vector<std::size_t> out;
+    const std::vector<std::uint8_t> async = test::with_async({});
+    for (auto at = bytes.begin(); (at = std::search(at, bytes.end(), async.begin(), async.end())) != bytes.end(); ++at)
+        out.push_back(static_cast<std::size_t>(at - bytes.begin()));
+    return out;
+}
+
+// Joined at any later A-sync, a decoder gives the end of what ran: with speculation, the Trace Info says how many of
+// the first commits concern elements from before.
+TEST(Etm4Decoder, JoinsAtEverySynchronisation) {
+    for (const Class& c : classes())
+        for (std::uint64_t seed = 1; seed <= sized(6U, 2U); ++seed) {
+            SCOPED_TRACE(c.name + ", seed " + std::to_string(seed));
+            Simulation simulation(c.config, seed, c.options);
+            simulation.run(400);
+            for (const std::size_t at : syncs(simulation.bytes)) {
+                const Bytes tail = Bytes(simulation.bytes).subspan(at);
+                const std::vector<Element> elements = test::decode<ReferenceDecoder>(tail, c.config, simulation.memory);
+                std::vector<std::string> lines = test::lines_of(elements);
+                std::erase(lines, "trace on 0");
+                ASSERT_LE(lines.size(), simulation.truth.size());
+                std::vector<std::string> expected(simulation.truth.end() - static_cast<std::ptrdiff_t>(lines.size()),
+                                                  simulation.truth.end());
+                // The Overflow packet may be before the place.
+                if (!lines.empty() && lines.front() == "trace on 1" && expected.front() == "trace on 2")
+                    expected.front() = lines.front();
+                ASSERT_EQ(difference(lines, expected), "") << "joined at " << at;
+                ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, tail, c.config, simulation.memory));
+            }
+        }
+}
+
+/// Gaps are in order and do not overlap.
+void expect_ordered_gaps(const std::vector<Element>& elements, std::size_t size) {
+    std::uint64_t end = 0;
+    for (const Element& e : elements)
+        if (e.kind == Kind::gap) {
+            ASSERT_GE(e.a, end);
+            ASSERT_LE(e.a, e.b);
+            end = e.b;
+        }
+    ASSERT_LE(end, size);
+}
+
+TEST(Etm4Decoder, DamagedStreamsEndAndAgree) {
+    wire::Random random(7);
+    for (const Class& c : classes())
+        for (std::uint64_t seed = 1; seed <= sized(10U, 3U); ++seed) {
+            SCOPED_TRACE(c.name + ", seed " + std::to_string(seed));
+            Simulation simulation(c.config, seed, c.options);
+            simulation.run(300);
+            std::vector<std::uint8_t> bytes = simulation.bytes;
+            const std::vector<std::size_t> good = syncs(bytes);
+            for (auto times = 1 + random() % 5; times != 0; --times) {
+                const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(random() % (bytes.size() / 2));
+                switch (random() % 4) {
+                    case 0: *at = static_cast<std::uint8_t>(*at ^ 1U << random() % 8); break;
+                    case 1: *at = static_cast<std::uint8_t>(random()); break;
+                    case 2: bytes.erase(at); break;
+                    default: bytes.insert(at, static_cast<std::uint8_t>(random())); break;
+                }
+            }
+            const std::vector<Element> elements = test::decode<ReferenceDecoder>(bytes, c.config, simulation.memory);
+            ASSERT_NO_FATAL_FAILURE(expect_ordered_gaps(elements, bytes.size()));
+            ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, bytes, c.config, simulation.memory));
+        }
+}
+
+// ---- elements by hand, each with the section that says so
+
+/// A few A64 instructions, and streams that begin at 0x1000.
+class Etm4Elements : public testing::Test {
+protected:
+    Etm4Elements() {
+        const std::uint32_t words[] = {
+            0x91000400,  // 1000 add
+            0x54000040,  // 1004 b.eq 100c
+            0x91000400,  // 1008 add
+            0x94000005,  // 100c bl 1020
+            0xd65f03c0,  // 1010 ret
+            0xd4000001,  // 1014 svc
+            0x91000400,  // 1018 add
+            0x14000000,  // 101c b .
+            0xd5033fdf,  // 1020 isb
+            0xd5233060,  // 1024 tstart x0
+            0x91000400,  // 1028 add
+            0xd61f0020,  // 102c br x1
+        };
+        synthetic::Memory::Section section{0x1000, {}};
+        for (const std::uint32_t word : words)
+            for (unsigned n = 0; n < 4; ++n) section.bytes.push_back(static_cast<std::uint8_t>(word >> 8 * n));
+        memory_.sections.push_back(section);
+    }
+    void begin(const Config& config) {
+        config_ = config;
+        stream_.clear();
+        add(ASync{});
+        add(TraceInfo{});
+        add(TraceOn{});
+        AddressWithContext p;
+        p.sf = config.profile != Profile::m;
+        p.ns = true;
+        p.el = 1;
+        p.address = {0x1000, 8, false};
+        add(p);
+    }
+    template <class P>
+    void add(const P& packet) {
+        encode(stream_, packet, config_);
+    }
+    void atoms(std::initializer_list<bool> es) {
+        for (const bool e : es) add(Atom{Atoms{1, e ? 1U : 0U}});
+    }
+    void address(std::uint64_t value) { add(LongAddress{{value, 8, false}}); }
+    void exception(unsigned type, bool at_target = false) {
+        Exception p;
+        p.type_4_0 = type & 0x1fU;
+        p.e1 = at_target;
+        p.e0 = !at_target;
+        add(p);
+    }
+    /// What all decoders give, without the two elements of begin().
+    std::vector<std::string> lines() {
+        const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+        test::expect_all_agree(elements, stream_, config_, memory_);
+        std::vector<std::string> out;
+        for (const Element& e : elements) {
+            auto known = test::lines_of({e});
+            if (known.empty())
+                known.push_back(std::string(name(e.kind)) + " " + std::to_string(e.a) + " " + std::to_string(e.b));
+            if (known.front().starts_with("unexpected")) known.front() = to_text(e).substr(9);
+            out.push_back(known.front());
+        }
+        EXPECT_EQ(out.at(0), "trace on 1");
+        EXPECT_TRUE(out.at(1).starts_with("context"));
+        out.erase(out.begin(), out.begin() + 2);
+        return out;
+    }
+    using Lines = std::vector<std::string>;
+    static std::string range(std::uint64_t start, std::uint64_t end, const char* outcome) {
+        return test::range_line(start, end, (end - start) / 4, outcome);
+    }
+    static std::string mark(flow::Mark::Kind kind, std::uint64_t value = 0) {
+        return "mark " + std::to_string(static_cast<unsigned>(kind)) + " " + std::to_string(value);
+    }
+    Config config_;
+    std::vector<std::uint8_t> stream_;
+    synthetic::Memory memory_;
+};
+
+// Section 10.
+TEST_F(Etm4Elements, Q) {
+    const auto q = [&](std::uint64_t to, std::uint32_t count) {
+        begin(test::ete());
+        add(Q{.address = {to, 4, false}, .count = count, .type = 0xa});
+        atoms({true});
+        Lines out = lines();
+        EXPECT_FALSE(out.empty());
+        if (!out.empty()) out.pop_back();
+        return out;
+    };
+    EXPECT_EQ(q(0x100c, 2), Lines{range(0x1000, 0x1008, "E")});
+    EXPECT_EQ(q(0x1008, 2), Lines{range(0x1000, 0x1008, "N")});
+    EXPECT_EQ(q(0x1004, 1), Lines{range(0x1000, 0x1004, "cut")});
+    EXPECT_EQ(q(0x1018, 5), Lines{"untraced 0x1000 0x1018 0x5 0x1"});
+    EXPECT_EQ(q(0x1020, 3), Lines{"untraced 0x1000 0x1020 0x3 0x1"});
+    // Without a count, and the address as a packet of its own.
+    begin(test::ete());
+    add(Q{.address = {}, .count = 0, .type = 0xf});
+    address(0x1020);
+    atoms({true});
+    EXPECT_EQ(lines(), (Lines{"untraced 0x1000 0x1020 0x0 0x1", range(0x1020, 0x1024, "E")}));
+    // Over a barrier; after an indirect branch whose target no packet named.
+    begin(test::ete());
+    address(0x1020);
+    add(Q{.address = {0x102c, 4, false}, .count = 3, .type = 0xa});
+    atoms({true});
+    add(Q{.address = {0x1000, 4, false}, .count = 7, .type = 0xa});
+    EXPECT_EQ(lines(), (Lines{range(0x1020, 0x1024, "E"), range(0x1024, 0x1028, "E"), range(0x1028, 0x102c, "cut"),
+                              range(0x102c, 0x1030, "E"), "untraced 0x0 0x1000 0x7 0x0"}));
+}
+
+// Section 9: the instructions up to the return address ran; the handler's address comes next.
+TEST_F(Etm4Elements, Exceptions) {
+    begin(test::etmv4());
+    atoms({false});
+    address(0x1014);
+    exception(0x02);
+    address(0x1018);
+    address(0x1020);
+    atoms({true});
+    exception(0x0e, true);
+    address(0x1010);
+    EXPECT_EQ(lines(), (Lines{range(0x1000, 0x1008, "N"), range(0x1014, 0x1018, "cut"), "exception 2 back 4120",
+                              range(0x1020, 0x1024, "E"), "exception 14 back 4112"}));
+    // The walk to the return address would pass a branch; the trace is believed.
+    begin(test::etmv4());
+    exception(0x0e);
+    address(0x1010);
+    EXPECT_EQ(lines(),
+              (Lines{range(0x1000, 0x1004, "cut"), "inconsistency 0x6 0x1004 0x1010 0x0", "exception 14 back 4112"}));
+}
+
+TEST_F(Etm4Elements, WithoutTheHandlersAddressNothingCanBePlaced) {
+    begin(test::etmv4());
+    exception(0x0e);
+    address(0x1000);
+    atoms({true, false});
+    address(0x1020);
+    EXPECT_EQ(lines(), (Lines{"exception 14 back 4096", "atoms 0x1 0x1 0x0 0x0"}));
+}
+
+// PE Reset has no return address, a failed transaction none either.
+TEST_F(Etm4Elements, ResetAndTransactionFailureOfAnEte) {
+    begin(test::ete());
+    Exception reset;
+    add(reset);
+    address(0x1020);
+    atoms({true, true});
+    add(TransactionStart{});
+    Exception failure;
+    failure.type_4_0 = 0x18;
+    failure.e0 = true;
+    add(failure);
+    address(0x1020);
+    atoms({true});
+    add(TransactionCommit{});
+    EXPECT_EQ(lines(),
+              (Lines{"exception 0 back 18446744073709551615", range(0x1020, 0x1024, "E"), range(0x1024, 0x1028, "E"),
+                     mark(flow::Mark::Kind::transaction_started), mark(flow::Mark::Kind::transaction_failed),
+                     range(0x1020, 0x1024, "E"), mark(flow::Mark::Kind::transaction_committed)}));
+}
+
+TEST_F(Etm4Elements, ATailChainedExceptionHasNoReturnAddress) {
+    begin(test::m_profile());
+    exception(0x0f);
+    add(LongAddress{{0xfffffffe, 4, true}});
+    EXPECT_EQ(lines(), Lines{"exception 15 back 18446744073709551615"});
+}
+
+// Section 8: a packet that cannot be is a gap up to the next A-sync, and what waited is reported as not committed.
+TEST_F(Etm4Elements, MoreCancelledThanThereIs) {
+    Config config = test::etmv4();
+    config.max_speculation = 8;
+    begin(config);
+    atoms({false, true});
+    add(Commit{1});
+    const std::size_t bad = stream_.size();
+    add(CancelF1{2, false});
+    atoms({true});
+    const std::size_t sync = stream_.size();
+    add(ASync{});
+    add(TraceInfo{});
+    address(0x1020);
+    AddressWithContext p;
+    p.sf = true;
+    p.address = {0x1020, 8, false};
+    add(p);
+    atoms({true});
+    add(Commit{1});
+    EXPECT_EQ(lines(), (Lines{range(0x1000, 0x1008, "N"), mark(flow::Mark::Kind::uncommitted, 1),
+                              "gap " + std::to_string(bad) + " " + std::to_string(sync), "trace on 0", "context 4 256",
+                              range(0x1020, 0x1024, "E")}));
+}
+
+TEST_F(Etm4Elements, AnExceptionWithoutAnAddressIsAGap) {
+    begin(test::etmv4());
+    exception(0x0e);
+    const std::size_t bad = stream_.size();
+    atoms({true});
+    EXPECT_EQ(lines(), Lines{"gap " + std::to_string(bad) + " " + std::to_string(stream_.size())});
+}
+
+// No damaged MAXSPEC makes a decoder keep everything.
+TEST_F(Etm4Elements, WhatWaitsIsLimited) {
+    config_ = test::etmv4();
+    config_.max_speculation = 0xffffffff;
+    begin(config_);
+    atoms({true});
+    const std::size_t many = (std::size_t{1} << 20) + 10;
+    for (std::size_t i = 0; i < many; ++i) add(Event{1});
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::BatchWriter out(table, sink);
+    Decoder decoder(config_, memory_, out);
+    decoder.feed(stream_);
+    decoder.finish();
+    const auto& elements = sink.elements();
+    EXPECT_TRUE(std::any_of(elements.begin(), elements.end(), [](const Element& e) {
+        return e.kind == Kind::gap && static_cast<GapReason>(e.c) == GapReason::malformed_packet;
+    }));
+}
+
+// Section 11: branches before it were not taken; what the image does not show is believed and reported.
+TEST_F(Etm4Elements, SourceAddresses) {
+    const auto source = [&](std::uint64_t at) {
+        begin(test::ete());
+        add(LongSourceAddress{{at, 4, false}});
+        return lines();
+    };
+    EXPECT_EQ(source(0x1004), Lines{range(0x1000, 0x1008, "E")});
+    EXPECT_EQ(source(0x100c), (Lines{range(0x1000, 0x1008, "N"), range(0x1008, 0x1010, "E")}));
+    EXPECT_EQ(source(0x2000), Lines{"no_memory 0x2000 0x0 0x0 0x0"});
+    EXPECT_EQ(source(0x1008), (Lines{range(0x1000, 0x1008, "N"), "inconsistency 0x6 0x100c 0x1008 0x0",
+                                     "inconsistency 0x6 0x100c 0x1008 0x0", "reached 0x1008 0x0 0x0 0x0"}));
+    begin(test::ete());
+    address(0x1020);
+    add(LongSourceAddress{{0x1004, 4, false}});
+    EXPECT_EQ(lines(), (Lines{"inconsistency 0x2 0x1020 0x1004 0x0", range(0x1004, 0x1008, "E")}));
+}
+
+// Events of an ETE between an A-sync and its Trace Info are delivered, and no other packet is.
+TEST_F(Etm4Elements, EventsBeforeTheTraceInfo) {
+    config_ = test::ete();
+    stream_.clear();
+    add(ASync{});
+    add(Event{5});
+    const std::size_t lost = stream_.size();
+    add(Atom{});
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+    test::expect_all_agree(elements, stream_, config_, memory_);
+    ASSERT_EQ(elements.size(), 2U);
+    EXPECT_EQ(elements[0].kind, Kind::mark);
+    EXPECT_EQ(elements[1].kind, Kind::gap);
+    EXPECT_EQ(elements[1].a, lost);
+}
+
+// Section 4: pushes are forbidden from a Trace Info to the next address, since a decoder that joins there cannot know
+// the code before.
+TEST_F(Etm4Elements, NothingIsPushedBetweenTraceInfoAndAddress) {
+    for (const bool forbidden : {false, true}) {
+        Config config = test::etmv4();
+        config.return_stack = true;
+        begin(config);
+        atoms({false});
+        if (forbidden) {
+            add(ASync{});
+            add(TraceInfo{});
+        }
+        atoms({true, true, true});  // bl 1020, isb, br (there is no tstart in ETMv4)
+        atoms({true});              // at 1010, if that was pushed
+        const Lines out = lines();
+        EXPECT_EQ(std::count(out.begin(), out.end(), range(0x1010, 0x1014, "E")), forbidden ? 0 : 1);
+    }
+}
+
+}  // namespace
+}  // namespace waymark::etm4

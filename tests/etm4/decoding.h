@@ -1,0 +1,94 @@
+/// Decodes streams in every way there is, for tests that hold them together.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "support/elements.h"
+#include "waymark/etm4/decoder.h"
+#include "waymark/etm4/parallel_decoder.h"
+#include "waymark/etm4/reference_decoder.h"
+
+namespace waymark::etm4::test {
+
+/// The elements of a whole stream, fed in pieces of so many bytes; 0: at once.
+template <class AnyDecoder>
+std::vector<synthetic::Element> decode(Bytes bytes, const Config& config, const isa::CodeReader& code,
+                                       std::size_t piece = 0) {
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::BatchWriter out(table, sink);
+    AnyDecoder decoder(config, code, out);
+    for (std::size_t at = 0; at < bytes.size();) {
+        const std::size_t now = piece == 0 ? bytes.size() : std::min(piece, bytes.size() - at);
+        decoder.feed(bytes.subspan(at, now));
+        at += now;
+    }
+    decoder.finish();
+    return sink.take();
+}
+
+inline std::vector<synthetic::Element> decode_parallel(Bytes bytes, const Config& config, const isa::CodeReader& code,
+                                                       unsigned workers, std::size_t piece_bytes,
+                                                       std::uint64_t* repeated = nullptr) {
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    ParallelDecoder::Options options;
+    options.workers = workers;
+    options.piece_bytes = piece_bytes;
+    ParallelDecoder decoder(config, code, table, sink, options);
+    decoder.feed(bytes);
+    decoder.finish();
+    if (repeated != nullptr) *repeated = decoder.repeated();
+    return sink.take();
+}
+
+/// How often each block went each way.
+using Counts = std::map<std::vector<std::uint64_t>, std::uint64_t>;
+inline std::vector<std::uint64_t> count_key(const flow::Block& b, bool taken) {
+    return {b.start,
+            b.target,
+            b.bytes,
+            b.instructions,
+            b.section,
+            static_cast<std::uint64_t>(b.isa),
+            std::uint64_t{b.flags},
+            static_cast<std::uint64_t>(b.end),
+            taken ? 1U : 0U};
+}
+
+/// The fast decoder, in chunks of any size, on several threads and as counts, gives these elements too.
+inline void expect_all_agree(const std::vector<synthetic::Element>& elements, Bytes bytes, const Config& config,
+                             const isa::CodeReader& code) {
+    for (const std::size_t piece : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{100}})
+        ASSERT_EQ(synthetic::difference(decode<Decoder>(bytes, config, code, piece), elements, "fast", "reference"), "")
+            << "pieces of " << piece;
+    ASSERT_EQ(synthetic::difference(decode<ReferenceDecoder>(bytes, config, code, 3), elements, "in pieces", "whole"),
+              "");
+    for (const unsigned workers : {1U, 2U, 3U})
+        ASSERT_EQ(
+            synthetic::difference(decode_parallel(bytes, config, code, workers, 64), elements, "parallel", "reference"),
+            "")
+            << workers << " workers";
+    Counts expected, found;
+    for (const synthetic::Element& e : elements)
+        if (e.kind == synthetic::Kind::range) ++expected[count_key(e.block, e.taken)];
+    flow::BlockTable table;
+    synthetic::ElementSink events;
+    flow::CountWriter out(table, events);
+    Decoder decoder(config, code, out);
+    decoder.feed(bytes);
+    decoder.finish();
+    for (std::size_t edge = 0; edge < out.counts().size(); ++edge)
+        if (out.counts()[edge] != 0) found[count_key(table.blocks()[edge / 2], edge % 2 != 0)] = out.counts()[edge];
+    ASSERT_EQ(found, expected);
+    std::vector<synthetic::Element> other;
+    for (const synthetic::Element& e : elements)
+        if (e.kind != synthetic::Kind::range) other.push_back(e);
+    ASSERT_EQ(synthetic::difference(events.elements(), other, "counting", "reference"), "");
+}
+
+}  // namespace waymark::etm4::test

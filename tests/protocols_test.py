@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Checks that what only one protocol has is named in its own folder, and in the registry's list of rows, alone.
+
+    protocols_test.py ROOT         check the tree at ROOT
+    protocols_test.py --self-test  check that the check finds violations planted in a small tree
+
+Reported as violations, in the code (not in comments) of src/ and include/:
+  - a term of TERMS in a file outside the folder of its protocol, src/pipeline/protocols.cc, and EXEMPT
+  - an include of a protocol's header in a layer or folder that knows no protocol (BLIND), but for EXEMPT
+  - an entry of EXEMPT that is no longer needed: the list only shrinks
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+PROTOCOLS = ("pft", "etm4", "spe", "dpu")
+REGISTRY = "src/pipeline/protocols.cc"
+SUFFIXES = {".h", ".cc", ".inc", ".def"}
+
+# What only one protocol has, by the protocol: its namespace and headers, its unit's name, its registers, its title.
+TERMS = {
+    "pft": re.compile(r"\bpft::|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|"
+                      r"Program Flow Trace|Program Trace Macrocell|\"waymark/pft/"),
+    "etm4": re.compile(r"\betm4::|\"waymark/etm4/"),
+}
+# Layers that include no header of a protocol.
+BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|cli|record|flow|follow|isa|image|capture|coresight|"
+                   r"protocol)/")
+INCLUDE = re.compile(r'#\s*include\s*"waymark/(' + "|".join(PROTOCOLS) + ")/")
+
+# (file or folder, why). What is left to do says so.
+EXEMPT = {
+    # To do: `record` gets its units from the registry (Protocol::units), and then names no protocol.
+    "src/cli/record.cc": "options of the units that are recorded",
+    "src/cli/record_dpu.cc": "options of the units that are recorded",
+    # To do: commands of one protocol alone get a folder of their own.
+    "src/cli/spe_records.cc": "a command of SPE alone",
+    "src/cli/spe_explain.cc": "a command of SPE alone",
+    "src/cli/spe_packets.cc": "packets of the container perf.data",
+    "src/cli/dpu.cc": "a command of the DPU alone",
+    "src/cli/dpu_answers.cc": "commands of the DPU alone",
+    "src/cli/dpu_answers.h": "commands of the DPU alone",
+    "src/cli/dpu_listing.cc": "packets and flow of the container dpu.ini",
+    "src/cli/dpu_program.cc": "a command of the DPU alone",
+    "src/cli/dpu_verify.cc": "verifies the container dpu.ini",
+    "src/cli/unit_answers.cc": "answers of the containers perf.data and dpu.ini",
+    # These stay.
+    "src/cli/run.cc": "the first sentence of --help says in a newcomer's words what Waymark decodes",
+    "src/exports/tables.cc": "the description of a column gives units as examples",
+    "src/capture/snapshot.cc": "an error message gives a source type as an example",
+}
+
+
+def without_comments(text):
+    """C++ without comments; strings stay, and so does the number of lines."""
+    token = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.S)
+
+    def keep(match):
+        piece = match.group(0)
+        return piece if piece[0] in "\"'" else "\n" * piece.count("\n")
+
+    return token.sub(keep, text)
+
+
+def exemption_of(name, exempt):
+    for entry in exempt:
+        if name == entry or (entry.endswith("/") and name.startswith(entry)):
+            return entry
+    return None
+
+
+def check(root, exempt):
+    """(files checked, violations)"""
+    wrong, needed, count = [], set(), 0
+    for side in ("include/waymark", "src"):
+        for path in sorted((root / side).rglob("*")):
+            if path.suffix not in SUFFIXES or not path.is_file():
+                continue
+            count += 1
+            name = path.relative_to(root).as_posix()
+            own = path.relative_to(root / side).parts[0]
+            found = []
+            for number, line in enumerate(without_comments(path.read_text(encoding="utf-8")).splitlines(), 1):
+                for protocol, terms in TERMS.items():
+                    match = terms.search(line)
+                    if match and own != protocol and name != REGISTRY:
+                        found.append(f"{name}:{number}: names '{match.group(0)}', which is of {protocol} alone: ask "
+                                     "the source's protocol (protocol/protocol.h)")
+                match = INCLUDE.search(line)
+                if match and BLIND.match(name):
+                    found.append(f"{name}:{number}: includes a header of {match.group(1)}, and {own} knows no protocol")
+            if not found:
+                continue
+            entry = exemption_of(name, exempt)
+            if entry is None:
+                wrong += found
+            else:
+                needed.add(entry)
+    for entry in exempt:
+        if entry not in needed:
+            wrong.append(f"EXEMPT in {pathlib.Path(__file__).name}: '{entry}' is not needed any more; remove it")
+    return count, wrong
+
+
+def self_test():
+    clean = {
+        "src/pft/a.cc": '#include "waymark/pft/config.h"\nauto x = pft::row(); // ETMCR\n',
+        "src/pipeline/protocols.cc": '#include "waymark/pft/protocol.h"\nauto& row = pft::row();\n',
+        "src/doctor/b.cc": "// as `ETMCR` of a PTM has it\n/* pft::Config\n PTM */ int b;\n",
+        "include/waymark/doctor/b.h": "/// `PTM1.1`\nint b();\n",
+        "src/cli/old.cc": '#include "waymark/spe/decoder.h"\n',
+    }
+    exempt = {"src/cli/old.cc": "as an example"}
+    # (file, line added to it, part of the one message expected)
+    planted = [
+        ("src/doctor/b.cc", "auto c = pft::Config();", "names 'pft::'"),
+        ("src/doctor/b.cc", 'say("ETMCR is wrong");', "names 'ETMCR'"),
+        ("src/doctor/b.cc", 'say("// no comment, but PTM1.1");', "names 'PTM'"),
+        ("include/waymark/pipeline/c.h", '#include "waymark/pft/config.h"', "names '\"waymark/pft/'"),
+        ("src/analysis/d.cc", 'say("Program Flow Trace");', "names 'Program Flow Trace'"),
+        ("src/analysis/d.cc", "etm4::Config c;", "which is of etm4 alone"),
+        ("src/etm4/e.cc", "pft::Config c;", "which is of pft alone"),
+        ("src/answers/f.cc", '#include "waymark/spe/record.h"', "answers knows no protocol"),
+        ("src/cli/g.cc", '#include "waymark/dpu/config.h"', "cli knows no protocol"),
+        ("src/record/h.cc", ' # include "waymark/dpu/config.h"', "record knows no protocol"),
+    ]
+    failures = 0
+
+    def run(extra, exemptions):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            files = dict(clean)
+            if extra:
+                files[extra[0]] = files.get(extra[0], "") + extra[1] + "\n"
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return check(root, exemptions)[1]
+
+    cases = [(None, exempt, None), (None, {**exempt, "src/doctor/": "gone"}, "not needed any more")]
+    cases += [((name, line), exempt, message) for name, line, message in planted]
+    for extra, exemptions, message in cases:
+        wrong = run(extra, exemptions)
+        if (wrong if message is None else len(wrong) != 1 or message not in wrong[0]):
+            failures += 1
+            print(f"planted {extra}: expected {message or 'nothing'}, got {wrong}")
+    print(f"{len(cases) - failures} of {len(cases)} cases as expected")
+    return 1 if failures else 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    count, wrong = check(pathlib.Path(arguments[0]), EXEMPT)
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    if count == 0:
+        print("no source file found: nothing was checked")
+        return 1
+    print(f"{count} files checked, {len(wrong)} violations, {len(EXEMPT)} exemptions")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
