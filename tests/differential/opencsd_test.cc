@@ -441,7 +441,7 @@ void write(const std::filesystem::path& path, Bytes bytes) {
 
 template <class R>
 capture::Register reg(const R& r, unsigned id) {
-    return {std::string(R::name), pft::to_value(r), id};
+    return {std::string(R::name), to_value(r), id};
 }
 
 /// Writes the stream as a capture folder. OpenCSD asks for four bytes at every instruction (Q8) from one dump: sections
