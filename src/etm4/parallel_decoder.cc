@@ -108,24 +108,16 @@ struct ParallelEtm4 {
     }
 };
 
+/// What is speculative waits across any cut.
+ParallelDecoder::Options possible(const Config& config, ParallelDecoder::Options options) {
+    if (config.max_speculation != 0) options.workers = 1;
+    return options;
+}
+
 }  // namespace
 
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
-                                 flow::Sink& sink, const Options& options) {
-    Options possible = options;
-    if (config.max_speculation != 0) possible.workers = 1;
-    core_ = follow::make_parallel<ParallelEtm4>(config, code, table, sink, possible);
-}
-ParallelDecoder::~ParallelDecoder() = default;
-void ParallelDecoder::feed(Bytes bytes) { core_->feed(bytes); }
-void ParallelDecoder::reset() { core_->reset(); }
-void ParallelDecoder::finish() { core_->finish(); }
-void ParallelDecoder::flush() { core_->flush(); }
-std::uint64_t ParallelDecoder::packets() const { return core_->packets(); }
-std::array<Offset, 2> ParallelDecoder::pending() const { return core_->pending(); }
-bool ParallelDecoder::amid_packet() const { return core_->amid_packet(); }
-std::vector<std::uint64_t> ParallelDecoder::counts() const { return core_->counts(); }
-std::uint64_t ParallelDecoder::cycles() const { return core_->cycles(); }
-std::uint64_t ParallelDecoder::repeated() const { return core_->repeated(); }
+                                 flow::Sink& sink, const Options& options)
+    : HeldParallel(follow::make_parallel<ParallelEtm4>(config, code, table, sink, possible(config, options))) {}
 
 }  // namespace waymark::etm4

@@ -65,17 +65,6 @@ struct Protocol {
 
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
                                  flow::Sink& sink, const Options& options)
-    : core_(follow::make_parallel<Protocol>(config, code, table, sink, options)) {}
-ParallelDecoder::~ParallelDecoder() = default;
-void ParallelDecoder::feed(Bytes bytes) { core_->feed(bytes); }
-void ParallelDecoder::reset() { core_->reset(); }
-void ParallelDecoder::finish() { core_->finish(); }
-void ParallelDecoder::flush() { core_->flush(); }
-std::uint64_t ParallelDecoder::packets() const { return core_->packets(); }
-std::array<Offset, 2> ParallelDecoder::pending() const { return core_->pending(); }
-bool ParallelDecoder::amid_packet() const { return core_->amid_packet(); }
-std::vector<std::uint64_t> ParallelDecoder::counts() const { return core_->counts(); }
-std::uint64_t ParallelDecoder::cycles() const { return core_->cycles(); }
-std::uint64_t ParallelDecoder::repeated() const { return core_->repeated(); }
+    : HeldParallel(follow::make_parallel<Protocol>(config, code, table, sink, options)) {}
 
 }  // namespace waymark::pft

@@ -152,7 +152,7 @@ public:
     [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
-        return std::make_unique<protocol::ParallelOf<ParallelDecoder, Config>>(config_, code, table, sink, options);
+        return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
     }
 
     [[nodiscard]] bool has_sync(Bytes held) const override {

@@ -96,10 +96,10 @@ def expect(condition, message):
         sys.exit(f"FAILED: {message}")
 
 
-def instructions(waymark, capture):
-    """Ranges of a capture's flow: where each began and how many instructions it had."""
+def executed(waymark, capture):
+    """The ranges of a capture: start, end, instruction set."""
     rows = tsv(run(waymark, "flow", capture, "--format", "tsv"))
-    return [(r["address"], r["end"]) for r in rows if r.get("element") == "range"]
+    return [(r["start"], r["end"], r["isa"]) for r in rows if r["element"] == "range"]
 
 
 def use(waymark, source, work):
@@ -112,7 +112,7 @@ def use(waymark, source, work):
     ptm = work / "recorded-ptm"
     shutil.rmtree(ptm, ignore_errors=True)
     run(waymark, "record", "-o", ptm, "--", program)
-    expect(instructions(waymark, out) == instructions(waymark, ptm) != [], "the flow is that of a recording with a PTM")
+    expect(executed(waymark, out) == executed(waymark, ptm) != [], "the flow is that of a recording with a PTM")
 
     packets = tsv(run(waymark, "packets", out, "--format", "tsv"))
     names = {row["packet"] for row in packets}
@@ -121,9 +121,10 @@ def use(waymark, source, work):
     info = json.loads(run(waymark, "info", out, "--format", "json"))
     expect("short_addresses" in json.dumps(info), "info shows how the unit was programmed")
 
-    buffer = next(out.glob("*.bin"))
+    buffer = out / "trace.bin"
     found = run(waymark, "doctor", buffer, "--image", program)
-    expect("Toy flow protocol" in found and "Program Flow Trace (PTM)" not in found, f"doctor identifies it: {found}")
+    expect("source 0x10 source_10  Toy flow protocol (TOY)" in found and "agrees, proven" in found,
+           f"doctor identifies it, and finds that the program is what ran: {found}")
 
 
 def main(arguments):

@@ -21,11 +21,12 @@
 namespace waymark::protocol {
 
 /// `D` is a decoder: D(config, code, out) with feed, reset, finish, packets, pending, amid_packet.
-template <class D, class Config>
+template <class D>
 class DecoderOf final : public Decoder {
 public:
+    template <class Config>
     DecoderOf(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
-        : config_(config), decoder_(config_, code, out) {}
+        : decoder_(config, code, out) {}
     void feed(Bytes bytes) override { decoder_.feed(bytes); }
     void reset() override { decoder_.reset(); }
     void finish() override { decoder_.finish(); }
@@ -34,30 +35,6 @@ public:
     [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
 
 private:
-    const Config config_;
-    D decoder_;
-};
-
-/// `D` is a parallel decoder: D(config, code, table, sink, options) with the calls of follow::Parallel.
-template <class D, class Config>
-class ParallelOf final : public follow::Parallel {
-public:
-    ParallelOf(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
-               const follow::ParallelOptions& options)
-        : config_(config), decoder_(config_, code, table, sink, options) {}
-    void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset() override { decoder_.reset(); }
-    void finish() override { decoder_.finish(); }
-    void flush() override { decoder_.flush(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
-    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
-    [[nodiscard]] std::vector<std::uint64_t> counts() const override { return decoder_.counts(); }
-    [[nodiscard]] std::uint64_t cycles() const override { return decoder_.cycles(); }
-    [[nodiscard]] std::uint64_t repeated() const override { return decoder_.repeated(); }
-
-private:
-    const Config config_;
     D decoder_;
 };
 
@@ -251,8 +228,8 @@ public:
         auto config = this->config_;
         config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
         if (options.kind == DecoderKind::reference)
-            return std::make_unique<DecoderOf<ReferenceDecoder, decltype(config)>>(config, code, out);
-        return std::make_unique<DecoderOf<Decoder, decltype(config)>>(config, code, out);
+            return std::make_unique<DecoderOf<ReferenceDecoder>>(config, code, out);
+        return std::make_unique<DecoderOf<Decoder>>(config, code, out);
     }
     void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const override {
         Named taken(this->config_, take);
