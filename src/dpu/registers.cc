@@ -12,7 +12,7 @@ namespace waymark::dpu {
 
 namespace {
 
-auto at(std::uint32_t offset) {
+auto with_offset(std::uint32_t offset) {
     return [offset]<class Register>(const Register&) { return Register::offset == offset; };
 }
 
@@ -81,19 +81,19 @@ std::string Registers::names() {
 }
 
 bool Registers::set(std::uint32_t offset, std::uint32_t value) {
-    return visit_registers(*this, at(offset),
+    return visit_registers(*this, with_offset(offset),
                            [&](auto& r) { r = from_value<std::remove_cvref_t<decltype(r)>>(value); });
 }
 
 std::optional<std::uint32_t> Registers::get(std::uint32_t offset) const {
     std::optional<std::uint32_t> value;
-    visit_registers(*this, at(offset), [&](const auto& r) { value = to_value(r); });
+    visit_registers(*this, with_offset(offset), [&](const auto& r) { value = to_value(r); });
     return value;
 }
 
 std::vector<Field> Registers::fields(std::uint32_t offset) const {
     std::vector<Field> out;
-    visit_registers(*this, at(offset), [&](const auto& r) { out = fields_of(r); });
+    visit_registers(*this, with_offset(offset), [&](const auto& r) { out = fields_of(r); });
     return out;
 }
 

@@ -2,8 +2,11 @@
 /// over where it writes and includes every packet.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -94,5 +97,26 @@ protected:
 private:
     const std::unique_ptr<Parallel> held_;
 };
+
+/// For find_cut of a ParallelProtocol: the first cut that `cut_after(i)` gives, where i is the end of a synchronisation
+/// packet of so many zeros and 0x80 that begins in [from, end). `cut_after` returns an optional.
+template <std::size_t zeros, class CutAfter>
+[[nodiscard]] auto first_cut(Bytes bytes, std::size_t from, std::size_t end, CutAfter&& cut_after) {
+    static constexpr auto sync = [] {
+        std::array<std::uint8_t, zeros + 1> pattern{};
+        pattern.back() = 0x80;
+        return pattern;
+    }();
+    static const std::boyer_moore_horspool_searcher searcher(sync.begin(), sync.end());
+    const auto place = [&](std::size_t i) {
+        return bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i, bytes.size()));
+    };
+    decltype(cut_after(from)) cut;
+    for (auto at = place(from); !cut && (at = std::search(at, place(end), searcher)) != place(end);) {
+        at += sync.size();
+        cut = cut_after(static_cast<std::size_t>(at - bytes.begin()));
+    }
+    return cut;
+}
 
 }  // namespace waymark::follow

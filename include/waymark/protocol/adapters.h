@@ -1,5 +1,5 @@
 /// From the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to those of protocol.h.
-/// Included by `src/<protocol>/protocol.cc` alone.
+/// For `src/<protocol>/protocol.cc`.
 #pragma once
 
 #include <array>
