@@ -1443,7 +1443,7 @@ struct Registers {
         visit(*this, offset, [&](auto& r, unsigned shift) {
             using Register = std::remove_cvref_t<decltype(r)>;
             const std::uint64_t kept = to_value(r) & ~(std::uint64_t{0xffffffff} << shift);
-            r = from_value<Register>(kept | std::uint64_t{value} << shift);
+            r = from_value<Register>(static_cast<RegisterNumber<Register>>(kept | std::uint64_t{value} << shift));
             found = true;
         });
         return found;
