@@ -490,6 +490,43 @@ TYPED_TEST(Calls, ASourceAddressTakesTheWaypointThere) {
                                                                                Address{0x100c}, Address{0x1008}}));
 }
 
+// A block may be its waypoint instruction alone.
+TYPED_TEST(Calls, ASourceAddressPassesAWaypointWhereItBegins) {
+    const synthetic::Memory m = a64_memory();
+    TypeParam side({}, m);
+    auto& f = side.follower;
+    f.go(a64(0x1004), {}, {1});
+    EXPECT_TRUE(f.source({0x100c}, {2}));  // not by the b.eq there
+    EXPECT_EQ(f.place(), a64(0x1018));
+    std::vector<bool> taken;
+    for (const auto& e : side.finish())
+        if (e.kind == Kind::range) taken.push_back(e.taken);
+    EXPECT_EQ(taken, (std::vector<bool>{false, true}));
+}
+
+// The same low halves of addresses, other code: b 1000; nop, b 100001000; nop, nop, b 200001000.
+TYPED_TEST(Calls, CodeAboveAndBelow4GBIsNotMixed) {
+    synthetic::Memory m;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{(i << 32) + 0x1000, {}}).bytes;
+        for (std::uint64_t k = 0; k < i; ++k) bytes.insert(bytes.end(), {0x1f, 0x20, 0x03, 0xd5});
+        const std::uint32_t branch = 0x14000000U | ((0U - static_cast<std::uint32_t>(i)) & 0x3ffffffU);
+        for (unsigned k = 0; k < 4; ++k) bytes.push_back(static_cast<std::uint8_t>(branch >> 8 * k));
+    }
+    TypeParam side({}, m);
+    auto& f = side.follower;
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        const Place start = a64((i % 3 << 32) + 0x1000);
+        f.go(start, {}, {i});
+        EXPECT_TRUE(f.atom(true, {i}));
+        EXPECT_EQ(f.place(), start);
+    }
+    std::vector<std::uint32_t> instructions;
+    for (const auto& e : side.finish())
+        if (e.kind == Kind::range) instructions.push_back(e.block.instructions);
+    EXPECT_EQ(instructions, (std::vector<std::uint32_t>{1, 2, 3, 1, 2, 3}));
+}
+
 TYPED_TEST(Calls, WhoLeavesKeepsTheReturnStack) {
     const synthetic::Memory m = a64_memory();
     TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
