@@ -555,6 +555,22 @@ TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
     }
 }
 
+// So an inner loop does not pass over the return.
+TEST(Links, LeadOverNoExceptionReturnThatIsReported) {
+    const synthetic::Memory m = a64_memory();
+    for (const bool reported : {false, true}) {
+        Fast side({.indirect = Indirect::waits, .report_exception_returns = reported}, m);
+        auto& f = side.follower;
+        for (const std::uint64_t start : {0x1010U, 0x1018U}) {  // add, eret; ret
+            f.go(a64(start), {}, {1});
+            EXPECT_TRUE(f.atom(false, {2}));
+        }
+        const BlockCache& cache = f.cache();
+        EXPECT_EQ(cache.links()[cache.peek(a64(0x1010)) + 1], reported ? nowhere : indirect);
+        EXPECT_EQ(cache.links()[cache.peek(a64(0x1018)) + 1], indirect);
+    }
+}
+
 /// At one address another program in each process.
 class Processes final : public isa::CodeReader {
 public:
