@@ -541,6 +541,34 @@ TYPED_TEST(Calls, WhoLeavesKeepsTheReturnStack) {
     EXPECT_EQ(f.place(), a64(0x1010));
 }
 
+// The address that a return waits for is not that of the return stack once the trace has said so.
+TYPED_TEST(Calls, WhoLeavesWaitsForNoReturn) {
+    const synthetic::Memory m = a64_memory();
+    TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
+    auto& f = side.follower;
+    f.go(a64(0x1008), {}, {1});
+    EXPECT_TRUE(f.atom(true, {2}));  // bl
+    EXPECT_TRUE(f.atom(true, {3}));  // ret
+    f.leave();
+    EXPECT_FALSE(f.ready({4}));
+    EXPECT_FALSE(f.known());
+}
+
+// What reads packets itself follows links from a position, and must not where the place is unknown.
+TEST(Links, LeadNowhereFromAnUnknownPlace) {
+    const synthetic::Memory m = a64_memory();
+    using F = Follower<flow::BatchWriter>;
+    for (void (F::*forgets)() : {&F::lose, &F::leave, &F::forget}) {
+        Fast side({}, m);
+        auto& f = side.follower;
+        f.go(a64(0x1000), {}, {1});
+        EXPECT_TRUE(f.atom(false, {2}));
+        ASSERT_GE(f.position(), 0);
+        (f.*forgets)();
+        EXPECT_LT(f.position(), 0);
+    }
+}
+
 TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
     const synthetic::Memory m = a64_memory();
     for (const bool reported : {false, true}) {

@@ -462,14 +462,17 @@ TEST(Model, SynchronisesAfterSoManyBytes) {  // 5.5: A-sync, a periodic I-sync a
     late.indirect(0x9000).direct(0x9000);
     EXPECT_EQ(late.sent(), hex("00 00 00 00 00 80  81 10  08 00 90 00 00 01  84"));
 
-    Unit timed(with([](Registers& r, ModelChoices& c) {
-        r.cr.timestamps = true;
-        r.ccer.timestamp_64 = false;
-        c.timestamp_first = 0x1234;
-    }));
-    timed.start(0x8000).direct(0x8000).skip().model().request_sync();
-    timed.direct(0x8000);
-    EXPECT_EQ(timed.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 01  42 b4 a4 80 80 80 80 00  84"));
+    // Where it has 48 bits, a timestamp wraps (2.9).
+    for (const std::uint64_t first : {std::uint64_t{0x1234}, (std::uint64_t{1} << 48) + 0x1234}) {
+        Unit timed(with([&](Registers& r, ModelChoices& c) {
+            r.cr.timestamps = true;
+            r.ccer.timestamp_64 = false;
+            c.timestamp_first = first;
+        }));
+        timed.start(0x8000).direct(0x8000).skip().model().request_sync();
+        timed.direct(0x8000);
+        EXPECT_EQ(timed.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 01  42 b4 a4 80 80 80 80 00  84"));
+    }
 }
 
 TEST(Model, ATraceOnISyncSatisfiesARequest) {  // 5.5, as captured: one A-sync, then an I-sync with reason 1
@@ -745,6 +748,16 @@ TEST(Model, AFullReturnStackThrowsTheOldestEntryAway) {  // 4.5, OQ2
             .indirect(0x9004)
             .indirect(0x8004);
         EXPECT_EQ(u.sent(), hex(depth == 1 ? "90 03" : "a0")) << depth;
+    }
+}
+
+TEST(Model, ReturnsMatchTheLatestCallFirst) {  // 4.5
+    for (const unsigned depth : {3U, 4U, 5U, 16U}) {
+        Unit u(return_stack(depth));
+        u.start(0x8000).direct(0x8000).skip();
+        u.direct(0x9000, true).direct(0xa000, true).direct(0xb000, true);
+        u.indirect(0xa004).indirect(0x9004).indirect(0x8004);
+        EXPECT_EQ(u.sent(), hex("c0 84")) << depth;
     }
 }
 

@@ -431,7 +431,7 @@ TEST(PftDescription, CycleCountsThatAreNotThere) {
     }
     Config described;
     described.cycle_accurate = true;
-    described.branch_broadcast = true;
+    described.return_stack = true;
     const protocol::Settled with = settled(p.stretches(), described);
     ASSERT_EQ(kinds(with.findings), "cycle-accurate");
     // At 12 a count with six bytes, of which five are the most (2.3): 8 bytes are lost up to the next A-sync.
@@ -447,7 +447,7 @@ TEST(PftDescription, CycleCountsThatAreNotThere) {
                        "the registers were read before or after another setting was in force, or from another unit",
                        "correct ETMCR bit 12 of cpu_0.ini"}));
     EXPECT_FALSE(config_of(*with.configuration).cycle_accurate);
-    EXPECT_TRUE(config_of(*with.configuration).branch_broadcast);  // which the bytes do not contradict
+    EXPECT_TRUE(config_of(*with.configuration).return_stack);  // which the bytes do not contradict
 }
 
 TEST(PftDescription, CycleCountsThatAreMissing) {
@@ -455,7 +455,9 @@ TEST(PftDescription, CycleCountsThatAreMissing) {
     made.cycle_accurate = true;
     Packed p(made);
     p.sync().atom().sync().atom().atom();  // 0x80 at 12, 25 and 26
-    const protocol::Settled without = settled(p.stretches(), Config());
+    Config described;
+    described.branch_broadcast = true;
+    const protocol::Settled without = settled(p.stretches(), described);
     ASSERT_EQ(kinds(without.findings), "cycle-accurate");
     EXPECT_EQ(without.findings[0].found,
               "ETMCR says no cycle counts; parsed so, 2 stretches (3 bytes) without packets, and 0 Context IDs change "
@@ -463,6 +465,32 @@ TEST(PftDescription, CycleCountsThatAreMissing) {
     EXPECT_EQ(without.findings[0].expected, "cycle counts in the bytes: so 0 stretches without packets");
     EXPECT_EQ(without.findings[0].offset, buffer_offset(12));
     EXPECT_TRUE(config_of(*without.configuration).cycle_accurate);
+}
+
+// One setting that is wrong makes the others no worse: those that agree with the bytes are not mentioned.
+TEST(PftDescription, OnlyWhatIsWrongIsFound) {
+    for (const Config& made : test::all_configs()) {
+        Config described = made;
+        described.timestamps = true;
+        const auto stretches = telling(made).stretches();
+        const Identity identity = identified(stretches);
+        const auto found = [&](const Config& c) {
+            return kinds(row().settle(identity, *configuration(c), stretches, "cpu_0.ini").findings);
+        };
+        EXPECT_EQ(found(described), "");
+        Config other = described;
+        other.cycle_accurate = !made.cycle_accurate;
+        EXPECT_EQ(found(other), "cycle-accurate");
+        other = described;
+        other.context_id_bytes = made.context_id_bytes == 1 ? 2 : 1;
+        EXPECT_EQ(found(other), "context-id-size");
+        other = described;
+        other.timestamp_bytes = made.timestamp_bytes == 7 ? 9 : 7;
+        EXPECT_EQ(found(other), "timestamp-size");
+        other = described;
+        other.gray_timestamps = !made.gray_timestamps;
+        EXPECT_EQ(found(other), "timestamp-encoding");
+    }
 }
 
 TEST(PftDescription, ContextIdsOfAnotherSize) {
