@@ -181,6 +181,9 @@ TEST(Etm4PacketVectors, ReadAndWritten) {
         ASSERT_EQ(got.items.size(), async ? 1U : 2U) << got.text();
         EXPECT_EQ(got.items.back().text, v.text);
         EXPECT_EQ(got.items.back().bytes, bytes.size());
+        // Packets that begin with 0 are distinguished by their second byte (3).
+        const std::uint8_t header = bytes[bytes[0] == 0 && !async ? 1 : 0];
+        std::visit([&]<class P>(const P&) { EXPECT_TRUE(is_header<P>(header)); }, got.packets.back());
         std::vector<std::uint8_t> again;
         ASSERT_FALSE(got.packets.empty());
         encode(again, got.packets.back(), v.config);
