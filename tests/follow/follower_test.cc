@@ -414,6 +414,20 @@ TYPED_TEST(Calls, ASyncThatDisagreesIsReported) {
     EXPECT_EQ(offsets, (std::vector<std::uint64_t>{3, 4}));
 }
 
+TYPED_TEST(Calls, OutcomesInARowThatCannotBePlacedAreOneEvent) {
+    auto& side = this->side({});
+    side.elements.unplaced({1}, {2, 1});
+    side.elements.unplaced({4}, {3, 5});
+    EXPECT_EQ(side.elements.unplaced_first(), Offset{1});
+    side.follower.go(a32(0x8000), {}, {7});
+    EXPECT_EQ(side.elements.unplaced_first(), std::nullopt);
+    side.elements.unplaced({9}, {0, 1});
+    const auto elements = side.finish();
+    ASSERT_GE(elements.size(), 2U);
+    EXPECT_EQ(elements.front(), synthetic::event_element(1, flow::Atoms{5, 6}));
+    EXPECT_EQ(elements.back(), synthetic::event_element(9, flow::Atoms{0, 1}));
+}
+
 //  ffff8000fffffff0  stp x29, x30, [sp, #-16]!   ffff800100000008  isb
 //  ffff8000fffffff4  bl ffff800100000008         ffff80010000000c  b.ne ffff800100000008
 //  ffff8000fffffff8  cbz x0, ffff800100000000    ffff800100000010  tbnz w3, #5, ffff8000fffffff0
