@@ -508,17 +508,17 @@ TEST_F(Etm4Elements, ExceptionReturnsAreP0OnArmv7M) {
 TEST_F(Etm4Elements, HalfwordAddressesOf64Bits) {
     config_ = test::etmv4();
     stream_.clear();
-    memory_.sections[0].bytes = test::hex("00 bf 70 47");  // 1000 nop, 1002 bx lr
+    memory_.sections[0].bytes = test::hex("ff e7 70 47");  // 1000 b 1002, 1002 bx lr
     add(ASync{});
     add(TraceInfo{});
     AddressWithContext p;
     p.ns = true;
-    p.address = {0x1002, 8, true};
+    p.address = {0x1000, 8, true};
     add(p);
     constexpr unsigned times = 20;
     for (unsigned i = 0; i < times; ++i) {
-        atoms({true});
-        add(LongAddress{{0x1002, 8, true}});
+        atoms({true, true});
+        add(LongAddress{{0x1000, 8, true}});
     }
     const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
     test::expect_all_agree(elements, stream_, config_, memory_);

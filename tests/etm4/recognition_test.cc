@@ -163,19 +163,19 @@ TEST(Etm4Description, NamesItsSettings) {
               "no, timestamps no, timestamp_bits 64, q_elements no, speculation_depth 0, waits_are_waypoints no");
     Config c;
     c.version = 0x46;
-    c.cycle_counting = c.vmid_trace = c.branch_broadcast = c.q_elements = true;
+    c.context_id_trace = c.cycle_counting = c.vmid_trace = c.branch_broadcast = c.q_elements = true;
     c.vmid_bytes = 2;
     c.timestamp_bits = 48;
     c.max_speculation = 17;
     EXPECT_EQ(settings_text(c),
-              "version ETMv4.6, cycle_counting yes, context_id_bytes 0, vmid_bytes 2, return_stack no, "
+              "version ETMv4.6, cycle_counting yes, context_id_bytes 4, vmid_bytes 2, return_stack no, "
               "branch_broadcast yes, timestamps no, timestamp_bits 48, q_elements yes, speculation_depth 17, "
               "waits_are_waypoints no");
     c = {};
     c.version = 0x53;
-    c.context_id_trace = c.return_stack = c.timestamps = c.wfx_p0 = true;
+    c.return_stack = c.timestamps = c.wfx_p0 = true;
     EXPECT_EQ(settings_text(c),
-              "version ETE 1.3, cycle_counting no, context_id_bytes 4, vmid_bytes 0, return_stack yes, "
+              "version ETE 1.3, cycle_counting no, context_id_bytes 0, vmid_bytes 0, return_stack yes, "
               "branch_broadcast no, timestamps yes, timestamp_bits 64, q_elements no, speculation_depth 0, "
               "waits_are_waypoints yes");
     EXPECT_EQ(configuration(c)->source_type(), "ETE");
