@@ -597,6 +597,34 @@ TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
     }
 }
 
+// What one follower has learned, others need not learn again: blocks, links, and room to count them.
+TEST(Links, AreSharedWithOthersOfTheSameStream) {
+    constexpr std::uint64_t count = 1200;
+    synthetic::Memory m;
+    auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{0x1000, {}}).bytes;
+    for (std::uint64_t i = 0; i < count; ++i) bytes.insert(bytes.end(), {0x01, 0x00, 0x00, 0x14});  // b to the next
+    const Rules rules;
+    const auto logs = std::make_shared<BlockLogs>();
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::CountWriter first_out(table, sink), second_out(table, sink);
+    Elements<flow::CountWriter> first_elements(first_out), second_elements(second_out);
+    Follower<flow::CountWriter> first(rules, m, first_elements, logs), second(rules, m, second_elements, logs);
+    first.go(a64(0x1000), {}, {1});
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(first.atom(true, {1}));
+    // Each time a memory space is entered, what was learned is exchanged.
+    first.forget();
+    first.go(a64(0x1000), {}, {2});
+    second.go(a64(0x1000), {}, {3});
+    const BlockCache& cache = second.cache();
+    for (std::uint64_t i = 0; i + 1 < count; ++i) {
+        const Position at = cache.peek(a64(0x1000 + 4 * i));
+        ASSERT_GE(at, 0);
+        EXPECT_EQ(cache.links()[at + 1], cache.peek(a64(0x1004 + 4 * i)));
+    }
+    EXPECT_GE(second_out.counts().size(), 2 * count);
+}
+
 // So an inner loop does not pass over the return.
 TEST(Links, LeadOverNoExceptionReturnThatIsReported) {
     const synthetic::Memory m = a64_memory();
