@@ -340,6 +340,9 @@ TEST(Etm4Text, RefusesWhatIsNoPacket) {
         {"ATOM atoms=EEX", "ATOM: cannot read 'atoms' in 'ATOM atoms=EEX'"},
         {"ATOM atoms=ENNE", "ATOM: cannot read 'atoms' in 'ATOM atoms=ENNE'"},  // no format has it
         {"ATOM", "ATOM: cannot read 'atoms' in 'ATOM'"},
+        {"ATOM atoms=", "ATOM: cannot read 'atoms' in 'ATOM atoms='"},
+        {"ATOM atoms=EEEEEEEEEEEEEEEEEEEEEEEEE",  // 25
+         "ATOM: cannot read 'atoms' in 'ATOM atoms=EEEEEEEEEEEEEEEEEEEEEEEEE'"},
         {"COMMIT count=1 x=2", "COMMIT: cannot read 'x=2' in 'COMMIT count=1 x=2'"},
         {"ADDRESS-SHORT address=2/1/IS0", "ADDRESS-SHORT: cannot read 'address' in 'ADDRESS-SHORT address=2/1/IS0'"},
         {"ADDRESS-SHORT address=0x200/1/IS0",

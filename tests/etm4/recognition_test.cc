@@ -216,6 +216,33 @@ TEST(Etm4Description, TheCoreDecidesTheProfile) {
     for (const char* type : {"ETM3.5", "PTM1.1", ""}) EXPECT_FALSE(row().is_type(type)) << type;
 }
 
+/// The names of the fields of a register that are not 0.
+class FieldNames final : public protocol::FieldVisitor {
+public:
+    void number(std::string_view name, std::uint64_t value) override {
+        if (value != 0) names_ += std::string(name) + ' ';
+    }
+    void text(std::string_view, std::string_view) override { ADD_FAILURE(); }
+    std::string names_;
+};
+
+TEST(Etm4Description, NamesTheFieldsOfRegisters) {
+    const auto fields = [](const std::string& name, std::uint64_t value) {
+        FieldNames out;
+        row().visit_register({name, value}, out);
+        return out.names_;
+    };
+    for (const char* name : {"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCDEVARCH"})
+        EXPECT_NE(fields(name, 0xffffffff), "") << name;
+    EXPECT_EQ(fields("TRCCONFIGR", 1U << 12 | 1U << 4), "RS CCI ");
+    EXPECT_EQ(fields("TRCOSLSR", 0xffffffff), "");
+    // As a capture has them: those that its configuration decides.
+    std::string registers;
+    for (const RegisterValue& r : configuration(test::etmv4())->registers()) registers += r.name + ' ';
+    EXPECT_EQ(registers.substr(0, 23), "TRCCONFIGR TRCTRACEIDR ");
+    EXPECT_NE(registers.find("TRCIDR2 "), std::string::npos);
+}
+
 TEST(Etm4Description, SurveysAStream) {
     const auto survey = [](const std::string& hex) {
         OffsetMap offsets;

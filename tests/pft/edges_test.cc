@@ -85,6 +85,20 @@ TEST(WaypointUpdates, InWords) {
     EXPECT_EQ(explain(got.packets[3]), "executed up to 0x00001008 A32");
 }
 
+// Before an I-sync, of an address only the bits that a packet carries are known (2.5).
+TEST(Branches, InWordsBeforeAnISync) {
+    Explainer explain({});
+    const auto to = [&](std::uint32_t bits, std::uint8_t bytes) {
+        return explain(Packet(BranchAddress{.target = {.bits = bits, .bytes = bytes}}));
+    };
+    EXPECT_EQ(to(0x17, 1), "to 0x??????5c");
+    EXPECT_EQ(to(0x155, 2), "to 0x?????554");
+    EXPECT_EQ(to(0x155, 3), "to 0x???00554");
+    EXPECT_EQ(to(0x155, 4), "to 0x?0000554");
+    EXPECT_EQ(to(0x2401, 5), "to 0x00009004 A32");
+    EXPECT_EQ(to(2, 1), "to 0x??????08");  // a whole address is not a synchronisation point
+}
+
 /// 0x1000: BX R0, and nothing else.
 class OneReturn final : public isa::CodeReader {
 public:

@@ -1163,6 +1163,22 @@ TEST(Model, EveryResourceIsSeen) {
         u.direct(0x8000).direct(0x8000);
         EXPECT_FALSE(u.model().external_output(1));
     }
+    // Each transition alone, by the registers' order: ETMSQ12EVR, 21, 23, 31, 32 and 13.
+    constexpr std::array<std::pair<unsigned, unsigned>, 6> transitions{
+        {{1, 2}, {2, 1}, {2, 3}, {3, 1}, {3, 2}, {1, 3}}};
+    for (std::size_t i = 0; i < transitions.size(); ++i)
+        for (const unsigned state : {1U, 2U, 3U}) {
+            const auto [from, to] = transitions[i];
+            Unit u(watching(0x50 + state - 1, [&, first = from](Registers& r) {
+                r.sqr.value = first - 1;
+                r.sqevr[i] = from_value<Etmsqevr>(0x60);
+            }));
+            u.start(0x8000).direct(0x8000);
+            EXPECT_EQ(u.model().external_output(1), state == from) << i;
+            u.model().set_external_input(1, true);
+            u.direct(0x8000).direct(0x8000);
+            EXPECT_EQ(u.model().external_output(1), state == to) << i;
+        }
     {  // Context ID comparator 2 under its mask, VMID comparator, Non-secure, trace prohibited, start/stop
         Unit c(watching(0x59, [](Registers& r) {
             r.cidcvr[1].value = 0x1234;
