@@ -68,6 +68,12 @@ void Only::add(const Image& image) {
     if (!image.path.empty()) add(Kind::image, image.path);
 }
 
+bool Only::is_by_whole_names() const {
+    return !words_.empty() && std::all_of(words_.begin(), words_.end(), [](const Word& word) {
+        return word.kind == Kind::function && word.text.find_first_of("*?[") == word.text.npos;
+    });
+}
+
 std::vector<std::string> Only::words(Kind kind) const {
     std::vector<std::string> out;
     for (const Word& word : words_)
@@ -89,14 +95,14 @@ bool Only::asks_for(Kind kind, std::string_view name) const {
                                   [&](const Word& word) { return word.kind == kind && names(word.text, kind, name); });
 }
 
-std::string Only::unknown(std::string_view things) const {
+std::string Only::unknown(std::string_view things, bool patterns) const {
     std::string out;
     for (const Word& word : words_) {
         if (word.kind != Kind::nothing) continue;
         out += fmt::format("{}no {} is called '{}'", out.empty() ? "" : "; ", things, word.text);
-        if (!word.alike.empty())
-            out += fmt::format(", but {}; a pattern such as '*{}*' asks for several", fmt::join(word.alike, ", "),
-                               word.text);
+        if (word.alike.empty()) continue;
+        out += fmt::format(", but {}", fmt::join(word.alike, ", "));
+        if (patterns) out += fmt::format("; a pattern such as '*{}*' asks for several", word.text);
     }
     return out;
 }
