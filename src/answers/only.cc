@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "waymark/core/nearest.h"
+
 namespace waymark::answers {
 
 namespace {
@@ -50,6 +52,9 @@ bool is_named_by_image(const Answers& answers, const Function& function) {
 
 void Only::add(Kind kind, std::string_view name) {
     constexpr std::size_t most_alike = 5;
+    if (words_.empty()) return;
+    const bool file = kind == Kind::image || kind == Kind::source;
+    all_.emplace(file ? name.substr(name.rfind('/') + 1) : name.substr(0, name.find('(')));
     for (Word& word : words_) {
         if (names(word.text, kind, name)) word.kind = std::max(word.kind, kind);
         if (word.kind == Kind::nothing && word.alike.size() < most_alike && name.find(word.text) != name.npos &&
@@ -100,7 +105,11 @@ std::string Only::unknown(std::string_view things, bool patterns) const {
     for (const Word& word : words_) {
         if (word.kind != Kind::nothing) continue;
         out += fmt::format("{}no {} is called '{}'", out.empty() ? "" : "; ", things, word.text);
-        if (word.alike.empty()) continue;
+        if (word.alike.empty()) {
+            const std::string_view near = nearest(word.text, {all_.begin(), all_.end()});
+            if (!near.empty()) out += fmt::format(", but {}", near);
+            continue;
+        }
         out += fmt::format(", but {}", fmt::join(word.alike, ", "));
         if (patterns) out += fmt::format("; a pattern such as '*{}*' asks for several", word.text);
     }

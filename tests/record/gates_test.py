@@ -496,6 +496,8 @@ class Gates(unittest.TestCase):
         self.tell("diff", before, after, "--rename", "areas=zones", "--only", "zones", *gate)
         done = self.tell("diff", before, after, "--rename", "area=zones", status=2)
         self.assertRegex(done.stderr, r"--rename area=zones: .*no function that ran is called 'area', but areas\(Shape")
+        done = self.tell("diff", before, after, "--rename", "areas=znoes", status=2)
+        self.assertRegex(done.stderr, "no function that ran is called 'znoes', but zones")
         done = self.tell("diff", before, after, "--rename", "areas=zone", status=2)
         self.assertRegex(done.stderr, "no function that ran is called 'zone', but zones")
         done = self.tell("diff", before, after, "--rename", "areas=other", status=2)

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +60,7 @@ private:
         std::vector<std::string> alike;
     };
     std::vector<Word> words_;
+    std::set<std::string, std::less<>> all_;  ///< what was added, without parameters and folders
 };
 
 /// The functions and sources of answers that `--only` asks for: those that it names, and those of the images that it
