@@ -907,7 +907,7 @@ private:
         auto gaps = t.gaps;
         for (const GapReason harmless : {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
             gaps[static_cast<std::size_t>(harmless)] = {};
-        return t.overflows.times != 0 || any(gaps) || any(t.conflicts);
+        return t.overflows.times != 0 || any(gaps) || any(t.contradictions);
     }
 
     void find_unobserved() {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "commands.h"
-#include "dpu_listing.h"
+#include "dpu/listing.h"
 #include "info_others.h"
 #include "listing.h"
 #include "maps_listing.h"
@@ -22,6 +22,7 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/id_register.h"
 #include "waymark/pipeline/packet_counter.h"
@@ -177,6 +178,16 @@ bool is_of(const pipeline::Session& session, std::string_view buffer, std::strin
     });
 }
 
+/// The gaps of a survey as those of a decoded stream.
+flow::Troubles troubles_of(const protocol::Survey& survey) {
+    flow::Troubles out;
+    for (unsigned reason = 0; reason < gap_reasons; ++reason) {
+        const auto& gap = survey.gaps[reason];
+        out.gaps[reason] = {.times = gap.times, .bytes = gap.bytes, .offset = gap.first.value};
+    }
+    return out;
+}
+
 /// Things that are wrong, or that a user would want to be told, and that only reading the bytes shows.
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
@@ -184,10 +195,9 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
     for (std::string& sentence : gathered(session.problems)) add(std::move(sentence));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
-        if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
+        for (pipeline::Damage& damage : pipeline::damage_in(b)) add(std::move(damage.sentence));
         if (!b.framed) continue;
         const coresight::Totals& t = b.frames;
-        for (const std::string& sentence : frame_trouble(b)) add(sentence);
         if (t.accounted() != b.bytes)
             add(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark", b.name,
                             grouped(t.accounted()), grouped(b.bytes)));
@@ -236,28 +246,11 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
                             pipeline::no_sync({s.source}, s.bytes)));
         for (const std::string& trouble : survey.troubles)
             add(fmt::format("source {}: {}", s.source->label(), trouble));
-        if (const auto& cut = survey.gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
-            add(
-                fmt::format("source {}: {} of packets that were cut in two where frames were lost, first at offset "
-                            "{:#x}",
-                            s.source->label(), counted(cut.bytes, "byte"), cut.first.value));
-        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet}) {
-            const auto& gap = survey.gaps[static_cast<unsigned>(reason)];
-            if (gap.times != 0)
-                add(fmt::format(
-                    "source {}: {}: {} lost in {}, first at offset {:#x}: the bytes are damaged, or {} are "
-                    "not the values in force while tracing",
-                    s.source->label(), name(reason), counted(gap.bytes, "byte"),
-                    counted(gap.times, "stretch", "stretches"), gap.first.value, s.source->protocol->words().settings));
-        }
-        if (std::string silence = sudden_silence(s); !silence.empty())
-            add(std::move(silence));
-        else if (const auto& cut = survey.gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
-            add(fmt::format(
-                "source {}: {} cut off ({}, first at offset {:#x}): normal where recording stopped, else the "
-                "file was cut",
-                s.source->label(), counted(cut.times, "packet is", "packets are"), counted(cut.bytes, "byte"),
-                cut.first.value));
+        auto silence = pipeline::silence_of(s);
+        const bool silent = silence.has_value();
+        if (silent) add(std::move(silence->sentence));
+        for (pipeline::Damage& damage : pipeline::packet_damage(*s.source, s.buffer, troubles_of(survey)))
+            if (!silent || damage.kind != pipeline::Damage::Kind::last_packet) add(std::move(damage.sentence));
         std::uint64_t in_gaps = 0;
         for (const auto& gap : survey.gaps) in_gaps += gap.bytes;
         if (survey.bytes_in_packets + in_gaps != s.bytes)

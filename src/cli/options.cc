@@ -19,6 +19,7 @@
 #include "waymark/coresight/dstream.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/identify.h"
+#include "waymark/pipeline/damage.h"
 
 namespace waymark::cli {
 
@@ -487,8 +488,8 @@ void warn(const pipeline::Session& session) {
 bool report_read_errors(const pipeline::Report& report) {
     bool any = false;
     for (const pipeline::BufferReport& buffer : report.buffers) {
-        if (const std::string cut = file_was_cut(buffer); !cut.empty()) {
-            say("error", cut);
+        if (const auto cut = pipeline::cut_of(buffer)) {
+            say("error", cut->sentence);
             any = true;
         }
         if (!buffer.error) continue;

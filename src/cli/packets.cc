@@ -4,10 +4,10 @@
 #include <set>
 
 #include "commands.h"
-#include "dpu_listing.h"
+#include "dpu/listing.h"
 #include "listing.h"
 #include "options.h"
-#include "spe_packets.h"
+#include "spe/packets.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"

@@ -1,14 +1,14 @@
 /// `waymark packets` of a statistical profile: what the unit wrote into its buffer.
-#include "spe_packets.h"
+#include "packets.h"
 
 #include <algorithm>
 #include <memory>
 #include <set>
 
-#include "json_fields.h"
-#include "listing.h"
-#include "spe_answers.h"
-#include "unit_answers.h"
+#include "../json_fields.h"
+#include "../listing.h"
+#include "../unit_answers.h"
+#include "answers.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/core/utf8.h"
 #include "waymark/spe/parser.h"

@@ -1,12 +1,12 @@
-#include "spe_answers.h"
+#include "answers.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "../options.h"
+#include "../trouble.h"
 #include "commands.h"
-#include "options.h"
-#include "trouble.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/text_file.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "output.h"
-#include "table.h"
+#include "../output.h"
+#include "../table.h"
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
 #include "waymark/analysis/samples.h"

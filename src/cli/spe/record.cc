@@ -1,4 +1,4 @@
-#include "record_spe.h"
+#include "record.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "options.h"
+#include "../options.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/record/qemu.h"

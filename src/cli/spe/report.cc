@@ -3,9 +3,9 @@
 #include <array>
 #include <memory>
 
+#include "../options.h"
+#include "answers.h"
 #include "commands.h"
-#include "options.h"
-#include "spe_answers.h"
 #include "waymark/analysis/spe_tables.h"
 #include "waymark/answers/interval.h"
 

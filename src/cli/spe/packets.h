@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "options.h"
-#include "output.h"
+#include "../options.h"
+#include "../output.h"
 
 namespace waymark::cli {
 

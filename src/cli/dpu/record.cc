@@ -1,4 +1,4 @@
-#include "record_dpu.h"
+#include "record.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "commands.h"
-#include "dpu_answers.h"
-#include "options.h"
-#include "trouble.h"
+#include "../commands.h"
+#include "../options.h"
+#include "../trouble.h"
+#include "input.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/events.h"

@@ -1,4 +1,4 @@
-#include "dpu_verify.h"
+#include "verify.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "dpu_answers.h"
-#include "options.h"
+#include "../options.h"
+#include "input.h"
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/dpu/registers.h"
 #include "waymark/record_dpu/dpu_truth.h"
 
@@ -205,13 +206,10 @@ private:
         const analysis::DpuCode no_names;
         const auto sums = doctor::add_up(input_.trace(), input_.trace_bytes(), setup, no_names);
         if (!sums) return;  // what could not be read was reported
-        std::vector<unsigned> counters;
-        for (unsigned c = 0; c < dpu::counter_count; ++c)
-            if (input_.event(c) != dpu::EventWire::none) counters.push_back(c);
-        for (const std::string& each : doctor::losses(*sums, input_.missing_bytes(), setup.complete))
-            say("warning", each);
-        for (const std::string& each : doubts_of(input_, *sums, counters, counters.empty() ? 0 : counters.front()))
-            say("warning", each);
+        const analysis::DpuSaid said = input_.said(setup, sums->decoded);
+        for (const analysis::DpuFinding& each : analysis::dpu_losses(said)) say("warning", each.what);
+        for (const analysis::DpuFinding& each : analysis::dpu_doubts(*sums->costs, said, said.first_counter()))
+            say("warning", each.what);
     }
     void difference(const std::string& what, std::uint64_t executed, std::uint64_t decoded) {
         constexpr std::uint64_t most = 10;

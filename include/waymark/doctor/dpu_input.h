@@ -1,23 +1,22 @@
-/// What the commands that read captures of a Debug and Profiling Unit have in common.
+/// A capture folder of a Debug and Profiling Unit, opened: its buffer, what its registers say, and what decoding began
+/// with.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "output.h"
-#include "table.h"
 #include "waymark/analysis/dpu.h"
+#include "waymark/analysis/dpu_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/dpu/events.h"
 #include "waymark/pipeline/dpu.h"
 
-namespace waymark::cli {
+namespace waymark::doctor {
 
 /// A file in memory; what is read of it is all that it costs.
 class FileBytes {
@@ -63,36 +62,24 @@ public:
 
     /// What a counter counts; none: the registers do not tell.
     [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const { return counters_[counter].event; }
-    /// Its name in every view: doctor::DpuCounter::name.
+    /// Its name in every view: DpuCounter::name.
     [[nodiscard]] const std::string& event_name(unsigned counter) const { return counters_[counter].name; }
-    [[nodiscard]] const std::array<doctor::DpuCounter, dpu::counter_count>& counters() const { return counters_; }
-    /// Of counters that do not count all: what each counts when.
-    [[nodiscard]] std::vector<std::string> counter_rules() const;
     /// It counts nothing that really happened (7.5, events.driven).
-    [[nodiscard]] bool is_driven(unsigned counter) const;
-    [[nodiscard]] std::string parameter(std::string_view name) const;
+    [[nodiscard]] bool is_driven(unsigned counter) const { return doctor::is_driven(capture_, counters_[counter]); }
+    [[nodiscard]] std::string parameter(std::string_view name) const { return doctor::parameter(capture_, name); }
     /// Programs, and names of the capture; sentences on what could not be read.
     [[nodiscard]] std::vector<std::string> name_code(analysis::DpuCode& code) const;
     /// What adding up begins with.
     [[nodiscard]] analysis::DpuSetup setup() const;
+    /// What the capture says and decoding it gave, but for `problems`.
+    [[nodiscard]] analysis::DpuSaid said(const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded) const;
 
 private:
     DpuInput() = default;
     capture::DpuCapture capture_;
     pipeline::DpuTrace trace_;
-    std::array<doctor::DpuCounter, dpu::counter_count> counters_;
+    std::array<DpuCounter, dpu::counter_count> counters_;
     FileBytes dump_, messages_;
 };
 
-/// Adds the program that `text` names, as FILE or FILE@LOAD_BIAS. Errors: `usage`, `unreadable`.
-[[nodiscard]] waymark::Status add_image(analysis::DpuCode& code, const std::string& text);
-
-/// What a trace holds that cannot be so, or hardly, each in a sentence without its end. `counters`: those that count
-/// something; `sorted_by`: the one that is spoken of.
-[[nodiscard]] std::vector<std::string> doubts_of(const DpuInput& input, const doctor::DpuSums& sums,
-                                                 const std::vector<unsigned>& counters, unsigned sorted_by);
-
-/// Says the capture's problems as warnings.
-void warn(const DpuInput& input);
-
-}  // namespace waymark::cli
+}  // namespace waymark::doctor

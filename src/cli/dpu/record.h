@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "output.h"
-#include "record_spe.h"
+#include "../output.h"
+#include "../spe/record.h"
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
 

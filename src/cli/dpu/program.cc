@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
-#include "options.h"
-#include "table.h"
+#include "../commands.h"
+#include "../options.h"
+#include "../table.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/dpu/events.h"
 #include "waymark/dpu/register_program.h"

@@ -3,9 +3,9 @@
 #include <map>
 #include <memory>
 
+#include "../options.h"
+#include "answers.h"
 #include "commands.h"
-#include "options.h"
-#include "spe_answers.h"
 #include "waymark/analysis/spe_tables.h"
 
 namespace waymark::cli {

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "../options.h"
+#include "../output.h"
+#include "../trouble.h"
+#include "answers.h"
 #include "commands.h"
-#include "options.h"
-#include "output.h"
-#include "spe_answers.h"
 #include "text_row.h"
-#include "trouble.h"
 #include "waymark/analysis/attribution.h"
 #include "waymark/analysis/samples.h"
 #include "waymark/analysis/spe_tables.h"

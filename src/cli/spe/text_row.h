@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "output.h"
+#include "../output.h"
 #include "waymark/core/types.h"
 #include "waymark/core/utf8.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "output.h"
+#include "../output.h"
 
 namespace waymark::cli {
 

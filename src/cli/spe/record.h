@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "output.h"
+#include "../output.h"
 #include "waymark/core/result.h"
 
 namespace waymark::cli {

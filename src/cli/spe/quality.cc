@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "../dpu/listing.h"
+#include "../info_others.h"
+#include "../options.h"
+#include "answers.h"
 #include "commands.h"
-#include "dpu_listing.h"
-#include "info_others.h"
-#include "options.h"
-#include "spe_answers.h"
 
 namespace waymark::cli {
 

@@ -1,4 +1,4 @@
-#include "dpu_listing.h"
+#include "listing.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,291 +6,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 
-#include "dpu_answers.h"
-#include "info_others.h"
-#include "json_fields.h"
-#include "listing.h"
-#include "maps_listing.h"
-#include "trouble.h"
+#include "../info_others.h"
+#include "../maps_listing.h"
+#include "../trouble.h"
+#include "input.h"
 #include "waymark/analysis/dpu.h"
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
-#include "waymark/dpu/text.h"
 
 namespace waymark::cli {
 
 namespace {
 
 using nlohmann::ordered_json;
-
-/// Tables and lines of JSON have no room for it.
-void say_layout(const std::string& format) {
-    if (format != "text") say("note", dpu::layout_note);
-}
-
-Status refuse(const InputOptions& input) {
-    return fail({Errc::usage, fmt::format("{} is the capture of one unit, described by its dpu.ini; leave out {}",
-                                          input.capture, not_for_dpu(input))});
-}
-
-/// Entries of a buffer in reading order.
-template <class Handler>
-class EntryReader {
-public:
-    EntryReader(const DpuInput& input, Handler& handler) : input_(input), handler_(handler) {}
-    waymark::Status read() {
-        const pipeline::DpuTrace& trace = input_.trace();
-        Bytes dump = input_.dump();
-        dpu::ReadingOrder order;
-        if (trace.ring_known || trace.vtb.single_address) {
-            WM_ASSIGN_OR_RETURN(order, dpu::reading_order(trace.vtb, dump.size()));
-        } else {
-            dump = dpu::without_unwritten(dump);
-            if (!dump.empty()) order.stretches.push_back({0, dump.size()});
-        }
-        cut = order.cut;
-        const auto starts = trace.ring_known ? dpu::period_starts(trace.vtb, order, trace.later_starts)
-                                             : std::vector<std::optional<std::uint64_t>>(trace.later_starts.size());
-        std::size_t period = 0;
-        while (trace.ring_known && period < starts.size() && !starts[period]) ++period;
-        handler_.format = trace.periods[period].format;
-        dpu::Parser<Handler> parser(handler_.format, trace.order, handler_);
-        std::uint64_t at = 0;
-        std::size_t overrun = 0;
-        for (const dpu::Stretch& stretch : order.stretches) {
-            if (stretch.jump) parser.reset();
-            for (std::uint64_t done = 0; done < stretch.bytes;) {
-                if (period < starts.size() && starts[period] && *starts[period] <= at) {
-                    parser.finish(true);
-                    handler_.format = trace.periods[++period].format;
-                    parser.set_format(handler_.format);
-                }
-                std::uint64_t size = stretch.bytes - done;
-                for (; overrun < trace.overruns.size() && trace.overruns[overrun] <= at; ++overrun) parser.reset();
-                if (overrun < trace.overruns.size()) size = std::min(size, trace.overruns[overrun] - at);
-                if (period < starts.size() && starts[period]) size = std::min(size, *starts[period] - at);
-                handler_.places.push_back({at, stretch.offset + done, size});
-                parser.feed(
-                    dump.subspan(static_cast<std::size_t>(stretch.offset + done), static_cast<std::size_t>(size)));
-                done += size;
-                at += size;
-            }
-        }
-        parser.finish(trace.complete && !order.cut);
-        bytes = at;
-        return Nothing{};
-    }
-    bool cut = false;
-    std::uint64_t bytes = 0;
-
-private:
-    const DpuInput& input_;
-    Handler& handler_;
-};
-
-/// What stood where in the file.
-struct FilePlace {
-    std::uint64_t trace, file, bytes;
-};
-
-class EntryPrinter {
-public:
-    EntryPrinter(const DpuInput& input, Output& out, const std::string& form, const std::vector<std::string>& types)
-        : input_(input), out_(out), form_(form), types_(types.begin(), types.end()) {}
-
-    template <class P>
-    void operator()(const P& entry, const dpu::Extent& at) {
-        ++entries;
-        if (!types_.empty()) {
-            if (!types_.contains(std::string(P::info.name))) return;
-            found.emplace(P::info.name);
-        }
-        const std::string fields = fields_text(entry, format), meaning = explain(dpu::Entry(entry));
-        const std::string doubt = at.doubtful ? "doubtful: next to damage" : "";
-        if (form_ == "text") {
-            std::string line =
-                fmt::format("{:>#10x}  {:<44} {:<3} {:<16} {}{}{}{}{}", file_offset(at.first),
-                            words(at.first, at.bytes), P::info.id, P::info.name, meaning,
-                            meaning.empty() || fields.empty() ? "" : "; ", fields, doubt.empty() ? "" : "; ", doubt);
-            line.erase(line.find_last_not_of(' ') + 1);
-            out_.print("{}\n", line);
-        } else if (form_ == "tsv") {
-            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\tbuffer\n", file_offset(at.first), at.bytes, P::info.id,
-                       P::info.name, fields, meaning, words(at.first, at.bytes), doubt);
-        } else {
-            out_.print(
-                "{{\"offset\":{},\"words\":{},\"id\":\"{}\",\"entry\":\"{}\",\"fields\":{{{}}},\"meaning\":{},"
-                "\"doubtful\":{},\"stream\":\"buffer\"}}\n",
-                file_offset(at.first), json_string(words(at.first, at.bytes)), P::info.id, P::info.name,
-                json_fields(entry, format), json_string(meaning), at.doubtful);
-        }
-    }
-    void operator()(const Gap& gap) {
-        if (!types_.empty()) return;
-        if (form_ == "text")
-            out_.print("{:>#10x}  {:<44} {:<3} {:<16} {}: {}\n", file_offset(gap.first), words(gap.first, gap.bytes()),
-                       "", "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
-        else if (form_ == "tsv")
-            out_.print("{:#x}\t{}\t\t(gap)\t\t{}\t{}\t\tbuffer\n", file_offset(gap.first), gap.bytes(),
-                       name(gap.reason), words(gap.first, gap.bytes()));
-        else
-            out_.print("{{\"offset\":{},\"gap\":\"{}\",\"length\":{},\"stream\":\"buffer\"}}\n", file_offset(gap.first),
-                       name(gap.reason), gap.bytes());
-    }
-
-    dpu::Format format;
-    std::vector<FilePlace> places;
-    std::uint64_t entries = 0;
-    std::set<std::string> found{};  ///< of the types asked for
-
-private:
-    [[nodiscard]] std::uint64_t file_offset(Offset at) {
-        while (place_ + 1 < places.size() && at.value >= places[place_].trace + places[place_].bytes) ++place_;
-        // An entry may begin before what was fed last, and a gap at its end.
-        std::size_t p = place_;
-        while (p > 0 && at.value < places[p].trace) --p;
-        return places.empty() ? at.value : places[p].file + (at.value - places[p].trace);
-    }
-    [[nodiscard]] std::string words(Offset at, std::uint64_t bytes) {
-        std::string out;
-        const Bytes dump = input_.dump();
-        constexpr std::uint64_t most = 5;
-        for (std::uint64_t i = 0; i + 4 <= bytes && i < 4 * most; i += 4) {
-            const std::uint64_t place = file_offset(at + i);
-            if (place + 4 > dump.size()) break;
-            out +=
-                fmt::format("{}{:08x}", i == 0 ? "" : " ", dpu::load_word(dump.data() + place, input_.trace().order));
-        }
-        return out + (bytes > 4 * most ? " …" : "");
-    }
-
-    const DpuInput& input_;
-    Output& out_;
-    const std::string& form_;
-    std::set<std::string> types_;
-    std::size_t place_ = 0;
-};
-
-/// The fields of a Nexus message as the inside of a JSON object.
-class MessageFields {
-public:
-    void fixed(std::string_view name, const auto& value, unsigned) { add(name, static_cast<std::uint64_t>(value)); }
-    void variable(std::string_view name, const auto& value) { add(name, value); }
-    void list(std::string_view name, unsigned count, const auto& values) {
-        json[std::string(name)] = ordered_json::array();
-        for (unsigned i = 0; i < count; ++i) json[std::string(name)].push_back(values[i]);
-    }
-    ordered_json json = ordered_json::object();
-
-private:
-    void add(std::string_view name, std::uint64_t value) {
-        ordered_json& field = json[std::string(name)];
-        if (field.is_null())
-            field = value;
-        else  // CDATA, as often as CDF says
-            field = ordered_json::array({field, value});
-    }
-};
-
-/// What a message tells, for people.
-std::string meaning_text(const dpu::nexus::Meaning& t) {
-    using Kind = dpu::nexus::Meaning::Kind;
-    const auto process = dpu::nexus::Process::of(t.value);
-    switch (t.kind) {
-        case Kind::owner:
-            return fmt::format("{} PID {} DID {} runs", process.supervisor ? "supervisor" : "user", process.pid,
-                               process.did);
-        case Kind::branch:
-            return (t.from_known ? fmt::format("{:#010x} → {:#010x}", t.from, t.to) : fmt::format("→ {:#010x}", t.to)) +
-                   (t.type == dpu::nexus::BranchType::exception       ? ", exception"
-                    : t.type == dpu::nexus::BranchType::hardware_loop ? ", hardware loop"
-                                                                      : "");
-        case Kind::pc: return fmt::format("at {:#010x}", t.to);
-        case Kind::counters: {
-            std::string out = t.tag == dpu::nexus::Tag::first_counters ? "counters are" : "counters went down by";
-            for (unsigned c = 0; c < dpu::counter_count; ++c)
-                out += fmt::format("{} {} {}", c == 0 ? "" : ",", dpu::counter_name(c), t.data[c]);
-            return out;
-        }
-        case Kind::loop: return fmt::format("loop up to {:#010x}, jumped back {}", t.from, times(t.value));
-        case Kind::repeat: return fmt::format("the branch before, {} more", times(t.value));
-        case Kind::user_data: return fmt::format("user data {:#010x}", t.value);
-        case Kind::watchpoint: return fmt::format("EDCA channels {:#x} hit", t.value);
-        case Kind::lost: return "messages were lost";
-        case Kind::disabled: return "tracing was turned off";
-        case Kind::unknown: return {};
-    }
-    return {};
-}
-
-class MessagePrinter {
-public:
-    MessagePrinter(Bytes bytes, Output& out, const std::string& form, const std::vector<std::string>& types)
-        : bytes_(bytes), out_(out), form_(form), types_(types.begin(), types.end()) {}
-
-    void operator()(const dpu::nexus::Message& message, dpu::nexus::Extent at) {
-        ++messages;
-        const auto told = reader_.read(message);
-        const auto& about = std::visit([](const auto& m) -> const dpu::nexus::MessageInfo& { return m.info; }, message);
-        if (!types_.empty()) {
-            if (!types_.contains(std::string(about.name))) return;
-            found.emplace(about.name);
-        }
-        const std::string whole = to_text(message), meaning = told ? meaning_text(*told) : std::string();
-        const std::string fields = whole.substr(std::min(whole.size(), about.name.size() + 1));
-        const std::string id = fmt::format("N{}", about.tcode);
-        if (form_ == "text") {
-            std::string line =
-                fmt::format("{:>#10x}  {:<44} {:<3} {:<16} {}{}{}", at.first.value, hex(at.first, at.bytes), id,
-                            about.name, meaning, meaning.empty() || fields.empty() ? "" : "; ", fields);
-            line.erase(line.find_last_not_of(' ') + 1);
-            out_.print("{}\n", line);
-        } else if (form_ == "tsv") {
-            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\t\tnexus\n", at.first.value, at.bytes, id, about.name, fields,
-                       meaning, hex(at.first, at.bytes));
-        } else {
-            MessageFields walker;
-            std::visit([&](const auto& m) { m.fields(walker, m); }, message);
-            out_.print(
-                "{{\"offset\":{},\"words\":{},\"id\":\"{}\",\"entry\":\"{}\",\"fields\":{},\"meaning\":{},"
-                "\"doubtful\":false,\"stream\":\"nexus\"}}\n",
-                at.first.value, json_string(hex(at.first, at.bytes)), id, about.name, walker.json.dump(),
-                json_string(meaning));
-        }
-    }
-    void operator()(const Gap& gap) {
-        if (!types_.empty()) return;
-        if (form_ == "text")
-            out_.print("{:>#10x}  {:<44} {:<3} {:<16} {}: {}\n", gap.first.value, hex(gap.first, gap.bytes()), "",
-                       "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
-        else if (form_ == "tsv")
-            out_.print("{:#x}\t{}\t\t(gap)\t\t{}\t{}\t\tnexus\n", gap.first.value, gap.bytes(), name(gap.reason),
-                       hex(gap.first, gap.bytes()));
-        else
-            out_.print("{{\"offset\":{},\"gap\":\"{}\",\"length\":{},\"stream\":\"nexus\"}}\n", gap.first.value,
-                       name(gap.reason), gap.bytes());
-    }
-    std::uint64_t messages = 0;
-    std::set<std::string> found{};  ///< of the types asked for
-
-private:
-    [[nodiscard]] std::string hex(Offset at, std::uint64_t bytes) const {
-        constexpr std::uint64_t most = 14;
-        std::string out;
-        for (std::uint64_t i = 0; i < std::min(bytes, most) && at.value + i < bytes_.size(); ++i)
-            out += fmt::format("{}{:02x}", i == 0 ? "" : " ", bytes_[static_cast<std::size_t>(at.value + i)]);
-        return out + (bytes > most ? " …" : "");
-    }
-
-    Bytes bytes_;
-    Output& out_;
-    const std::string& form_;
-    std::set<std::string> types_;
-    dpu::nexus::Reader reader_;
-};
 
 /// How many messages there are of each kind.
 struct MessageCounts {
@@ -305,11 +35,6 @@ struct MessageCounts {
     std::map<std::string, std::uint64_t> messages;
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> gaps;
 };
-
-Result<FileBytes> nexus_bytes(const DpuInput& input) {
-    if (input.capture().nexus.empty()) return FileBytes();
-    return FileBytes::open(input.capture().nexus.string());
-}
 
 std::string differences_too_wide(const dpu::Totals& totals) {
     return fmt::format("{} in which a counter went down by 2^30 or more: {}", counted(totals.wide, "interval"),
@@ -572,17 +297,6 @@ void print_info(Output& out, const ordered_json& info) {
 
 }  // namespace
 
-std::string not_for_dpu(const InputOptions& input) {
-    if (!input.sources.empty()) return "--source";
-    if (!input.protocol.empty()) return "--protocol";
-    if (!input.buffer_format.empty()) return "--buffer-format";
-    if (!input.trace_ids.empty()) return "--trace-id";
-    if (const std::string option = input.register_option(); !option.empty()) return option;
-    if (!input.perf_maps.empty()) return "--perf-map";
-    if (!input.jitdumps.empty()) return "--jitdump";
-    return {};
-}
-
 Status run_dpu_info(const InputOptions& input, const std::string& format) {
     if (!not_for_dpu(input).empty()) return refuse(input);
     const auto opened = DpuInput::open(input.capture);
@@ -605,46 +319,6 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     if (cut) say("error", opened->cut_text());
     const bool any = DpuInput::tells(done->totals) || !messages.messages.empty();
     if (!any) say("error", "nothing decoded: " + opened->why_nothing());
-    return cut ? unreadable : any ? decoded : nothing;
-}
-
-Status run_dpu_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
-    if (!not_for_dpu(input).empty()) return refuse(input);
-    const auto opened = DpuInput::open(input.capture);
-    if (!opened) return fail(opened.error());
-    warn(*opened);
-    auto out = Output::open(input.output, input.files());
-    if (!out) return fail(out.error());
-    say_layout(format);
-    if (format == "text") out->print("# {}\n", dpu::layout_note);
-    if (format == "text" && !opened->capture().buffer.empty())
-        out->print("# {}\n# {:>8}  {:<44} {:<3} {:<16} meaning; fields\n", opened->capture().buffer.string(), "offset",
-                   "words", "", "entry");
-    if (format == "tsv") out->write("offset\tlength\tid\tentry\tfields\tmeaning\twords\tdoubt\tstream\n");
-    EntryPrinter printer(*opened, *out, format, types);
-    EntryReader<EntryPrinter> reader(*opened, printer);
-    if (const auto status = reader.read(); !status) return fail(status.error());
-    const auto nexus = nexus_bytes(*opened);
-    if (!nexus) return fail(nexus.error());
-    MessagePrinter messages(nexus->bytes(), *out, format, types);
-    if (!opened->capture().nexus.empty()) {
-        if (format == "text")
-            out->print("# {}\n# {:>8}  {:<44} {:<3} {:<16} meaning; fields\n", opened->capture().nexus.string(),
-                       "offset", "bytes", "", "message");
-        dpu::nexus::Parser<MessagePrinter> parser(messages);
-        parser.feed(nexus->bytes());
-        parser.finish();
-    }
-    if (const Status status = out->close(); status != decoded) return status;
-    const bool cut = !opened->capture().buffer.empty() && (reader.cut || opened->missing_bytes() != 0);
-    if (cut) say("error", opened->cut_text());
-    const bool any = printer.entries + messages.messages != 0;
-    if (!any) say("error", "nothing decoded: " + opened->why_nothing());
-    std::set<std::string> found = std::move(printer.found);
-    found.merge(messages.found);
-    if (any)
-        say_types_not_found({types.begin(), types.end()}, found, printer.entries + messages.messages, "entry",
-                            "entries");
     return cut ? unreadable : any ? decoded : nothing;
 }
 

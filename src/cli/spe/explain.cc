@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
+#include "../options.h"
+#include "../table.h"
 #include "commands.h"
-#include "options.h"
-#include "table.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/spe/explain.h"
 #include "waymark/spe/register_file.h"
