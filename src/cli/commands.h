@@ -32,7 +32,7 @@ Run add_query(CLI::App& app);
 /// The commands that only one unit has, each in a folder of its own (dpu, spe).
 [[nodiscard]] std::span<Run (*const)(CLI::App& app)> unit_commands();
 
-/// Sees that an option's value is one of these words, in any case, and makes it the word as it stands here. For
+/// Sees that an option's value is one of these words, in any case, and makes it the word as given here. For
 /// CLI::Option::transform(); check() would leave the value as it was written.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 

@@ -115,7 +115,7 @@ public:
         metric_ = *metric;
         const Status status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
-        // What is written does not show what it lacks. Why a capture was cut was told when it was read.
+        // The file does not show what it lacks. Why a capture was cut was reported when it was read.
         using Health = answers::Finding::Severity;
         for (const answers::Finding& f : answers->health)
             if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);

@@ -309,7 +309,7 @@ private:
         return decoded;
     }
 
-    /// What could be told of the time before the first A-sync.
+    /// What is known about the time before the first A-sync.
     static void report_head(const pipeline::Source& source, const std::string& buffer,
                             const follow::HeadRecovery& head) {
         if (head.outcome == follow::HeadOutcome::no_head) return;

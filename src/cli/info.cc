@@ -188,7 +188,7 @@ flow::Troubles troubles_of(const protocol::Survey& survey) {
     return out;
 }
 
-/// Things that are wrong, or that a user would want to be told, and that only reading the bytes shows.
+/// Things that are wrong, or that a user should know, and that only reading the bytes shows.
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
     const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
@@ -305,7 +305,7 @@ std::string plain(const ordered_json& value) {
     return value.dump();
 }
 
-/// Words in a row behind `head`, broken before column 100; further lines stand below the first word.
+/// Words in a row after `head`, broken before column 100; further lines begin below the first word.
 void wrapped(Output& out, const std::string& head, const std::vector<std::string>& words,
              const std::string& between = ", ") {
     if (words.empty()) return;
@@ -490,7 +490,7 @@ void print_text(Output& out, const ordered_json& info) {
     for (const auto& problem : info["problems"]) out.print("  - {}\n", problem.get<std::string>());
 }
 
-/// Every leaf as a line: where it stands, and its value.
+/// Every leaf as a line: its path and its value.
 void print_tsv(Output& out, const ordered_json& value, const std::string& path) {
     if (value.is_structured()) {
         std::size_t index = 0;

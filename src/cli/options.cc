@@ -145,7 +145,7 @@ const pipeline::Protocol* protocol_in(std::vector<std::uint8_t> head) {
     return doctor::identify({std::move(stretch)}).protocol;
 }
 
-/// A bare file, of which nothing was said: what it is, as far as its bytes tell, and how to read it.
+/// A bare file that nothing describes: what it is, as far as its bytes show, and how to read it.
 Error what_it_takes(const InputOptions& options) {
     const bool is_stream = options.capture == "-";
     const pipeline::Protocol* protocol = nullptr;

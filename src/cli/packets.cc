@@ -134,7 +134,7 @@ private:
                           stream_.source.core_type, stream_.buffer.name, "offset", "bytes", "packet");
         shared_.last_source = &stream_.source;
     }
-    /// At most 16 bytes of what stood there.
+    /// At most 16 of the bytes there.
     [[nodiscard]] std::string bytes_text(protocol::Extent at) const {
         std::string out;
         if (at.first.value < recent_first_) return "…";

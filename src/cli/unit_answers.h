@@ -8,7 +8,7 @@ namespace waymark::cli {
 /// A perf.data file, compressed or not.
 [[nodiscard]] bool is_profile(const std::string& path);
 
-/// What cannot be opened is an error of reading, not a capture that tells nothing.
+/// A capture that cannot be opened is an error of reading, not a capture without trace.
 [[nodiscard]] Error not_opened(Error error);
 
 /// Refuses options that only captures of trace macrocells need. `what`: the capture, as the message says it.

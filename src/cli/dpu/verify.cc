@@ -71,7 +71,7 @@ public:
             }
         }
     }
-    /// What was counted behind the last reading.
+    /// What was counted after the last reading.
     void finish(const std::optional<dpu::Counters>& initial, const std::optional<dpu::Counters>& final) {
         const std::optional<dpu::Counters> from = values_ ? values_ : initial;
         if (!from || !final) return;
@@ -299,7 +299,7 @@ private:
         row("places where calls led", places, d.intervals.size());
         row("intervals between them", executed, decoded);
     }
-    /// By source: how often it changed the flow, and where to. A loop's entry does not tell where it jumps.
+    /// By source: how often it changed the flow, and where to. A loop's entry does not contain where it jumps.
     void compare_changes(const DpuSums& d) {
         const bool places = input_.mode() != dpu::TraceMode::eonce_comp;
         std::map<std::uint32_t, DpuTruth::Change> all;

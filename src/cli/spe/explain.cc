@@ -143,7 +143,7 @@ private:
             return setting.name.find('.') == setting.name.npos ? r.set(setting.name, setting.value)
                                                                : r.set_field(setting.name, setting.value);
         };
-        // A look at what was given tells whose the buffer most likely is: a kernel at EL2 keeps it.
+        // The given registers show whose the buffer most likely is: a kernel at EL2 keeps it.
         for (const spe::Setting& setting : settings) static_cast<void>(set(setting));
         const bool host = r.hcr_el2.tge || given("PMSCR_EL2");
         r = {};
@@ -344,7 +344,7 @@ private:
             remedy(finding, "              ");
         }
     }
-    /// It stands at some level already, as what is in the way.
+    /// Some level names it already, as what prevents sampling.
     [[nodiscard]] bool told(const spe::Finding& finding) const {
         return finding.weight == spe::Weight::stops &&
                std::any_of(e_.levels.begin(), e_.levels.end(), [&](const spe::Level& level) {

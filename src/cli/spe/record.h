@@ -38,7 +38,7 @@ struct SpeRecordOptions {
 /// Exit statuses beside those of every command.
 enum RecordStatus : int {
     program_died = 4,  ///< by a signal
-    interrupted = 5,   ///< we were told to end
+    interrupted = 5,   ///< a signal asked us to end
     cut_off = 6,       ///< something could not be written, code changed too often, or execution lost its way
 };
 [[nodiscard]] std::string signal_name(int number);

@@ -63,7 +63,7 @@ struct StreamContext {
     }
 };
 
-/// A record, where it stands in its columns, and what the capture says about it.
+/// A record, its place in its columns, and what the capture says about it.
 struct RecordRow {
     const spe::Columns& c;
     std::size_t i;

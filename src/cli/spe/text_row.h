@@ -114,7 +114,7 @@ public:
                 std::memcpy(at + (from - first), &text_[from], copy_bytes);
             return at + (end - first);
         }
-        /// Parts are remembered in order. If one does not fit, neither are those behind it, which begin where it ends.
+        /// Parts are remembered in order. If one does not fit, neither are those after it, which begin where it ends.
         void remember(std::size_t part, std::string_view written) {
             const std::size_t first = begin(part);
             if ((part != 0 && ends_[part - 1] == 0) || first + written.size() > text_bytes) return;
