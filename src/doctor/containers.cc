@@ -266,7 +266,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
     Report report;
     Findings to(report, capture.buffer.string());
     for (const capture::Problem& problem : capture.problems) {
-        if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // told below, with what it costs
+        if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // reported below, with what it costs
         to.add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
                "what is missing cannot be told", "add it, if it is known");
     }

@@ -59,7 +59,7 @@ std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace) {
     const auto first = trace.periods.front().format.mode;
     for (const pipeline::DpuPeriod& period : trace.periods) {
         if (period.format.mode == first) continue;
-        // Where modes change, only what all of them tell is told.
+        // Where modes change, only what all of them record is known.
         const auto changes = [](std::optional<dpu::TraceMode> m) {
             return m == dpu::TraceMode::task || m == dpu::TraceMode::flow;
         };
@@ -468,7 +468,7 @@ std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const
     std::vector<CodeMapping> mappings;
     std::vector<std::string> names = mapped.names();
     if (modules.empty()) {
-        // Without a map all were there all the time, as far as is known: two at one address cannot be told apart.
+        // Without a map all were there all the time, as far as is known: two at one address cannot be distinguished.
         for (std::size_t i = 0; i < capture.images.size(); ++i) {
             const std::vector<CodeMapping> code_here = code_of(mapped.info(i), capture.images[i].load_bias, i);
             mappings.insert(mappings.end(), code_here.begin(), code_here.end());

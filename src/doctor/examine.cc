@@ -139,7 +139,7 @@ public:
 
     Report run() {
         for (const capture::Problem& problem : session_.problems) {
-            if (!problem.lacks.empty()) continue;  // told below, with what it costs
+            if (!problem.lacks.empty()) continue;  // reported below, with what it costs
             if (problem.kind == capture::Problem::Kind::part) {
                 add_finding({Severity::warning,
                              "part-of-run",

@@ -19,7 +19,7 @@
 
 namespace waymark::doctor {
 
-/// Entries tell something: more than padding is there.
+/// There is something besides padding.
 [[nodiscard]] bool tells(const dpu::Totals& totals);
 
 /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file, of so many bytes,

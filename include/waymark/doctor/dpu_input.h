@@ -50,7 +50,7 @@ public:
     /// The buffer's file does not hold all that was written, as decoding it showed or lines_written says.
     [[nodiscard]] bool is_cut(const pipeline::DpuDecoded& decoded) const;
     [[nodiscard]] std::string cut_text() const;
-    /// Entries tell something: more than padding is there.
+    /// There is something besides padding.
     [[nodiscard]] static bool tells(const dpu::Totals& totals);
     /// Why there is nothing of the kind, and what to do.
     [[nodiscard]] std::string why_nothing() const;
@@ -60,7 +60,7 @@ public:
     /// Those there were, one after another.
     [[nodiscard]] std::string mode_text() const;
 
-    /// What a counter counts; none: the registers do not tell.
+    /// What a counter counts; none: the registers do not say.
     [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const { return counters_[counter].event; }
     /// Its name in every view: DpuCounter::name.
     [[nodiscard]] const std::string& event_name(unsigned counter) const { return counters_[counter].name; }
