@@ -254,7 +254,7 @@ private:
         return debug_[image]->line({address - code_.images()[image].load_bias});
     }
     Index function(const DpuCode::Function& f) {
-        // Names in angle brackets stand for what is no code.
+        // Names in angle brackets are no code.
         if (f.address == 0) return synthetic_.of(f.name.empty() ? "[not known]" : f.name);
         const auto [at, fresh] = functions_.try_emplace(f, static_cast<Index>(out_.functions.size()));
         if (!fresh) return at->second;

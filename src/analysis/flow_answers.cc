@@ -797,7 +797,7 @@ private:
         }
     }
 
-    /// Where control may go next, as far as the instruction tells.
+    /// Where control may go next, as far as the instruction shows.
     [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code) {
         std::vector<CodeKey> out;
         const isa::Instruction& i = code.what;
@@ -1171,7 +1171,7 @@ private:
                 for (std::size_t i = 0; i < counts->losses().size(); ++i) {
                     const Loss& loss = counts->losses()[i];
                     if (loss.how == Loss::From::place) lost_at_[loss.from] += counts->loss_times()[i];
-                    // After a call flow is taken to come back, whatever was lost of what was called.
+                    // After a call flow is taken to come back, whatever was lost of the callee.
                     if (loss.regained && !loss.inside && loss.how != Loss::From::unknown)
                         back_[{loss.to, loss.from}] += counts->loss_times()[i];
                 }

@@ -17,7 +17,7 @@
 namespace waymark::analysis {
 
 /// What happened when, beside the stays that `DpuCosts` keeps: counts over time, interrupts and system calls one by
-/// one, and losses. Takes the same elements, and tells time the same way. Memory does not grow with the trace.
+/// one, and losses. Takes the same elements, and measures time the same way. Memory does not grow with the trace.
 class DpuTimes final : public dpu::ElementSink {
 public:
     static constexpr unsigned most_bins = 512;
@@ -25,7 +25,7 @@ public:
 
     struct Loss {
         Offset offset;
-        std::uint64_t begin{}, end{};  ///< from the reading before to the reading behind it
+        std::uint64_t begin{}, end{};  ///< from the reading before to the reading after it
         std::uint64_t entries{};       ///< for which there was no room; 0: `reason` says why
         GapReason reason{};
         bool held = false;  ///< tracing was held

@@ -22,7 +22,7 @@ class FlowSink final : public flow::Sink {
 public:
     struct Options {
         bool calls = false;  ///< else counts of edges alone
-        /// Calls too are told as they happen; then nothing can be divided among workers.
+        /// Calls too are reported as they happen; then nothing can be divided among workers.
         CallObserver* observer = nullptr;
         FlowCalls::Limits limits{};
     };
