@@ -862,10 +862,8 @@ void DpuCosts::finish() {
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
     stay(std::nullopt);
-    for (auto& [id, s] : stacks_) {
-        open_at_end_ += s.size();
+    for (auto& [id, s] : stacks_)
         while (!s.empty()) pop(s);
-    }
     for (const OpenService& service : open_services_) services_[service.entry].stays.take(service.counts);
     open_services_.clear();
 

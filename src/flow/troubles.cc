@@ -36,7 +36,8 @@ Troubles& Troubles::operator+=(const Troubles& later) {
 void Troubles::consume(const Batch& batch, const MapOffset& offset) {
     const auto block = [&](std::size_t range) { return batch.blocks[batch.ranges[range].block()]; };
     for (const Event& event : batch.events) {
-        if (event.before != 0 && event.before <= batch.ranges.size()) last_ = block(event.before - 1);
+        if (std::holds_alternative<NoMemory>(event.what) && event.before != 0 && event.before <= batch.ranges.size())
+            last_ = block(event.before - 1);
         note(event, offset);
     }
     if (!batch.ranges.empty()) last_ = block(batch.ranges.size() - 1);

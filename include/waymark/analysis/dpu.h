@@ -359,7 +359,6 @@ public:
     [[nodiscard]] const std::map<DpuCode::Function, DpuFunctionCost>& functions() const { return functions_; }
     [[nodiscard]] const std::vector<DpuPath>& paths() const { return paths_; }
     [[nodiscard]] std::uint64_t returns_without_call() const { return returns_without_call_; }
-    [[nodiscard]] std::uint64_t open_at_end() const { return open_at_end_; }
     /// Functions that took the place of another: code went on in them by a jump, which the trace does not have. They
     /// count as called.
     [[nodiscard]] std::uint64_t jumps() const { return jumps_; }
@@ -453,7 +452,7 @@ private:
     std::map<std::pair<Place, Place>, DpuCode::Way> ways_;
     std::vector<DpuPath> paths_;
     std::map<std::tuple<std::size_t, DpuCode::Function, bool>, std::size_t> children_;
-    std::uint64_t returns_without_call_ = 0, open_at_end_ = 0, jumps_ = 0, crossings_ = 0;
+    std::uint64_t returns_without_call_ = 0, jumps_ = 0, crossings_ = 0;
     struct OpenService {
         std::uint32_t entry = 0;
         DpuCounts counts{};

@@ -80,7 +80,7 @@ private:
     Handler& handler_;
 };
 
-/// What stood where in the file.
+/// Where a piece of the trace lies in the file.
 struct FilePlace {
     std::uint64_t trace, file, bytes;
 };
@@ -211,7 +211,7 @@ private:
     }
 };
 
-/// What a message tells, for people.
+/// What a message means, for readers.
 std::string meaning_text(const dpu::nexus::Meaning& t) {
     using Kind = dpu::nexus::Meaning::Kind;
     const auto process = dpu::nexus::Process::of(t.value);
