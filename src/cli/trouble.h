@@ -21,6 +21,9 @@ namespace waymark::cli {
 
 using doctor::gathered;
 
+/// A sentence about a capture, with its name before it: once, if the sentence begins with the name.
+[[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
+
 /// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
 
