@@ -12,9 +12,9 @@
 #include <memory>
 
 #include "commands.h"
+#include "dpu/record.h"
 #include "options.h"
-#include "record_dpu.h"
-#include "record_spe.h"
+#include "spe/record.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_kind.h"
