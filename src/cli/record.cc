@@ -9,7 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include "commands.h"
 #include "dpu/record.h"
@@ -30,17 +32,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What `--unit` names, of units that record::Recorder drives.
-const flow::UnitFactory& units_of(std::string_view option) {
-    const protocol::Protocol* const row = pipeline::protocol_of_option(option);
-    WM_CHECK(row != nullptr && row->units() != nullptr);
-    return *row->units();
+/// Rows whose units record::Recorder drives, by what `--unit` takes: the unit's name in lower case.
+using UnitRows = std::map<std::string, const protocol::Protocol*>;
+UnitRows recorded_units() {
+    UnitRows out;
+    for (const protocol::Protocol* const row : pipeline::protocols())
+        if (row->units() != nullptr) out.emplace(CLI::detail::to_lower(std::string(row->units()->name())), row);
+    return out;
 }
 
 struct RecordOptions {
     std::string unit = "ptm", folder, sysroot, start_at, stop_at;
-    const flow::UnitFactory& units = units_of("ptm");
-    flow::UnitOptions ptm = units.defaults();
+    UnitRows rows = recorded_units();
+    flow::UnitOptions ptm = rows.at("ptm")->units()->defaults();  ///< of any of `rows`
     bool truth = false, blocks = false, quiet = false, system = false, force = false;
     std::string machine;
     unsigned processors = 1;
@@ -51,8 +55,8 @@ struct RecordOptions {
     std::vector<std::string> program;
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
-    std::vector<CLI::Option*> ptm_only, spe_only, dpu_only;  ///< options that go with one unit alone
-    CLI::Option* buffer_option = nullptr;                    ///< --buffer: ptm and dpu
+    std::vector<CLI::Option*> flow_only, spe_only, dpu_only;  ///< options that go with `rows`, or one unit alone
+    CLI::Option* buffer_option = nullptr;                     ///< --buffer: ptm and dpu
 };
 
 /// How the program is run; of a file that is none, which is found out when it is read, nothing is known.
@@ -166,6 +170,13 @@ std::vector<std::string> system_arguments(const RecordOptions& options) {
     return out;
 }
 
+/// What `--unit` takes of units that record::Recorder drives, for messages.
+std::string flow_units(const RecordOptions& options) {
+    std::string out;
+    for (const auto& [name, row] : options.rows) out += (out.empty() ? "" : ", ") + name;
+    return out;
+}
+
 Status run_record(const RecordOptions& options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
@@ -177,13 +188,14 @@ Status run_record(const RecordOptions& options) {
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
-    for (const auto& [only, unit] :
-         {std::pair{&options.ptm_only, "ptm"}, {&options.spe_only, "spe"}, {&options.dpu_only, "dpu"}})
+    for (const auto& [only, given, unit] : {std::tuple{&options.flow_only, !is_spe && !is_dpu, flow_units(options)},
+                                            {&options.spe_only, is_spe, std::string("spe")},
+                                            {&options.dpu_only, is_dpu, std::string("dpu")}})
         for (const CLI::Option* option : *only)
-            if (options.unit != unit && option->count() != 0)
+            if (!given && option->count() != 0)
                 return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
     if (is_spe && options.buffer_option->count() != 0)
-        return fail({Errc::usage, "--buffer goes with --unit ptm and dpu only"});
+        return fail({Errc::usage, fmt::format("--buffer goes with --unit {} and dpu only", flow_units(options))});
     const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
                               options.limit,  options.quiet,   options.force};
     if (is_spe) return run_record_spe(common, options.spe);
@@ -191,7 +203,8 @@ Status run_record(const RecordOptions& options) {
         return run_record_dpu(common, options.buffer, options.dpu, [&](const std::string& text, const char* option) {
             return place(text, option, options.program.front());
         });
-    if (const auto status = options.units.check(options.ptm); !status) return fail(status.error());
+    const flow::UnitFactory& units = *options.rows.at(options.unit)->units();
+    if (const auto status = units.check(options.ptm); !status) return fail(status.error());
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
     image::MemoryMap memory;
@@ -207,7 +220,7 @@ Status run_record(const RecordOptions& options) {
     to.description = program;
     for (std::size_t i = 1; i < options.program.size(); ++i) to.description += " " + options.program[i];
     to.description = "recorded under QEMU: " + to.description;
-    to.units = &options.units;
+    to.units = &units;
     to.unit = options.ptm;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
@@ -390,18 +403,31 @@ Run add_record(CLI::App& app) {
         ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
+    std::vector<std::string> units;
+    std::string about;
+    for (const auto& [name, row] : options->rows) {
+        const std::string_view title = row->words().unit_title;
+        units.push_back(name);
+        about +=
+            fmt::format("{}: {} {}; ", name,
+                        std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a", title);
+    }
+    units.insert(units.end(), {"spe", "dpu"});
     command
         .add_option(
             "--unit", options->unit,
-            "ptm: a Program Trace Macrocell; spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug "
-            "and Profiling Unit of a DSP core; a 32-bit Arm program is run in place of DSP code")
-        ->check(CLI::IsMember({"ptm", "spe", "dpu"}))
+            about +
+                "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
+                "core; a 32-bit Arm program is run in place of DSP code")
+        ->check(CLI::IsMember(units))
         ->capture_default_str();
+    const std::string programmed = fmt::format("--unit {}: how the unit is programmed", flow_units(*options));
+    const std::string whole_system = fmt::format("--unit {}: a whole system", flow_units(*options));
     const auto ptm = [&](CLI::Option* option) {
-        options->ptm_only.push_back(option);
+        options->flow_only.push_back(option);
         return option;
     };
-    const auto unit = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: how the unit is programmed"); };
+    const auto unit = [&](CLI::Option* option) { ptm(option)->group(programmed); };
     unit(command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
              ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
              ->capture_default_str());
@@ -473,7 +499,7 @@ Run add_record(CLI::App& app) {
                  "Stop when code that executed changes more often; each change begins a buffer with its own memory")
              ->type_name("N")
              ->capture_default_str());
-    const auto system = [&](CLI::Option* option) { ptm(option)->group("--unit ptm: a whole system"); };
+    const auto system = [&](CLI::Option* option) { ptm(option)->group(whole_system); };
     system(
         command.add_flag("--system", options->system,
                          "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-arm, with its interrupts and "

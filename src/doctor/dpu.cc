@@ -105,7 +105,7 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
     if (trace.nexus)
         return messages("the messages of the Nexus interface hold nothing but padding and what is not understood");
     const std::string file = capture.buffer.filename().string();
-    const auto tc = dpu::from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
+    const auto tc = from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
     if (value_of(capture, "DP_TC") && tc.nxmode == static_cast<std::uint8_t>(dpu::NexusMode::only))
         return messages("DP_TC.NXMODE sends everything to the Nexus interface and nothing to the buffer");
     if (const std::uint64_t missing = missing_bytes(capture, trace, dump.size()); missing != 0)
@@ -196,7 +196,7 @@ std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::
 
 std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture& capture) {
     std::array<DpuCounter, dpu::counter_count> out;
-    const auto cr = dpu::from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
+    const auto cr = from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
     const std::uint32_t rpid = value_of(capture, "DP_RPID").value_or(0),
                         rdid = value_of(capture, "DP_RDID").value_or(0);
     const auto sr = value_of(capture, "DP_SR");
@@ -204,11 +204,11 @@ std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture
         DpuCounter& counter = out[c];
         const auto triad = value_of(capture, c < dpu::counters_per_triad ? "DP_TAC" : "DP_TBC");
         if (!triad) continue;
-        auto control = dpu::from_value<dpu::DpTac>(*triad);
+        auto control = from_value<dpu::DpTac>(*triad);
         if (!control.tcen) {
             const auto own = value_of(capture, fmt::format("DP_C{}C", dpu::counter_name(c)));
             if (!own) continue;
-            control = dpu::from_value<dpu::DpTac>(*own);
+            control = from_value<dpu::DpTac>(*own);
         }
         counter.event = control.ceg < dpu::event_sets ? dpu::event_set(control.ceg)[c % dpu::counters_per_triad]
                                                       : dpu::EventWire::none;

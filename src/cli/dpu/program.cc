@@ -102,7 +102,7 @@ Status run_program(const ProgramOptions& options) {
     for (const dpu::RegisterWrite& w : *program) registers.set(w.offset, w.value);
     dpu::ModelConfig config;
     for (const dpu::RegisterWrite& w : *program) {
-        const auto tc = dpu::from_value<dpu::DpTc>(w.value);
+        const auto tc = from_value<dpu::DpTc>(w.value);
         if (w.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
         const dpu::EonceSetup needed = dpu::EonceSetup::for_mode(tc.mode());
         config.eonce.tchof |= needed.tchof;

@@ -324,7 +324,7 @@ private:
         row("changes of flow", executed, decoded);
     }
     void compare_user_data(const DpuSums& d, const dpu::Totals&) {
-        const auto tc = dpu::from_value<dpu::DpTc>(input_.value("DP_TC").value_or(0));
+        const auto tc = from_value<dpu::DpTc>(input_.value("DP_TC").value_or(0));
         const auto mode = input_.mode();
         const bool traced =
             mode == dpu::TraceMode::user || mode == dpu::TraceMode::user_raw || tc.uden || !d.user_data.empty();

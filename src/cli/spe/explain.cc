@@ -202,7 +202,7 @@ std::string value_text(const State& s, std::string_view name, std::uint64_t valu
     if (field) field->value = value;
     std::string out;
     if (field)
-        out = field_text(*field);
+        out = spe::field_text(*field);
     else
         wire::append_number(out, value);
     return out;

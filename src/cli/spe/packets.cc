@@ -58,12 +58,10 @@ public:
         found_.emplace(P::info.name);
         const std::string meaning = spe::explain(spe::Packet(packet), midr_), fields = spe::fields_text(packet);
         if (format_ == "json") {
-            std::string members;
-            JsonFields walker(members);
-            P::fields(walker, packet);
             out_.print(
                 "{{\"source\":{},\"offset\":{},\"bytes\":\"{}\",\"packet\":\"{}\",\"fields\":{{{}}},\"meaning\":{}}}\n",
-                json_string(source_), place(at.first), bytes_text(at), P::info.name, members, json_string(meaning));
+                json_string(source_), place(at.first), bytes_text(at), P::info.name, json_fields(packet),
+                json_string(meaning));
             return;
         }
         print(at, P::info.name, fields, meaning);
