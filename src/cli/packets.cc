@@ -4,11 +4,11 @@
 #include <set>
 
 #include "commands.h"
-#include "dpu_listing.h"
+#include "dpu/listing.h"
 #include "json_fields.h"
 #include "listing.h"
 #include "options.h"
-#include "spe_packets.h"
+#include "spe/packets.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
@@ -121,7 +121,7 @@ private:
                           stream_.source.core_type, stream_.buffer.name, "offset", "bytes", "packet");
         shared_.last_source = &stream_.source;
     }
-    /// At most 16 bytes of what stood there.
+    /// At most 16 of the bytes there.
     [[nodiscard]] std::string bytes_text(protocol::Extent at) const {
         std::string out;
         if (at.first.value < recent_first_) return "…";

@@ -14,9 +14,9 @@
 #include <tuple>
 
 #include "commands.h"
+#include "dpu/record.h"
 #include "options.h"
-#include "record_dpu.h"
-#include "record_spe.h"
+#include "spe/record.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_kind.h"

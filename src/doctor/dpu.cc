@@ -59,7 +59,7 @@ std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace) {
     const auto first = trace.periods.front().format.mode;
     for (const pipeline::DpuPeriod& period : trace.periods) {
         if (period.format.mode == first) continue;
-        // Where modes change, only what all of them tell is told.
+        // Where modes change, only what all of them record is known.
         const auto changes = [](std::optional<dpu::TraceMode> m) {
             return m == dpu::TraceMode::task || m == dpu::TraceMode::flow;
         };
@@ -300,6 +300,44 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
     return out;
 }
 
+bool is_driven(const capture::DpuCapture& capture, const DpuCounter& counter) {
+    if (!counter.event || !capture.driven || dpu::is_own(*counter.event)) return true;
+    return std::find(capture.driven->begin(), capture.driven->end(), name(*counter.event)) != capture.driven->end();
+}
+
+std::string parameter(const capture::DpuCapture& capture, std::string_view name) {
+    for (const auto& [key, value] : capture.parameters)
+        if (key == name) return value;
+    return {};
+}
+
+analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
+                          const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded, std::uint64_t there) {
+    analysis::DpuSaid out;
+    const auto counters = counters_of(capture);
+    for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        if (counters[c].event != dpu::EventWire::none) out.events[c] = counters[c].name;
+        out.unconnected[c] = !is_driven(capture, counters[c]);
+        out.rewritten[c] = counters[c].rewritten;
+        if (!counters[c].rule.empty()) out.rules.push_back(counters[c].rule);
+    }
+    out.mode = mode_of(trace);
+    out.mode_text = mode_text(trace);
+    out.cycles = setup.cycles;
+    for (unsigned id = 0; id < 256; ++id)
+        if (std::string task = parameter(capture, fmt::format("task{}", id)); !task.empty())
+            out.tasks[static_cast<std::uint8_t>(id)] = std::move(task);
+    out.program = parameter(capture, "program");
+    out.cycles_note = parameter(capture, "cycles");
+    out.layout = dpu::layout_note;
+    out.totals = decoded.totals;
+    out.overwritten = decoded.overwritten;
+    out.cut = decoded.cut;
+    out.complete = setup.complete;
+    out.missing_bytes = missing_bytes(capture, trace, there);
+    return out;
+}
+
 Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::DpuSetup& setup,
                        const analysis::DpuCode& code, const DpuBeside& beside) {
     DpuSums out;
@@ -318,31 +356,6 @@ Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::Dp
     doubts.finish();
     setup.doubtful = doubts.readings();
     if (!setup.doubtful.empty()) WM_RETURN_IF_ERROR(pass());
-    return out;
-}
-
-std::vector<std::string> losses(const DpuSums& sums, std::uint64_t missing_bytes, bool complete) {
-    std::vector<std::string> out;
-    const dpu::Totals& t = sums.decoded.totals;
-    if (t.lost != 0)
-        out.push_back(fmt::format("{} found no room in the trace write buffer; the intervals around are <unattributed>",
-                                  counted(t.lost, "entry", "entries")));
-    if (t.holds != 0)
-        out.push_back(
-            fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the intervals "
-                        "around are <unattributed>",
-                        counted(t.holds, "time")));
-    if (sums.decoded.overwritten) out.emplace_back("older trace was overwritten; what came before is <before>");
-    if (missing_bytes != 0)
-        out.push_back(fmt::format("the file of the buffer lacks {} that were written; give the whole one",
-                                  counted(missing_bytes, "byte")));
-    else if (sums.decoded.cut)
-        out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
-    for (unsigned r = 0; r < gap_reasons; ++r)
-        if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
-            out.push_back(fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
-                                      counted(t.gaps[r], "stretch", "stretches"), name(reason)));
-    if (!complete) out.emplace_back("the unit still held trace when the buffer was read");
     return out;
 }
 
@@ -455,7 +468,7 @@ std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const
     std::vector<CodeMapping> mappings;
     std::vector<std::string> names = mapped.names();
     if (modules.empty()) {
-        // Without a map all were there all the time, as far as is known: two at one address cannot be told apart.
+        // Without a map all were there all the time, as far as is known: two at one address cannot be distinguished.
         for (std::size_t i = 0; i < capture.images.size(); ++i) {
             const std::vector<CodeMapping> code_here = code_of(mapped.info(i), capture.images[i].load_bias, i);
             mappings.insert(mappings.end(), code_here.begin(), code_here.end());
