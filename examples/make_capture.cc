@@ -191,7 +191,7 @@ Status make(const std::filesystem::path& elf, const std::filesystem::path& log, 
     capture.description = "a program that sorts, executed by QEMU, traced by a model";
     const auto reg = [](const auto& r, std::optional<unsigned> number) {
         using Register = std::remove_cvref_t<decltype(r)>;
-        return capture::Register{std::string(Register::name), pft::to_value(r), number};
+        return capture::Register{std::string(Register::name), to_value(r), number};
     };
     capture.cores.push_back(
         {.name = "cpu0", .type = "Cortex-A15", .registers = {{"PC", steps.back().address}, {"CPSR", 0x10}}});

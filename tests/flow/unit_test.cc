@@ -41,19 +41,19 @@ TEST(Unit, TakesManyWaypointsOneByOne) {
     branch.waypoint = isa::Waypoint::indirect;
     branch.bytes = 4;
     constexpr std::uint64_t high = 0xffff'0000'0000'0000;  // addresses have 64 bits
-    const std::array<RetiredBlock, 3> blocks{
+    const std::array<RetiredBlock, 3> retired{
         RetiredBlock{&branch, 3, {high + 108}, {high + 200}, Isa::a64, Isa::a64, 4, true},
         RetiredBlock{&branch, 5, {high + 200}, {40}, Isa::a64, Isa::t32, 0, true},
         RetiredBlock{&branch, 7, {44}, {48}, Isa::t32, Isa::t32, 2, false}};
     const std::vector<std::string> all{"8/4 18446462598732841068 E 18446462598732841160 A64 @3",
                                        "0/0 18446462598732841160 E 40 T32 @5", "4/2 44 N 48 T32 @7"};
     Notes unit;
-    EXPECT_EQ(unit.waypoints({{high + 100}, Isa::a64}, blocks), 3U);
+    EXPECT_EQ(unit.waypoints({{high + 100}, Isa::a64}, retired), 3U);
     EXPECT_EQ(unit.lines, all);
     // It stops behind the first with which something is lost.
     Notes full;
     full.full_from = 1;
-    EXPECT_EQ(full.waypoints({{high + 100}, Isa::a64}, blocks), 2U);
+    EXPECT_EQ(full.waypoints({{high + 100}, Isa::a64}, retired), 2U);
     EXPECT_EQ(full.lines, (std::vector<std::string>{all[0], all[1]}));
 }
 

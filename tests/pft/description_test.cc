@@ -64,9 +64,10 @@ TEST(PftConfiguration, HasTheBitsOfItsRegisters) {
     EXPECT_EQ(register_of(barriers, "ETMCCER"), bit << 24);
     EXPECT_EQ(changed_bits("ETMCCER", none, with([](Config& c) { c.gray_timestamps = false; })), bit << 28);
     EXPECT_EQ(changed_bits("ETMCCER", none, with([](Config& c) { c.timestamp_bytes = 9; })), bit << 29);
-    for (const auto& [bytes, field] : {std::pair{1, 1U}, {2, 2U}, {4, 3U}})
-        EXPECT_EQ(register_of(with([&](Config& c) { c.context_id_bytes = static_cast<std::uint8_t>(bytes); }), "ETMCR"),
-                  std::uint64_t{field} << 14);
+    for (const auto& size : {std::pair{1, 1U}, {2, 2U}, {4, 3U}})
+        EXPECT_EQ(
+            register_of(with([&](Config& c) { c.context_id_bytes = static_cast<std::uint8_t>(size.first); }), "ETMCR"),
+            std::uint64_t{size.second} << 14);
     // Numbers as captures have them.
     const std::vector<RegisterValue> registers = configuration(none)->registers();
     ASSERT_EQ(registers.size(), 3U);

@@ -30,7 +30,7 @@ namespace waymark::cli {
 namespace {
 
 namespace perf = capture::perf;
-using spe::Column;
+using SpeColumn = spe::Column;
 using spe::OperationClass;
 using OperationKind = spe::Operation::Kind;
 
@@ -72,14 +72,14 @@ struct RecordRow {
     analysis::Attribution::Answer who{};
     const perf::Mapping* mapping = nullptr;
 
-    [[nodiscard]] bool has(Column column) const { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; }
+    [[nodiscard]] bool has(SpeColumn column) const { return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0; }
     [[nodiscard]] OperationClass operation_class() const { return static_cast<OperationClass>(c.operation_class[i]); }
     [[nodiscard]] spe::Operation operation() const { return spe::operation(operation_class(), c.operation_type[i]); }
     [[nodiscard]] spe::ProgramAddress pc() const { return spe::program_address(c.pc[i]); }
 };
 
 std::string_view operation_word(const RecordRow& row) {
-    if (!row.has(Column::operation)) return "";
+    if (!row.has(SpeColumn::operation)) return "";
     switch (row.operation_class()) {
         case OperationClass::load_store: return row.operation().store ? "ST" : "LD";
         case OperationClass::branch: return "B";
@@ -137,8 +137,9 @@ template <class Writer>
 WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s) {
     const spe::Columns& c = r.c;
     const std::size_t i = r.i;
-    const bool has_pc = r.has(Column::pc), has_operation = r.has(Column::operation), has_events = r.has(Column::events);
-    const bool has_virtual = r.has(Column::data_virtual), has_physical = r.has(Column::data_physical);
+    const bool has_pc = r.has(SpeColumn::pc), has_operation = r.has(SpeColumn::operation),
+               has_events = r.has(SpeColumn::events);
+    const bool has_virtual = r.has(SpeColumn::data_virtual), has_physical = r.has(SpeColumn::data_physical);
     const bool is_branch = has_operation && r.operation_class() == OperationClass::branch;
     out.same(0, [&](auto& w) {
         const spe::Operation o = r.operation();
@@ -160,23 +161,23 @@ WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s)
         w.flag("indirect", is_branch, o.indirect);
         w.word("event", has_events, spe::events_text(c.events[i]));
     });
-    out.number("issue_lat", r.has(Column::issue_latency), c.issue_latency[i]);
-    out.number("total_lat", r.has(Column::total_latency), c.total_latency[i]);
+    out.number("issue_lat", r.has(SpeColumn::issue_latency), c.issue_latency[i]);
+    out.number("total_lat", r.has(SpeColumn::total_latency), c.total_latency[i]);
     out.hex("vaddr", has_virtual, spe::data_address(c.data_virtual[i]).address.value);
-    out.number("xlat_lat", r.has(Column::translation_latency), c.translation_latency[i]);
+    out.number("xlat_lat", r.has(SpeColumn::translation_latency), c.translation_latency[i]);
     out.hex("paddr", has_physical, spe::physical_address(c.data_physical[i]).address.value);
     out.same(1, [&](auto& w) {
         const spe::ProgramAddress target = spe::program_address(c.branch_target[i]);
         const spe::ProgramAddress previous = spe::program_address(c.previous_target[i]);
-        const bool el2 = r.has(Column::context_el2);
-        w.word("data_source", r.has(Column::data_source), analysis::source_text(s.midr, c.data_source[i]));
-        w.hex("br_tgt", r.has(Column::branch_target), target.address.value);
-        w.number("br_tgt_lvl", r.has(Column::branch_target), target.exception_level);
-        w.hex("pbt", r.has(Column::previous_target), previous.address.value);
-        w.number("pbt_lvl", r.has(Column::previous_target), previous.exception_level);
-        w.hex("context", el2 || r.has(Column::context_el1), el2 ? c.context_el2[i] : c.context_el1[i]);
+        const bool el2 = r.has(SpeColumn::context_el2);
+        w.word("data_source", r.has(SpeColumn::data_source), analysis::source_text(s.midr, c.data_source[i]));
+        w.hex("br_tgt", r.has(SpeColumn::branch_target), target.address.value);
+        w.number("br_tgt_lvl", r.has(SpeColumn::branch_target), target.exception_level);
+        w.hex("pbt", r.has(SpeColumn::previous_target), previous.address.value);
+        w.number("pbt_lvl", r.has(SpeColumn::previous_target), previous.exception_level);
+        w.hex("context", el2 || r.has(SpeColumn::context_el1), el2 ? c.context_el2[i] : c.context_el1[i]);
     });
-    out.rising("ts", r.has(Column::timestamp), c.timestamp[i]);
+    out.rising("ts", r.has(SpeColumn::timestamp), c.timestamp[i]);
 
     out.hex("offset", true, r.offset);
     out.number("bytes", true, c.bytes[i]);
@@ -191,9 +192,9 @@ WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s)
         w.word("security", has_pc, name(r.pc().security));
     });
     const bool both =
-        r.has(Column::total_latency) && r.has(Column::issue_latency) && c.total_latency[i] >= c.issue_latency[i];
+        r.has(SpeColumn::total_latency) && r.has(SpeColumn::issue_latency) && c.total_latency[i] >= c.issue_latency[i];
     out.number("exec_lat", both, static_cast<std::uint64_t>(c.total_latency[i] - c.issue_latency[i]));
-    out.number("alt_issue_lat", r.has(Column::alternate_issue_latency), c.alternate_issue_latency[i]);
+    out.number("alt_issue_lat", r.has(SpeColumn::alternate_issue_latency), c.alternate_issue_latency[i]);
     out.same(3, [&](auto& w) {
         constexpr std::array<std::string_view, 4> calls{"", "call", "return", "neither"};
         const spe::Operation o = r.operation();
@@ -206,9 +207,9 @@ WM_INLINE void write_row(Writer out, const RecordRow& r, const StreamContext& s)
         w.word("paddr_security", has_physical, name(physical.security));
         w.number("paddr_tag", has_physical, physical.tag);
         w.flag("tag_checked", has_physical, physical.tag_checked);
-        w.number("data_source_code", r.has(Column::data_source), c.data_source[i]);
-        w.number("context_el1", r.has(Column::context_el1), c.context_el1[i]);
-        w.number("context_el2", r.has(Column::context_el2), c.context_el2[i]);
+        w.number("data_source_code", r.has(SpeColumn::data_source), c.data_source[i]);
+        w.number("context_el1", r.has(SpeColumn::context_el1), c.context_el1[i]);
+        w.number("context_el2", r.has(SpeColumn::context_el2), c.context_el2[i]);
         w.word("defects", c.defects[i] != 0, defects_text(c.defects[i]));
     });
     out.end();
@@ -282,12 +283,12 @@ public:
 
 private:
     [[nodiscard]] bool selected(const spe::Columns& c, std::size_t i) const {
-        return !kind_ || ((c.present[i] >> static_cast<unsigned>(Column::operation) & 1U) != 0 &&
+        return !kind_ || ((c.present[i] >> static_cast<unsigned>(SpeColumn::operation) & 1U) != 0 &&
                           static_cast<OperationClass>(c.operation_class[i]) == *kind_);
     }
     [[nodiscard]] RecordRow row_of(const spe::Columns& c, std::size_t i) {
         RecordRow row{c, i, stream_->file_offset({c.first[i]}, part_)};
-        if (conversion_ != nullptr && row.has(Column::timestamp)) row.time_ns = conversion_->to_ns(c.timestamp[i]);
+        if (conversion_ != nullptr && row.has(SpeColumn::timestamp)) row.time_ns = conversion_->to_ns(c.timestamp[i]);
         if (capture_.bare) return row;
         row.who = attribution_.of(c, i);
         if (row.who.mapping != 0) row.mapping = &capture_.data->mappings[row.who.mapping - 1];
@@ -305,18 +306,19 @@ private:
                        "total/issue/xlat", "data address or branch target; source", "who; events; defects");
     }
     void show(const RecordRow& row, const spe::Record& r, fmt::memory_buffer& out) const {
-        const auto latency = [&](Column column, unsigned value) {
+        const auto latency = [&](SpeColumn column, unsigned value) {
             return r.has(column) ? std::to_string(value) : std::string("-");
         };
         std::string where, more;
         const auto add = [](std::string& to, const std::string& what) {
             if (!what.empty()) to += (to.empty() ? "" : "; ") + what;
         };
-        if (r.has(Column::data_virtual)) add(where, hex(spe::data_address(r.data_virtual).address.value));
-        if (r.has(Column::data_physical))
+        if (r.has(SpeColumn::data_virtual)) add(where, hex(spe::data_address(r.data_virtual).address.value));
+        if (r.has(SpeColumn::data_physical))
             add(where, "physical " + hex(spe::physical_address(r.data_physical).address.value));
-        if (r.has(Column::branch_target)) add(where, "to " + hex(spe::program_address(r.branch_target).address.value));
-        if (r.has(Column::data_source)) {
+        if (r.has(SpeColumn::branch_target))
+            add(where, "to " + hex(spe::program_address(r.branch_target).address.value));
+        if (r.has(SpeColumn::data_source)) {
             const std::string_view known = spe::data_source_name(stream_->midr, r.data_source);
             add(where, known.empty() ? fmt::format("unknown (code {})", r.data_source) : std::string(known));
         }
@@ -324,13 +326,15 @@ private:
             add(more, fmt::format("{}{}{}", row.who.name, row.who.name.empty() ? "" : " ", row.who.tid));
         add(more, spe::events_text(r.events));
         if (const std::string defects = defects_text(r.defects); !defects.empty()) add(more, "! " + defects);
-        std::string line = fmt::format(
-            "{:>#10x}  {:<22} {:<30} {:>16}  {:<44} {}", row.offset,
-            r.has(Column::pc) ? fmt::format("{:#x} EL{}", row.pc().address.value, row.pc().exception_level) : "no pc",
-            r.has(Column::operation) ? spe::operation_text(row.operation()) : "",
-            latency(Column::total_latency, r.total_latency) + "/" + latency(Column::issue_latency, r.issue_latency) +
-                "/" + latency(Column::translation_latency, r.translation_latency),
-            where, more);
+        std::string line = fmt::format("{:>#10x}  {:<22} {:<30} {:>16}  {:<44} {}", row.offset,
+                                       r.has(SpeColumn::pc)
+                                           ? fmt::format("{:#x} EL{}", row.pc().address.value, row.pc().exception_level)
+                                           : "no pc",
+                                       r.has(SpeColumn::operation) ? spe::operation_text(row.operation()) : "",
+                                       latency(SpeColumn::total_latency, r.total_latency) + "/" +
+                                           latency(SpeColumn::issue_latency, r.issue_latency) + "/" +
+                                           latency(SpeColumn::translation_latency, r.translation_latency),
+                                       where, more);
         line.erase(line.find_last_not_of(' ') + 1);
         fmt::format_to(std::back_inserter(out), "{}\n", one_line(line));
     }
