@@ -376,7 +376,7 @@ class Circle(unittest.TestCase):
         self.assertIn("QEMU ended", done.stderr)
         self.assertIn("equal: ", self.verify())
         # It is a part of the run, for nothing ends it otherwise.
-        self.assertRegex(run(WAYMARK, "info", self.out).stdout, r"ended after \d+ instructions \(--limit\)")
+        self.assertRegex(run(WAYMARK, "info", self.out).stdout, r"ended after [\d,]+ instructions \(--limit\)")
         for command in ("profile", "coverage"):
             strict = run(WAYMARK, command, self.out, "--strict")
             self.assertEqual(strict.returncode, 1)

@@ -1,5 +1,5 @@
 /// All functions with their costs; one function with its callers.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { costsByFunction, inclusive, subtree, type Tree } from "../data/tree";
 import { matcher } from "../data/search";
@@ -91,7 +91,8 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
         return out;
     }, [metric, part]);
     const chosen = place.function;
-    useEffect(() => {
+    // Before the browser paints: whoever sees the function can close it.
+    useLayoutEffect(() => {
         if (chosen === undefined) return;
         const pressed = (event: KeyboardEvent) => {
             if (event.key === "Escape" && !(event.target as HTMLElement).closest("input, select, dialog[open]")) go({ view: "functions" });
