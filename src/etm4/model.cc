@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model_packets.h"
+#include "model_resources.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::etm4 {
@@ -17,13 +18,19 @@ class Model::Unit final : ModelPackets {
 public:
     Unit(const ModelConfig& config, ByteSink& trace)
         : ModelPackets(config, trace),
+          resources_(config.registers),
+          victlr_(config.registers.victlr),
+          bbctlr_(config.registers.bbctlr),
+          qctlr_(config.registers.qctlr),
+          q_filtered_(config.registers.idr0.qfilt),
           sync_period_(config.registers.syncpr.period == 0 ? 0 : std::uint64_t{1} << config.registers.syncpr.period),
           random_(choices_.seed),
           q_(config_.q_elements && config.registers.configr.qe != 0 && !config_.branch_broadcast &&
              choices_.q_one_in != 0),
           mispredicts_(config_.max_speculation >= 2 && choices_.mispredict_one_in != 0),
           ordinary_config_(!config_.cycle_counting && !config_.timestamps && !config_.branch_broadcast && !q_ &&
-                           config_.max_speculation == 0 && choices_.fifo_bytes == 0 && !choices_.source_address_after) {
+                           config_.max_speculation == 0 && choices_.fifo_bytes == 0 && !choices_.source_address_after &&
+                           resources_.trivial()) {
         const std::uint32_t half = std::max(config_.max_speculation / 2, 1U);
         commit_after_ = choices_.commit_after == 0 ? half : choices_.commit_after;
     }
@@ -53,7 +60,7 @@ public:
         settle();
         advance(w.cycle);
         const isa::Place after{w.address + w.instruction.bytes, w.isa};
-        if (begin_element(true, start_)) {
+        if (begin_element(view(w.address), start_)) {
             ++counts_.p0;
             p0_instruction(w, after);
             end_element();
@@ -83,13 +90,11 @@ public:
         settle();
         advance(e.cycle);
         const bool reset = e.type == exceptions::pe_reset;
-        // Traced if what was executed before it was.
+        // Traced if what was executed before it was, or if it is forced.
         const bool nothing_ran = position_ == start_;
-        if (nothing_ran ? tracing_ : true) {
-            if (begin_element(true, start_, &e)) send_exception(e, reset);
-        } else {
-            ++counts_.untraced;
-        }
+        const bool viewed = nothing_ran ? tracing_ : view({position_.address.value - step()});
+        const bool forced = (reset && victlr_.trcreset) || (e.type == exceptions::system_error && victlr_.trcerr);
+        if (begin_element(viewed || forced, start_, &e)) send_exception(e, reset);
         if (!e.handler) stop();
         go_on(e.handler.value_or(position_));
         address_due_ = AddressDue::always;
@@ -174,6 +179,9 @@ public:
         enabled_ = false;
     }
 
+    void set_external_input(unsigned selector, bool level) { resources_.external_input(selector, level); }
+    [[nodiscard]] std::uint8_t external_outputs() const { return resources_.outputs(); }
+    void read_back(Registers& registers) const { resources_.read_back(registers); }
     [[nodiscard]] const ModelCounts& counts() const { return counts_; }
     [[nodiscard]] bool tracing() const { return tracing_; }
     [[nodiscard]] bool is_overflowing() const { return overflowing(); }
@@ -184,11 +192,44 @@ private:
     void advance(std::uint64_t cycle) {
         if (cycle <= now_) return;
         drain(cycle - now_);
+        if (enabled_ && !resources_.trivial()) {
+            resources_.advance(cycle - now_);
+            take_events();
+        }
         now_ = cycle;
     }
     void go_on(const isa::Place& next) {
         start_ = position_ = next;
         context_ = new_context_;
+    }
+    [[nodiscard]] unsigned step() const { return start_.isa == isa::Isa::t32 ? 2 : 4; }
+    /// ViewInst for what ran from the last P0 element on, up to and including the instruction at `last`.
+    [[nodiscard]] bool view(Address last) {
+        if (resources_.trivial()) return true;
+        return enabled_ && !in_debug_ && resources_.view({start_.address, last, step(), context_});
+    }
+    /// Events are sent whatever ViewInst is (2.17).
+    void take_events() {
+        events_due_ |= resources_.take_events();
+        if (config_.timestamps && resources_.take_timestamp()) timestamp_due_ = true;
+        if (events_due_ == 0 || (overflowing() && !empty())) return;
+        begin_stream();
+        Event p;
+        p.events = std::exchange(events_due_, std::uint8_t{0});
+        send(p);
+    }
+    /// 2.18: a taken direct branch here is broadcast.
+    [[nodiscard]] bool broadcasts(Address branch) const {
+        if (!config_.branch_broadcast) return false;
+        if (bbctlr_.range == 0) return !bbctlr_.mode;
+        return resources_.in_range(branch, context_, bbctlr_.range) == bbctlr_.mode;
+    }
+    /// 2.18: one instruction where Q elements are permitted permits the block.
+    [[nodiscard]] bool permits_q(Address last) const {
+        if (!q_filtered_ || (qctlr_.range == 0 && !qctlr_.mode)) return true;
+        for (Address at = start_.address; at <= last; at = at + step())
+            if (resources_.in_range(at, context_, qctlr_.range) == qctlr_.mode) return true;
+        return false;
     }
     /// What comes next does not follow from what was traced.
     void stop() { tracing_ = false; }
@@ -248,10 +289,10 @@ private:
     /// 2.13, step 6, and what it means for the address of what comes next.
     void p0_instruction(const Retired& w, const isa::Place& after) {
         const isa::Instruction& i = w.instruction;
-        const bool broadcast = config_.branch_broadcast && i.waypoint == Waypoint::direct && w.passed;
+        const bool broadcast = i.waypoint == Waypoint::direct && w.passed && broadcasts(w.address);
         const bool was_popped = std::exchange(popped_, false);
         if (q_ && !was_popped && !i.link && !i.exception_return && !i.transaction_start && w.isa != isa::Isa::t32 &&
-            one_in(choices_.q_one_in)) {
+            permits_q(w.address) && one_in(choices_.q_one_in)) {
             const auto instructions = static_cast<std::uint32_t>((after.address - start_.address) / 4);
             if (!send_q(w.passed ? w.next : after, instructions)) return lose_element();
             address_due_ = AddressDue::no;
@@ -304,7 +345,7 @@ private:
         // Lost or sent as a whole: a wrong outcome that stays must not be committed.
         begin_group();
         send(Atom{{1, w.passed ? 0U : 1U}}, 1);
-        if (config_.branch_broadcast && !w.passed) send_address({w.instruction.target, w.instruction.target_isa}, {});
+        if (!w.passed && broadcasts(w.address)) send_address({w.instruction.target, w.instruction.target_isa}, {});
         for (std::uint32_t n = 0; n < wrong; ++n) {
             send(Atom{{1, one_in(2) ? 1U : 0U}}, 1);
             if (one_in(4)) send_address({w.instruction.target, w.instruction.target_isa}, {});
@@ -460,6 +501,11 @@ private:
     }
 
     // How it is programmed.
+    ModelResources resources_;
+    const Trcvictlr victlr_;
+    const Trcbbctlr bbctlr_;
+    const Trcqctlr qctlr_;
+    const bool q_filtered_;
     const std::uint64_t sync_period_;
     wire::Random random_;
     const bool q_, mispredicts_;
@@ -473,6 +519,7 @@ private:
     std::uint64_t now_ = 0;
 
     // What is to be sent.
+    std::uint8_t events_due_ = 0;
     bool enabled_ = false, tracing_ = false, synchronised_ = false;
     bool sync_requested_ = false, unsettled_ = false, folded_ = false;
     bool popped_ = false;             // the place after the last P0 element follows from the return stack
@@ -544,6 +591,9 @@ void Model::flush() { unit_->flush(); }
 void Model::finish() { unit_->finish(); }
 const ModelCounts& Model::counts() const { return unit_->counts(); }
 bool Model::tracing() const { return unit_->tracing(); }
+void Model::set_external_input(unsigned selector, bool level) { unit_->set_external_input(selector, level); }
+std::uint8_t Model::external_outputs() const { return unit_->external_outputs(); }
+void Model::read_back(Registers& registers) const { unit_->read_back(registers); }
 bool Model::overflowing() const { return unit_->is_overflowing(); }
 
 }  // namespace waymark::etm4

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -26,6 +27,8 @@ public:
         bool batched = false;     ///< P0 instructions are given many at once
         bool one_by_one = false;  ///< and the same ones one after the other
         bool transactions = false;
+        /// Whether a block of these instructions is to be traced, asked once for each in order; none: all are.
+        std::function<bool(const std::vector<std::uint64_t>& starts, const flow::Context&)> view{};
         bool unknown_handlers = true;  ///< some exceptions lead to where nobody looks
         unsigned most_cycles = 40;     ///< from one P0 element to the next
     };
@@ -53,6 +56,7 @@ public:
         place_ = arrival();
         model_.set_context(context_);
         model_.start({place_, cycle_});
+        if (options_.view) traced_ = false;
         for (unsigned i = 0; i < steps; ++i) {
             cycle_ += below(options_.most_cycles);
             switch (below(60)) {
@@ -147,12 +151,14 @@ private:
                                  .next = next,
                                  .cycle = cycle_});
         }
-        ran_now(std::move(ran));
+        if (options_.view) traced_ = options_.view(p.starts, context_);
+        if (traced_) ran_now(std::move(ran));
         context_ = after;
         place_ = next;
     }
     void exception() {
         told();
+        const flow::Context interrupted = context_;
         const Piece p = piece();
         const std::size_t before = below(p.starts.size());
         Ran ran{{}, context_, cycle_};
@@ -170,7 +176,14 @@ private:
         // With nothing before it, it is traced where what came before was.
         const std::uint64_t untraced = model_.counts().untraced;
         model_.exception(taken);
-        if (model_.counts().untraced == untraced) ran_now(std::move(ran));
+        bool traced = model_.counts().untraced == untraced;
+        if (options_.view) {
+            if (before != 0)
+                traced_ = options_.view({p.starts.begin(), p.starts.begin() + static_cast<std::ptrdiff_t>(before)},
+                                        interrupted);
+            traced = traced_;
+        }
+        if (traced) ran_now(std::move(ran));
         if (known) {
             place_ = handler;
             return;
@@ -184,6 +197,7 @@ private:
         if (one_in(2)) context_ = random_context();
         model_.set_context(context_);
         place_ = arrival();
+        if (options_.view) traced_ = false;
         model_.discontinuity({place_, cycle_});
     }
     void debug() {
@@ -193,6 +207,7 @@ private:
         if (model_.counts().untraced == untraced)
             ran_now({{"exception 1 back " + std::to_string(place_.address.value)}, context_, cycle_});
         mark_lost();
+        if (options_.view) traced_ = false;
         context_ = random_context();
         model_.set_context(context_);
         place_ = arrival();
@@ -263,6 +278,7 @@ private:
     std::deque<Piece> pieces_;
     std::uint64_t cycle_ = 1, overflowed_ = 0;
     bool in_transaction_ = false, last_lost_ = false;
+    bool traced_ = true;  ///< the last block was; with `view` only
 };
 
 /// Holds decoded elements against what ran; the first difference in words, empty if there is none. Counts and times of

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,176 @@ std::vector<Class> classes() {
     }
     return out;
 }
+
+using Starts = std::vector<std::uint64_t>;
+using View = std::function<bool(const Starts&, const flow::Context&)>;
+
+/// Filters, and the same rule written for lists of instructions (docs/spec/etm4-registers.md, 2.12).
+struct Filter {
+    std::string name;
+    std::function<void(Registers&)> program;
+    std::function<View()> view;  ///< a new one for each execution: it has the start/stop state
+};
+
+bool any_in(const Starts& starts, std::uint64_t low, std::uint64_t high) {
+    return std::any_of(starts.begin(), starts.end(), [&](std::uint64_t at) { return at >= low && at <= high; });
+}
+bool all_in(const Starts& starts, std::uint64_t low, std::uint64_t high) {
+    return std::all_of(starts.begin(), starts.end(), [&](std::uint64_t at) { return at >= low && at <= high; });
+}
+void range(Registers& r, unsigned n, std::uint64_t low, std::uint64_t high) {
+    r.acvr[2 * n].address = low;
+    r.acvr[2 * n + 1].address = high;
+}
+
+std::vector<Filter> filters() {
+    constexpr std::uint64_t a = 0x40'0080, b = 0x40'0300, c = 0x40'0180, d = 0x40'01fc;
+    constexpr std::uint64_t high = 0xffff'8000'0008'0000;
+    const auto none = [] { return [](const Starts&, const flow::Context&) { return false; }; };
+    const auto contexts = [](auto&& excluded) {
+        return [excluded] { return [excluded](const Starts&, const flow::Context& x) { return !excluded(x); }; };
+    };
+    return {
+        {"event_false", [](Registers& r) { r.victlr.sel = 0; }, none},
+        {"stopped", [](Registers& r) { r.victlr.ssstatus = false; }, none},
+        {"include",
+         [](Registers& r) {
+             range(r, 1, a, b);
+             range(r, 3, high, high + 0x100);
+             r.viiectlr.include = 0b1010;
+         },
+         [] {
+             return
+                 [](const Starts& s, const flow::Context&) { return any_in(s, a, b) || any_in(s, high, high + 0x100); };
+         }},
+        {"exclude",
+         [](Registers& r) {
+             range(r, 0, a, b);
+             r.viiectlr.exclude = 1;
+         },
+         [] { return [](const Starts& s, const flow::Context&) { return !all_in(s, a, b); }; }},
+        {"include_exclude",
+         [](Registers& r) {
+             range(r, 0, a, b);
+             range(r, 1, c, d);
+             r.viiectlr.include = 1;
+             r.viiectlr.exclude = 2;
+         },
+         [] { return [](const Starts& s, const flow::Context&) { return any_in(s, a, b) && !all_in(s, c, d); }; }},
+        {"include_of_a_level",
+         [](Registers& r) {
+             range(r, 0, a, b);
+             r.acatr[0].exlevel_ns = 0b010;
+             r.acatr[0].exlevel_s = 0b1101;
+             r.viiectlr.include = 1;
+         },
+         [] {
+             return [](const Starts& s, const flow::Context& x) {
+                 const bool out = x.nse ? !x.ns || *x.el == 1 : x.ns ? *x.el == 1 : *x.el != 1;
+                 return any_in(s, a, b) && !out;
+             };
+         }},
+        {"include_of_a_context",
+         [](Registers& r) {
+             range(r, 0, a, b);
+             r.acatr[0].contexttype = 3;
+             r.cidcvr[0].value = 2;
+             r.vmidcvr[0].value = 1;
+             r.viiectlr.include = 1;
+         },
+         [] {
+             return [](const Starts& s, const flow::Context& x) {
+                 return any_in(s, a, b) && x.context_id == 2U && x.vmid == 1U;
+             };
+         }},
+        {"levels", [](Registers& r) { r.victlr.exlevel_s = 0b1001, r.victlr.exlevel_ns = 0b100; },
+         contexts([](const flow::Context& x) {
+             if (x.nse) return x.ns ? *x.el == 2 : true;
+             return x.ns ? *x.el == 2 : *x.el == 0 || *x.el == 3;
+         })},
+        {"realm_levels",
+         [](Registers& r) { r.idr6.exlevel_rl = 7, r.victlr.exlevel_rl = 0b011, r.victlr.exlevel_ns = 0b001; },
+         contexts([](const flow::Context& x) {
+             if (x.nse) return x.ns && *x.el == 1;
+             return x.ns && *x.el == 0;
+         })},
+        {"context_comparator",
+         [](Registers& r) {
+             r.cidcvr[0].value = 1;
+             r.rsctlr[0].group = 6;
+             r.rsctlr[0].select = 1;
+             r.victlr.sel = 2;
+         },
+         contexts([](const flow::Context& x) { return x.context_id != 1U; })},
+        {"pair",  // not (Context ID 1 and VMID 2)
+         [](Registers& r) {
+             r.cidcvr[0].value = 1;
+             r.vmidcvr[0].value = 2;
+             r.rsctlr[2].group = 6;
+             r.rsctlr[2].select = 1;
+             r.rsctlr[2].pairinv = true;
+             r.rsctlr[3].group = 7;
+             r.rsctlr[3].select = 1;
+             r.victlr.type = true;
+             r.victlr.sel = 2;
+         },
+         contexts([](const flow::Context& x) { return x.context_id == 1U && x.vmid == 2U; })},
+        {"start_stop",
+         [](Registers& r) {
+             r.acvr[0].address = a;
+             r.acvr[1].address = c;
+             r.acvr[2].address = d;
+             r.acvr[3].address = b;
+             r.vissctlr.start = 0b0101;
+             r.vissctlr.stop = 0b1010;
+             r.victlr.ssstatus = false;
+         },
+         [] {
+             return [on = false](const Starts& s, const flow::Context&) mutable {
+                 bool traced = on;
+                 for (const std::uint64_t at : s) {
+                     if (at == a || at == d) traced = on = true;
+                     if (at == c || at == b) on = false;
+                 }
+                 return traced;
+             };
+         }},
+    };
+}
+
+class Etm4View : public testing::TestWithParam<Filter> {};
+
+TEST_P(Etm4View, TracesWhatTheRulesSay) {
+    const Filter& f = GetParam();
+    std::uint64_t traced = 0, untraced = 0;
+    for (std::uint64_t seed = 1; seed <= sized(20U, 4U); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Config c = test::ete(seed % 4);
+        c.q_elements = c.cycle_counting = c.timestamps = false;
+        c.return_stack = seed % 2 == 0;
+        c.branch_broadcast = seed % 3 == 0;
+        ModelConfig config{.registers = tracing_registers(c)};
+        config.registers.syncpr.period = 8;
+        f.program(config.registers);
+        Execution::Options options;
+        options.contents.aarch32 = false;
+        options.batched = seed % 5 == 0;
+        options.view = f.view();
+        Execution execution(config, seed, options);
+        execution.run(600);
+        const std::vector<synthetic::Element> elements =
+            test::decode<ReferenceDecoder>(execution.bytes(), c, execution.memory);
+        ASSERT_EQ(test::difference_from(elements, execution.truth, c), "");
+        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, execution.bytes(), c, execution.memory));
+        traced += execution.counts().p0;
+        untraced += execution.counts().untraced;
+    }
+    EXPECT_EQ(traced == 0, f.name == "event_false" || f.name == "stopped");
+    EXPECT_GT(untraced, 500U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Filters, Etm4View, testing::ValuesIn(filters()),
+                         [](const auto& which) { return which.param.name; });
 
 class Etm4Model : public testing::TestWithParam<Class> {};
 

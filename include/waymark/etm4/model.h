@@ -164,8 +164,10 @@ public:
     /// TRCIT with this value at the current exception level. Nothing on a unit without instrumentation packets.
     void instrument(std::uint64_t value, std::uint64_t cycle);
 
-    // ---- requests
+    // ---- requests and signals
 
+    /// External input selector 0 to 3 is asserted, or not (2.11).
+    void set_external_input(unsigned selector, bool level);
     /// Asks for synchronisation, as the trace bus may.
     void request_sync();
     /// Sends what is pending, as a flush of the trace bus asks for.
@@ -178,6 +180,11 @@ public:
     [[nodiscard]] const ModelCounts& counts() const;
     /// The next block would be traced without a Trace On before it.
     [[nodiscard]] bool tracing() const;
+    /// Bit n: event n is active, which external output n shows (2.11).
+    [[nodiscard]] std::uint8_t external_outputs() const;
+    /// Writes the state of counters, sequencer, start/stop and single-shot comparators into TRCCNTVR, TRCSEQSTR,
+    /// TRCVICTLR.SSSTATUS and TRCSSCSR.
+    void read_back(Registers& registers) const;
     /// The FIFO filled, and tracing has not begun again.
     [[nodiscard]] bool overflowing() const;
 
