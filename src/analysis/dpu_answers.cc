@@ -137,6 +137,7 @@ public:
             auto info = image::DebugInfo::open(image.path);
             const std::string id = info ? capture::hex_text(info->build_id()) : std::string();
             out_.images.push_back({image.name.substr(slash == image.name.npos ? 0 : slash + 1), image.path, id});
+            if (info) out_.images.back().has_symbols = image::has_symbol_table(image.path, *info);
             debug_.push_back(info ? std::optional(std::move(*info)) : std::nullopt);
         }
         metrics();

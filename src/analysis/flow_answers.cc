@@ -1,6 +1,7 @@
 #include "waymark/analysis/flow_answers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include "waymark/analysis/program.h"
 #include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
+#include "waymark/image/program_file.h"
 
 namespace waymark::analysis {
 
@@ -101,13 +103,38 @@ private:
         for (const ProgramFile& f : options_.files) {
             auto info = image::DebugInfo::open(f.path, f.debug_folders);
             if (!info) continue;
-            const Index image = image_of(std::string(Program::short_name(f.name.empty() ? f.path : f.name)));
-            a_.images[image].path = f.path;
-            for (const std::uint8_t byte : info->build_id()) a_.images[image].build_id += fmt::format("{:02x}", byte);
+            const std::string id = fmt::format("{:02x}", fmt::join(info->build_id(), ""));
+            const Index image = image_of_file(std::string(Program::short_name(f.name.empty() ? f.path : f.name)), id);
+            Image& known = a_.images[image];
+            known.path = f.path;
+            known.build_id = id;
+            // Of two files of one build, such as a stripped one and its original, both are known.
+            const bool symbols = known.has_symbols.value_or(false) || image::has_symbol_table(f.path, *info);
+            known.has_symbols = symbols;
+            if (options_.instructions) known.whole |= symbols && has_all_code(*info, f.load_bias);
             for (const image::DebugInfo::Segment& s : info->segments())
                 file_ranges_.add(s.address.value + f.load_bias, s.bytes, files_.size());
             files_.push_back({std::move(*info), f.load_bias, image, {}});
         }
+    }
+    /// Every page of its executable segments is known, whether it ran or not.
+    [[nodiscard]] bool has_all_code(const image::DebugInfo& info, std::uint64_t bias) {
+        constexpr std::uint64_t page = 4096;
+        for (const image::DebugInfo::Segment& s : info.segments()) {
+            if (!s.executable) continue;
+            for (std::uint64_t at = 0; at < s.bytes; at += page - (s.address.value + bias + at) % page)
+                if (region_at(s.address.value + bias + at) == nullptr) return false;
+        }
+        return true;
+    }
+    /// Files of one name are two images where their builds differ.
+    Index image_of_file(const std::string& name, const std::string& build_id) {
+        for (std::size_t i = 0; i < a_.images.size(); ++i)
+            if (a_.images[i].name == name && (a_.images[i].path.empty() || a_.images[i].build_id == build_id))
+                return static_cast<Index>(i);
+        if (!images_.contains(name)) return image_of(name);
+        a_.images.push_back({name});
+        return static_cast<Index>(a_.images.size() - 1);
     }
     Index image_of(const std::string& name) {
         const auto [at, fresh] = images_.try_emplace(name, static_cast<Index>(a_.images.size()));

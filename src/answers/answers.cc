@@ -36,6 +36,13 @@ std::vector<FunctionCosts> function_costs(const Answers& answers) {
     return result;
 }
 
+bool ran(const FunctionCosts& costs) {
+    const auto any = [](const Costs& all) {
+        return std::any_of(all.begin(), all.end(), [](std::uint64_t n) { return n != 0; });
+    };
+    return costs.calls != 0 || any(costs.self) || any(costs.inclusive);
+}
+
 std::string_view without_suffix(std::string_view name) {
     constexpr std::array<std::string_view, 6> suffixes{".constprop.", ".isra.",     ".part.",
                                                        ".cold",       ".lto_priv.", ".llvm."};

@@ -1,5 +1,6 @@
 /// `waymark coverage`: which code ran, which did not, and which was not observed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -42,6 +43,7 @@ public:
             row(i.function, i.source).instructions.add(i.seen);
             all_.instructions.add(i.seen);
             if (i.source == none || i.line == 0) continue;
+            with_lines_.insert(i.function < answers.functions.size() ? answers.functions[i.function].image : none);
             const auto [at, fresh] = lines.try_emplace({i.source, i.line}, i.seen, i.function);
             if (!fresh) at->second.first = better(at->second.first, i.seen);
         }
@@ -64,6 +66,21 @@ public:
     [[nodiscard]] std::size_t functions() const { return seen_.size(); }
     [[nodiscard]] std::size_t functions_that_ran() const { return ran_.size(); }
     [[nodiscard]] bool empty() const { return all_.instructions.all() == 0; }
+    /// Images of which there may be more code than is counted, as nothing says where it is. `by_name`: only functions
+    /// that are asked for by their whole names, or that ran, are counted. `lines`: which images without any have.
+    [[nodiscard]] std::set<std::string_view> not_known_whole(bool by_name, bool lines) const {
+        std::set<std::string_view> out;
+        for (const Index function : seen_) {
+            const Function* const f = function < answers_.functions.size() ? &answers_.functions[function] : nullptr;
+            const Index image = f == nullptr ? none : f->image;
+            const bool whole = image < answers_.images.size() && answers_.images[image].whole;
+            // A symbol with a size says where its function ends.
+            const bool named = f != nullptr && !f->linkage_name.empty() && f->bytes != 0;
+            if ((whole || (named && (by_name || image == none))) && (!lines || with_lines_.contains(image))) continue;
+            out.insert(image == none ? std::string_view("code of no file") : image_name(answers_, image));
+        }
+        return out;
+    }
 
     [[nodiscard]] Table table(const std::string& of, const std::string& sort) const {
         std::vector<const CoverageRow*> order;
@@ -148,7 +165,8 @@ private:
     const Answers& answers_;
     std::string by_;
     std::map<std::pair<Index, int>, CoverageRow> rows_;
-    std::set<Index> seen_, ran_;  // functions
+    std::set<Index> seen_, ran_;    // functions
+    std::set<Index> with_lines_{};  // images
     CoverageRow all_{"all", {}, {}, {}, {}};
 };
 
@@ -271,8 +289,20 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
     }
     if (options.fail_under && of.all() == 0)
         view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known here", options.of));
-    else if (options.fail_under)
+    else if (options.fail_under) {
+        const auto unknown =
+            coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), options.of == "lines");
+        if (!unknown.empty())
+            view.doubt(
+                options.strict,
+                fmt::format("--fail-under: how many {} there are in all is not known of {}: what never ran is "
+                            "not counted where {}. Give the file that ran (--symbols, --symfs), not stripped, "
+                            "or ask for what is known (--only)",
+                            options.of == "branches" ? "directions of branches" : options.of, fmt::join(unknown, ", "),
+                            options.of == "lines" ? "no symbol or line says that it is there"
+                                                  : "no symbol says that it is there"));
         judge(view, options, of);
+    }
     return view;
 }
 

@@ -7,8 +7,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "columns.h"
+#include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/only.h"
 #include "waymark/core/numbers.h"
@@ -23,7 +25,10 @@ struct Side {
 };
 struct Change {
     Side before, after;
-    std::string image{};  ///< as Images calls it
+    std::string image{};   ///< as Images calls it
+    std::string source{};  ///< path of the file it begins in
+    std::string shown{};   ///< its name, with what tells it from others of that name
+    bool several{};        ///< functions of one name, which nothing distinguishes
     [[nodiscard]] std::int64_t change() const {
         return static_cast<std::int64_t>(after.cost) - static_cast<std::int64_t>(before.cost);
     }
@@ -34,6 +39,8 @@ struct ImageSide {
     std::string name{}, build_id{};
     bool there{};                     ///< a file of the side
     std::uint64_t cost{}, unnamed{};  ///< of all its code; of that without a symbol
+    std::optional<bool> symbols{};    ///< its file has those of all functions
+    std::uint64_t lost{};             ///< of functions whose names the other side does not have
     [[nodiscard]] double share_unnamed() const {
         return cost == 0 ? 0 : static_cast<double>(unnamed) / static_cast<double>(cost);
     }
@@ -46,14 +53,25 @@ struct ImagePair {
     [[nodiscard]] bool other_build() const {
         return !before.build_id.empty() && !after.build_id.empty() && before.build_id != after.build_id;
     }
-    /// One side lacks names that the other one has: a function that is there on both sides looks new or gone.
+    /// One side lacks names that the other one has: a function that is there on both sides looks new or gone. Where it
+    /// is not known which files have symbols, shares say it: but not alone, since they differ, too, where named code
+    /// became cheaper. Then no name is missing.
     [[nodiscard]] bool named_on_one_side() const {
+        if (before.cost == 0 || after.cost == 0) return false;
+        const auto lacks = [](const ImageSide& one, const ImageSide& other) {
+            return one.unnamed != 0 && other.unnamed != other.cost && other.lost != 0;
+        };
+        if (before.symbols && after.symbols)
+            return before.symbols != after.symbols && (*after.symbols ? lacks(before, after) : lacks(after, before));
         constexpr double alike = 0.01;
-        return before.cost != 0 && after.cost != 0 && !same_build() &&
-               std::abs(before.share_unnamed() - after.share_unnamed()) > alike;
+        return !same_build() && std::abs(before.share_unnamed() - after.share_unnamed()) > alike &&
+               (lacks_names_before() ? lacks(before, after) : lacks(after, before));
     }
     [[nodiscard]] bool has_no_names() const { return before.unnamed == before.cost && after.unnamed == after.cost; }
-    [[nodiscard]] bool lacks_names_before() const { return before.share_unnamed() > after.share_unnamed(); }
+    [[nodiscard]] bool lacks_names_before() const {
+        if (before.symbols && after.symbols && before.symbols != after.symbols) return *after.symbols;
+        return before.share_unnamed() > after.share_unnamed();
+    }
 };
 
 [[nodiscard]] bool is_unnamed(const Function& f) { return !f.synthetic && f.linkage_name.empty(); }
@@ -108,15 +126,17 @@ public:
                 ImageSide& one = pairs_[keys_[&side][i]].*of;
                 one.name = side.images[i].name;
                 one.build_id = side.images[i].build_id;
+                one.symbols = side.images[i].has_symbols;
                 one.there = true;
             }
         };
         note(before, &ImagePair::before);
         note(after, &ImagePair::after);
     }
-    /// How much of each image has names.
-    void gather(const Answers& answers, std::size_t metric, bool before) {
-        const auto costs = function_costs(answers);
+    /// How much of each image has names. `is_known`: whether the other side has a function of a name.
+    template <class IsKnown>
+    void gather(const Answers& answers, const std::vector<FunctionCosts>& costs, std::size_t metric, bool before,
+                const IsKnown& is_known) {
         for (std::size_t i = 0; i < costs.size(); ++i) {
             const Function& f = answers.functions[i];
             if (f.synthetic || metric >= costs[i].self.size()) continue;
@@ -125,6 +145,7 @@ public:
                 ImageSide& side = before ? pair.before : pair.after;
                 side.cost += cost;
                 if (unnamed) side.unnamed += cost;
+                if (!unnamed && !is_known(f)) side.lost += cost;
             };
             add(all_, is_unnamed(f) && (f.image == none || is_named_by_address(f)));
             if (f.image == none) continue;
@@ -155,6 +176,11 @@ public:
         if (all_.named_on_one_side() && (!paired || found->second.has_no_names())) return &all_;
         if (paired) return nullptr;
         return found != pairs_.end() && unpaired_.named_on_one_side() ? &unpaired_ : nullptr;
+    }
+    /// The image of a row, where both sides have it.
+    [[nodiscard]] const ImagePair* pair(const std::string& key) const {
+        const auto found = pairs_.find(key);
+        return found != pairs_.end() && found->second.on_both_sides() ? &found->second : nullptr;
     }
     [[nodiscard]] bool is_all(const ImagePair* pair) const { return pair == &all_; }
     [[nodiscard]] bool is_unpaired(const ImagePair* pair) const { return pair == &unpaired_; }
@@ -213,11 +239,14 @@ private:
     std::map<std::string, ImagePair> pairs_;
 };
 
+/// A row: functions of one name, and which of several of that name.
+using RowKey = std::pair<std::string, unsigned>;
+
 /// Functions go by their names: addresses change from build to build.
 class Names {
 public:
-    /// Errors: `usage`: no `OLD=NEW`, or not clear which `=` is meant.
-    static Result<Names> of(const DiffOptions& options) {
+    /// Errors: `usage`: no `OLD=NEW`, a name that no function has, or that several have.
+    static Result<Names> of(const DiffOptions& options, const Answers& before, const Answers& after) {
         Names out(options.only);
         for (const std::string& rename : options.renames) {
             const std::size_t equals = rename.find('=');
@@ -227,56 +256,179 @@ public:
                 return Error{Errc::usage, fmt::format("--rename {}: names that contain = are ambiguous here; "
                                                       "give OLD=NEW with one",
                                                       rename)};
-            out.renames_[rename.substr(0, equals)] = without_suffix(std::string_view(rename).substr(equals + 1));
+            WM_RETURN_IF_ERROR(
+                out.add_rename(rename, rename.substr(0, equals), rename.substr(equals + 1), before, after));
         }
         return out;
     }
     [[nodiscard]] std::string of(std::string_view name, bool before) const {
         const std::string_view base = without_suffix(name);
         if (before)
-            for (const std::string_view old : {name, base})
-                if (const auto found = renames_.find(std::string(old)); found != renames_.end()) return found->second;
+            if (const auto found = renames_.find(std::string(base)); found != renames_.end()) return found->second;
         return std::string(base);
     }
-    /// Tells which names there are, so that it is known what --only asks for.
-    void add(const Answers& answers, bool before) {
+    /// Adds the names there are, so that it is known what --only asks for.
+    void add(const Answers& answers, bool before, const Images& images) {
         for (const Function& f : answers.functions) {
             only_.add(answers, f);
             if (before && !is_unnamed(f)) only_.add(Only::Kind::function, of(f.name, before));
+            // As its row is called.
+            if (is_unnamed(f) && f.image != none) only_.add(Only::Kind::named_by_image, images.name(answers, f));
             only_.add(Only::Kind::source, path_text(answers, f.source));
         }
         for (const Image& i : answers.images) only_.add(i);
     }
     [[nodiscard]] const Only& only() const { return only_; }
+    /// Which row each function of both sides belongs to. Functions of one name are one function where each side has one
+    /// of that name, or in one image and source file; others of that name are other functions, as static ones are.
+    void divide(const Answers& before, const Answers& after, const std::vector<FunctionCosts> (&costs)[2],
+                const Images& images) {
+        const Answers* const sides[2] = {&before, &after};
+        std::map<std::string, Spots> all;
+        std::vector<Spot> spots[2];
+        for (const bool now : {false, true}) {
+            const Answers& side = *sides[now];
+            std::map<std::tuple<std::string, std::string, std::string>, unsigned> met;
+            for (int round = 0; round < 2; ++round)
+                for (std::size_t i = 0; i < side.functions.size(); ++i) {
+                    const Function& f = side.functions[i];
+                    if (round == 0) rows_[now].push_back({called(side, f, !now, images), 0});
+                    const bool costless = !ran(costs[now][i]);
+                    Spot spot{images.key(side, f.image), {}, {}};
+                    if (is_unnamed(f) || f.synthetic) {
+                        if (round == 1) spots[now].emplace_back();
+                        continue;
+                    }
+                    const std::string_view path = path_text(side, f.source);
+                    spot.source = path.substr(path.rfind('/') + 1);
+                    unsigned& many = met[{f.name + '\n' + f.linkage_name, spot.image, spot.source}];
+                    if (round == 0) {
+                        many += !costless && f.image != none;
+                        continue;
+                    }
+                    // Of one build a place is one whatever its address: it is moved by whole pages.
+                    const ImagePair* const pair = images.pair(spot.image);
+                    if (many > 1 && pair != nullptr && pair->same_build())
+                        spot.place = fmt::format("{:#x}", f.address % 4096);
+                    spots[now].push_back(spot);
+                    if (costless) continue;
+                    unsigned& here = all[rows_[now][i].first].of[now][spot];
+                    here = std::max(here, many > 1 && spot.place.empty() ? many : 1);
+                }
+        }
+        for (auto& [name, of] : all) of.match();
+        for (const bool now : {false, true})
+            for (std::size_t i = 0; i < rows_[now].size(); ++i) {
+                const auto found = all.find(rows_[now][i].first);
+                if (found == all.end()) continue;
+                const auto group = found->second.group[now].find(spots[now][i]);
+                if (group != found->second.group[now].end()) rows_[now][i].second = group->second;
+            }
+        for (const auto& [name, of] : all)
+            for (const unsigned group : of.several) several_.insert({name, group});
+    }
+    [[nodiscard]] const RowKey& row(bool before, Index function) const { return rows_[!before][function]; }
+    /// It is of functions that nothing distinguishes.
+    [[nodiscard]] bool is_several(const RowKey& row) const { return several_.contains(row); }
     /// Chooses what --only asks for. A function that is asked for by name is chosen on both sides, whatever its image;
     /// one of a source file or an image that is asked for, where both sides have it in that image.
     void choose(const Answers& before, const Answers& after, const Images& images) {
         for (const Answers* side : {&before, &after})
-            for (const Function& f : side->functions) {
-                std::string name = called(*side, f, side == &before, images);
-                if (only_.asks_for(*side, f)) chosen_.insert(name);
-                if (is_in_what_is_wanted(*side, f))
-                    chosen_in_.emplace(images.shared_key(*side, f.image), std::move(name));
+            for (Index i = 0; i < side->functions.size(); ++i) {
+                const Function& f = side->functions[i];
+                const RowKey& key = row(side == &before, i);
+                if (only_.asks_for(*side, f) || only_.asks_for(Only::Kind::function, key.first) ||
+                    (is_unnamed(f) && only_.asks_for(Only::Kind::named_by_image, key.first)))
+                    chosen_.insert(key);
+                if (is_in_what_is_wanted(*side, f)) chosen_in_.emplace(images.shared_key(*side, f.image), key);
             }
     }
-    [[nodiscard]] bool is_chosen(const Answers& side, const Function& f, const std::string& name,
+    [[nodiscard]] bool is_chosen(const Answers& side, const Function& f, const RowKey& row,
                                  const Images& images) const {
-        return chosen_.contains(name) || chosen_in_.contains({images.shared_key(side, f.image), name});
+        return only_.empty() || chosen_.contains(row) || chosen_in_.contains({images.shared_key(side, f.image), row});
     }
     [[nodiscard]] std::string called(const Answers& side, const Function& f, bool before, const Images& images) const {
         return is_unnamed(f) ? images.name(side, f) : of(f.name, before);
     }
-    /// Old names of --rename that no function has.
-    [[nodiscard]] std::vector<std::string> not_renamed(const Answers& before) const {
-        std::vector<std::string> out;
-        for (const auto& [old, now] : renames_)
-            if (std::none_of(before.functions.begin(), before.functions.end(),
-                             [&old = old](const auto& f) { return f.name == old || without_suffix(f.name) == old; }))
-                out.push_back(old);
-        return out;
-    }
 
 private:
+    /// Where a function is.
+    struct Spot {
+        std::string image, source, place;
+        auto operator<=>(const Spot&) const = default;
+    };
+    /// The functions of one name, on both sides.
+    struct Spots {
+        std::map<Spot, unsigned> of[2];  ///< how many there are of each
+        std::map<Spot, unsigned> group[2];
+        std::set<unsigned> several;  ///< groups
+
+        void match() {
+            unsigned next = 0;
+            const auto put = [&](bool now, const Spot& spot, unsigned number) {
+                group[now][spot] = number;
+                if (of[now][spot] > 1) several.insert(number);
+            };
+            // What is told apart by all, by less, and by nothing: each where one is left on each side.
+            const auto pair_by = [&](auto&& key) {
+                std::map<std::string, std::vector<Spot>> left[2];
+                for (const bool now : {false, true})
+                    for (const auto& [spot, many] : of[now])
+                        if (!group[now].contains(spot)) left[now][key(spot)].push_back(spot);
+                for (const auto& [k, old] : left[0]) {
+                    const auto found = left[1].find(k);
+                    if (old.size() != 1 || found == left[1].end() || found->second.size() != 1) continue;
+                    put(false, old.front(), next);
+                    put(true, found->second.front(), next++);
+                }
+            };
+            pair_by([](const Spot& s) { return s.image + '\n' + s.source + '\n' + s.place; });
+            pair_by([](const Spot& s) { return s.image + '\n' + s.source; });
+            pair_by([](const Spot& s) { return s.image; });
+            pair_by([](const Spot& s) { return s.source.empty() ? s.image + '\n' : '\n' + s.source; });
+            pair_by([](const Spot&) { return std::string(); });
+            const bool ambiguous = group[0].size() != of[0].size() && group[1].size() != of[1].size();
+            for (const bool now : {false, true})
+                for (const auto& [spot, many] : of[now])
+                    if (!group[now].contains(spot)) put(now, spot, ambiguous ? next : next++);
+            if (ambiguous) several.insert(next);
+        }
+    };
+
+    /// Names of functions that a word asks for, as --only has them.
+    static std::set<std::string> functions_called(const Answers& side, std::string_view word) {
+        std::set<std::string> out;
+        for (const Function& f : side.functions)
+            if (!is_unnamed(f) && (names_function(word, f.name) || word == f.linkage_name))
+                out.emplace(without_suffix(f.name));
+        return out;
+    }
+    Status add_rename(const std::string& rename, const std::string& old, const std::string& now, const Answers& before,
+                      const Answers& after) {
+        const std::set<std::string> from = functions_called(before, old), to = functions_called(after, now);
+        for (const auto& [side, word, found] : {std::tuple(&before, &old, &from), std::tuple(&after, &now, &to)}) {
+            if (!found->empty()) continue;
+            Only only({*word});
+            for (const Function& f : side->functions)
+                if (!is_unnamed(f)) only.add(Only::Kind::function, without_suffix(f.name));
+            return Error{Errc::usage, fmt::format("--rename {}: {}: {}", rename, side->capture,
+                                                  only.unknown("function that ran", false))};
+        }
+        for (const std::string& one : from) {
+            // Overloads keep their parameters.
+            const std::string same = now + (one.starts_with(old) ? one.substr(old.size()) : std::string());
+            if (to.contains(same))
+                renames_[one] = same;
+            else if (from.size() == 1 && to.size() == 1)
+                renames_[one] = *to.begin();
+            else
+                return Error{
+                    Errc::usage,
+                    fmt::format("--rename {}: {} has {}, and {} has {}: give both with their parameters", rename,
+                                before.capture, fmt::join(from, ", "), after.capture, fmt::join(to, ", "))};
+        }
+        return Nothing{};
+    }
     [[nodiscard]] bool is_in_what_is_wanted(const Answers& answers, const Function& f) const {
         return only_.asks_for(Only::Kind::source, path_text(answers, f.source)) ||
                (f.image < answers.images.size() && only_.asks_for(answers.images[f.image]));
@@ -284,8 +436,10 @@ private:
 
     explicit Names(const std::vector<std::string>& only) : only_(only) {}
     Only only_;
-    std::set<std::string> chosen_;
-    std::set<std::pair<std::string, std::string>> chosen_in_;  ///< image of both sides, and name
+    std::vector<RowKey> rows_[2];  // by function, of what was before and after
+    std::set<RowKey> several_;
+    std::set<RowKey> chosen_;
+    std::set<std::pair<std::string, RowKey>> chosen_in_;  ///< image of both sides, and row
     std::map<std::string, std::string> renames_;
 };
 
@@ -297,22 +451,24 @@ struct Sums {
 
 /// Costs of all captures of a side, or of one of them on average.
 void gather(const Answers& answers, std::size_t metric, bool inclusive, std::size_t captures, const Names& names,
-            const Images& images, bool before, std::map<std::string, Change>& rows, Sums& sums) {
+            const Images& images, bool before, std::map<RowKey, Change>& rows, Sums& sums) {
     // Functions of one name are one, so that what is inclusive counts them once.
     Answers named;
     named.metrics = answers.metrics;
     named.calls = answers.calls;
     if (answers.calls.empty()) named.instructions = answers.instructions;
-    std::map<std::pair<std::string, bool>, Index> known;
+    std::map<std::pair<RowKey, bool>, Index> known;
     std::vector<Index> number;
+    std::vector<const RowKey*> keys;
     std::vector<bool> chosen;
-    for (const Function& f : answers.functions) {
-        std::string name = names.called(answers, f, before, images);
-        const bool wanted = names.is_chosen(answers, f, name, images);
-        const auto [at, fresh] = known.try_emplace({std::move(name), wanted}, static_cast<Index>(known.size()));
+    for (Index i = 0; i < answers.functions.size(); ++i) {
+        const Function& f = answers.functions[i];
+        const RowKey& row = names.row(before, i);
+        const bool wanted = names.is_chosen(answers, f, row, images);
+        const auto [at, fresh] = known.try_emplace({row, wanted}, static_cast<Index>(known.size()));
         if (fresh) {
             named.functions.push_back(f);
-            named.functions.back().name = at->first.first;
+            keys.push_back(&row);
             chosen.push_back(wanted);
         }
         number.push_back(at->second);
@@ -327,7 +483,6 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
     const bool sampled = answers.metrics.front().unit == "samples";
     Sums sum;
     for (std::size_t i = 0; i < costs.size(); ++i) {
-        const std::string& name = named.functions[i].name;
         const std::string image = images.key(answers, named.functions[i].image);
         const std::uint64_t own = metric < costs[i].self.size() ? costs[i].self[metric] : 0;
         sum.all += own;
@@ -336,8 +491,10 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
         const auto& of = inclusive ? costs[i].inclusive : costs[i].self;
         const std::uint64_t cost = metric < of.size() ? of[metric] : 0;
         if (cost == 0 && costs[i].calls == 0) continue;
-        Change& row = rows[name];
+        Change& row = rows[*keys[i]];
         if (row.image.empty()) row.image = image;
+        if (row.source.empty()) row.source = path_text(answers, named.functions[i].source);
+        row.several = names.is_several(*keys[i]);
         Side& s = before ? row.before : row.after;
         s.cost += cost;
         s.calls += costs[i].calls;
@@ -355,6 +512,19 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
 
 double share(std::uint64_t part, std::uint64_t all) {
     return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+/// `1.50`, `12,345.00`; what is not 0 is never written as 0.00: `<0.01`. Of a value from 0 on; one decimal or two.
+std::string percent_text(double value, unsigned decimals = 2) {
+    const unsigned scale = decimals == 1 ? 10 : 100;
+    if (value != 0 && value * scale < 0.5) return decimals == 1 ? "<0.1" : "<0.01";
+    if (value >= 1e15) return fmt::format("{:.3e}", value);
+    const auto parts = static_cast<std::uint64_t>(std::floor(value * scale + 0.5));
+    return fmt::format("{}.{:0{}}", grouped(parts / scale), parts % scale, decimals);
+}
+/// The same with its sign: `+1.50`, `-<0.01`.
+std::string signed_percent_text(double value, unsigned decimals = 2) {
+    return (value < 0 ? "-" : value > 0 ? "+" : "") + percent_text(std::abs(value), decimals);
 }
 
 /// `+1,234`.
@@ -376,23 +546,39 @@ std::set<std::string_view> functions_of(std::string_view word, const Answers& si
     return out;
 }
 
+/// The images of a side that a word names, as Images calls them.
+std::set<std::string> keys_of(std::string_view word, const Answers& side, const Images& images) {
+    std::set<std::string> out;
+    for (Index i = 0; i < side.images.size(); ++i)
+        if (names_file(word, side.images[i].name) || names_file(word, side.images[i].path))
+            out.insert(images.key(side, i));
+    return out;
+}
+
 /// Why images that --only asks for under two names, one on each side, cannot be paired. Empty: each of one side has
-/// most functions in common with one of the other side, and with that alone.
-std::string not_paired(const std::vector<std::string> (&words)[2], const Answers& before, const Answers& after) {
-    std::vector<std::set<std::string_view>> functions[2];
-    for (const std::string& word : words[0]) functions[0].push_back(functions_of(word, before));
-    for (const std::string& word : words[1]) functions[1].push_back(functions_of(word, after));
+/// most functions in common with one of the other side, and with that alone; or both have no names, and are the only
+/// ones that can be one image.
+std::string not_paired(const std::vector<std::string> (&words)[2], const Answers& before, const Answers& after,
+                       const Images& images) {
     std::set<std::size_t> taken;
-    for (std::size_t i = 0; i < words[0].size(); ++i) {
+    for (const std::string& old : words[0]) {
+        const std::set<std::string_view> functions = functions_of(old, before);
+        const std::set<std::string> keys = keys_of(old, before, images);
         std::vector<std::size_t> alike;
-        for (std::size_t k = 0; k < words[1].size(); ++k)
-            if (are_alike(functions[0][i], functions[1][k])) alike.push_back(k);
+        for (std::size_t k = 0; k < words[1].size(); ++k) {
+            const std::set<std::string> others = keys_of(words[1][k], after, images);
+            const bool is_pair = std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
+                const ImagePair* const pair = images.pair(key);
+                return pair != nullptr && others.contains(key) && !pair->named_on_one_side();
+            });
+            if (is_pair || are_alike(functions, functions_of(words[1][k], after))) alike.push_back(k);
+        }
         if (alike.size() == 1 && taken.insert(alike.front()).second) continue;
         return fmt::format(
             "{} has '{}' and {} has '{}'. They have neither build ID nor name in common, and {}, so they cannot be "
             "compared as one image. Give the files with their names (--symbols), or compare functions (--only "
             "FUNCTION)",
-            before.capture, words[0][i], after.capture, fmt::join(words[1], "', '"),
+            before.capture, old, after.capture, fmt::join(words[1], "', '"),
             alike.empty() ? "fewer than half of their functions" : "several have most of its functions");
     }
     return {};
@@ -402,11 +588,7 @@ std::string not_paired(const std::vector<std::string> (&words)[2], const Answers
 std::string missing_images(const Only& only, const Answers& before, const Answers& after, const Images& images) {
     std::vector<std::string> words[2];  // that name an image of one side only
     for (const std::string& word : only.words(Only::Kind::image)) {
-        std::set<std::string> keys[2];
-        for (const Answers* side : {&before, &after})
-            for (Index i = 0; i < side->images.size(); ++i)
-                if (names_file(word, side->images[i].name) || names_file(word, side->images[i].path))
-                    keys[side == &after].insert(images.key(*side, i));
+        std::set<std::string> keys[2] = {keys_of(word, before, images), keys_of(word, after, images)};
         // One build is one image, whatever it is called.
         std::set<std::string> same;
         for (const std::set<std::string>& of : keys)
@@ -418,7 +600,7 @@ std::string missing_images(const Only& only, const Answers& before, const Answer
         if (keys[0].empty() != keys[1].empty()) words[keys[0].empty()].push_back(word);
     }
     // A name for each side: what was renamed.
-    if (words[0].size() == words[1].size()) return not_paired(words, before, after);
+    if (words[0].size() == words[1].size()) return not_paired(words, before, after, images);
     const bool after_lacks = words[0].size() > words[1].size();
     const Answers& lacks = after_lacks ? after : before;
     std::string others;
@@ -433,12 +615,18 @@ class Diff {
 public:
     Diff(const Answers& before, const Answers& after, const DiffOptions& options, const Names& names,
          const Images& images, std::size_t metric_before, std::size_t metric_after)
-        : before_(before), after_(after), options_(options), images_(images), metric_(before.metrics[metric_before]) {
+        : before_(before),
+          after_(after),
+          options_(options),
+          names_(names),
+          images_(images),
+          metric_(before.metrics[metric_before]) {
         const bool inclusive = options.by == "inclusive";
         gather(before, metric_before, inclusive, options.mean ? options.captures_before : 1, names, images, true, rows_,
                sum_before_);
         gather(after, metric_after, inclusive, options.mean ? options.captures_after : 1, names, images, false, rows_,
                sum_after_);
+        call_rows();
         for (const auto& row : rows_) order_.push_back(&row);
         std::stable_sort(order_.begin(), order_.end(), [&](const auto* a, const auto* b) {
             return options_.sort == "name" ? false : weight(a->second) > weight(b->second);
@@ -494,7 +682,7 @@ public:
         add(Column::real("change_points", shares ? "points" : "of all before",
                          "change in per cent of all before; of estimates: of the share, in points", "%"),
             [=, this](const Change& r) {
-                return Cell(fmt::format("{:+.2f}{}", growth(r), shares ? "" : "%"), growth(r), colour(r));
+                return Cell(signed_percent_text(growth(r)) + (shares ? "" : "%"), growth(r), colour(r));
             });
         add(Column::count("before", "before", "cost", unit), [](const Change& r) { return r.before.cost; });
         add(Column::count("after", "after", "cost", unit), [](const Change& r) { return r.after.cost; });
@@ -504,7 +692,7 @@ public:
         add(Column::real("change_share", shares ? "" : "change", "part of its own cost before"), [](const Change& r) {
             if (r.before.cost == 0) return Cell();
             const double ratio = static_cast<double>(r.change()) / static_cast<double>(r.before.cost);
-            return Cell(fmt::format("{:+.1f}%", 100 * ratio), ratio);
+            return Cell(signed_percent_text(100 * ratio, 1) + "%", ratio);
         });
         add(Column::real("share_before", "share before", "part of all"),
             [this](const Change& r) { return Cell::share(r.before.cost, sum_before_.all); });
@@ -521,8 +709,9 @@ public:
         columns.add(Column::flag("exceeds", "", "a threshold that was given"),
                     [this](const Row& row) { return Cell("", exceeds_any(row.second) && !is_unjudged(row)); });
         columns.add(Column::text("function", "function", "its name, without what compilers add to it"),
-                    [](const Row& row) { return Cell(row.first).in(Colour::bold); });
+                    [](const Row& row) { return Cell(row.second.shown, row.first.first, Colour::bold); });
         add(Column::text("image", "", "it is in"), [](const Change& r) { return r.image; });
+        add(Column::text("file", "", "path of the source file"), [](const Change& r) { return r.source; });
         return columns.table(rows);
     }
 
@@ -535,12 +724,12 @@ public:
                 : fmt::format("per function: {}", options_.by == "inclusive" ? "with what it called" : "its own");
         const auto sums = [&](std::string_view whose, std::uint64_t before, std::uint64_t after) {
             const std::int64_t change = static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
-            view.above.push_back(fmt::format(
-                "{}{}  {} before, {} after: {}{}", costs_name(metric_), whose, grouped(before), grouped(after),
-                signed_text(change),
-                before == 0
-                    ? ""
-                    : fmt::format(" ({:+.2f}%)", 100 * static_cast<double>(change) / static_cast<double>(before))));
+            view.above.push_back(
+                fmt::format("{}{}  {} before, {} after: {}{}", costs_name(metric_), whose, grouped(before),
+                            grouped(after), signed_text(change),
+                            before == 0 ? ""
+                                        : fmt::format(" ({}%)", signed_percent_text(100 * static_cast<double>(change) /
+                                                                                    static_cast<double>(before)))));
         };
         sums("", sum_before_.all, sum_after_.all);
         if (!options_.only.empty()) sums(" of --only", sum_before_.chosen, sum_after_.chosen);
@@ -555,7 +744,25 @@ public:
     [[nodiscard]] const Sums& after() const { return sum_after_; }
 
 private:
-    using Row = std::pair<const std::string, Change>;
+    using Row = std::pair<const RowKey, Change>;
+
+    /// Functions of one name are told apart by image, or else by source file.
+    void call_rows() {
+        std::map<std::string_view, std::vector<Row*>> by_name;
+        for (Row& row : rows_) by_name[row.first.first].push_back(&row);
+        for (const auto& [name, rows] : by_name) {
+            std::map<std::string_view, unsigned> images;
+            for (const Row* row : rows) ++images[row->second.image];
+            for (Row* row : rows) {
+                Change& r = row->second;
+                r.shown = std::string(name);
+                if (rows.size() == 1) continue;
+                const std::string_view file = std::string_view(r.source).substr(r.source.rfind('/') + 1);
+                const std::string_view where = images[r.image] == 1 || file.empty() ? std::string_view(r.image) : file;
+                if (!where.empty()) r.shown += fmt::format(" in {}", where);
+            }
+        }
+    }
     [[nodiscard]] std::string_view what(const Change& r) const {
         if (!r.before.there) return "new";
         if (!r.after.there) return "gone";
@@ -579,7 +786,7 @@ private:
             std::string worst;
             for (const auto* at : order_) {
                 if (!exceeds(at->second, limit) || is_unjudged(*at)) continue;
-                if (many++ == 0) worst = fmt::format("{} by {}", at->first, by(at->second));
+                if (many++ == 0) worst = fmt::format("{} by {}", at->second.shown, by(at->second));
             }
             if (many == 0) return;
             any = true;
@@ -594,16 +801,15 @@ private:
         };
         if (options_.threshold) {
             const std::string allowed = allow(fmt::format("{:g}{}", *options_.threshold, unit()));
-            total(!by_share() && growth_of_all() > *options_.threshold, fmt::format("{:.2f}%", growth_of_all()),
+            total(!by_share() && growth_of_all() > *options_.threshold, percent_text(growth_of_all()) + "%",
                   fmt::format("{:g}%", *options_.threshold));
-            functions(Limit::of_all, allowed,
-                      [&](const Change& r) { return fmt::format("{:.2f}{}", growth(r), unit()); });
+            functions(Limit::of_all, allowed, [&](const Change& r) { return percent_text(growth(r)) + unit(); });
         }
         if (options_.threshold_each) {
             const std::string allowed = allow(fmt::format("{:g}% of their own cost before", *options_.threshold_each));
             functions(Limit::of_itself, allowed, [&](const Change& r) {
                 const auto own = growth_of_itself(r);
-                return own ? fmt::format("{:.2f}%", *own) : fmt::format("{}, from nothing", grouped(r.after.cost));
+                return own ? percent_text(*own) + "%" : fmt::format("{}, from nothing", grouped(r.after.cost));
             });
         }
         if (options_.threshold_count) {
@@ -613,9 +819,74 @@ private:
                   grouped(after - std::min(after, before)), allowed);
             functions(Limit::count, allowed, [](const Change& r) { return signed_text(r.change()); });
         }
-        if (!all_allowed.empty() && cannot_judge(view)) return;
-        if (!any && !all_allowed.empty())
-            view.remark(note, fmt::format("no function grew by more than the {} allowed", all_allowed));
+        if (all_allowed.empty()) return;
+        const bool doubted = doubt_wholes(view), missing = doubt_missing(view);
+        if (cannot_judge(view) || any || (options_.strict && (doubted || missing))) return;
+        view.remark(note,
+                    fmt::format("no function {}grew by more than the {} allowed",
+                                doubted ? "that can be compared alone, and no code as a whole, " : "", all_allowed));
+    }
+
+    /// What is one row and several functions: one of them may have grown while others became cheaper. None grew by more
+    /// than it costs now, so where that is within the limits, nothing is hidden.
+    [[nodiscard]] bool doubt_wholes(View& view) const {
+        std::map<const ImagePair*, std::set<std::string>> unnamed;
+        std::vector<std::string> several;
+        for (const Row& row : rows_) {
+            const Change& r = row.second;
+            const bool is_unnamed_code = row.first.first == Images::unnamed(r.image);
+            if ((!is_unnamed_code && !r.several) || is_unjudged(row)) continue;
+            Change most;
+            most.after = r.after;
+            if (r.after.cost == 0 || !exceeds_any(most)) continue;
+            if (!is_unnamed_code)
+                several.push_back(r.shown);
+            else if (const ImagePair* const pair = images_.pair(r.image); pair != nullptr && pair->other_build())
+                unnamed[pair].insert(r.image);
+        }
+        for (const auto& [pair, keys] : unnamed)
+            view.doubt(options_.strict,
+                       fmt::format("code without names of {} cannot be compared function by function, for its builds "
+                                   "differ: it is held to the limit as a whole, which may hide that one function grew. "
+                                   "{}",
+                                   both_names(*keys.begin(), *pair), remedy));
+        if (!several.empty())
+            view.doubt(options_.strict,
+                       fmt::format("{}: several functions have this name, and neither image nor source file "
+                                   "distinguishes them, so they are held to the limit together. Debug information (-g) "
+                                   "has their source files",
+                                   fmt::join(several, ", ")));
+        return !unnamed.empty() || !several.empty();
+    }
+
+    /// Functions that --only asks for and that one side alone has: what was inlined, renamed or never called cannot
+    /// have grown, but nor was it compared.
+    [[nodiscard]] bool doubt_missing(View& view) const {
+        bool any = false;
+        for (const std::string& word : names_.only().words(Only::Kind::function)) {
+            const bool pattern = word.find_first_of("*?[") != word.npos;
+            std::vector<const Row*> alone;
+            bool on_both = false;
+            for (const Row& row : rows_) {
+                if (is_unjudged(row) || !names_function(word, row.first.first)) continue;
+                if (row.second.before.there && row.second.after.there)
+                    on_both = true;
+                else
+                    alone.push_back(&row);
+            }
+            // Of several that a pattern asks for, some may come and go.
+            if (alone.empty() || (on_both && pattern)) continue;
+            any = true;
+            const bool was = alone.front()->second.before.there;
+            const std::string& name = alone.front()->second.shown;
+            view.doubt(
+                options_.strict,
+                fmt::format("--only {}: {} ran {} alone, and nothing of that name {}: it was inlined, renamed or "
+                            "not called, so it is compared with nothing. If it was renamed, give --rename {}",
+                            word, name, was ? "before" : "after", was ? "after" : "before",
+                            was ? fmt::format("'{}=NEW'", name) : fmt::format("'OLD={}'", name)));
+        }
+        return any;
     }
 
     /// Where names are known on one side only, in the order of rows, and the images of the rows that this concerns.
@@ -634,6 +905,7 @@ private:
             view.remark(Finding::Severity::warning,
                         fmt::format("functions {}cannot be compared: {}. {}", in_images(*pair, of), lacking(*pair),
                                     images_.is_all(pair) ? remedy_for_files : remedy));
+        if (options_.threshold || options_.threshold_each || options_.threshold_count) return;  // judge() says it
         for (const auto& [key, pair] : images_.pairs())
             if (is_shown(key) && !pair.named_on_one_side() && pair.other_build() &&
                 pair.before.unnamed + pair.after.unnamed != 0)
@@ -680,8 +952,8 @@ private:
     }
     /// Nothing can be said of how much it grew: the other side may know the same code by no name.
     [[nodiscard]] bool is_unjudged(const Row& row) const {
-        return images_.unequal(row.second.image) != nullptr &&
-               (row.second.before.there != row.second.after.there || row.first == Images::unnamed(row.second.image));
+        return images_.unequal(row.second.image) != nullptr && (row.second.before.there != row.second.after.there ||
+                                                                row.first.first == Images::unnamed(row.second.image));
     }
     /// Whether a gate must not pass, for what it asks about cannot be compared; says why. A function grew by no more
     /// than it costs now: where all code that cannot be compared keeps to the limits together, nothing is left to
@@ -695,8 +967,8 @@ private:
             Change& all = most[pair];
             all.after.cost += row.second.after.cost;
             all.after.samples += row.second.after.samples;
-            const bool is_lost =
-                !options_.only.empty() && !row.second.after.there && row.first != Images::unnamed(row.second.image);
+            const bool is_lost = !options_.only.empty() && !row.second.after.there &&
+                                 row.first.first != Images::unnamed(row.second.image);
             if (is_lost || exceeds_any(all)) add(unequal, pair, row.second.image);
         }
         for (const auto& [pair, of] : unequal)
@@ -739,9 +1011,10 @@ private:
 
     const Answers &before_, &after_;
     const DiffOptions& options_;
+    const Names& names_;
     const Images& images_;
     Metric metric_;
-    std::map<std::string, Change> rows_;
+    std::map<RowKey, Change> rows_;
     std::vector<const Row*> order_;
     Sums sum_before_, sum_after_;
 };
@@ -758,27 +1031,31 @@ Result<Comparison> compare(const Answers& before, const Answers& after, const Di
             fmt::format("{} contains {}, but {} does not, or not in the same way: captures of the same kind of "
                         "unit, programmed alike, can be compared",
                         before.capture, costs_name(what), after.capture)};
-    WM_ASSIGN_OR_RETURN(Names names, Names::of(options));
-    names.add(before, true);
-    names.add(after, false);
+    WM_ASSIGN_OR_RETURN(Names names, Names::of(options, before, after));
+    const std::vector<FunctionCosts> costs[2] = {function_costs(before), function_costs(after)};
+    Images images(before, after);
+    for (const bool now : {false, true}) {
+        std::set<std::string> others;
+        for (const Function& f : (now ? before : after).functions)
+            if (!is_unnamed(f)) others.insert(names.of(f.name, now));
+        images.gather(now ? after : before, costs[now], now ? *other : metric, !now,
+                      [&](const Function& f) { return others.contains(names.of(f.name, !now)); });
+    }
+    names.add(before, true, images);
+    names.add(after, false, images);
     if (const std::string unknown = names.only().unknown(); !unknown.empty())
         return Error{Errc::not_found, "--only: " + unknown};
     Comparison out;
     out.metric = what;
-    for (const std::string& old : names.not_renamed(before))
-        out.view.remark(Finding::Severity::warning,
-                        fmt::format("--rename: {} has no function '{}'", before.capture, old));
     if (options.threshold_count && !what.exact)
         return Error{Errc::usage,
                      fmt::format("--threshold-count: how many {} there are depends on how long was recorded; "
                                  "--threshold and --threshold-each compare shares",
                                  what.name)};
-    Images images(before, after);
-    images.gather(before, metric, true);
-    images.gather(after, *other, false);
     if (!options.only.empty())
         if (const std::string missing = missing_images(names.only(), before, after, images); !missing.empty())
             return Error{Errc::not_found, "--only: " + missing};
+    names.divide(before, after, costs, images);
     names.choose(before, after, images);
     const Diff diff(before, after, options, names, images, metric, *other);
     if (diff.empty())
@@ -787,7 +1064,7 @@ Result<Comparison> compare(const Answers& before, const Answers& after, const Di
     if (options.captures_before != options.captures_after && what.exact && !options.mean)
         out.view.remark(Finding::Severity::note,
                         fmt::format("{} before and {} after: their sums are compared; --mean compares what one cost",
-                                    counted(options.captures_before, "capture"), options.captures_after));
+                                    counted(options.captures_before, "capture"), grouped(options.captures_after)));
     diff.show(out.view);
     out.before = diff.before().all;
     out.after = diff.after().all;

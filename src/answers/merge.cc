@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "waymark/answers/costs.h"
+#include "waymark/answers/only.h"
 #include "waymark/answers/parts.h"
 
 namespace waymark::answers {
@@ -27,7 +28,12 @@ std::vector<FunctionKey> names_of(const Answers& a) {
         std::string image;
         if (f.image < a.images.size())
             image = a.images[f.image].build_id.empty() ? a.images[f.image].name : a.images[f.image].build_id;
-        const std::string& name = f.linkage_name.empty() ? f.name : f.linkage_name;
+        // Code without symbols is called by its place in a file, whose name may be another one elsewhere.
+        std::string name = f.linkage_name.empty() ? f.name : f.linkage_name;
+        if (!image.empty() && is_named_by_image(a, f))
+            name = f.name.substr(
+                f.name.starts_with(a.images[f.image].name) ? a.images[f.image].name.size() : 0,
+                f.name.starts_with("(no symbol) ") ? std::string_view("(no symbol) ").size() : f.name.npos);
         out[i] = {image, name, met[{image, name}]++};
     }
     return out;
@@ -78,7 +84,12 @@ private:
                                                                     : x.build_id == image.build_id;
             });
             images_.push_back(static_cast<Index>(found - a_.images.begin()));
-            if (found == a_.images.end()) a_.images.push_back(image);
+            if (found == a_.images.end()) {
+                a_.images.push_back(image);
+                continue;
+            }
+            if (!found->has_symbols || image.has_symbols.value_or(false)) found->has_symbols = image.has_symbols;
+            found->whole |= image.whole;
         }
         std::map<std::string, Index> paths;
         for (std::size_t i = 0; i < a_.sources.size(); ++i)

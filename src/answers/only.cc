@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "waymark/core/nearest.h"
+
 namespace waymark::answers {
 
 namespace {
@@ -50,6 +52,9 @@ bool is_named_by_image(const Answers& answers, const Function& function) {
 
 void Only::add(Kind kind, std::string_view name) {
     constexpr std::size_t most_alike = 5;
+    if (words_.empty()) return;
+    const bool file = kind == Kind::image || kind == Kind::source;
+    all_.emplace(file ? name.substr(name.rfind('/') + 1) : name.substr(0, name.find('(')));
     for (Word& word : words_) {
         if (names(word.text, kind, name)) word.kind = std::max(word.kind, kind);
         if (word.kind == Kind::nothing && word.alike.size() < most_alike && name.find(word.text) != name.npos &&
@@ -66,6 +71,12 @@ void Only::add(const Answers& answers, const Function& function) {
 void Only::add(const Image& image) {
     add(Kind::image, image.name);
     if (!image.path.empty()) add(Kind::image, image.path);
+}
+
+bool Only::is_by_whole_names() const {
+    return !words_.empty() && std::all_of(words_.begin(), words_.end(), [](const Word& word) {
+        return word.kind == Kind::function && word.text.find_first_of("*?[") == word.text.npos;
+    });
 }
 
 std::vector<std::string> Only::words(Kind kind) const {
@@ -89,14 +100,18 @@ bool Only::asks_for(Kind kind, std::string_view name) const {
                                   [&](const Word& word) { return word.kind == kind && names(word.text, kind, name); });
 }
 
-std::string Only::unknown(std::string_view things) const {
+std::string Only::unknown(std::string_view things, bool patterns) const {
     std::string out;
     for (const Word& word : words_) {
         if (word.kind != Kind::nothing) continue;
         out += fmt::format("{}no {} is called '{}'", out.empty() ? "" : "; ", things, word.text);
-        if (!word.alike.empty())
-            out += fmt::format(", but {}; a pattern such as '*{}*' asks for several", fmt::join(word.alike, ", "),
-                               word.text);
+        if (word.alike.empty()) {
+            const std::string_view near = nearest(word.text, {all_.begin(), all_.end()});
+            if (!near.empty()) out += fmt::format(", but {}", near);
+            continue;
+        }
+        out += fmt::format(", but {}", fmt::join(word.alike, ", "));
+        if (patterns) out += fmt::format("; a pattern such as '*{}*' asks for several", word.text);
     }
     return out;
 }

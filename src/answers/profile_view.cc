@@ -164,7 +164,7 @@ private:
         for (std::size_t i = 0; i < costs.size(); ++i) {
             const FunctionCosts& c = costs[i];
             const Function& f = answers_.functions[i];
-            if (c.calls == 0 && zero(c.self) && zero(c.inclusive)) continue;
+            if (!ran(c)) continue;
             add_to_all(c.self);
             if (!chosen_(static_cast<Index>(i), f.source)) continue;
             if (by_image) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "text.h"
+#include "waymark/core/numbers.h"
 
 namespace waymark::capture {
 namespace {
@@ -45,9 +46,9 @@ std::string to_string(const Problem& problem) {
 
 std::vector<std::string> missing_parts(const Buffer& buffer) {
     std::vector<std::string> out;
-    const std::string held =
-        buffer.length ? fmt::format(" the last {} of {}", *buffer.length, *buffer.length + buffer.overwritten)
-                      : fmt::format(" all but the first {}", buffer.overwritten);
+    const std::string held = buffer.length ? fmt::format(" the last {} of {}", grouped(*buffer.length),
+                                                         grouped(*buffer.length + buffer.overwritten))
+                                           : fmt::format(" all but the first {}", grouped(buffer.overwritten));
     if (buffer.overwritten != 0)
         out.push_back(fmt::format(
             "buffer {} wrapped: it holds{} bytes of trace. What ran before is not in it; a larger buffer keeps more.",

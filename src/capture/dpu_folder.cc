@@ -306,7 +306,8 @@ private:
             const auto words = number(ini, section, "words", ~std::uint64_t{0} / 4);
             const auto tc = number(ini, section, "DP_TC", 0xffffffff), cr = number(ini, section, "DP_CR", 0xffffffff);
             const auto rpid = number(ini, section, "DP_RPID", 0xff), rdid = number(ini, section, "DP_RDID", 0xff);
-            unknown_keys(section, {"words", "DP_TC", "DP_CR", "DP_RPID", "DP_RDID"});
+            const auto message_bytes = number(ini, section, "message_bytes", ~std::uint64_t{0});
+            unknown_keys(section, {"words", "message_bytes", "DP_TC", "DP_CR", "DP_RPID", "DP_RDID"});
             if (!words || !tc || !cr || !rpid || !rdid)
                 return problem(section.line,
                                fmt::format("Section [{}] needs words, DP_TC, DP_CR, DP_RPID and DP_RDID; it was "
@@ -315,7 +316,7 @@ private:
             if (capture_.filters.size() < most_items)
                 capture_.filters.push_back({*words, (*tc >> 11 & 1U) != 0, (*tc >> 5 & 1U) != 0,
                                             static_cast<std::uint8_t>(*cr >> 28 & 3U), static_cast<std::uint8_t>(*rpid),
-                                            static_cast<std::uint8_t>(*rdid)});
+                                            static_cast<std::uint8_t>(*rdid), message_bytes});
             return;
         }
         if (text::lower(section.name).starts_with("period")) {
@@ -395,6 +396,14 @@ private:
         };
         const auto no = [&](std::string_view name) { return capture_.find_register(name) == nullptr; };
         lacks(no("DP_TC"), "DP_TC", "entries are distinguished without the trace mode, and damage is seen less often");
+        const Register* control = capture_.find_register("DP_TC");
+        const bool messages_alone = capture_.buffer.empty() || (control != nullptr && (control->value >> 24 & 3U) == 3);
+        lacks(!capture_.nexus.empty() && messages_alone && capture_.filters.size() > 1 &&
+                  std::any_of(capture_.filters.begin(), capture_.filters.end(),
+                              [](const DpuFilter& f) { return !f.message_bytes; }),
+              "message_bytes of each [filter]",
+              "where in the Nexus messages the filters change is not known, so what other tasks had may be taken for "
+              "one's");
         lacks(no("DP_SR"), "DP_SR", "the last entry may have been cut and is not trusted");
         lacks(no("DP_TSA") || no("DP_TEA") || no("DP_TW") || no("DP_MR"), "DP_TSA, DP_TEA, DP_TW and DP_MR",
               "the buffer is read from its beginning, as if it had not wrapped");
@@ -465,6 +474,7 @@ public:
             out += fmt::format("\n[filter{}]\nwords={}\nDP_TC={:#010x}\nDP_CR={:#010x}\nDP_RPID={:#x}\nDP_RDID={:#x}\n",
                                i, f.words, (f.idflt ? 1U << 11 : 0U) | (f.tids ? 1U << 5 : 0U),
                                std::uint32_t{f.tidcm} << 28, f.rpid, f.rdid);
+            if (f.message_bytes) out += fmt::format("message_bytes={}\n", *f.message_bytes);
         }
         for (std::size_t i = 0; i < c.periods.size(); ++i) {
             const DpuPeriod& p = c.periods[i];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "text.h"
+#include "waymark/core/nearest.h"
 
 namespace waymark::capture {
 
@@ -18,7 +19,7 @@ std::string ProblemList::suggestion(const std::filesystem::path& file, std::stri
                                     const std::vector<std::string_view>& candidates) const {
     const auto count = count_.find(file);
     if (count != count_.end() && count->second >= limit) return {};
-    const std::string_view best = text::nearest(word, candidates);
+    const std::string_view best = nearest(word, candidates);
     return best.empty() ? std::string() : fmt::format(" Did you mean '{}'?", best);
 }
 

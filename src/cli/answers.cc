@@ -14,6 +14,7 @@
 #include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/analysis/program.h"
+#include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/pipeline/diagnosis.h"
@@ -310,9 +311,17 @@ private:
                 stray += counts->cycles;
             }
         for (const answers::ExceptionRow& e : out.exceptions) exceptions += e.times;
-        for (const answers::Edge& e : out.edges)
-            if (e.kind == answers::Branch::Kind::call || e.kind == answers::Branch::Kind::indirect_call)
-                calls += e.times;
+        // As waymark profile counts them: what ran, and how often it was entered by a call or a jump in place of one.
+        std::uint64_t functions = 0, synthetic = 0;
+        const std::vector<answers::FunctionCosts> costs = answers::function_costs(out);
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            if (!answers::ran(costs[i])) continue;
+            ++functions;
+            if (out.functions[i].synthetic)
+                ++synthetic;
+            else
+                calls += costs[i].calls;
+        }
         const auto add = [&](std::string name, std::uint64_t value) {
             out.summary.push_back({std::move(name), std::to_string(value)});
         };
@@ -328,10 +337,7 @@ private:
         }
         add("calls", calls);
         add("exceptions", exceptions);
-        // As many as tables of functions have rows.
-        const auto synthetic = std::count_if(out.functions.begin(), out.functions.end(),
-                                             [](const answers::Function& f) { return f.synthetic; });
-        add("functions", out.functions.size());
+        add("functions", functions);
         if (synthetic != 0)
             out.summary.back().note =
                 fmt::format("{} of them no code of the program, such as exceptions", grouped(synthetic));

@@ -8,11 +8,13 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "answers.h"
 #include "commands.h"
+#include "trouble.h"
 #include "views.h"
 #include "waymark/analysis/counter_runs.h"
 #include "waymark/capture/dpu_folder.h"
@@ -59,7 +61,7 @@ struct Request {
         add_kallsyms(command, answers);
         command.add_flag("--strict", strict,
                          "Exit with status 1 if trace was lost or damaged, contradicts the image, or is of a part of "
-                         "the run only. Missing names are no loss");
+                         "the run only, or if a gate asks about what is not known. Missing names alone are no loss");
     }
 };
 
@@ -106,7 +108,7 @@ Status finish(Output& out, Status shown, std::initializer_list<const answers::An
     if (shown != decoded) return shown;
     for (const answers::Answers* answers : all)
         if (const answers::Finding* lost = strict ? loss(*answers) : nullptr) {
-            say("error", fmt::format("{}: {} (--strict)", answers->capture, lost->what));
+            say("error", about(answers->capture, lost->what) + " (--strict)");
             return nothing;
         }
     return decoded;
@@ -159,6 +161,26 @@ public:
         return out;
     }
 
+    /// Those of the files that were given (`FILE` or `FILE@ADDRESS`) that concern this capture: a build that another
+    /// one ran, and not this one, does not.
+    [[nodiscard]] std::vector<std::string> given_for(const std::string& capture,
+                                                     const std::vector<std::string>& files) const {
+        const auto found = of_capture_.find(capture);
+        if (found == of_capture_.end()) return files;
+        std::vector<std::string> out;
+        for (const std::string& file : files) {
+            const auto argument = image::parse_image_argument(file);
+            const auto info =
+                argument && !argument->address ? image::DebugInfo::open(argument->path) : Error{Errc::not_found, {}};
+            const bool is_of_another =
+                info && of_build_.contains(info->build_id()) &&
+                std::none_of(found->second.begin(), found->second.end(),
+                             [&](const auto& mapped) { return mapped.first == info->build_id(); });
+            if (!is_of_another) out.push_back(file);
+        }
+        return out;
+    }
+
 private:
     using Id = std::vector<std::uint8_t>;
     /// The path of a file of this very build, and how many symbols it has.
@@ -177,12 +199,13 @@ private:
 /// The answers of several captures together. `builds`: of all captures of the command. `usage`: of several units.
 Result<answers::Answers> answers_of_all(AnswersOptions options, const std::vector<std::string>& captures,
                                         const Builds& builds) {
-    const std::vector<std::string> symbols = options.input.symbols;
+    const std::vector<std::string> symbols = options.input.symbols, images = options.input.images;
     std::optional<answers::Answers> all;
     std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
     for (const std::string& capture : captures) {
         options.input.capture = capture;
-        options.input.symbols = symbols;
+        options.input.symbols = builds.given_for(capture, symbols);
+        options.input.images = builds.given_for(capture, images);
         for (std::string& file : builds.names_for(capture)) options.input.symbols.push_back(std::move(file));
         WM_ASSIGN_OR_RETURN(answers::Answers one, answers_of(options));
         if (!all) {
@@ -225,6 +248,9 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
         if (!answers) return fail_answers(answers.error(), captures);
         auto out = open_output(request->answers.input, captures);
         if (!out) return fail(out.error());
+        options->strict = request->strict;
+        if constexpr (std::is_same_v<Options, answers::CoverageOptions>)
+            options->entered = !request->answers.all_functions;
         return finish(*out, show(*answers, view_of(*answers, *options), request->how, *out), {&*answers},
                       request->strict);
     };
@@ -445,7 +471,8 @@ Run add_diff(CLI::App& app) {
              ": chosen on either side, compared on both. Shares and --threshold stay those of everything");
     command
         .add_option("--rename", options->renames,
-                    "The function NEW was called OLD before. May be repeated. What compilers add to names of parts and "
+                    "The function NEW was called OLD before; names as of --only. May be repeated. What compilers add "
+                    "to names of parts and "
                     "copies, such as .isra.0, is left out of them anyway")
         ->type_name("OLD=NEW")
         ->allow_extra_args(false)
@@ -483,6 +510,7 @@ Run add_diff(CLI::App& app) {
             return usage;
         }
         options->changed_only = request->how.format == "text";
+        options->strict = request->strict;
         options->captures_before = before->size();
         options->captures_after = after->size();
         std::vector<std::string> captures = *before;

@@ -11,6 +11,7 @@
 #include "info_others.h"
 #include "options.h"
 #include "table.h"
+#include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
@@ -314,7 +315,7 @@ Status run_doctor(const DoctorOptions& options) {
         return (f.severity == Severity::error || f.severity == Severity::warning) && f.kind != doctor::missing_names;
     });
     if (!options.strict || fails == report.findings.end()) return decoded;
-    say("error", fmt::format("{}: {} (--strict)", options.captures.front(), fails->found));
+    say("error", about(options.captures.front(), fails->found) + " (--strict)");
     return nothing;
 }
 

@@ -411,6 +411,15 @@ private:
             say("error", "--strict: something was lost or contradicts the image; --format summary says how much");
             return nothing;
         }
+        // Missing names are no loss; a description or an image that is not of what ran is one, as elsewhere.
+        const auto wrong =
+            std::find_if(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
+                return p.kind != capture::Problem::Kind::names && p.kind != capture::Problem::Kind::part;
+            });
+        if (options_.strict && wrong != session.problems.end()) {
+            say("error", about(options_.input.capture, capture::to_string(*wrong)) + " (--strict)");
+            return nothing;
+        }
         return decoded;
     }
 

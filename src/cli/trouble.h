@@ -25,6 +25,9 @@ namespace waymark::cli {
 /// The same for problems found while a capture was read.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);
 
+/// A sentence about a capture, with its name before it: once, if the sentence begins with the name.
+[[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
+
 /// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
 

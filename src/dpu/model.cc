@@ -505,7 +505,8 @@ void Model::Unit::note_filter() {
                            registers_.tc.tids,
                            registers_.cr.tidcm,
                            static_cast<std::uint8_t>(registers_.rpid.value),
-                           static_cast<std::uint8_t>(registers_.rdid.value)};
+                           static_cast<std::uint8_t>(registers_.rdid.value),
+                           nexus_.accepted()};
     if (!filters_.empty() && filters_.back().same(now)) return;
     filters_.push_back(now);
 }

@@ -405,6 +405,15 @@ std::vector<ElfFile::SymbolEntry> ElfFile::compressed_symbols() const {
     return {};
 }
 
+bool ElfFile::has_symbol_table() const {
+    const auto sections = state_->sections();
+    return std::any_of(sections.begin(), sections.end(),
+                       [](const State::SectionView& s) {
+                           return s.header.sh_type == SHT_SYMTAB && s.header.sh_size > s.header.sh_entsize;
+                       }) ||
+           !compressed_symbols().empty();
+}
+
 std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
     const auto sections = state_->sections();
     std::map<std::uint64_t, std::string> names;  // by the address of the pointer
@@ -446,10 +455,17 @@ std::vector<ElfFile::SymbolEntry> ElfFile::linkage_symbols() const {
         if (bytes == 0) continue;
         const Bytes code =
             state_->file.bytes.subspan(static_cast<std::size_t>(h.sh_offset), static_cast<std::size_t>(bytes));
-        for (const LinkageEntry& entry : is_arm() ? arm_entries(code, h.sh_addr) : a64_entries(code, h.sh_addr))
+        std::uint64_t first = highest;
+        const auto add = [&](std::string name, std::uint64_t address, std::uint64_t size) {
+            out.push_back({std::move(name) + "@plt", address, size, STT_FUNC, STB_LOCAL, h.sh_addr + h.sh_size,
+                           h.sh_addr, false});
+        };
+        for (const LinkageEntry& entry : is_arm() ? arm_entries(code, h.sh_addr) : a64_entries(code, h.sh_addr)) {
+            first = std::min(first, entry.address);
             if (const auto found = names.find(entry.slot); found != names.end())
-                out.push_back({found->second + "@plt", entry.address | (entry.thumb ? 1U : 0U), entry.bytes, STT_FUNC,
-                               STB_LOCAL, h.sh_addr + h.sh_size, h.sh_addr, false});
+                add(found->second, entry.address | (entry.thumb ? 1U : 0U), entry.bytes);
+        }
+        if (first != highest && first > h.sh_addr) add("PLT0", h.sh_addr, first - h.sh_addr);
     }
     return out;
 }

@@ -85,8 +85,12 @@ public:
     /// Of the symbol table of functions in .gnu_debugdata, which is compressed (xz). None: there is no such section, or
     /// it is damaged.
     [[nodiscard]] std::vector<SymbolEntry> compressed_symbols() const;
+    /// It has the symbols of all its functions: a .symtab, or that of .gnu_debugdata. A stripped file has a .dynsym at
+    /// most, with what it exports.
+    [[nodiscard]] bool has_symbol_table() const;
     /// `puts@plt` for each entry of the procedure linkage table: code by which a program calls into libraries, and
-    /// which has no symbols of its own.
+    /// which has no symbols of its own. `PLT0@plt` for the code before the first entry, which all of them jump to until
+    /// they are bound.
     [[nodiscard]] std::vector<SymbolEntry> linkage_symbols() const;
     /// In file order; none where the file has no section headers.
     [[nodiscard]] std::vector<CodePiece> code() const;

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "elf_file.h"
+
 namespace waymark::image {
 
 namespace fs = std::filesystem;
@@ -94,6 +96,17 @@ Result<std::size_t> add_all_symbols(Symbols& symbols, const fs::path& path, Debu
         if (more) count += *more;
     }
     return count;
+}
+
+bool has_symbol_table(const fs::path& path, DebugInfo& info) {
+    for (const fs::path& file : {path, info.debug_file()}) {
+        if (file.empty()) continue;
+        auto bytes = map_file(file.string());
+        if (!bytes) continue;
+        const auto elf = ElfFile::open(std::move(*bytes), file.string());
+        if (elf && elf->has_symbol_table()) return true;
+    }
+    return false;
 }
 
 }  // namespace waymark::image

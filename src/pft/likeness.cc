@@ -33,7 +33,7 @@ public:
     void operator()(const Gap& gap) {
         context_.reset();
         last_async_.reset();
-        gray_ = binary_ = {};
+        timestamps_.forget();
         previous_.reset();
         switch (gap.reason) {
             case GapReason::reserved_header:
@@ -46,10 +46,7 @@ public:
                 out_.padding_bytes += gap.bytes();
                 note(out_.first_padding, gap.first);
                 break;
-            case GapReason::incomplete_packet:
-                out_.cut_bytes += gap.bytes();
-                note(out_.first_cut, gap.first);
-                break;
+            case GapReason::incomplete_packet: break;
             case GapReason::unsynchronised:
             case GapReason::framing: out_.unsynchronised_bytes += gap.bytes(); break;
         }
@@ -73,31 +70,25 @@ private:
     }
     void count(const ISync& p, Extent at) {
         ++out_.isyncs;
-        if (p.hyp) ++out_.hyp;
         if (p.reason == ISyncReason::overflow_restart) {
             ++out_.overflows;
             note(out_.first_overflow, at.first);
         }
-        if (p.reason == ISyncReason::periodic) {
-            ++out_.periodic_isyncs;
-            if (config_.context_id_bytes != 0 && context_ && *context_ != p.context_id) {
-                ++out_.context_changes;
-                note(out_.first_context_change, at.first);
-            }
+        if (config_.context_id_bytes == 0) return;
+        if (p.reason == ISyncReason::periodic && context_ && *context_ != p.context_id) {
+            ++out_.context_changes;
+            note(out_.first_context_change, at.first);
         }
-        if (config_.context_id_bytes != 0) context_ = p.context_id;
-    }
-    void count(const ContextId& p, Extent) {
-        ++out_.context_ids;
         context_ = p.context_id;
     }
+    void count(const ContextId& p, Extent) { context_ = p.context_id; }
     void count(const Timestamp& p, Extent at) {
         ++out_.timestamps;
         note(out_.first_timestamp, at.first);
         if (p.value.bytes == config_.timestamp_bytes) ++out_.whole_timestamps;
-        gray_.update(p.value, config_);
-        if (!gray_.known()) return;
-        const std::uint64_t sent = gray_.transmitted();
+        timestamps_.update(p.value, config_);
+        if (!timestamps_.known()) return;
+        const std::uint64_t sent = timestamps_.transmitted();
         if (previous_) {
             if (from_gray(sent) < from_gray(*previous_)) {
                 ++out_.backwards_gray;
@@ -113,7 +104,6 @@ private:
     void count(const BranchAddress& p, Extent) {
         ++out_.branches;
         if (p.exception() != 0) ++out_.exceptions;
-        if (p.hyp) ++out_.hyp;
     }
     void count(const Atom& p, Extent) { out_.atoms += p.outcome.atoms.count; }
     void count(const Vmid&, Extent) { ++out_.vmids; }
@@ -125,7 +115,7 @@ private:
     const Config& config_;
     std::optional<std::uint32_t> context_;
     std::optional<Offset> last_async_;
-    TimestampState gray_, binary_;
+    TimestampState timestamps_;
     std::optional<std::uint64_t> previous_;
 };
 

@@ -38,11 +38,11 @@ void find_filters(const capture::DpuCapture& capture, DpuTrace& out) {
     // Offsets count from the oldest trace that is left.
     std::uint64_t gone = 0;
     constexpr std::uint64_t all = std::uint64_t{1} << 32;
-    if (out.ring_known && !out.vtb.single_address && capture.lines_written)
+    if (!out.nexus && out.ring_known && !out.vtb.single_address && capture.lines_written)
         if (const auto order = dpu::reading_order(out.vtb, all); order && order->overwritten)
             gone = *capture.lines_written * dpu::line_bytes - order->bytes();
     for (const capture::DpuFilter& f : capture.filters) {
-        const std::uint64_t at = 4 * f.words;
+        const std::uint64_t at = out.nexus ? f.message_bytes.value_or(0) : 4 * f.words;
         if (at < gone) out.filters.clear();  // what was before it is overwritten
         add(at < gone ? 0 : at - gone, f);
     }

@@ -87,7 +87,7 @@ private:
         for (const std::string& file : options_.symbols) {
             const image::ImageArgument argument{file, std::nullopt};
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, names_.load_bias(argument), maps));
-            check_build(file, found, names_.is_mapped(argument));
+            check_build(file, found, names_.is_mapped(argument), Problem::Kind::names);
         }
         return Nothing{};
     }
@@ -118,7 +118,9 @@ private:
         }
         return Nothing{};
     }
-    void check_build(const std::filesystem::path& path, const image::Agreement& found, bool placed) {
+    /// `unused`: the kind of problem that a file is of which nothing ran.
+    void check_build(const std::filesystem::path& path, const image::Agreement& found, bool placed,
+                     Problem::Kind unused = Problem::Kind::description) {
         const bool other_id = !found.build_id_there.empty() && found.build_id_there != found.build_id;
         // A kernel patches its own code, here and there; of a relocatable file the loader changes what it likes.
         constexpr std::uint64_t enough = 32;
@@ -138,10 +140,12 @@ private:
                                       "wrong; give the file of that build.",
                                       found.compared, found.different, where));
         else if (found.first != found.end && found.known == 0)
-            problem(path, fmt::format("its code lies from {:#010x} to {:#010x}, where no memory of the capture is: it "
-                                      "names nothing that ran.{}",
-                                      found.first.value, found.end.value,
-                                      where.empty() ? " Is it the program that was traced?" : where));
+            problem(path,
+                    fmt::format("its code lies from {:#010x} to {:#010x}, where no memory of the capture is: it "
+                                "names nothing that ran.{}",
+                                found.first.value, found.end.value,
+                                where.empty() ? " Is it the program that was traced?" : where),
+                    unused);
     }
 
     Result<Source> make(const capture::Source& described) {

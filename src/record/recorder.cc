@@ -15,6 +15,7 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
+#include "waymark/core/numbers.h"
 #include "waymark/record/files.h"
 #include "waymark/record/mapped_file.h"
 #include "waymark/record/vectors.h"
@@ -479,7 +480,7 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     if (stop_here)
         stop(fmt::format("where execution reached {} (--stop-at)", options_.stop_at->text()));
     else if (options_.limit_instructions != 0 && clock_.cycle >= options_.limit_instructions)
-        stop(fmt::format("after {} instructions (--limit)", options_.limit_instructions));
+        stop(fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction")));
 }
 
 void Recorder::open_stream(Thread& t) {

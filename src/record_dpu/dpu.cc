@@ -1147,7 +1147,8 @@ Status DpuRecorder::describe() {
     if (final_) c.final = *final_;
     if (const auto& filters = model_->filters(); filters.size() > 1)
         for (const dpu::FilterChange& f : filters)
-            c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid});
+            c.filters.push_back({f.words, f.idflt, f.tids, f.tidcm, f.rpid, f.rdid,
+                                 nexus_file_ >= 0 ? std::optional(f.nexus_bytes) : std::nullopt});
     const dpu::CounterHistory history = history_.value_or(model_->counter_history());
     c.history = capture::DpuCounterHistory{history.partial, history.changed, history.rewritten};
     c.readout = readout_.has_value();

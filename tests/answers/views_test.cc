@@ -334,6 +334,107 @@ TEST(Comparison, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) 
     EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 50; }, after, before));
 }
 
+TEST(Comparison, OneRowOfSeveralFunctionsHidesNoGrowthUnderStrict) {
+    const Answers before = stripped_program("old", "app", "a1", 20), after = stripped_program("new", "app", "b2", 15);
+    const auto view = [&](bool strict, auto&& set) {
+        DiffOptions options;
+        options.strict = strict;
+        set(options);
+        auto compared = compare(before, after, options);
+        EXPECT_TRUE(compared);
+        return std::move(compared->view);
+    };
+    const auto each = [](DiffOptions& o) { o.threshold_each = 0; };
+    EXPECT_EQ(said(view(false, each), bad), "");
+    EXPECT_NE(said(view(false, each), warning).find("cannot be compared function by function"), std::string::npos);
+    EXPECT_NE(said(view(true, each), bad).find("(--strict)"), std::string::npos);
+    EXPECT_EQ(said(view(true, each), note).find("no function"), std::string::npos);
+    // Of less than the limit in all no function grew by more.
+    EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_count = 115; }), bad), "");
+    EXPECT_NE(said(view(true, [](DiffOptions& o) { o.threshold_count = 114; }), bad), "");
+    EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_each = 0, o.least = 126; }), bad), "");
+}
+
+TEST(Comparison, FilesThatHaveTheSameSymbolsLackNone) {
+    // `area` is exported by both; without it, less of the image has a name.
+    const auto library = [](const char* capture, const char* build, std::uint64_t area, bool symbols) {
+        Answers a = capture_of(capture, {{"lib.so", "/lib/lib.so", build}},
+                               {{"lib.so+0x100?", "", 0, 100}, {"area", "area", 0, area}, {"old", "old", 0, 5}});
+        if (area == 20) a.functions[2] = {"new", "new", 0, a.functions[2].address, 4, none, 0, false};
+        a.images[0].has_symbols = symbols;
+        return a;
+    };
+    DiffOptions options;
+    options.threshold = 50;
+    const auto same = compare(library("old", "a1", 400, false), library("new", "b2", 20, false), options);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(said(same->view, bad), "");
+    const auto others = compare(library("old", "a1", 40, true), library("new", "b2", 20, false), options);
+    ASSERT_TRUE(others);
+    EXPECT_NE(said(others->view, bad).find("new knows no names"), std::string::npos) << said(others->view, bad);
+}
+
+TEST(Comparison, FunctionsOfOneNameAreComparedEachWithItself) {
+    const auto capture = [](const char* name, const char* build, std::uint64_t small, bool sources) {
+        Answers a = capture_of(name, {{"app", "/tmp/app", build}},
+                               {{"each", "each", 0, 1000}, {"each", "each", 0, small}, {"main", "main", 0, 5}});
+        a.sources = {{"/x/a.c", {}}, {"/x/b.c", {}}};
+        if (sources)
+            for (Index i = 0; i < 2; ++i) a.functions[i].source = i;
+        return a;
+    };
+    DiffOptions options;
+    options.threshold_each = 10;
+    options.strict = true;
+    const auto known = compare(capture("old", "a1", 20, true), capture("new", "b2", 40, true), options);
+    ASSERT_TRUE(known);
+    EXPECT_NE(said(known->view, bad)
+                  .find("1 function grew by more than the 10% of their own cost before allowed: each "
+                        "in b.c by 100.00%"),
+              std::string::npos)
+        << said(known->view, bad);
+    EXPECT_EQ(cell(known->view, 0, "function").field(), "each");
+    EXPECT_EQ(cell(known->view, 0, "function").shown, "each in b.c");
+    EXPECT_EQ(cell(known->view, 0, "file").field(), "/x/b.c");
+    const auto unknown = compare(capture("old", "a1", 20, false), capture("new", "b2", 40, false), options);
+    ASSERT_TRUE(unknown);
+    EXPECT_NE(said(unknown->view, bad).find("each: several functions have this name"), std::string::npos)
+        << said(unknown->view, bad);
+    // The same build has them at the same places.
+    EXPECT_EQ(said(compare(capture("old", "a1", 20, false), capture("new", "a1", 20, false), options)->view, bad), "");
+}
+
+TEST(Comparison, WhatIsNotZeroIsNotSaidToBe) {
+    const Answers before = named_program("old", "app", "a1", 20);
+    Answers after = named_program("new", "app", "b2", 21);
+    after.instructions[4].costs = {100'000'000};
+    Answers more = after;
+    more.instructions[1].costs = {22};
+    DiffOptions options;
+    options.threshold = 0;
+    const auto view = compare(after, more, options);
+    ASSERT_TRUE(view);
+    EXPECT_NE(said(view->view, bad).find("area by <0.01% of all before"), std::string::npos) << said(view->view, bad);
+    EXPECT_EQ(cell(view->view, 0, "change_points").shown, "+<0.01%");
+}
+
+TEST(Views, AGateOnCoverageNeedsToKnowAllThereIs) {
+    Answers a = support::small_answers();
+    CoverageOptions options;
+    options.fail_under = 10;
+    const auto view = [&] {
+        auto out = coverage_view(a, options);
+        EXPECT_TRUE(out);
+        return std::move(*out);
+    };
+    EXPECT_EQ(said(view(), warning), "");
+    a.images[0].whole = false;
+    EXPECT_NE(said(view(), warning).find("not known of sort.elf"), std::string::npos);
+    EXPECT_EQ(said(view(), bad), "");
+    options.strict = true;
+    EXPECT_NE(said(view(), bad).find("not known of sort.elf"), std::string::npos);
+}
+
 std::string_view type_text(const Column& column) {
     switch (column.type) {
         case Column::Type::text: return "text";

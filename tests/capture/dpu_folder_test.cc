@@ -43,7 +43,7 @@ DpuCapture example(const fs::path& folder) {
     c.lines_written = 4;
     c.eonce_classes = {{"TINT", "TRTE"}};
     c.eonce_counters = 0;
-    c.filters = {{0, true, false, 1, 5, 6}, {99, false, false, 3, 5, 255}};
+    c.filters = {{0, true, false, 1, 5, 6, 0}, {99, false, false, 3, 5, 255, 1234}};
     c.history = DpuCounterHistory{0x21, 0x02, 0x10};
     c.readout = true;
     c.overruns = {0x40, 0x1000};
@@ -88,6 +88,30 @@ TEST(DpuFolder, WithoutMostOfIt) {
         to_string(read->problems[0]),
         "c/dpu.ini: The capture does not give DP_TC: entries are distinguished without the trace mode, and damage is "
         "seen less often.");
+}
+
+// With NXMODE 11, or without a buffer, only messages place a change of the filters.
+TEST(DpuFolder, ChangesOfFiltersNeedAPlaceAmongMessages) {
+    const std::string filters = "[filter0]\nwords=0\nDP_TC=0x800\nDP_CR=0x10000000\nDP_RPID=5\nDP_RDID=0\n";
+    const auto asks = [&](const std::string& head, const std::string& second) {
+        Texts files;
+        files.ini = "[dpu]\nversion=1\nlayout=WL-1\n" + head + filters +
+                    "message_bytes=0\n[filter1]\nwords=0\nDP_TC=0\n" + "DP_CR=0\nDP_RPID=5\nDP_RDID=0\n" + second;
+        files.sizes["c/n"] = files.sizes["c/b"] = 64;
+        const auto read = files.read();
+        EXPECT_TRUE(read.has_value());
+        return std::any_of(read->problems.begin(), read->problems.end(), [](const auto& problem) {
+            return to_string(problem) ==
+                   "c/dpu.ini: The capture does not give message_bytes of each [filter]: where in "
+                   "the Nexus messages the filters change is not known, so what other tasks had "
+                   "may be taken for one's.";
+        });
+    };
+    EXPECT_TRUE(asks("nexus=n\n", ""));
+    EXPECT_FALSE(asks("nexus=n\n", "message_bytes=17\n"));
+    EXPECT_TRUE(asks("buffer=b\nnexus=n\n[registers]\nDP_TC=0x03000001\n", ""));
+    EXPECT_FALSE(asks("buffer=b\nnexus=n\n[registers]\nDP_TC=0x01000001\n", ""));
+    EXPECT_FALSE(asks("buffer=b\n", ""));
 }
 
 TEST(DpuFolder, Errors) {

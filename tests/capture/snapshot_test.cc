@@ -632,7 +632,7 @@ TEST(SnapshotWriter, APartOfTheRunReadsBackAndIsAProblem) {
         said += problem.message + "\n";
     }
     EXPECT_EQ(said,
-              "buffer x wrapped: it holds the last 32 of 1032 bytes of trace. What ran before is not in it; a larger "
+              "buffer x wrapped: it holds the last 32 of 1,032 bytes of trace. What ran before is not in it; a larger "
               "buffer keeps more.\n"
               "the recording began where execution first reached 0x8000 (--start-at): what ran before is not in it.\n"
               "the recording ended after 10 instructions (--limit): what ran afterwards is not in it.\n");

@@ -608,6 +608,29 @@ TEST(DpuModel, HistoryOfTheFilter) {
     EXPECT_EQ(d.model.filters(), expected);
 }
 
+// Nothing goes to the buffer, so that words place nothing.
+TEST(DpuModel, FilterChangesHaveAPlaceAmongMessages) {
+    Driver d(Driver::traced(TraceMode::flow), 64);
+    const std::uint32_t nexus_only = 3U << 24;
+    d.write({{DpCr::offset, 1U << 28},
+             {DpRpid::offset, 7},
+             {DpTc::offset, trace_control(TraceMode::flow, test::tc_idflt | nexus_only)}});
+    d.in.ctx = user(7);
+    std::uint64_t bytes = d.step().nexus.size();
+    bytes += d.step({item(ItemKind::call, 0x1000, 0x2000, user(7))}).nexus.size();
+    const std::uint64_t first = bytes;
+    d.write(DpTc::offset, trace_control(TraceMode::flow, nexus_only));
+    bytes += d.step({item(ItemKind::call, 0x1000, 0x2000, user(7))}).nexus.size();
+    d.write(DpRdid::offset, 3);
+    bytes += d.step().nexus.size();
+    EXPECT_GT(first, 0U);
+    EXPECT_GT(bytes, first);
+    constexpr std::uint64_t enabled = 4;  // the message that tracing begins in this context
+    const std::vector<FilterChange> expected{
+        {0, true, false, 1, 7, 0, enabled}, {0, false, false, 1, 7, 0, first}, {0, false, false, 1, 7, 3, bytes}};
+    EXPECT_EQ(d.model.filters(), expected);
+}
+
 // Requirements: R80 R81
 TEST(DpuModel, AFilterKeepsWhatTouchesTheTask) {
     ModelConfig config = Driver::traced(TraceMode::flow);

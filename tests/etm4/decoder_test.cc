@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <initializer_list>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -411,6 +413,184 @@ TEST_F(Etm4Elements, SourceAddresses) {
     address(0x1020);
     add(LongSourceAddress{{0x1004, 4, false}});
     EXPECT_EQ(lines(), (Lines{"inconsistency 0x2 0x1020 0x1004 0x0", range(0x1004, 0x1008, "E")}));
+}
+
+// Section 3: the unit gives up what waits, and nothing is known until it synchronises again.
+TEST_F(Etm4Elements, Discard) {
+    Config config = test::etmv4();
+    config.max_speculation = 8;
+    begin(config);
+    atoms({false, true});
+    add(Commit{1});
+    add(etm4::Discard{});
+    const std::size_t lost = stream_.size();
+    atoms({true, true});
+    add(Commit{1});
+    const std::size_t sync = stream_.size();
+    add(ASync{});
+    EXPECT_EQ(lines(), (Lines{range(0x1000, 0x1008, "N"), mark(flow::Mark::Kind::uncommitted, 1),
+                              "gap " + std::to_string(lost) + " " + std::to_string(sync)}));
+}
+
+// After an A-sync, what is lost is so because no Trace Info came, whatever was lost before it.
+TEST_F(Etm4Elements, WithoutATraceInfoNothingIsSynchronised) {
+    begin(test::etmv4());
+    const std::size_t bad = stream_.size();
+    add(CancelF1{1, false});
+    add(ASync{});
+    const std::size_t waits = stream_.size();
+    atoms({true});
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+    test::expect_all_agree(elements, stream_, config_, memory_);
+    std::vector<Element> gaps;
+    std::copy_if(elements.begin(), elements.end(), std::back_inserter(gaps),
+                 [](const Element& e) { return e.kind == Kind::gap; });
+    ASSERT_EQ(gaps.size(), 2U);
+    EXPECT_EQ(gaps[0].a, bad);
+    EXPECT_EQ(static_cast<GapReason>(gaps[0].c), GapReason::malformed_packet);
+    EXPECT_EQ(gaps[1].a, waits);
+    EXPECT_EQ(static_cast<GapReason>(gaps[1].c), GapReason::unsynchronised);
+}
+
+// Section 9: the context between an Exception and its address is that of the exception.
+TEST_F(Etm4Elements, TheContextOfAnException) {
+    begin(test::etmv4());
+    exception(0x0e);
+    Context context;
+    context.has_payload = context.sf = context.ns = true;
+    context.el = 2;
+    add(context);
+    address(0x1000);
+    address(0x1020);
+    atoms({true});
+    const Lines out = lines();
+    ASSERT_EQ(out.size(), 3U);
+    EXPECT_TRUE(out[0].starts_with("context")) << out[0];
+    EXPECT_EQ(out[1], "exception 14 back 4096");
+    EXPECT_EQ(out[2], range(0x1020, 0x1024, "E"));
+}
+
+// Where execution is not known, an exception's return address does not say what ran before it.
+TEST_F(Etm4Elements, AnExceptionAfterABranchWithoutAnAddress) {
+    begin(test::etmv4());
+    address(0x102c);
+    atoms({true});
+    exception(0x0e);
+    address(0x1010);
+    address(0x1020);
+    atoms({true});
+    const Lines out = lines();
+    EXPECT_EQ(std::count_if(out.begin(), out.end(), [](const std::string& l) { return l.starts_with("reached"); }), 0);
+    EXPECT_EQ(out.back(), range(0x1020, 0x1024, "E"));
+}
+
+// Section 9: an Exception Return is counted by commits on Armv7-M alone.
+TEST_F(Etm4Elements, ExceptionReturnsAreP0OnArmv7M) {
+    for (const Profile profile : {Profile::a, Profile::r, Profile::m})
+        for (const std::uint8_t version : std::initializer_list<std::uint8_t>{0x40, 0x41, 0x42, 0x45}) {
+            Config config = test::m_profile();
+            config.profile = profile;
+            config.version = version;
+            config.max_speculation = 8;
+            begin(config);
+            atoms({true});
+            add(ExceptionReturn{});
+            add(Commit{2});
+            const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+            const bool fits =
+                std::none_of(elements.begin(), elements.end(), [](const Element& e) { return e.kind == Kind::gap; });
+            EXPECT_EQ(fits, profile == Profile::m && version < 0x42) << static_cast<unsigned>(version);
+            test::expect_all_agree(elements, stream_, config_, memory_);
+        }
+}
+
+// Section 6: T32 code may have its addresses with 64 bits, too.
+TEST_F(Etm4Elements, HalfwordAddressesOf64Bits) {
+    config_ = test::etmv4();
+    stream_.clear();
+    memory_.sections[0].bytes = test::hex("ff e7 70 47");  // 1000 b 1002, 1002 bx lr
+    add(ASync{});
+    add(TraceInfo{});
+    AddressWithContext p;
+    p.ns = true;
+    p.address = {0x1000, 8, true};
+    add(p);
+    constexpr unsigned times = 20;
+    for (unsigned i = 0; i < times; ++i) {
+        atoms({true, true});
+        add(LongAddress{{0x1000, 8, true}});
+    }
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+    test::expect_all_agree(elements, stream_, config_, memory_);
+    EXPECT_EQ(std::count_if(elements.begin(), elements.end(),
+                            [](const Element& e) {
+                                return e.kind == Kind::range && e.block.start == 0x1002 && e.block.instructions == 1;
+                            }),
+              times);
+}
+
+/// Synchronisation points with a context and some branches between them, without speculation.
+class Etm4Pieces : public Etm4Elements {
+protected:
+    void sections(unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+            begin(i);
+            for (unsigned k = 0; k < 30; ++k) {
+                address(0x100c);
+                atoms({true, true});  // bl 1020, isb
+            }
+        }
+    }
+
+private:
+    void begin(std::uint32_t context_id) {
+        add(ASync{});
+        add(TraceInfo{});
+        AddressWithContext p;
+        p.sf = p.ns = p.has_context_id = true;
+        p.el = 1;
+        p.context_id = context_id;
+        p.address = {0x1000, 8, false};
+        add(p);
+    }
+};
+
+// Of a sound stream, each piece begins as it seems, and is decoded once.
+TEST_F(Etm4Pieces, OfASoundStreamAreDecodedOnce) {
+    config_ = test::etmv4();
+    sections(60);
+    const std::vector<Element> elements = test::decode<ReferenceDecoder>(stream_, config_, memory_);
+    test::expect_all_agree(elements, stream_, config_, memory_);
+    std::uint64_t repeated = 1;
+    EXPECT_EQ(test::decode_parallel(stream_, config_, memory_, 3, 200, &repeated), elements);
+    EXPECT_EQ(repeated, 0U);
+}
+
+// What comes after a reset does not follow what came before it.
+TEST_F(Etm4Pieces, AResetForgets) {
+    config_ = test::etmv4();
+    sections(3);
+    const std::vector<std::uint8_t> unsynchronised = test::hex("f7 f7 f7");
+    const auto decode = [&](auto& decoder) {
+        decoder.feed(stream_);
+        decoder.reset();
+        decoder.feed(unsynchronised);
+        decoder.finish();
+    };
+    flow::BlockTable table;
+    synthetic::ElementSink sink, parallel;
+    flow::BatchWriter out(table, sink);
+    ReferenceDecoder reference(config_, memory_, out);
+    decode(reference);
+    const std::vector<Element> expected = sink.take();
+    EXPECT_EQ(expected.back().kind, Kind::gap);
+    EXPECT_EQ(expected.back().a, stream_.size());
+    Decoder fast(config_, memory_, out);
+    decode(fast);
+    EXPECT_EQ(synthetic::difference(sink.take(), expected, "fast", "reference"), "");
+    ParallelDecoder several(config_, memory_, table, parallel, {.workers = 2, .piece_bytes = 100});
+    decode(several);
+    EXPECT_EQ(synthetic::difference(parallel.take(), expected, "parallel", "reference"), "");
 }
 
 // Events of an ETE between an A-sync and its Trace Info are delivered, and no other packet is.

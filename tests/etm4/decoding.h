@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "etm4/support.h"
 #include "support/elements.h"
 #include "waymark/etm4/decoder.h"
 #include "waymark/etm4/parallel_decoder.h"
@@ -17,7 +18,7 @@ namespace waymark::etm4::test {
 /// The elements of a whole stream, fed in pieces of so many bytes; 0: at once.
 template <class AnyDecoder>
 std::vector<synthetic::Element> decode(Bytes bytes, const Config& config, const isa::CodeReader& code,
-                                       std::size_t piece = 0) {
+                                       std::size_t piece = 0, std::uint64_t* packets = nullptr) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
     flow::BatchWriter out(table, sink);
@@ -28,12 +29,14 @@ std::vector<synthetic::Element> decode(Bytes bytes, const Config& config, const 
         at += now;
     }
     decoder.finish();
+    if (packets != nullptr) *packets = decoder.packets();
     return sink.take();
 }
 
 inline std::vector<synthetic::Element> decode_parallel(Bytes bytes, const Config& config, const isa::CodeReader& code,
                                                        unsigned workers, std::size_t piece_bytes,
-                                                       std::uint64_t* repeated = nullptr) {
+                                                       std::uint64_t* repeated = nullptr,
+                                                       std::uint64_t* packets = nullptr) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
     ParallelDecoder::Options options;
@@ -43,6 +46,7 @@ inline std::vector<synthetic::Element> decode_parallel(Bytes bytes, const Config
     decoder.feed(bytes);
     decoder.finish();
     if (repeated != nullptr) *repeated = decoder.repeated();
+    if (packets != nullptr) *packets = decoder.packets();
     return sink.take();
 }
 
@@ -63,16 +67,21 @@ inline std::vector<std::uint64_t> count_key(const flow::Block& b, bool taken) {
 /// The fast decoder, in chunks of any size, on several threads and as counts, gives these elements too.
 inline void expect_all_agree(const std::vector<synthetic::Element>& elements, Bytes bytes, const Config& config,
                              const isa::CodeReader& code) {
-    for (const std::size_t piece : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{100}})
-        ASSERT_EQ(synthetic::difference(decode<Decoder>(bytes, config, code, piece), elements, "fast", "reference"), "")
-            << "pieces of " << piece;
-    ASSERT_EQ(synthetic::difference(decode<ReferenceDecoder>(bytes, config, code, 3), elements, "in pieces", "whole"),
-              "");
-    for (const unsigned workers : {1U, 2U, 3U})
-        ASSERT_EQ(
-            synthetic::difference(decode_parallel(bytes, config, code, workers, 64), elements, "parallel", "reference"),
-            "")
-            << workers << " workers";
+    const std::uint64_t whole_packets = collect(bytes, config).packets.size();
+    std::uint64_t packets = 0;
+    for (const std::size_t piece : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{100}}) {
+        const auto found = decode<Decoder>(bytes, config, code, piece, &packets);
+        ASSERT_EQ(synthetic::difference(found, elements, "fast", "reference"), "") << "pieces of " << piece;
+        ASSERT_EQ(packets, whole_packets) << "pieces of " << piece;
+    }
+    const auto in_pieces = decode<ReferenceDecoder>(bytes, config, code, 3, &packets);
+    ASSERT_EQ(synthetic::difference(in_pieces, elements, "in pieces", "whole"), "");
+    ASSERT_EQ(packets, whole_packets);
+    for (const unsigned workers : {1U, 2U, 3U}) {
+        const auto found = decode_parallel(bytes, config, code, workers, 64, nullptr, &packets);
+        ASSERT_EQ(synthetic::difference(found, elements, "parallel", "reference"), "") << workers << " workers";
+        ASSERT_EQ(packets, whole_packets) << workers << " workers";
+    }
     Counts expected, found;
     for (const synthetic::Element& e : elements)
         if (e.kind == synthetic::Kind::range) ++expected[count_key(e.block, e.taken)];

@@ -181,6 +181,9 @@ TEST(Etm4PacketVectors, ReadAndWritten) {
         ASSERT_EQ(got.items.size(), async ? 1U : 2U) << got.text();
         EXPECT_EQ(got.items.back().text, v.text);
         EXPECT_EQ(got.items.back().bytes, bytes.size());
+        // Packets that begin with 0 are distinguished by their second byte (3).
+        const std::uint8_t header = bytes[bytes[0] == 0 && !async ? 1 : 0];
+        std::visit([&]<class P>(const P&) { EXPECT_TRUE(is_header<P>(header)); }, got.packets.back());
         std::vector<std::uint8_t> again;
         ASSERT_FALSE(got.packets.empty());
         encode(again, got.packets.back(), v.config);
@@ -337,6 +340,9 @@ TEST(Etm4Text, RefusesWhatIsNoPacket) {
         {"ATOM atoms=EEX", "ATOM: cannot read 'atoms' in 'ATOM atoms=EEX'"},
         {"ATOM atoms=ENNE", "ATOM: cannot read 'atoms' in 'ATOM atoms=ENNE'"},  // no format has it
         {"ATOM", "ATOM: cannot read 'atoms' in 'ATOM'"},
+        {"ATOM atoms=", "ATOM: cannot read 'atoms' in 'ATOM atoms='"},
+        {"ATOM atoms=EEEEEEEEEEEEEEEEEEEEEEEEE",  // 25
+         "ATOM: cannot read 'atoms' in 'ATOM atoms=EEEEEEEEEEEEEEEEEEEEEEEEE'"},
         {"COMMIT count=1 x=2", "COMMIT: cannot read 'x=2' in 'COMMIT count=1 x=2'"},
         {"ADDRESS-SHORT address=2/1/IS0", "ADDRESS-SHORT: cannot read 'address' in 'ADDRESS-SHORT address=2/1/IS0'"},
         {"ADDRESS-SHORT address=0x200/1/IS0",

@@ -20,7 +20,7 @@ inline answers::Answers small_answers() {
     a.health = {{Finding::Severity::warning, "bytes were lost", "use a larger buffer", 0x40}};
     a.summary = {{"instructions", "46", ""}};
     a.metrics = {{"instructions", "instructions"}, {"cycles", "cycles"}};
-    a.images = {{"sort.elf", "/tmp/sort.elf", "a1b2c3d4"}};
+    a.images = {{"sort.elf", "/tmp/sort.elf", "a1b2c3d4", true, true}};
     a.sources = {{"/src/sort.c", {}}, {"/src/inline.h", {}}};
     a.functions = {{"main", "main", 0, 0x8000, 16, 0, 10, false},
                    {"sort(int*, int)", "_Z4sortPii", 0, 0x8010, 24, 0, 20, false},

@@ -414,6 +414,20 @@ TYPED_TEST(Calls, ASyncThatDisagreesIsReported) {
     EXPECT_EQ(offsets, (std::vector<std::uint64_t>{3, 4}));
 }
 
+TYPED_TEST(Calls, OutcomesInARowThatCannotBePlacedAreOneEvent) {
+    auto& side = this->side({});
+    side.elements.unplaced({1}, {2, 1});
+    side.elements.unplaced({4}, {3, 5});
+    EXPECT_EQ(side.elements.unplaced_first(), Offset{1});
+    side.follower.go(a32(0x8000), {}, {7});
+    EXPECT_EQ(side.elements.unplaced_first(), std::nullopt);
+    side.elements.unplaced({9}, {0, 1});
+    const auto elements = side.finish();
+    ASSERT_GE(elements.size(), 2U);
+    EXPECT_EQ(elements.front(), synthetic::event_element(1, flow::Atoms{5, 6}));
+    EXPECT_EQ(elements.back(), synthetic::event_element(9, flow::Atoms{0, 1}));
+}
+
 //  ffff8000fffffff0  stp x29, x30, [sp, #-16]!   ffff800100000008  isb
 //  ffff8000fffffff4  bl ffff800100000008         ffff80010000000c  b.ne ffff800100000008
 //  ffff8000fffffff8  cbz x0, ffff800100000000    ffff800100000010  tbnz w3, #5, ffff8000fffffff0
@@ -490,6 +504,43 @@ TYPED_TEST(Calls, ASourceAddressTakesTheWaypointThere) {
                                                                                Address{0x100c}, Address{0x1008}}));
 }
 
+// A block may be its waypoint instruction alone.
+TYPED_TEST(Calls, ASourceAddressPassesAWaypointWhereItBegins) {
+    const synthetic::Memory m = a64_memory();
+    TypeParam side({}, m);
+    auto& f = side.follower;
+    f.go(a64(0x1004), {}, {1});
+    EXPECT_TRUE(f.source({0x100c}, {2}));  // not by the b.eq there
+    EXPECT_EQ(f.place(), a64(0x1018));
+    std::vector<bool> taken;
+    for (const auto& e : side.finish())
+        if (e.kind == Kind::range) taken.push_back(e.taken);
+    EXPECT_EQ(taken, (std::vector<bool>{false, true}));
+}
+
+// The same low halves of addresses, other code: b 1000; nop, b 100001000; nop, nop, b 200001000.
+TYPED_TEST(Calls, CodeAboveAndBelow4GBIsNotMixed) {
+    synthetic::Memory m;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{(i << 32) + 0x1000, {}}).bytes;
+        for (std::uint64_t k = 0; k < i; ++k) bytes.insert(bytes.end(), {0x1f, 0x20, 0x03, 0xd5});
+        const std::uint32_t branch = 0x14000000U | ((0U - static_cast<std::uint32_t>(i)) & 0x3ffffffU);
+        for (unsigned k = 0; k < 4; ++k) bytes.push_back(static_cast<std::uint8_t>(branch >> 8 * k));
+    }
+    TypeParam side({}, m);
+    auto& f = side.follower;
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        const Place start = a64((i % 3 << 32) + 0x1000);
+        f.go(start, {}, {i});
+        EXPECT_TRUE(f.atom(true, {i}));
+        EXPECT_EQ(f.place(), start);
+    }
+    std::vector<std::uint32_t> instructions;
+    for (const auto& e : side.finish())
+        if (e.kind == Kind::range) instructions.push_back(e.block.instructions);
+    EXPECT_EQ(instructions, (std::vector<std::uint32_t>{1, 2, 3, 1, 2, 3}));
+}
+
 TYPED_TEST(Calls, WhoLeavesKeepsTheReturnStack) {
     const synthetic::Memory m = a64_memory();
     TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
@@ -504,6 +555,34 @@ TYPED_TEST(Calls, WhoLeavesKeepsTheReturnStack) {
     EXPECT_EQ(f.place(), a64(0x1010));
 }
 
+// The address that a return waits for is not that of the return stack once the trace has said so.
+TYPED_TEST(Calls, WhoLeavesWaitsForNoReturn) {
+    const synthetic::Memory m = a64_memory();
+    TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
+    auto& f = side.follower;
+    f.go(a64(0x1008), {}, {1});
+    EXPECT_TRUE(f.atom(true, {2}));  // bl
+    EXPECT_TRUE(f.atom(true, {3}));  // ret
+    f.leave();
+    EXPECT_FALSE(f.ready({4}));
+    EXPECT_FALSE(f.known());
+}
+
+// What reads packets itself follows links from a position, and must not where the place is unknown.
+TEST(Links, LeadNowhereFromAnUnknownPlace) {
+    const synthetic::Memory m = a64_memory();
+    using F = Follower<flow::BatchWriter>;
+    for (void (F::*forgets)() : {&F::lose, &F::leave, &F::forget}) {
+        Fast side({}, m);
+        auto& f = side.follower;
+        f.go(a64(0x1000), {}, {1});
+        EXPECT_TRUE(f.atom(false, {2}));
+        ASSERT_GE(f.position(), 0);
+        (f.*forgets)();
+        EXPECT_LT(f.position(), 0);
+    }
+}
+
 TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
     const synthetic::Memory m = a64_memory();
     for (const bool reported : {false, true}) {
@@ -515,6 +594,50 @@ TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
         unsigned returns = 0;
         for (const auto& e : side.finish()) returns += e.kind == Kind::exception_return ? 1 : 0;
         EXPECT_EQ(returns, reported ? 2U : 0U);
+    }
+}
+
+// What one follower has learned, others need not learn again: blocks, links, and room to count them.
+TEST(Links, AreSharedWithOthersOfTheSameStream) {
+    constexpr std::uint64_t count = 1200;
+    synthetic::Memory m;
+    auto& bytes = m.sections.emplace_back(synthetic::Memory::Section{0x1000, {}}).bytes;
+    for (std::uint64_t i = 0; i < count; ++i) bytes.insert(bytes.end(), {0x01, 0x00, 0x00, 0x14});  // b to the next
+    const Rules rules;
+    const auto logs = std::make_shared<BlockLogs>();
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    flow::CountWriter first_out(table, sink), second_out(table, sink);
+    Elements<flow::CountWriter> first_elements(first_out), second_elements(second_out);
+    Follower<flow::CountWriter> first(rules, m, first_elements, logs), second(rules, m, second_elements, logs);
+    first.go(a64(0x1000), {}, {1});
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(first.atom(true, {1}));
+    // Each time a memory space is entered, what was learned is exchanged.
+    first.forget();
+    first.go(a64(0x1000), {}, {2});
+    second.go(a64(0x1000), {}, {3});
+    const BlockCache& cache = second.cache();
+    for (std::uint64_t i = 0; i + 1 < count; ++i) {
+        const Position at = cache.peek(a64(0x1000 + 4 * i));
+        ASSERT_GE(at, 0);
+        EXPECT_EQ(cache.links()[at + 1], cache.peek(a64(0x1004 + 4 * i)));
+    }
+    EXPECT_GE(second_out.counts().size(), 2 * count);
+}
+
+// So an inner loop does not pass over the return.
+TEST(Links, LeadOverNoExceptionReturnThatIsReported) {
+    const synthetic::Memory m = a64_memory();
+    for (const bool reported : {false, true}) {
+        Fast side({.indirect = Indirect::waits, .report_exception_returns = reported}, m);
+        auto& f = side.follower;
+        for (const std::uint64_t start : {0x1010U, 0x1018U}) {  // add, eret; ret
+            f.go(a64(start), {}, {1});
+            EXPECT_TRUE(f.atom(false, {2}));
+        }
+        const BlockCache& cache = f.cache();
+        EXPECT_EQ(cache.links()[cache.peek(a64(0x1010)) + 1], reported ? nowhere : indirect);
+        EXPECT_EQ(cache.links()[cache.peek(a64(0x1018)) + 1], indirect);
     }
 }
 

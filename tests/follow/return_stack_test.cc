@@ -43,6 +43,47 @@ TEST(ReturnStack, DoesWhatAListDoes) {
     }
 }
 
+// A64 and A32 instructions have four bytes, those of T32 two or four.
+TEST(Starts, AreRegularWhereAnInstructionCanBegin) {
+    for (std::uint64_t address = 0x1000; address < 0x1008; ++address) {
+        const auto regular = [&](Isa isa) { return Starts::regular({{address}, isa}); };
+        EXPECT_EQ(regular(Isa::a32), address % 4 == 0) << address;
+        EXPECT_EQ(regular(Isa::a64), address % 4 == 0) << address;
+        EXPECT_EQ(regular(Isa::t32), address % 2 == 0) << address;
+        EXPECT_FALSE(regular(Isa::tee));
+        EXPECT_FALSE(regular(Isa::jazelle));
+    }
+}
+
+TEST(Starts, OfDifferentPlacesHaveDifferentKeys) {
+    std::set<std::uint32_t> keys;
+    unsigned places = 0;
+    for (std::uint32_t low = 0xfff0; low < 0x10010; ++low)
+        for (const Isa isa : {Isa::a32, Isa::t32, Isa::a64})
+            if (Starts::regular({{low}, isa})) {
+                keys.insert(Starts::key(low, isa));
+                ++places;
+            }
+    EXPECT_EQ(places, 32U);
+    EXPECT_EQ(keys.size(), places);
+}
+
+// Half full as soon as there are eight: what collides at the end of the table goes on at its beginning.
+TEST(Starts, FindsWhatWasPutInAFullTable) {
+    synthetic::Random random(3);
+    for (unsigned times = 0; times < 500; ++times) {
+        Starts starts;
+        std::vector<std::uint32_t> keys;
+        while (keys.size() < 8) {
+            const std::uint32_t key = Starts::key(random.below(1U << 30) * 4, Isa::a32);
+            ASSERT_EQ(starts.find(key), nowhere);
+            starts.insert(key, static_cast<Position>(keys.size()));
+            keys.push_back(key);
+        }
+        for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(starts.find(keys[i]), static_cast<Position>(i));
+    }
+}
+
 TEST(Starts, FindsWhatWasPutIn) {
     synthetic::Random random(2);
     Starts starts;

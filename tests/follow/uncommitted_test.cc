@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "support/random.h"
@@ -86,6 +87,20 @@ TEST(Uncommitted, CancelsTheNewestButKeepsTimes) {
     EXPECT_TRUE(queue.cancel(3));
     EXPECT_EQ(queue.depth(), 2U);
     EXPECT_EQ(rest(queue), "E to time1 E time2 time3 ");
+}
+
+// Of the outcomes of a packet, those that were cancelled leave nothing in its bits, nor do those that were delivered.
+TEST(Uncommitted, OutcomesHaveOnlyTheirBits) {
+    Queue queue;
+    queue.add({1}, Outcomes{0b11111, 5});
+    EXPECT_TRUE(queue.cancel(2));
+    std::vector<Outcomes> delivered;
+    const auto take = [&](Offset, const auto& element) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(element)>, Outcomes>) delivered.push_back(element);
+    };
+    EXPECT_TRUE(queue.commit(1, take));
+    EXPECT_TRUE(queue.commit(2, take));
+    EXPECT_EQ(delivered, (std::vector<Outcomes>{{0b1, 1}, {0b11, 2}}));
 }
 
 TEST(Uncommitted, AMispredictedOutcomeLosesItsAddress) {

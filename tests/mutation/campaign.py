@@ -371,6 +371,8 @@ int work(const Pair& pair, int limit) {
         case Kind::one: sum += 100; break;
         case Kind::two: break;
     }
+    const auto off = [] { return false; };
+    if (!off()) sum += 1;
     return sum;
 }
 """
@@ -401,7 +403,10 @@ def self_test():
         m.number = number
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch)
-        text = source.write(body)
+        for order in (body, body[::-1]):
+            text = source.write(order)
+            lost = [f"{m.line}: {m.change}" for m in body if f"wm_mutant({m.number})" not in text]
+            assert not lost, f"not in the source: {lost}"
         assert text.count("\n") == SELF_TEST.count("\n"), "lines moved"
         (path / "x.cc").write_text(text + "int main(int argc, char**) { return work({}, 4 + argc); }\n")
         subprocess.run(["g++", "-std=c++20", f"-DWAYMARK_MUTANTS={len(body)}", "-include", HERE / "switch.h", "-o",
@@ -410,10 +415,11 @@ def self_test():
             more = {} if number is None else {"WAYMARK_MUTANT": str(number)}
             return subprocess.run([path / "x"], env=os.environ | more, check=False, timeout=60,
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1))).returncode
-        assert status() == 112, status()
+        assert status() == 113, status()
         same = [f"{m.line}: {m.operator}: {m.change}" for m in body if status(m.number) == status()]
-        # Deleting a statement makes no difference only if the switch ends there anyway.
-        assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted"], same
+        # Deleting a statement makes no difference only if the switch ends there anyway, nor does a condition that is true.
+        assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted",
+                        "26: condition: always"], same
     print("1 passed, 0 failed")
     return 0
 

@@ -555,8 +555,8 @@ class Source:
 
     def render(self, start, end, edits):
         inside = [e for e in edits if start <= e.start and e.end <= end]
-        # The outermost first; the order at one place does not matter.
-        inside.sort(key=lambda e: (e.start, -e.end))
+        # The outermost first; at one place those that keep all of it in one part, since the others leave no room for them.
+        inside.sort(key=lambda e: (e.start, -e.end, (e.start, e.end) not in e.parts))
         out, at = [], start
         for index, edit in enumerate(inside):
             if edit.start < at:

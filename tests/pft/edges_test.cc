@@ -85,6 +85,20 @@ TEST(WaypointUpdates, InWords) {
     EXPECT_EQ(explain(got.packets[3]), "executed up to 0x00001008 A32");
 }
 
+// Before an I-sync, of an address only the bits that a packet carries are known (2.5).
+TEST(Branches, InWordsBeforeAnISync) {
+    Explainer explain({});
+    const auto to = [&](std::uint32_t bits, std::uint8_t bytes) {
+        return explain(Packet(BranchAddress{.target = {.bits = bits, .bytes = bytes}}));
+    };
+    EXPECT_EQ(to(0x17, 1), "to 0x??????5c");
+    EXPECT_EQ(to(0x155, 2), "to 0x?????554");
+    EXPECT_EQ(to(0x155, 3), "to 0x???00554");
+    EXPECT_EQ(to(0x155, 4), "to 0x?0000554");
+    EXPECT_EQ(to(0x2401, 5), "to 0x00009004 A32");
+    EXPECT_EQ(to(2, 1), "to 0x??????08");  // a whole address is not a synchronisation point
+}
+
 /// 0x1000: BX R0, and nothing else.
 class OneReturn final : public isa::CodeReader {
 public:
@@ -202,9 +216,10 @@ public:
     }
     [[nodiscard]] flow::Split split() const override { return split_; }
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override { return std::make_unique<ContextCount>(split_); }
-    void begin_at(const flow::Context& context) override { now_ = context.context_id; }
+    void begin_at(const flow::Context& context) override { now_ = began_ = context.context_id; }
     void join(flow::Sink& fork) override {
         auto& other = dynamic_cast<ContextCount&>(fork);
+        EXPECT_EQ(other.began_, now_);
         for (const auto& [context, count] : other.ranges) ranges[context] += count;
         now_ = other.now_;
     }
@@ -212,7 +227,7 @@ public:
 
 private:
     flow::Split split_;
-    std::optional<std::uint32_t> now_;
+    std::optional<std::uint32_t> now_, began_;
 };
 
 // A fork begins in the context that holds there, also in a piece that begins between synchronisation points.
@@ -237,6 +252,54 @@ TEST(Blocks, InForksThatBeginInAContext) {
         decoder.feed(stream);
         decoder.finish();
         EXPECT_EQ(sink.ranges, expected) << static_cast<unsigned>(split);
+    }
+}
+
+// A cut packet takes the zeros of an A-sync in. Who looks for a place to cut finds the A-sync all the same, and an
+// I-sync after it; the piece that begins there is decoded again once it is known that the trace does not go on so.
+TEST(Blocks, WhereAPieceDoesNotBeginAsItSeems) {
+    const Branches code(false);
+    const Config config{.context_id_bytes = 4};
+    std::map<std::optional<std::uint32_t>, std::uint64_t> expected;
+    std::vector<std::uint8_t> stream;
+    std::uint64_t executed = 0;
+    for (std::uint8_t i = 0; i < 200; ++i) {
+        const bool lost = i % 5 == 3;
+        if (lost) stream.push_back(0x6e);  // a Context ID of four bytes, which are 0 now
+        auto begin = test::with_async(test::hex("08 00 10 00 00 01"));
+        begin.insert(begin.end(), {i, 0, 0, 0});
+        stream.insert(stream.end(), begin.begin(), begin.end());
+        stream.insert(stream.end(), 30, 0xc0);
+        if (!lost) executed += expected[i] = 150;
+    }
+    const ParallelDecoder::Options options{.workers = 4, .piece_bytes = 30};
+    for (const flow::Split split : {flow::Split::none, flow::Split::per_chunk, flow::Split::per_worker}) {
+        flow::BlockTable table;
+        ContextCount contexts(split);
+        RangeCount ranges(split);
+        const bool per_worker = split == flow::Split::per_worker;
+        ParallelDecoder decoder(config, code, table, per_worker ? static_cast<flow::Sink&>(ranges) : contexts, options);
+        decoder.feed(stream);
+        decoder.finish();
+        EXPECT_GT(decoder.repeated(), 0U);
+        if (per_worker)
+            EXPECT_EQ(ranges.ranges, executed);
+        else
+            EXPECT_EQ(contexts.ranges, expected);
+    }
+    flow::BlockTable table;
+    synthetic::ElementSink sink;
+    ParallelDecoder::Options counted = options;
+    counted.ranges = ParallelDecoder::Ranges::counted;
+    ParallelDecoder decoder(config, code, table, sink, counted);
+    decoder.feed(stream);
+    decoder.finish();
+    EXPECT_GT(decoder.repeated(), 0U);
+    // Each time the first 150 branches, all taken.
+    const std::vector<std::uint64_t> counts = decoder.counts();
+    for (std::size_t edge = 0; edge < counts.size(); ++edge) {
+        const bool ran = edge < 2 * table.blocks().size() && edge % 2 == 1 && table.blocks()[edge / 2].start < 0x1258;
+        EXPECT_EQ(counts[edge], ran ? expected.size() : 0U) << edge;
     }
 }
 

@@ -462,14 +462,17 @@ TEST(Model, SynchronisesAfterSoManyBytes) {  // 5.5: A-sync, a periodic I-sync a
     late.indirect(0x9000).direct(0x9000);
     EXPECT_EQ(late.sent(), hex("00 00 00 00 00 80  81 10  08 00 90 00 00 01  84"));
 
-    Unit timed(with([](Registers& r, ModelChoices& c) {
-        r.cr.timestamps = true;
-        r.ccer.timestamp_64 = false;
-        c.timestamp_first = 0x1234;
-    }));
-    timed.start(0x8000).direct(0x8000).skip().model().request_sync();
-    timed.direct(0x8000);
-    EXPECT_EQ(timed.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 01  42 b4 a4 80 80 80 80 00  84"));
+    // Where it has 48 bits, a timestamp wraps (2.9).
+    for (const std::uint64_t first : {std::uint64_t{0x1234}, (std::uint64_t{1} << 48) + 0x1234}) {
+        Unit timed(with([&](Registers& r, ModelChoices& c) {
+            r.cr.timestamps = true;
+            r.ccer.timestamp_64 = false;
+            c.timestamp_first = first;
+        }));
+        timed.start(0x8000).direct(0x8000).skip().model().request_sync();
+        timed.direct(0x8000);
+        EXPECT_EQ(timed.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 01  42 b4 a4 80 80 80 80 00  84"));
+    }
 }
 
 TEST(Model, ATraceOnISyncSatisfiesARequest) {  // 5.5, as captured: one A-sync, then an I-sync with reason 1
@@ -745,6 +748,16 @@ TEST(Model, AFullReturnStackThrowsTheOldestEntryAway) {  // 4.5, OQ2
             .indirect(0x9004)
             .indirect(0x8004);
         EXPECT_EQ(u.sent(), hex(depth == 1 ? "90 03" : "a0")) << depth;
+    }
+}
+
+TEST(Model, ReturnsMatchTheLatestCallFirst) {  // 4.5
+    for (const unsigned depth : {3U, 4U, 5U, 16U}) {
+        Unit u(return_stack(depth));
+        u.start(0x8000).direct(0x8000).skip();
+        u.direct(0x9000, true).direct(0xa000, true).direct(0xb000, true);
+        u.indirect(0xa004).indirect(0x9004).indirect(0x8004);
+        EXPECT_EQ(u.sent(), hex("c0 84")) << depth;
     }
 }
 
@@ -1150,6 +1163,22 @@ TEST(Model, EveryResourceIsSeen) {
         u.direct(0x8000).direct(0x8000);
         EXPECT_FALSE(u.model().external_output(1));
     }
+    // Each transition alone, by the registers' order: ETMSQ12EVR, 21, 23, 31, 32 and 13.
+    constexpr std::array<std::pair<unsigned, unsigned>, 6> transitions{
+        {{1, 2}, {2, 1}, {2, 3}, {3, 1}, {3, 2}, {1, 3}}};
+    for (std::size_t i = 0; i < transitions.size(); ++i)
+        for (const unsigned state : {1U, 2U, 3U}) {
+            const auto [from, to] = transitions[i];
+            Unit u(watching(0x50 + state - 1, [&, first = from](Registers& r) {
+                r.sqr.value = first - 1;
+                r.sqevr[i] = from_value<Etmsqevr>(0x60);
+            }));
+            u.start(0x8000).direct(0x8000);
+            EXPECT_EQ(u.model().external_output(1), state == from) << i;
+            u.model().set_external_input(1, true);
+            u.direct(0x8000).direct(0x8000);
+            EXPECT_EQ(u.model().external_output(1), state == to) << i;
+        }
     {  // Context ID comparator 2 under its mask, VMID comparator, Non-secure, trace prohibited, start/stop
         Unit c(watching(0x59, [](Registers& r) {
             r.cidcvr[1].value = 0x1234;

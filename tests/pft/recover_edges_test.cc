@@ -203,6 +203,41 @@ TEST(RecoverByHand, ReturnsWithinReturns) {
     EXPECT_EQ(later.packets, 13U);
 }
 
+/// FourBranches at the end of 32-bit addresses, and bytes beyond it, which no AArch32 code can be.
+class AtTheEnd final : public isa::CodeReader {
+public:
+    [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
+        if (address.value >= std::uint64_t{1} << 32) ADD_FAILURE() << std::hex << address.value;
+        return code_.at(address, space);
+    }
+    [[nodiscard]] std::vector<CodeExtent> extents() const { return {{{0xfffffff0}, 0x1000}}; }
+
+private:
+    const FourBranches code_{0xfffffff0};
+};
+
+TEST(RecoverByHand, NoCodeLiesAbove4GB) {
+    const AtTheEnd code;
+    const auto extents = code.extents();
+    const std::string head = std::string(around) + around;
+    const HeadRecovery recovered =
+        recover_head({}, code, extents, test::hex(head + "00 00 00 00 00 80  08 f0 ff ff ff 01"));
+    EXPECT_EQ(recovered.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(recovered.first.value, 7U);
+}
+
+// Only the 256 KB before the A-sync are looked at, so that a long head takes no longer.
+TEST(RecoverByHand, OfALongHeadTheEndAlone) {
+    constexpr std::size_t looked_at = std::size_t{256} << 10;
+    std::string head;
+    while (head.size() / 3 < looked_at + 1000) head += around;
+    const HeadRecovery recovered = recover(head + sync);
+    ASSERT_EQ(recovered.outcome, HeadOutcome::recovered);
+    const std::size_t async = head.size() / 3;
+    EXPECT_GE(recovered.first.value, async - looked_at);
+    EXPECT_LE(recovered.first.value, async - looked_at + 7);
+}
+
 /// 60 branches, BEQ to what follows them, and then the four from 0x80f0 on.
 class ManyBranches final : public isa::CodeReader {
 public:

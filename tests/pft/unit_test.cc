@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,7 +37,14 @@ TEST(PtmUnits, WhatAMacrocellDoesNotHave) {
     EXPECT_FALSE(check([](auto& o) { o.return_stack = o.branch_broadcast = true; }));
     EXPECT_FALSE(check([](auto& o) { o.context_id_bytes = 3; }));
     EXPECT_FALSE(check([](auto& o) { o.sync_bytes = 5000; }));
-    EXPECT_FALSE(check([](auto& o) { o.fifo_bytes = 8; }));
+    EXPECT_FALSE(check([](auto& o) { o.context_id_bytes = 5; }));
+    for (const std::uint8_t bytes : std::initializer_list<std::uint8_t>{0, 1, 2, 4})
+        EXPECT_TRUE(check([=](auto& o) { o.context_id_bytes = bytes; }));
+    EXPECT_TRUE(check([](auto& o) { o.sync_bytes = 4095; }));  // ETMSYNCFR has 12 bits
+    EXPECT_FALSE(check([](auto& o) { o.sync_bytes = 4096; }));
+    EXPECT_TRUE(check([](auto& o) { o.fifo_bytes = 0; }));
+    EXPECT_TRUE(check([](auto& o) { o.fifo_bytes = 32; }));
+    EXPECT_FALSE(check([](auto& o) { o.fifo_bytes = 31; }));
     EXPECT_FALSE(check([](auto& o) { o.drain_cycles = 0; }));
 }
 

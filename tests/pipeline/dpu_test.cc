@@ -189,6 +189,15 @@ TEST(DpuTrace, Filters) {
     EXPECT_EQ(trace->filters[0].offset, 0U);
     EXPECT_EQ(trace->filters[1].offset, 44U);
     EXPECT_EQ(trace->filters[1].rpid, 6);
+    // With NXMODE 11 no words are written: the messages place them.
+    c.nexus = "nexus.bin";
+    c.registers[2].value |= 3U << 24;
+    c.filters = {{0, true, false, 1, 5, 0, 0}, {0, false, false, 1, 5, 0, 17}, {0, true, false, 1, 6, 0, 90}};
+    trace = dpu_trace(c);
+    ASSERT_TRUE(trace->nexus);
+    ASSERT_EQ(trace->filters.size(), 3U);
+    EXPECT_EQ(trace->filters[1].offset, 17U);
+    EXPECT_EQ(trace->filters[2].offset, 90U);
 }
 
 // A readout: what was read, piece after piece, with a place where trace was overwritten unread.

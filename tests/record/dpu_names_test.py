@@ -16,34 +16,11 @@ import sys
 import tempfile
 import unittest
 
+from names_test import LOADS
+
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "arm-linux-gnueabihf-"
 
-# Loads each library in turn, calls a function in it and unloads it. FILE=NEW: NEW replaces FILE first, as a compiler
-# does that builds a plugin again.
-LOADS = r"""
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-int main(int argc, char** argv) {
-    unsigned sum = 0;
-    for (int i = 1; i + 2 < argc; i += 3) {
-        char* replacement = strchr(argv[i], '=');
-        if (replacement) {
-            *replacement = 0;
-            if (rename(replacement + 1, argv[i]) != 0) { perror("rename"); return 1; }
-        }
-        void* library = dlopen(argv[i], RTLD_NOW);
-        unsigned (*run)(unsigned) = library ? (unsigned (*)(unsigned))dlsym(library, argv[i + 1]) : 0;
-        if (!run) { fprintf(stderr, "%s\n", dlerror()); return 1; }
-        for (int n = atoi(argv[i + 2]); n > 0; --n) sum += run(sum);
-        printf("%s at %p\n", argv[i + 1], (void*)run);
-        dlclose(library);
-    }
-    return sum == 1;
-}
-"""
 # Threads that load and unload the libraries they are given, each in an order of its own.
 THREADS = r"""
 #include <dlfcn.h>

@@ -28,6 +28,9 @@ PROGRAM = r"""
 #ifndef ROUNDS
 #define ROUNDS 200
 #endif
+#ifndef SECOND
+#define SECOND 50
+#endif
 static __attribute__((noinline)) unsigned first(unsigned x) { return x % 7 == 3 ? x + 5 : x * 31 + 1; }
 static __attribute__((noinline)) unsigned second(unsigned x) { return (x ^ (x >> 3)) + 9; }
 static __attribute__((noinline)) unsigned last(unsigned x) {
@@ -37,10 +40,58 @@ static __attribute__((noinline)) unsigned last(unsigned x) {
 int main(void) {
     unsigned sum = 1;
     for (unsigned i = 0; i < ROUNDS; ++i) sum += first(sum);
-    for (unsigned i = 0; i < 50; ++i) sum += second(sum);
+    for (unsigned i = 0; i < SECOND; ++i) sum += second(sum);
     printf("%u\n", last(sum));
     return 0;
 }
+"""
+
+# What a library exports keeps its name in a stripped one, `hidden` does not. Both files have a static function of one name.
+LIBRARY = r"""
+#ifndef WORK
+#define WORK 100
+#endif
+#ifndef EACH
+#define EACH 20
+#endif
+static __attribute__((noinline)) unsigned each(unsigned x) {
+    for (unsigned i = 0; i < EACH; ++i) x = x * 5 + 1;
+    return x;
+}
+__attribute__((noinline, visibility("hidden"))) unsigned hidden(unsigned x) {
+    for (unsigned i = 0; i < 60; ++i) x = (x >> 1) ^ i;
+    return x;
+}
+__attribute__((noinline)) unsigned work(unsigned x) {
+    for (unsigned i = 0; i < WORK; ++i) x = x * 7 + i;
+    return hidden(each(x));
+}
+"""
+USER = r"""
+#ifndef USE
+#define USE 400
+#endif
+unsigned work(unsigned);
+static __attribute__((noinline)) unsigned each(unsigned x) {
+    for (unsigned i = 0; i < USE; ++i) x = x * 9 + 3;
+    return x;
+}
+int main(void) { return work(each(3)) == 12345; }
+"""
+# Overloads, and a function that can be renamed.
+OVERLOADS = r"""
+#ifndef NAME
+#define NAME areas
+#endif
+struct Shape { unsigned size; };
+__attribute__((noinline)) unsigned NAME(const Shape& s) { return s.size * s.size + 1; }
+__attribute__((noinline)) unsigned NAME(const Shape& s, unsigned n) {
+    unsigned sum = 0;
+    for (unsigned i = 0; i < n; ++i) sum += s.size ^ i;
+    return sum;
+}
+__attribute__((noinline)) unsigned other(unsigned x) { return x * 3 + 1; }
+int main(int n, char**) { Shape s{unsigned(n) + 4}; return NAME(s) + NAME(s, 90) + other(n) == 12345; }
 """
 
 
@@ -114,7 +165,7 @@ class Gates(unittest.TestCase):
 
     def test_a_buffer_that_wrapped_is_the_end_of_the_run(self):
         out = self.record(self.folder / "wrapped", self.program, "--buffer", "1024")
-        self.assert_is_part(out, r"wrapped: it holds the last 1024 of \d+ bytes")
+        self.assert_is_part(out, r"wrapped: it holds the last 1,024 of [\d,]+ bytes")
         # What ran in the head is not known to have run, and not said to have not.
         row = {r["function"]: r for r in self.rows("coverage", out, "--image", self.program, "--by", "function")}
         self.assertEqual(number(row["first"]["instructions executed"]), 0)
@@ -122,7 +173,7 @@ class Gates(unittest.TestCase):
 
     def test_a_limit_is_the_beginning_of_the_run(self):
         out = self.record(self.folder / "limited", self.program, "--limit", "60000")
-        self.assert_is_part(out, r"ended after 60000 instructions \(--limit\)")
+        self.assert_is_part(out, r"ended after 60,000 instructions \(--limit\)")
 
     def test_what_began_late_lacks_its_beginning(self):
         address = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "second")
@@ -195,6 +246,20 @@ class Gates(unittest.TestCase):
         self.tell("flow", out, "--format", "summary", "--strict")
         self.tell("diff", out, out, "--threshold-count", "0", "--strict")
 
+    def test_files_that_are_given_are_judged_alike_everywhere(self):
+        program, out = self.home("given")
+        program.unlink()
+        other = self.build(self.folder / "given" / "other", "-DROUNDS=7")
+        wrong = shutil.copy(other, self.folder / "given" / "app")  # by its name what was recorded
+        commands = ("profile", "coverage", "doctor", "flow --format summary")
+        for command in (c.split() for c in commands):
+            # What names nothing that ran lacks nothing; names that are wrong are.
+            self.tell(*command, out, "--symbols", other, "--strict")
+            for option in ("--symbols", "--image"):
+                with self.subTest(command=command[0], option=option):
+                    done = self.tell(*command, out, option, wrong, "--strict", status=1)
+                    self.assertRegex(done.stderr, r"error: .*\(--strict\)")
+
     def test_names_come_from_another_copy_of_the_build(self):
         program, before = self.home("stripped")
         copy = shutil.copy(program, program.with_name("ppa"))  # as long: ld.so copies the name
@@ -246,9 +311,10 @@ class Gates(unittest.TestCase):
             captures[name] = self.record(home / f"{name}-out", program)
         sides = captures.values()
         # Most of the program's cost has moved nowhere.
-        self.assertIn("no function grew", self.tell("diff", *sides, "--threshold", "0.5").stderr)
+        compared = "no function that can be compared alone, and no code as a whole, grew"
+        self.assertIn(compared, self.tell("diff", *sides, "--threshold", "0.5").stderr)
         done = self.tell("diff", *sides, "--only", "prog-*", "--threshold-each", "5", "--format", "json")
-        self.assertIn("no function grew", done.stderr)
+        self.assertIn(compared, done.stderr)
         of_image = lambda out: sum(number(r["instructions"]) for r in self.rows("profile", out, "--only", "prog-*"))
         self.assertIn(f"{of_image(captures['prog-1.0']):,} before, {of_image(captures['prog-1.1']):,} after",
                       self.tell("diff", *sides, "--only", "prog-*").stdout)
@@ -293,6 +359,200 @@ class Gates(unittest.TestCase):
         done = self.tell("diff", before, after, "--threshold-each", "45", "--least", "100", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: first by 5")
         self.tell("diff", before, after, "--threshold-each", "60", "--least", "100")
+
+    # ---- what is one row and several functions
+
+    def pair(self, name, before=(), after=(), strip=True):
+        """Recordings of two builds of the program, NAME-1.0 and NAME-1.1."""
+        home, out = self.folder / name, []
+        for version, options in (("1.0", before), ("1.1", after)):
+            program = self.build(home / f"{name}-{version}", *options)
+            if strip:
+                run(CROSS + "strip", program)
+            out.append(self.record(home / f"out-{version}", program))
+        return out
+
+    def with_library(self, name, *options, strip=False, debug="-g", split=True):
+        """A recording of USER with LIBRARY, in a folder of their own."""
+        home = self.folder / name
+        home.mkdir()
+        (home / "work.c").write_text(LIBRARY)
+        (home / "user.c").write_text(USER)
+        both = (debug, "-O1", "-Wl,--build-id", *options)
+        if split:
+            commands = (("-shared", "-fPIC", "-o", home / "libwork.so", home / "work.c", *both),
+                        ("-o", home / "user", home / "user.c", home / "libwork.so", "-Wl,-rpath,$ORIGIN", *both))
+        else:
+            commands = (("-o", home / "user", home / "user.c", home / "work.c", *both),)
+        for command in commands:
+            done = run(CROSS + "gcc", *command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        if strip:
+            run(CROSS + "strip", home / "libwork.so")
+        return self.record(home / "out", home / "user")
+
+    def test_code_without_names_of_two_builds_is_held_to_a_limit_as_a_whole(self):
+        # One function grew by a tenth, another one cost more than that before, and less now.
+        before, after = self.pair("wholes", (), ("-DROUNDS=220", "-DSECOND=1"))
+        for only in ((), ("--only", "wholes-*"), ("--only", "wholes-1.0", "--only", "wholes-1.1")):
+            gate = (before, after, *only, "--threshold-each", "0", "--least", "200")
+            done = self.tell("diff", *gate)
+            self.assertRegex(done.stderr, "warning: code without names of wholes-1.0 .* cannot be compared function by "
+                                          "function")
+            done = self.tell("diff", *gate, "--strict", status=1)
+            self.assertRegex(done.stderr, "error: code without names of wholes-1.0 .* cannot be compared function by "
+                                          r"function.*\(--strict\)")
+            self.assertNotIn("no function grew", done.stderr)
+        # As a whole it grew, the other way round.
+        self.assertIn("grew", self.tell("diff", after, before, "--threshold-each", "0", "--only", "wholes-*",
+                                        status=1).stderr)
+        # No function grew by more than all of them cost.
+        done = self.tell("diff", before, after, "--threshold-count", "1000000", "--strict")
+        self.assertNotIn("cannot be compared", done.stderr)
+        # Names change nothing of what is known.
+        names = [word for v in ("1.0", "1.1") for word in ("--symbols", self.folder / "wholes" / f"named-{v}")]
+        for version, options in (("1.0", ()), ("1.1", ("-DROUNDS=220", "-DSECOND=1"))):
+            self.build(self.folder / "wholes" / f"named-{version}", *options)
+        done = self.tell("diff", before, after, *names, "--threshold-each", "5", "--least", "200", "--strict", status=1)
+        self.assertRegex(done.stderr, "1 function grew.*: first by ")
+        self.assertNotIn("cannot be compared", done.stderr)
+        self.assertNotIn("warning", done.stderr, "each file is of one side")
+
+    def test_named_code_that_became_cheaper_lacks_no_names(self):
+        old, new = (self.with_library(f"pl{n}", f"-DWORK={n}00", strip=True) for n in (5, 1))
+        done = self.tell("diff", old, new, "--threshold-each", "0")
+        self.assertNotIn("knows no names", done.stderr)
+        self.assertIn("code without names of libwork.so cannot be compared function by function", done.stderr)
+        self.assertRegex(self.tell("diff", new, old, "--threshold-each", "0", status=1).stderr, "1 function grew.*: work by")
+
+    def test_one_build_is_no_two_builds(self):
+        program, before = self.home("build")
+        run(CROSS + "strip", "-o", program.with_name("sap"), program)
+        after = self.record(self.folder / "build" / "after", program.with_name("sap"))
+        for sides in ((before, after), (after, before)):
+            done = self.tell("diff", *sides)
+            self.assertNotIn("two builds", done.stderr)
+            self.tell("diff", *sides, "--only", "first", "--threshold-each", "0", "--strict")
+        # One program, whatever its file is called.
+        alone = self.rows("coverage", before, "--only", "app", "--by", "image")
+        for captures in ((before, after), (after, before)):
+            images = {r["image"]: r for r in self.rows("coverage", *captures, "--by", "image")}
+            self.assertEqual(len({"app", "sap"} & set(images)), 1, list(images))
+            both = images.get("app", images.get("sap"))
+            self.assertEqual(both["instructions"], alone[0]["instructions"])
+            images = [r["image"] for r in self.rows("profile", *captures, "--by", "image")]
+            self.assertEqual(len([i for i in images if i in ("app", "sap")]), 1, images)
+            loops = [r for r in self.rows("loops", *captures) if r["function"] == "last"]
+            self.assertEqual(len(loops), 1)
+        # Nor where nobody knows its names.
+        program.unlink()
+        copy = program.with_name("sapp")
+        shutil.copy(program.with_name("sap"), copy)
+        again = self.record(self.folder / "build" / "again", copy)
+        images = [r["image"] for r in self.rows("coverage", after, again, "--by", "image")]
+        self.assertEqual(len([i for i in images if i.startswith("sap")]), 1, images)
+        one, two = (sum(number(r["instructions"]) for r in self.rows("coverage", *c, "--by", "function"))
+                    for c in ((after,), (after, again)))
+        self.assertEqual(one, two)
+
+    def test_functions_of_one_name_are_not_one(self):
+        # The one of the library grows by half; that of the program is 20 times its size.
+        before, after = self.with_library("each1"), self.with_library("each2", "-DEACH=30")
+        done = self.tell("diff", before, after, "--threshold-each", "10", "--strict", status=1)
+        self.assertRegex(done.stderr, "1 function grew.*: each in libwork.so by [34]")
+        rows = {r["image"]: r for r in self.rows("diff", before, after, "--only", "each")}
+        self.assertEqual(number(rows["user"]["change"]), 0)
+        self.assertEqual(rows["libwork.so"]["exceeds"] if "exceeds" in rows["libwork.so"] else "", "false")
+        # In one image source files distinguish them; without those nothing does.
+        before, after = (self.with_library(f"one{n}", f"-DEACH={n}", split=False) for n in (20, 30))
+        done = self.tell("diff", before, after, "--threshold-each", "10", "--strict", status=1)
+        self.assertRegex(done.stderr, "1 function grew.*: each in work.c by [34]")
+        self.assertEqual({r["file"].split("/")[-1] for r in self.rows("diff", before, after, "--only", "work.c")
+                          if r["function"] == "each"}, {"work.c"})
+        before, after = (self.with_library(f"bare{n}", f"-DEACH={n}", split=False, debug="-g0") for n in (20, 30))
+        done = self.tell("diff", before, after, "--threshold-each", "10")
+        self.assertIn("warning: each: several functions have this name", done.stderr)
+        self.assertIn("error: each: several", self.tell("diff", before, after, "--threshold-each", "10", "--strict",
+                                                         status=1).stderr)
+        self.tell("diff", before, before, "--threshold-each", "0", "--strict")
+
+    # ---- names that are given
+
+    def overloads(self, name, *options):
+        home = self.folder / name
+        home.mkdir()
+        (home / "over.cc").write_text(OVERLOADS)
+        done = run(CROSS + "g++", "-O1", "-g", "-Wl,--build-id", "-o", home / "over", home / "over.cc", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.record(home / "out", home / "over")
+
+    def test_renames_take_names_as_only_does(self):
+        before, after = self.overloads("areas"), self.overloads("zones", "-DNAME=zones")
+        gate = ("--threshold-each", "0", "--strict")
+        self.assertIn("from nothing", self.tell("diff", before, after, *gate, status=1).stderr)
+        self.tell("diff", before, after, "--rename", "areas=zones", *gate)
+        whole = "areas(Shape const&)=zones(Shape const&)", "areas(Shape const&, unsigned int)=zones(Shape const&, unsigned int)"
+        self.tell("diff", before, after, *[word for each in whole for word in ("--rename", each)], *gate)
+        self.tell("diff", before, after, "--rename", "areas=zones", "--only", "zones", *gate)
+        done = self.tell("diff", before, after, "--rename", "area=zones", status=2)
+        self.assertRegex(done.stderr, r"--rename area=zones: .*no function that ran is called 'area', but areas\(Shape")
+        done = self.tell("diff", before, after, "--rename", "areas=znoes", status=2)
+        self.assertRegex(done.stderr, "no function that ran is called 'znoes', but zones")
+        done = self.tell("diff", before, after, "--rename", "areas=zone", status=2)
+        self.assertRegex(done.stderr, "no function that ran is called 'zone', but zones")
+        done = self.tell("diff", before, after, "--rename", "areas=other", status=2)
+        self.assertIn("give both with their parameters", done.stderr)
+
+    def test_a_function_that_one_side_has_alone_is_compared_with_nothing(self):
+        before, after = self.overloads("old-areas"), self.overloads("new-areas", "-DNAME=zones")
+        for sides, word in (((before, after), "areas"), ((after, before), "zones")):
+            gate = (*sides, "--only", word, "--threshold", "50")
+            done = self.tell("diff", *gate)
+            self.assertRegex(done.stderr, rf"warning: --only {word}: .* ran before alone.*--rename '{word}")
+            done = self.tell("diff", *gate, "--strict", status=1)
+            self.assertRegex(done.stderr, rf"error: --only {word}: .*\(--strict\)")
+        # One that is called on both sides is no doubt, nor is a pattern of which some are.
+        self.tell("diff", before, after, "--only", "other", "--threshold", "50", "--strict")
+        self.assertNotIn("warning", self.tell("diff", before, after, "--only", "o*", "--threshold", "50", "--strict").stderr)
+
+    def test_patterns_are_of_names_as_they_are_shown(self):
+        before, after = self.pair("patterns", (), ("-DROUNDS=220",))
+        rows = self.rows("diff", before, after, "--only", "(no symbol) in patterns*")
+        self.assertEqual([r["function"] for r in rows], ["(no symbol) in patterns-1.0"])
+        self.assertIn("(no symbol) in patterns-1.0", {r["function"] for r in self.rows("diff", before, after, "--only",
+                                                                                       "(no symbol)*")})
+        for word in ("printf@plt", "*@plt", "print?@plt"):
+            self.assertIn("printf@plt", {r["function"] for r in self.rows("diff", before, after, "--only", word)})
+
+    # ---- coverage whose whole is not known
+
+    def test_a_gate_on_coverage_needs_to_know_what_there_is(self):
+        program, out = self.home("covered")
+        gate = ("coverage", out, "--only", "app", "--fail-under")
+        self.assertNotIn("warning", self.tell(*gate, "20", "--strict").stderr)
+        self.tell(*gate, "100", "--strict", status=1)
+        whole = shutil.move(program, program.with_name("whole"))
+        run(CROSS + "strip", "-o", program.with_name("strip"), whole)
+        self.build(program.with_name("other"), "-DROUNDS=3")
+        for name in (None, "strip", "other"):
+            with self.subTest(there=name):
+                program.unlink(missing_ok=True)
+                if name:
+                    shutil.copy(program.with_name(name), program)
+                done = self.tell(*gate, "20")
+                self.assertIn("how many instructions there are in all is not known of app", done.stderr)
+                self.assertIn("warning", done.stderr)
+                self.assertRegex(self.tell(*gate, "20", "--strict", status=1).stderr,
+                                 r"error: .*not known of app.*\(--strict\)")
+                self.tell(*gate, "100", status=1)
+                # Names of the build make it known again.
+                if name != "other":
+                    self.tell(*gate, "20", "--strict", "--symbols", whole)
+        shutil.copy(whole, program)
+        self.tell(*gate, "20", "--strict")
+        # Everything includes libraries without symbols; a function that has one is known.
+        self.tell("coverage", out, "--fail-under", "0.1", "--strict", status=1)
+        self.tell("coverage", out, "--fail-under", "50", "--only", "first", "--strict")
 
     # ---- --only
 

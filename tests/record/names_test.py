@@ -45,13 +45,21 @@ int main(int argc, char** argv) {
 }
 """
 
+# Loads each library in turn, calls a function in it and unloads it. FILE=NEW: NEW replaces FILE first, as a compiler
+# does that builds a plugin again.
 LOADS = r"""
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 int main(int argc, char** argv) {
     unsigned sum = 0;
     for (int i = 1; i + 2 < argc; i += 3) {
+        char* replacement = strchr(argv[i], '=');
+        if (replacement) {
+            *replacement = 0;
+            if (rename(replacement + 1, argv[i]) != 0) { perror("rename"); return 1; }
+        }
         void* library = dlopen(argv[i], RTLD_NOW);
         unsigned (*run)(unsigned) = library ? (unsigned (*)(unsigned))dlsym(library, argv[i + 1]) : 0;
         if (!run) { fprintf(stderr, "%s\n", dlerror()); return 1; }
@@ -62,7 +70,6 @@ int main(int argc, char** argv) {
     return sum == 1;
 }
 """
-
 
 UNMAPS = r"""
 #define _GNU_SOURCE
@@ -348,6 +355,19 @@ class Names(unittest.TestCase):
         flow = self.tell("flow", out).stdout
         self.assertIn("in_first", flow)
         self.assertIn("in_other", flow)
+
+    def test_a_plugin_that_is_built_again_has_both_its_builds(self):
+        # The plugin replaces its own file as soon as it runs: hardly any time to read what was mapped.
+        loads, plugin = self.build("loads_rebuilt", LOADS), self.folder / "plugin.so"
+        again = self.library("plugin_again", "in_other")
+        self.build("plugin.so", f"""
+            #include <stdio.h>
+            static __attribute__((constructor)) void replace(void) {{ rename("{again}", "{plugin}"); }}
+            unsigned in_first(unsigned x) {{ return x + 1; }}""", "-shared", "-fPIC")
+        builds = [re.search(r"Build ID: (\w+)", run("readelf", "-n", file).stdout)[1] for file in (plugin, again)]
+        out = self.record(self.folder / "rebuilt_plugin", loads, plugin, "in_first", "5", plugin, "in_other", "7")
+        maps = [line.split(" ", 8) for line in (out / "maps.txt").read_text().splitlines() if line.startswith("map ")]
+        self.assertEqual([line[7] for line in maps if line[8] == str(plugin)], builds)
 
     def test_an_unmapping_that_fails_takes_nothing_away(self):
         program = self.build("unmaps", UNMAPS)

@@ -36,6 +36,11 @@ struct Image {
     std::string name;        ///< short, as tables show it
     std::string path{};      ///< what was opened; empty: nothing
     std::string build_id{};  ///< hexadecimal; empty: none
+    /// Its file has the symbols of all functions. Nothing: there is no file of it, or it is not known.
+    std::optional<bool> has_symbols{};
+    /// What of it never ran is known, too: `has_symbols`, and its code is known whole. Without either, its code is what
+    /// ran, what its names reach, and an unknown rest.
+    bool whole{};
 };
 
 struct Function {

@@ -38,4 +38,7 @@ inline void add(Costs& to, const Costs& costs) {
     return sums;
 }
 
+/// A function ran, or was called: tables of functions have a row for it.
+[[nodiscard]] bool ran(const FunctionCosts& costs);
+
 }  // namespace waymark::answers

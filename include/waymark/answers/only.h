@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +37,8 @@ public:
     }
     /// Nothing in particular is asked for.
     [[nodiscard]] bool empty() const { return words_.empty(); }
+    /// Words are given, and each is the name of functions and no pattern.
+    [[nodiscard]] bool is_by_whole_names() const;
     /// The words that name things of this kind.
     [[nodiscard]] std::vector<std::string> words(Kind kind) const;
     /// What there is, all of it before anything is asked for.
@@ -45,8 +49,9 @@ public:
     [[nodiscard]] bool asks_for(const Answers& answers, const Function& function) const;
     [[nodiscard]] bool asks_for(const Image& image) const;
     /// A sentence on words that name nothing, with names that resemble them; empty: there are none. `things`: what was
-    /// added.
-    [[nodiscard]] std::string unknown(std::string_view things = "function, source file or image") const;
+    /// added. `patterns`: the option takes them.
+    [[nodiscard]] std::string unknown(std::string_view things = "function, source file or image",
+                                      bool patterns = true) const;
 
 private:
     struct Word {
@@ -55,6 +60,7 @@ private:
         std::vector<std::string> alike;
     };
     std::vector<Word> words_;
+    std::set<std::string, std::less<>> all_;  ///< what was added, without parameters and folders
 };
 
 /// The functions and sources of answers that `--only` asks for: those that it names, and those of the images that it
@@ -71,6 +77,8 @@ public:
         return only_.empty() || only_.asks_for(Only::Kind::function, name) ||
                (image < images_.size() && images_[image]);
     }
+    /// Words are given, and each is the name of functions and no pattern.
+    [[nodiscard]] bool is_by_whole_names() const { return only_.is_by_whole_names(); }
     /// What is wrong if a word names nothing, so that no gate passes without it; else empty.
     [[nodiscard]] std::string unknown() const;
 

@@ -17,6 +17,7 @@ namespace waymark::answers {
 
 struct ViewOptions {
     std::string metric, sort;
+    bool strict = false;  ///< a gate fails, rather than to warn, where what it is about is not known
 };
 struct ProfileOptions : ViewOptions {
     std::string by = "function";
@@ -28,6 +29,7 @@ struct CoverageOptions : ViewOptions {
     bool uncovered = false;
     std::vector<std::string> only{};     ///< functions, sources or images (answers/only.h); empty: all
     std::optional<double> fail_under{};  ///< per cent
+    bool entered = false;                ///< the answers hold only functions that were entered
 };
 struct LoopOptions : ViewOptions {
     std::vector<std::string> only{};  ///< as of ProfileOptions
@@ -59,6 +61,11 @@ struct View {
     std::vector<std::string> above{}, below{};         ///< lines above the title and below the table, for readers
     std::vector<Finding> remarks{};                    ///< about what was asked for; bad: a gate fails
     void remark(Finding::Severity severity, std::string what) { remarks.push_back({severity, std::move(what)}); }
+    /// What a gate asks about is not known: a warning, or under --strict what it fails for.
+    void doubt(bool strict, std::string what) {
+        if (strict) what += " (--strict)";
+        remark(strict ? Finding::Severity::bad : Finding::Severity::warning, std::move(what));
+    }
 };
 
 // Errors: `usage`: what is asked for is not there; `not_found`: there is nothing to show, and why.

@@ -36,6 +36,7 @@ struct DpuFilter {
     std::uint64_t words{};  ///< of trace written before it since the first enable
     bool idflt = false, tids = false;
     std::uint8_t tidcm{}, rpid{}, rdid{};
+    std::optional<std::uint64_t> message_bytes{};  ///< of Nexus messages made before it; none: there are no messages
     friend bool operator==(const DpuFilter&, const DpuFilter&) = default;
 };
 

@@ -7,7 +7,11 @@
 #include <cstdint>
 #include <span>
 
+/// Readers of single bytes and fields are inlined into every parser: half of its speed. Builds with sanitizers define
+/// this as `inline`, which compiles in half the time.
+#ifndef WM_INLINE
 #define WM_INLINE [[gnu::always_inline]] inline
+#endif
 
 namespace waymark {
 

@@ -122,6 +122,7 @@ struct FilterChange {
     std::uint64_t words{};  ///< that the trace has before it
     bool idflt{}, tids{};
     std::uint8_t tidcm{}, rpid{}, rdid{};
+    std::uint64_t nexus_bytes{};  ///< of messages made before it
     [[nodiscard]] bool same(const FilterChange& o) const {
         return idflt == o.idflt && tids == o.tids && tidcm == o.tidcm && rpid == o.rpid && rdid == o.rdid;
     }

@@ -58,4 +58,8 @@ struct FoundFile {
 [[nodiscard]] Result<std::size_t> add_all_symbols(Symbols& symbols, const std::filesystem::path& path, DebugInfo& info,
                                                   std::uint64_t load_bias);
 
+/// Whether the symbols of all functions of a file are known: it, or its debug file, has a symbol table. A stripped file
+/// has only names of what it exports. False, too, of a file that cannot be read.
+[[nodiscard]] bool has_symbol_table(const std::filesystem::path& path, DebugInfo& info);
+
 }  // namespace waymark::image

@@ -13,14 +13,14 @@
 namespace waymark::pft {
 
 struct Likeness {
-    std::uint64_t bytes{}, packets{}, asyncs{}, isyncs{}, periodic_isyncs{}, branches{}, atoms{}, exceptions{};
-    std::uint64_t context_ids{}, vmids{}, exception_returns{}, hyp{};
+    std::uint64_t bytes{}, packets{}, asyncs{}, isyncs{}, branches{}, atoms{}, exceptions{}, vmids{},
+        exception_returns{};
     std::uint64_t timestamps{}, whole_timestamps{};
     std::uint64_t errors{}, lost_bytes{};  ///< stretches that are no packets
     std::uint64_t context_changes{};       ///< a periodic I-sync with another Context ID and no packet that said so
     std::uint64_t backwards_gray{}, backwards_binary{};  ///< timestamps below the one before, read either way
-    std::uint64_t unsynchronised_bytes{}, padding_bytes{}, overflows{}, cut_bytes{};
-    std::optional<Offset> first_async{}, first_error{}, first_overflow{}, first_padding{}, first_cut{};
+    std::uint64_t unsynchronised_bytes{}, padding_bytes{}, overflows{};
+    std::optional<Offset> first_async{}, first_error{}, first_overflow{}, first_padding{};
     std::optional<Offset> first_context_change{};
     std::optional<Offset> first_backwards_gray{}, first_backwards_binary{}, first_timestamp{};
     std::uint64_t least_spacing = ~std::uint64_t{0}, most_spacing{}, spacings{}, spacing_sum{};  ///< of A-syncs, bytes

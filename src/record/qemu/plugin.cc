@@ -34,6 +34,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -129,7 +130,8 @@ std::mutex lock;  // guards everything below, and queueing
 std::uint32_t next_block = 1, next_thread = 1;
 std::uint64_t next_unmapping = 1;
 Chunk* definitions = nullptr;
-std::vector<std::pair<std::uint64_t, std::uint64_t>>* told_maps = nullptr;  ///< from, to
+std::vector<std::pair<std::uint64_t, std::uint64_t>>* reported_maps = nullptr;  ///< from, to
+std::set<std::pair<std::string, std::uint64_t>>* mapped_files = nullptr;        ///< name and inode of each reported one
 std::unordered_map<std::uint64_t, std::string>* pages = nullptr;
 std::deque<Block>* blocks = nullptr;
 
@@ -209,7 +211,7 @@ void append(const void* header, std::size_t header_bytes, const void* a, std::si
             std::size_t b_bytes);
 
 /// Says who the current thread is.
-void tell_thread_locked(const Vcpu& v, std::string_view name) {
+void report_thread_locked(const Vcpu& v, std::string_view name) {
     ThreadPart part;
     part.thread = v.thread;
     part.pid = static_cast<std::uint32_t>(getpid());
@@ -253,7 +255,7 @@ void refill(Vcpu& v) {
     if (v.thread == 0) {
         const std::lock_guard held(lock);
         v.thread = system_mode ? static_cast<std::uint32_t>(&v - vcpus) + 1 : next_thread++;
-        if (memory_mode) tell_thread_locked(v, {});
+        if (memory_mode) report_thread_locked(v, {});
     }
     v.chunk = take_chunk(ChunkKind::execution, v.thread);
     v.at = v.chunk->data.data();
@@ -438,7 +440,7 @@ void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     part.bytes = bytes;
     part.number = next_unmapping++;
     append(&part, sizeof part, nullptr, 0, nullptr, 0);
-    told_maps->clear();
+    reported_maps->clear();
     v.unmapped = address;
     v.unmapped_number = part.number;
 }
@@ -493,7 +495,7 @@ void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number,
     const Calls& c = calls();
     if (number == c.munmap || number == c.mremap || number == c.mmap || number == c.mprotect) {
         const std::lock_guard held(lock);
-        told_maps->clear();
+        reported_maps->clear();
         // Again: what was asked in between may have been answered before the call did its work.
         if (v.unmapped_number != 0 && unmapped_nothing(v, number, result)) {
             StillMappedPart part;
@@ -506,7 +508,7 @@ void on_system_call_return(qemu_plugin_id_t, unsigned vcpu, std::int64_t number,
         std::array<char, 16> name{};
         prctl(PR_GET_NAME, name.data());
         const std::lock_guard held(lock);
-        tell_thread_locked(v, name.data());
+        report_thread_locked(v, name.data());
     }
     v.named = false;
 }
@@ -552,10 +554,22 @@ void define_page(std::uint64_t address, const void* host) {
     append(&part, sizeof part, known.data(), page_bytes, nullptr, 0);
 }
 
+/// Queues the definitions and waits until the recorder has taken them. It reads a mapped file by its name, which may
+/// belong to another file soon. A recorder that does not answer delays the program by two seconds at most.
+void await_recorder_locked() {
+    if (definitions == nullptr) return;
+    const Chunk* const chunk = definitions;
+    queue_locked(definitions);
+    definitions = nullptr;
+    for (int pauses = 0; pauses < 20'000 && chunk->state.load() == ChunkState::queued && ring->stop.load() == 0;
+         ++pauses)
+        pause_a_little();
+}
+
 /// Says where the code at `address` was mapped from, unless that was said.
 void define_map(std::uint64_t address, const void* host) {
     if (host == nullptr) return;
-    for (const auto& [from, to] : *told_maps)
+    for (const auto& [from, to] : *reported_maps)
         if (address >= from && address < to) return;
     std::FILE* const maps = std::fopen("/proc/self/maps", "re");
     if (maps == nullptr) return;
@@ -582,7 +596,8 @@ void define_map(std::uint64_t address, const void* host) {
         part.name_bytes = static_cast<std::uint32_t>(name.size());
         part.words = static_cast<std::uint32_t>((sizeof part + name.size() + 3) / 4);
         append(&part, sizeof part, name.data(), name.size(), nullptr, 0);
-        told_maps->emplace_back(part.address, part.address + part.bytes);
+        reported_maps->emplace_back(part.address, part.address + part.bytes);
+        if (!name.empty() && mapped_files->emplace(name, inode).second) await_recorder_locked();
         break;
     }
     std::fclose(maps);
@@ -780,7 +795,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
     }
     pages = new std::unordered_map<std::uint64_t, std::string>;
     blocks = new std::deque<Block>;
-    told_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    reported_maps = new std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    mapped_files = new std::set<std::pair<std::string, std::uint64_t>>;
     if (memory_mode && !sized) exact = false;
     if (!system_mode) qemu_plugin_register_vcpu_syscall_ret_cb(id, on_system_call_return);
     plugin_id = id;
