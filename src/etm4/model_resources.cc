@@ -45,31 +45,29 @@ bool ModelResources::excluded(std::uint8_t secure, std::uint8_t non_secure, std:
     }
 }
 
-std::uint32_t ModelResources::context_ids(const flow::Context& context) const {
+namespace {
+
+/// Which comparators of `values` match `id` in the bytes that `controls` does not mask (2.7).
+std::uint32_t matching(std::uint64_t id, unsigned count, const auto& values, const auto& controls) {
     std::uint32_t out = 0;
-    const std::uint64_t id = context.context_id.value_or(0);
-    for (unsigned n = 0; n < r_.idr4.numcidc && n < 8; ++n) {
-        const Trccidcctlr& c = r_.cidcctlr[n / 4];
+    for (unsigned n = 0; n < std::min(count, 8U); ++n) {
+        const auto& c = controls[n / 4];
         const std::array masks{c.comp0, c.comp1, c.comp2, c.comp3};
-        std::uint64_t compared = 0;
-        for (unsigned byte = 0; byte < 8; ++byte)
-            if ((masks[n % 4] >> byte & 1U) == 0) compared |= std::uint64_t{0xff} << 8 * byte;
-        out |= ((id ^ r_.cidcvr[n].value) & compared & 0xffffffff) == 0 ? 1U << n : 0U;
+        std::uint32_t compared = 0;
+        for (unsigned byte = 0; byte < 4; ++byte)
+            if ((masks[n % 4] >> byte & 1U) == 0) compared |= 0xffU << 8 * byte;
+        if (((id ^ values[n].value) & compared) == 0) out |= 1U << n;
     }
     return out;
 }
+
+}  // namespace
+
+std::uint32_t ModelResources::context_ids(const flow::Context& context) const {
+    return matching(context.context_id.value_or(0), r_.idr4.numcidc, r_.cidcvr, r_.cidcctlr);
+}
 std::uint32_t ModelResources::vmids(const flow::Context& context) const {
-    std::uint32_t out = 0;
-    const std::uint64_t id = context.vmid.value_or(0);
-    for (unsigned n = 0; n < r_.idr4.numvmidc && n < 8; ++n) {
-        const Trcvmidcctlr& c = r_.vmidcctlr[n / 4];
-        const std::array masks{c.comp0, c.comp1, c.comp2, c.comp3};
-        std::uint64_t compared = 0;
-        for (unsigned byte = 0; byte < 8; ++byte)
-            if ((masks[n % 4] >> byte & 1U) == 0) compared |= std::uint64_t{0xff} << 8 * byte;
-        out |= ((id ^ r_.vmidcvr[n].value) & compared & 0xffffffff) == 0 ? 1U << n : 0U;
-    }
-    return out;
+    return matching(context.vmid.value_or(0), r_.idr4.numvmidc, r_.vmidcvr, r_.vmidcctlr);
 }
 
 bool ModelResources::applies(unsigned comparator, const flow::Context& context) const {

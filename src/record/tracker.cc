@@ -6,7 +6,7 @@ namespace waymark::record {
 
 namespace {
 
-/// An indirect branch at which execution may go on behind it because its condition failed; T32 has IT blocks.
+/// An indirect branch at which execution may go on after it because its condition failed; T32 has IT blocks.
 bool may_fail(const isa::Instruction& branch, isa::Isa isa) {
     return branch.conditional || (isa != isa::Isa::a32 && isa != isa::Isa::a64);
 }

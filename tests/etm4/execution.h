@@ -65,14 +65,14 @@ public:
                 case 2:
                 case 3: exception(); break;
                 case 4:
-                    told();
+                    give_blocks();
                     model_.wait(cycle_);
                     break;
                 case 5:
-                    if (one_in(4)) told(), model_.request_sync();
+                    if (one_in(4)) give_blocks(), model_.request_sync();
                     break;
                 case 6:
-                    told();
+                    give_blocks();
                     model_.instrument(random_(), cycle_);
                     break;
                 case 7:
@@ -85,7 +85,7 @@ public:
             }
             mark_lost();
         }
-        told();
+        give_blocks();
         model_.finish();
         mark_lost();
     }
@@ -127,8 +127,8 @@ private:
         Ran ran{{range_line(p.starts.front(), p.end, p.starts.size(), passed ? "E" : "N")}, context_, cycle_};
         if (last.exception_return) ran.lines.emplace_back("exception return");
         const Address at{p.end - size};
-        if (!(after == context_)) told(), model_.set_context(after);
-        if (options_.batched && one_in(8)) told();
+        if (!(after == context_)) give_blocks(), model_.set_context(after);
+        if (options_.batched && one_in(8)) give_blocks();
         if (options_.batched && pieces_.size() < 30) {
             pieces_.push_back(p);
             blocks_.push_back({.instruction = nullptr,
@@ -140,7 +140,7 @@ private:
                                .bytes_before = {},
                                .passed = passed});
         } else {
-            told();
+            give_blocks();
             // Some of what comes before it is given on its own.
             if (p.starts.size() > 1 && one_in(3))
                 model_.run(static_cast<std::uint32_t>(p.starts[1] - p.starts[0]), cycle_);
@@ -157,7 +157,7 @@ private:
         place_ = next;
     }
     void exception() {
-        told();
+        give_blocks();
         const flow::Context interrupted = context_;
         const Piece p = piece();
         const std::size_t before = below(p.starts.size());
@@ -193,7 +193,7 @@ private:
         leave();
     }
     void leave() {
-        told();
+        give_blocks();
         if (one_in(2)) context_ = random_context();
         model_.set_context(context_);
         place_ = arrival();
@@ -201,7 +201,7 @@ private:
         model_.discontinuity({place_, cycle_});
     }
     void debug() {
-        told();
+        give_blocks();
         const std::uint64_t untraced = model_.counts().untraced;
         model_.debug_entry(cycle_);
         if (model_.counts().untraced == untraced)
@@ -214,7 +214,7 @@ private:
         model_.debug_exit({place_, cycle_});
     }
     void transaction() {
-        told();
+        give_blocks();
         if (!in_transaction_) {
             in_transaction_ = true;
             model_.transaction_start(cycle_);
@@ -249,7 +249,7 @@ private:
         last_lost_ = false;
     }
     /// Gives the model the blocks that were kept back.
-    void told() {
+    void give_blocks() {
         if (blocks_.empty()) return;
         for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i].instruction = &pieces_[i].last;
         for (std::size_t at = 0; options_.one_by_one && at < blocks_.size(); ++at) {
