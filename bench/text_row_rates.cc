@@ -1,4 +1,4 @@
-// Rows of `waymark spe records --format tsv`: cli/text_row.h against fmt, with the cells of a load and values that
+// Rows of `waymark spe records --format tsv`: cli/spe/text_row.h against fmt, with the cells of a load and values that
 // change as those of samples do: 64 places in code, everything that depends on the place equal, the rest new in each
 // row.
 #include <benchmark/benchmark.h>
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "../src/cli/text_row.h"
+#include "../src/cli/spe/text_row.h"
 
 namespace waymark::cli {
 namespace {

@@ -1,6 +1,7 @@
-# waymark_layer(name deps…): one target waymark::<name> from src/<name>/*.cc. A layer with no sources is header only.
+# waymark_layer(name deps…): one target waymark::<name> from src/<name>/*.cc and the folders in it. A layer with no sources is header only.
 function(waymark_layer name)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc
+         ${PROJECT_SOURCE_DIR}/src/${name}/*/*.cc)
     list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
     if(sources)
         add_library(waymark_${name} STATIC ${sources})

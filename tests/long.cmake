@@ -27,6 +27,11 @@ foreach(folder isa coresight spe pft etm4 dpu follow)
     waymark_long_test(mutation_${folder} "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/mutation/campaign.py
         --build ${PROJECT_BINARY_DIR}/mutation-${folder} ${folder})
 endforeach()
+# The toy protocol in a copy of the tree: built, decoded, identified, recorded and verified.
+waymark_long_test(toy "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/toy/toy_test.py ${PROJECT_SOURCE_DIR}
+    ${PROJECT_BINARY_DIR}/toy -G ${CMAKE_GENERATOR} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1
+    -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DWAYMARK_WERROR=ON)
+set_tests_properties(long.toy PROPERTIES SKIP_RETURN_CODE 77)
 waymark_long_test(tidy "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/tidy_test.py ${PROJECT_SOURCE_DIR}
     ${PROJECT_BINARY_DIR}/tidy)
 set_tests_properties(long.tidy PROPERTIES SKIP_RETURN_CODE 77)

@@ -5,7 +5,7 @@
     protocols_test.py --self-test  check that the check finds violations planted in a small tree
 
 Reported as violations, in the code (not in comments) of src/ and include/:
-  - a term of TERMS in a file outside the folder of its protocol, src/pipeline/protocols.cc, and EXEMPT
+  - a protocol's namespace, header or word of WORDS in a file outside its folder, src/pipeline/protocols.cc, and EXEMPT
   - an include of a protocol's header in a layer or folder that knows no protocol (BLIND), but for EXEMPT
   - an entry of EXEMPT that is no longer needed: the list only shrinks
 """
@@ -14,37 +14,24 @@ import re
 import sys
 import tempfile
 
-PROTOCOLS = ("pft", "etm4", "spe", "dpu")
 REGISTRY = "src/pipeline/protocols.cc"
 SUFFIXES = {".h", ".cc", ".inc", ".def"}
 
-# What only one protocol has, by the protocol: its namespace and headers, its unit's name, its registers, its title.
-TERMS = {
-    "pft": re.compile(r"\bpft::|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|"
-                      r"Program Flow Trace|Program Trace Macrocell|\"waymark/pft/"),
-    "etm4": re.compile(r"\betm4::|\"waymark/etm4/"),
+# What only one protocol has beside its namespace and headers: its unit's name, its registers, its title.
+WORDS = {
+    "pft": r"|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|Program Flow Trace|"
+           r"Program Trace Macrocell",
 }
-# Layers that include no header of a protocol.
-BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|cli|record|flow|follow|isa|image|capture|coresight|"
-                   r"protocol)/")
-INCLUDE = re.compile(r'#\s*include\s*"waymark/(' + "|".join(PROTOCOLS) + ")/")
+# To do: these are named in many places.
+NAMED_ELSEWHERE = {"spe", "dpu"}
+# Layers that include no header of a protocol; of the command line, the folders of commands that one unit has may.
+BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|cli(?!/dpu/|/spe/)|record|flow|follow|isa|image|"
+                   r"capture|coresight|protocol)/")
 
 # (file or folder, why). What is left to do says so.
 EXEMPT = {
     # To do: `record` gets its units from the registry (Protocol::units), and then names no protocol.
     "src/cli/record.cc": "options of the units that are recorded",
-    "src/cli/record_dpu.cc": "options of the units that are recorded",
-    # To do: commands of one protocol alone get a folder of their own.
-    "src/cli/spe_records.cc": "a command of SPE alone",
-    "src/cli/spe_explain.cc": "a command of SPE alone",
-    "src/cli/spe_packets.cc": "packets of the container perf.data",
-    "src/cli/dpu.cc": "a command of the DPU alone",
-    "src/cli/dpu_answers.cc": "commands of the DPU alone",
-    "src/cli/dpu_answers.h": "commands of the DPU alone",
-    "src/cli/dpu_listing.cc": "packets and flow of the container dpu.ini",
-    "src/cli/dpu_program.cc": "a command of the DPU alone",
-    "src/cli/dpu_verify.cc": "verifies the container dpu.ini",
-    "src/cli/unit_answers.cc": "answers of the containers perf.data and dpu.ini",
     # These stay.
     "src/cli/run.cc": "the first sentence of --help says in a newcomer's words what Waymark decodes",
     "src/exports/tables.cc": "the description of a column gives units as examples",
@@ -73,6 +60,13 @@ def exemption_of(name, exempt):
 def check(root, exempt):
     """(files checked, violations)"""
     wrong, needed, count = [], set(), 0
+    # The layers that implement Protocol; `protocol` itself declares it.
+    protocols = {path.parent.name for path in root.glob("src/*/protocol.cc")} - {"protocol"}
+    if not protocols:
+        return 0, ["src/*/protocol.cc: there is no protocol"]
+    include = re.compile(r'#\s*include\s*"waymark/(' + "|".join(sorted(protocols)) + ")/")
+    all_terms = {protocol: re.compile(rf'\b{protocol}::|"waymark/{protocol}/' + WORDS.get(protocol, ""))
+                 for protocol in sorted(protocols - NAMED_ELSEWHERE)}
     for side in ("include/waymark", "src"):
         for path in sorted((root / side).rglob("*")):
             if path.suffix not in SUFFIXES or not path.is_file():
@@ -82,12 +76,12 @@ def check(root, exempt):
             own = path.relative_to(root / side).parts[0]
             found = []
             for number, line in enumerate(without_comments(path.read_text(encoding="utf-8")).splitlines(), 1):
-                for protocol, terms in TERMS.items():
+                for protocol, terms in all_terms.items():
                     match = terms.search(line)
                     if match and own != protocol and name != REGISTRY:
                         found.append(f"{name}:{number}: names '{match.group(0)}', which is of {protocol} alone: ask "
                                      "the source's protocol (protocol/protocol.h)")
-                match = INCLUDE.search(line)
+                match = include.search(line)
                 if match and BLIND.match(name):
                     found.append(f"{name}:{number}: includes a header of {match.group(1)}, and {own} knows no protocol")
             if not found:
@@ -110,6 +104,9 @@ def self_test():
         "src/doctor/b.cc": "// as `ETMCR` of a PTM has it\n/* pft::Config\n PTM */ int b;\n",
         "include/waymark/doctor/b.h": "/// `PTM1.1`\nint b();\n",
         "src/cli/old.cc": '#include "waymark/spe/decoder.h"\n',
+        "src/cli/spe/own.cc": '#include "waymark/spe/decoder.h"\n',
+        "src/protocol/protocol.cc": "",
+        **{f"src/{protocol}/protocol.cc": "" for protocol in ("pft", "etm4", "spe", "dpu", "toy")},
     }
     exempt = {"src/cli/old.cc": "as an example"}
     # (file, line added to it, part of the one message expected)
@@ -120,9 +117,11 @@ def self_test():
         ("include/waymark/pipeline/c.h", '#include "waymark/pft/config.h"', "names '\"waymark/pft/'"),
         ("src/analysis/d.cc", 'say("Program Flow Trace");', "names 'Program Flow Trace'"),
         ("src/analysis/d.cc", "etm4::Config c;", "which is of etm4 alone"),
+        ("src/doctor/b.cc", "auto c = toy::row();", "which is of toy alone"),
         ("src/etm4/e.cc", "pft::Config c;", "which is of pft alone"),
         ("src/answers/f.cc", '#include "waymark/spe/record.h"', "answers knows no protocol"),
         ("src/cli/g.cc", '#include "waymark/dpu/config.h"', "cli knows no protocol"),
+        ("src/cli/spe/own.cc", "auto c = pft::Config();", "names 'pft::'"),
         ("src/record/h.cc", ' # include "waymark/dpu/config.h"', "record knows no protocol"),
     ]
     failures = 0

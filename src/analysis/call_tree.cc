@@ -51,7 +51,7 @@ std::uint64_t CallTree::take(const CallTree& other, std::uint32_t first, std::ui
     std::uint64_t left_out = 0;
     std::vector<std::uint32_t> up;
     for (std::uint32_t i = first; i < last; ++i) {
-        // A root that was added above its tree stands behind it.
+        // A root that was added above its tree comes after it.
         for (std::uint32_t n = i; n != nowhere && at[n] == nowhere; n = other.nodes_[n].parent) up.push_back(n);
         for (; !up.empty(); up.pop_back()) {
             const Node& from = other.nodes_[up.back()];

@@ -552,7 +552,7 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
     if (believed == nullptr) {
         if (doubted_.readings++ == 0) doubted_.first = e.offset;
         doubted_.last = e.offset;
-        // Who runs now is told all the same.
+        // Who runs now is known all the same.
         context_ = e.context;
         reading_at_ = e.offset.value;
         return;
@@ -808,7 +808,7 @@ void DpuCosts::flow(const Element& e) {
     }
     const DpuCode::Change change = code_.change(from);
     if (change != DpuCode::Change::call) {
-        // A return comes back to just behind a call; the nearest counts.
+        // A return comes back to just after a call; the nearest counts.
         constexpr std::uint32_t longest_call = 8;
         const auto found = std::find_if(s.rbegin(), s.rend(), [&](const Frame& f) {
             return !f.service && f.call != 0 && e.to >= f.call && e.to - f.call <= longest_call;
@@ -862,10 +862,8 @@ void DpuCosts::finish() {
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
     stay(std::nullopt);
-    for (auto& [id, s] : stacks_) {
-        open_at_end_ += s.size();
+    for (auto& [id, s] : stacks_)
         while (!s.empty()) pop(s);
-    }
     for (const OpenService& service : open_services_) services_[service.entry].stays.take(service.counts);
     open_services_.clear();
 

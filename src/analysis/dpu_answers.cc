@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 #include <utility>
 
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/analysis/dpu_ratios.h"
+#include "waymark/analysis/dpu_tables.h"
 #include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
 #include "waymark/image/debug_info.h"
@@ -113,19 +116,16 @@ namespace {
 
 using Severity = Finding::Severity;
 
-std::string function_text(const DpuCode::Function& f) {
-    return f.name.empty() ? fmt::format("{:#010x}", f.address) : f.name;
-}
-
 class DpuProducer {
 public:
     DpuProducer(const DpuCosts& costs, const DpuTimes* times, const DpuCode& code, const DpuSaid& said,
                 const DpuAnswersOptions& options)
         : costs_(costs), times_(times), code_(code), said_(said), options_(options), sources_(out_), synthetic_(out_) {
         for (unsigned c = 0; c < dpu::counter_count; ++c)
-            if (!said.events[c].empty()) counters_.push_back(c);
+            if (!said.events[c].empty() && !said.unconnected[c]) counters_.push_back(c);
         // Answers have at least one metric; of a unit whose counters count nothing it is 0 everywhere.
         nothing_ = counters_.empty();
+        for (const auto& [owner, task] : costs.tasks()) add(sum_of_tasks_, task.sum);
         if (nothing_) counters_.push_back(0);
     }
 
@@ -190,48 +190,26 @@ private:
     }
 
     void health() {
-        const dpu::Totals& t = said_.totals;
         out_.cut = said_.cut || said_.missing_bytes != 0;
         for (const std::string& problem : said_.problems) say(Severity::warning, problem);
-        if (said_.missing_bytes != 0)
-            say(Severity::bad,
-                fmt::format("The file of the buffer lacks {} that were written",
-                            counted(said_.missing_bytes, "byte", "bytes")),
-                "Give the whole file");
-        else if (said_.cut)
-            say(Severity::bad, "The file of the buffer is cut", "Give the whole file");
+        std::vector<DpuFinding> found = dpu_losses(said_);
+        const bool lost = !found.empty();
+        for (DpuFinding& doubt : dpu_doubts(costs_, said_, counters_.front())) found.push_back(std::move(doubt));
+        for (DpuFinding& each : found) {
+            each.what.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(each.what.front())));
+            out_.health.push_back({each.severity, std::move(each.what), std::move(each.todo),
+                                   each.first ? std::optional(each.first->value) : std::nullopt});
+        }
+        const auto reconciled = costs_.reconciled(sum_of_tasks_);
         for (const unsigned c : counters_)
-            if (const DpuReconciled& r = said_.reconciled[c]; r.residual() != 0)
+            if (const DpuReconciled& r = reconciled[c]; r.residual() != 0)
                 say(Severity::bad,
                     fmt::format("{} does not add up: {} more than the counter says", event(c), grouped(r.residual())),
                     "Damaged trace looks like readings, or registers are of another run; waymark packets shows the "
                     "entries");
-        if (t.lost != 0)
-            say(Severity::warning,
-                fmt::format("{} found no room in the trace write buffer; the intervals around are <unattributed>",
-                            counted(t.lost, "entry", "entries")),
-                "Trace less: mode task instead of flow, a filter, or an ID");
-        if (t.holds != 0)
-            say(Severity::warning,
-                fmt::format(
-                    "Tracing was held (TMPDIS) {}: what happened then is not in the trace; the intervals around "
-                    "are <unattributed>",
-                    counted(t.holds, "time", "times")),
-                "Hold tracing for a short time, or not at all");
         for (const std::string& rule : said_.rules)
             say(Severity::note, "Not all is counted: " + rule,
                 "Count in trace mode, at once and everywhere, for totals");
-        if (said_.overwritten)
-            say(Severity::warning, "Older trace was overwritten; what came before is <before>",
-                "Record into a larger buffer, or stop earlier");
-        for (unsigned r = 0; r < gap_reasons; ++r)
-            if (const auto reason = static_cast<GapReason>(r); t.gaps[r] != 0 && reason != GapReason::padding)
-                say(Severity::warning, fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte", "bytes"),
-                                                   counted(t.gaps[r], "stretch", "stretches"), name(reason)));
-        if (!said_.complete)
-            say(Severity::warning, "The unit still held trace when the buffer was read",
-                "Disable tracing and wait for DP_SR.TWBA to clear before reading");
-        doubts();
         if (!knows_owners())
             say(Severity::note,
                 said_.mode ? fmt::format(
@@ -250,46 +228,8 @@ private:
         if (costs_.stays_left_out() != 0)
             say(Severity::note, fmt::format("{} are not on the timeline for want of room",
                                             counted(costs_.stays_left_out(), "stay", "stays")));
-        if (t.lost == 0 && t.holds == 0 && !said_.overwritten && !said_.cut && said_.missing_bytes == 0 &&
-            said_.complete && said_.problems.empty() && t.lost_bytes() == 0)
+        if (!lost && said_.problems.empty())
             say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
-    }
-
-    /// Differences that are wrong, and those that may be: each with what helps against its cause.
-    void doubts() {
-        if (const DpuDoubted& doubted = costs_.doubted(); doubted.readings != 0) {
-            std::string what =
-                fmt::format("{} of counters cannot be true and {} left out, {}",
-                            counted(doubted.readings, "reading", "readings"), doubted.readings == 1 ? "is" : "are",
-                            doubted.readings == 1
-                                ? fmt::format("at offset {:#x}", doubted.first->value)
-                                : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value));
-            const unsigned c = counters_.front();
-            if (doubted.intervals != 0)
-                what += fmt::format("; the time around {}, {} {} in {}, is <unattributed>",
-                                    doubted.readings == 1 ? "it" : "them", grouped(doubted.counts[c]), event(c),
-                                    counted(doubted.intervals, "stretch", "stretches"));
-            out_.health.push_back({Severity::bad, std::move(what),
-                                   "The trace was damaged on its way: read the buffer again, or record again; waymark "
-                                   "packets shows the entries",
-                                   doubted.first->value});
-        }
-        const DpuWide& wide = costs_.wide();
-        if (const std::uint64_t whole = wide.intervals - wide.lossy; whole != 0)
-            say(Severity::bad,
-                fmt::format("{} in which a counter went down by 2^30 or more: {}",
-                            counted(whole, "interval", "intervals"), wide_means),
-                "Read the counters more often (mode sample with a shorter period)");
-        if (wide.beyond != 0)
-            say(Severity::bad,
-                fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word",
-                            counted(wide.beyond, "interval", "intervals")),
-                "Read the buffer again, or record again");
-        if (wide.lossy != 0)
-            say(Severity::bad,
-                fmt::format("{} with entries missing in which a counter went down by 2^30 or more: {}",
-                            counted(wide.lossy, "interval", "intervals"), wide_means),
-                "Mend what loses entries first: they hold the readings in between");
     }
 
     void summary() {
@@ -306,24 +246,16 @@ private:
 
     // ---- functions
 
-    [[nodiscard]] std::string context_text(const dpu::Context& context) const {
-        const auto found = said_.tasks.find(context.id);
-        return to_text(context) + (found == said_.tasks.end() ? "" : fmt::format(" ({})", found->second));
-    }
     [[nodiscard]] std::string task_text(std::uint8_t id) const {
         const auto found = said_.tasks.find(id);
         return fmt::format("task {}{}", id, found == said_.tasks.end() ? "" : fmt::format(" ({})", found->second));
     }
-    [[nodiscard]] std::string owner_text(const DpuOwner& who) const {
-        return who.is_context() ? context_text(who.context) : to_text(who);
-    }
-
     [[nodiscard]] std::optional<image::SourceLine> line_of(std::uint32_t address, std::size_t image) {
         if (image >= debug_.size() || !debug_[image]) return std::nullopt;
         return debug_[image]->line({address - code_.images()[image].load_bias});
     }
     Index function(const DpuCode::Function& f) {
-        // Names in angle brackets stand for what is no code.
+        // Names in angle brackets are no code.
         if (f.address == 0) return synthetic_.of(f.name.empty() ? "[not known]" : f.name);
         const auto [at, fresh] = functions_.try_emplace(f, static_cast<Index>(out_.functions.size()));
         if (!fresh) return at->second;
@@ -349,7 +281,7 @@ private:
         const Index root = node(none, none, Kind::root, 0, {});
         if (said_.mode != dpu::TraceMode::flow) {
             for (const auto& [who, task] : costs_.tasks())
-                node(root, synthetic_.of(owner_text(who)), Kind::root, task.stays.times, task.sum);
+                node(root, synthetic_.of(owner_text(said_, who)), Kind::root, task.stays.times, task.sum);
             return;
         }
         std::map<std::uint8_t, Index> tasks;
@@ -406,100 +338,19 @@ private:
 
     // ---- tables
 
-    void counter_columns(Table& table) const {
-        for (const unsigned c : counters_) table.columns.push_back(Column::count(event(c)));
-    }
-    void counter_cells(std::vector<Cell>& row, const DpuCounts& counts) const {
-        for (const unsigned c : counters_) row.emplace_back(counts[c]);
-    }
-
     void tables() {
-        const unsigned key = counters_.front();
-        Table tasks{
-            "tasks", "each in user and in supervisor state; a stay is one uninterrupted time on the core", {}, {}};
-        tasks.columns = {Column::text("task"), Column::count("stays")};
-        counter_columns(tasks);
-        tasks.columns.push_back(Column::count("least " + event(key) + " of a stay"));
-        tasks.columns.push_back(Column::count("most " + event(key) + " of a stay"));
-        std::vector<std::pair<DpuOwner, DpuTask>> order(costs_.tasks().begin(), costs_.tasks().end());
-        std::stable_sort(order.begin(), order.end(),
-                         [&](const auto& a, const auto& b) { return a.second.sum[key] > b.second.sum[key]; });
-        for (const auto& [who, task] : order) {
-            std::vector<Cell> row{owner_text(who), task.stays.times};
-            counter_cells(row, task.sum);
-            row.emplace_back(task.stays.least[key]);
-            row.emplace_back(task.stays.most[key]);
-            tasks.rows.push_back(std::move(row));
-        }
-        out_.tables.push_back(std::move(tasks));
-
-        if (!costs_.functions().empty()) {
-            Table table{
-                "functions", "own cost, and with callees; of recursion the outermost activation counts", {}, {}};
-            table.columns = {Column::text("function"), Column::count("calls")};
-            counter_columns(table);
-            table.columns.push_back(Column::count(event(key) + " with callees"));
-            table.columns.push_back(Column::count("least " + event(key) + " of a call"));
-            table.columns.push_back(Column::count("most " + event(key) + " of a call"));
-            std::vector<std::pair<DpuCode::Function, DpuFunctionCost>> rows(costs_.functions().begin(),
-                                                                            costs_.functions().end());
-            std::stable_sort(rows.begin(), rows.end(),
-                             [&](const auto& a, const auto& b) { return a.second.self[key] > b.second.self[key]; });
-            for (const auto& [f, cost] : rows) {
-                std::vector<Cell> row{function_text(f), cost.calls};
-                counter_cells(row, cost.self);
-                row.emplace_back(cost.inclusive[key]);
-                row.emplace_back(cost.activations.least[key]);
-                row.emplace_back(cost.activations.most[key]);
-                table.rows.push_back(std::move(row));
-            }
-            out_.tables.push_back(std::move(table));
-        }
-        if (!costs_.loops().empty()) {
-            Table table{"loops", "iterations are jumps back plus 1 for each run", {}, {}};
-            table.columns = {Column::text("last address"), Column::text("start"),         Column::text("kind"),
-                             Column::count("runs"),        Column::count("iterations"),   Column::count("least"),
-                             Column::count("most"),        Column::count("instructions"), Column::text("where")};
-            for (const auto& [last, loop] : costs_.loops()) {
-                const std::uint64_t iterations = loop.jumps + loop.runs;
-                const auto body = loop.start ? code_.instructions(*loop.start, last) : std::nullopt;
-                table.rows.push_back({fmt::format("{:#010x}", last.address),
-                                      loop.start ? fmt::format("{:#010x}", *loop.start) : std::string(),
-                                      loop.is_short ? "short" : "long", loop.runs, iterations, loop.least + 1,
-                                      loop.most + 1, body ? Cell(*body * iterations) : Cell(""),
-                                      function_text(code_.function(last))});
-            }
-            out_.tables.push_back(std::move(table));
-        }
-        if (!costs_.data().empty()) {
-            Table table{"user data", "what the program wrote to DP_TD", {}, {}};
-            table.columns = {Column::text("offset"), Column::count("time"), Column::text("task"),
-                             Column::text("value")};
-            for (const DpuDatum& d : costs_.data()) {
-                if (table.rows.size() == options_.most_rows) {
-                    table.note +=
-                        fmt::format("; {} more are left out", grouped(costs_.data().size() - table.rows.size()));
-                    break;
-                }
-                table.rows.push_back({fmt::format("{:#x}", d.offset.value), d.time,
-                                      d.context ? context_text(*d.context) : std::string(),
-                                      fmt::format("{:#010x}", d.value)});
-            }
-            out_.tables.push_back(std::move(table));
-        }
-        Table table{"reconciliation", "rows of every view add up to what the counters say, modulo 2^31", {}, {}};
-        table.columns = {Column::text("counter"),     Column::text("event"),      Column::count("sum of all rows"),
-                         Column::text("first value"), Column::text("last value"), Column::count("first - last"),
-                         Column::count("residual")};
-        const auto hex = [](const std::optional<std::uint32_t>& v) {
-            return v ? fmt::format("{:#010x}", *v) : std::string();
+        const DpuTables all(costs_, code_, said_, counters_.front());
+        const auto add = [&](DpuTable made) {
+            if (made.table.empty()) return;
+            if (made.left_out != 0) made.table.note += fmt::format("; {} more are left out", grouped(made.left_out));
+            out_.tables.push_back(std::move(made.table));
         };
-        for (const unsigned c : counters_) {
-            const DpuReconciled& r = said_.reconciled[c];
-            table.rows.push_back(
-                {dpu::counter_name(c), event(c), r.sum, hex(r.from), hex(r.to), r.counted(), r.residual()});
-        }
-        out_.tables.push_back(std::move(table));
+        add(all.tasks());
+        add(all.functions());
+        add(all.interrupts());
+        add(all.loops());
+        add(all.data(options_.most_rows));
+        out_.tables.push_back(all.reconciliation(sum_of_tasks_));
     }
 
     // ---- when
@@ -516,12 +367,12 @@ private:
         for (const DpuStay& stay : costs_.stays()) tracks[{stay.context.id, stay.context.supervisor}] = 0;
         for (auto& [who, track] : tracks) {
             track = static_cast<Index>(t.tracks.size());
-            t.tracks.push_back({context_text({who.second, who.first}), none});
+            t.tracks.push_back({context_text(said_, {who.second, who.first}), none});
         }
         for (const DpuStay& stay : costs_.stays())
             if (stay.end > stay.begin)
                 t.slices.push_back({stay.begin, stay.end, tracks[{stay.context.id, stay.context.supervisor}],
-                                    synthetic_.of(context_text(stay.context)), 0, 1});
+                                    synthetic_.of(context_text(said_, stay.context)), 0, 1});
         if (!times_->services().empty()) {
             const auto track = static_cast<Index>(t.tracks.size());
             t.tracks.push_back({"interrupts and system calls", none});
@@ -601,6 +452,7 @@ private:
     SourceTable sources_;
     std::vector<unsigned> counters_;
     bool nothing_ = false;
+    DpuCounts sum_of_tasks_{};
     std::vector<std::optional<image::DebugInfo>> debug_;  // by image
     SyntheticTable synthetic_;
     std::map<DpuCode::Function, Index> functions_;

@@ -94,10 +94,10 @@ bool DpuDoubts::is_step(std::size_t at) const {
            (!fits(window_[at], window_[at + 1], wide) || beyond(*window_[at].values, *window_[at + 1].values));
 }
 
-/// Decides on what lies around the first step; what is behind it stays in the window.
+/// Decides on what lies around the first step; later readings stay in the window.
 void DpuDoubts::judge(bool ended) {
     const std::size_t size = window_.size();
-    // Up to the reading behind the step and the one after that: of those further on more will be known.
+    // Up to the reading after the step and the next one: more will be known about later ones.
     const std::size_t last = ended ? size - 1 : std::min(size - 1, *step_ + 2);
     // The way through the window, from its first reading on, that has the fewest mistakes.
     constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();

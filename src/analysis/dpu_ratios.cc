@@ -93,28 +93,31 @@ std::vector<DpuRatio> dpu_ratios(const std::vector<std::string>& names) {
     return out;
 }
 
+Table ratio_table(const std::string& of, const std::vector<DpuRatio>& ratios, const std::vector<DpuRatioRow>& rows) {
+    Table table{.title = std::string(ratios_title), .columns = {Column::text(of)}};
+    for (const DpuRatio& r : ratios) {
+        table.columns.push_back(Column::real(r.name, r.name));
+        table.note += fmt::format("{}{} = {}", table.note.empty() ? "" : "; ", r.name, r.formula);
+    }
+    for (const auto& [name, counts] : rows) {
+        std::vector<Cell> row{name};
+        bool any = false;
+        for (const DpuRatio& r : ratios) {
+            const auto value = r.value(counts);
+            any |= value.has_value();
+            row.push_back(value ? Cell(fmt::format("{:.4f}", *value), *value) : Cell::none());
+        }
+        if (any) table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
 void add_dpu_ratios(Answers& answers) {
     std::erase_if(answers.tables, [](const Table& t) { return t.title == ratios_title; });
     std::vector<std::string> names;
     for (const Metric& m : answers.metrics) names.push_back(m.name);
     const std::vector<DpuRatio> ratios = dpu_ratios(names);
     if (ratios.empty()) return;
-    Table table{std::string(ratios_title), {}, {}, {}};
-    table.columns.push_back(Column::text("of"));
-    for (const DpuRatio& r : ratios) {
-        table.columns.push_back(Column::count(r.name));
-        table.note += fmt::format("{}{} = {}", table.note.empty() ? "" : "; ", r.name, r.formula);
-    }
-    const auto add = [&](const std::string& of, const Costs& costs) {
-        std::vector<answers::Cell> row{of};
-        bool any = false;
-        for (const DpuRatio& r : ratios) {
-            const auto value = r.value(costs);
-            any |= value.has_value();
-            row.push_back(value ? fmt::format("{:.4f}", *value) : std::string());
-        }
-        if (any) table.rows.push_back(std::move(row));
-    };
     const std::vector<FunctionCosts> functions = function_costs(answers);
     Costs all(names.size());
     std::vector<std::size_t> order;
@@ -122,11 +125,11 @@ void add_dpu_ratios(Answers& answers) {
         for (std::size_t m = 0; m < std::min(all.size(), functions[i].self.size()); ++m) all[m] += functions[i].self[m];
         if (!functions[i].self.empty()) order.push_back(i);
     }
-    add("all", all);
+    std::vector<DpuRatioRow> rows{{"all", all}};
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return functions[a].self[0] > functions[b].self[0]; });
-    for (const std::size_t i : order) add(answers.functions[i].name, functions[i].self);
-    answers.tables.push_back(std::move(table));
+    for (const std::size_t i : order) rows.emplace_back(answers.functions[i].name, functions[i].self);
+    answers.tables.push_back(ratio_table("of", ratios, rows));
 }
 
 }  // namespace waymark::analysis

@@ -12,7 +12,7 @@ using namespace answers;
 
 namespace {
 
-/// What modes tell of whose the counts are.
+/// What modes record of whose the counts are.
 enum class Tells : std::uint8_t {
     changes,  ///< TASK, FLOW: a reading at each change
     samples,  ///< SWSAMPLE, EDCA5

@@ -824,7 +824,7 @@ private:
         }
     }
 
-    /// Where control may go next, as far as the instruction tells.
+    /// Where control may go next, as far as the instruction shows.
     [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code) {
         std::vector<CodeKey> out;
         const isa::Instruction& i = code.what;
@@ -934,7 +934,7 @@ private:
         auto gaps = t.gaps;
         for (const GapReason harmless : {GapReason::unsynchronised, GapReason::padding, GapReason::incomplete_packet})
             gaps[static_cast<std::size_t>(harmless)] = {};
-        return t.overflows.times != 0 || any(gaps) || any(t.conflicts);
+        return t.overflows.times != 0 || any(gaps) || any(t.contradictions);
     }
 
     void find_unobserved() {
@@ -1198,7 +1198,7 @@ private:
                 for (std::size_t i = 0; i < counts->losses().size(); ++i) {
                     const Loss& loss = counts->losses()[i];
                     if (loss.how == Loss::From::place) lost_at_[loss.from] += counts->loss_times()[i];
-                    // After a call flow is taken to come back, whatever was lost of what was called.
+                    // After a call flow is taken to come back, whatever was lost of the callee.
                     if (loss.regained && !loss.inside && loss.how != Loss::From::unknown)
                         back_[{loss.to, loss.from}] += counts->loss_times()[i];
                 }

@@ -102,7 +102,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 exception(e, counts);
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
-                // What an implementation says of a branch that its opcode does not tell.
+                // What an implementation says of a branch that its opcode does not.
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
                 add_stray_cycles(e.cycles, counts);
@@ -135,7 +135,7 @@ void FlowCalls::add_stray_cycles(std::uint32_t cycles, FlowCounts& counts) {
 void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     add_event_cycles(e.cycles, counts);
     if (e.preferred_return) {
-        // Right behind a branch, before the first instruction there, what the branch did is done all the same.
+        // Right after a branch, before the first instruction there, what the branch did is done all the same.
         if (!plain_) arrive(code_.place(e.preferred_return->value), counts);
     } else if (lost_) {
         counts.lost(loss_);
@@ -171,7 +171,7 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     if (!e.vector) lose(false, counts);
 }
 
-/// What is known of the last branch happens, though not what came behind it. Sets where a loss would begin. Of a
+/// What is known of the last branch happens, though not what came after it. Sets where a loss would begin. Of a
 /// handler that was lost, or is not traced, the exception is all there is.
 FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};

@@ -35,7 +35,7 @@ FlowCode::FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory
         areas_.push_back(
             {r.address.value, r.address.value + (r.bytes - 1), memory.sections()[r.section].address.value});
     }
-    // What one state sees and another does not is named by what stands first.
+    // What one state sees and another does not is named by what comes first.
     std::stable_sort(areas_.begin(), areas_.end(), [](const Area& a, const Area& b) { return a.first < b.first; });
 }
 

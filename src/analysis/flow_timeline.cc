@@ -18,7 +18,7 @@ bool before(const FlowTimeline::Piece& a, const FlowTimeline::Piece& b) {
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
     regained(now);
     if (depth >= most_depth) return;
-    // Below are frames that nobody was told of.
+    // Below are frames that were never reported.
     open_.resize(depth, {no_function, at(now)});
     open_.push_back({function, at(now)});
 }
@@ -121,7 +121,7 @@ void FlowTimeline::put(const Piece& piece) {
 void FlowTimeline::coarsen() {
     std::uint64_t latest = 0;
     for (const Piece& p : pieces_) latest = std::max(latest, p.end);
-    // Frames that are still open stand between pieces too: nothing merges across where they begin.
+    // Frames that are still open lie between pieces too: nothing merges across where they begin.
     for (std::size_t depth = 0; depth < open_.size(); ++depth)
         pieces_.push_back({open_[depth].begin, std::numeric_limits<std::uint64_t>::max(), open_[depth].function,
                            track(), static_cast<std::uint32_t>(depth), 0});

@@ -704,8 +704,9 @@ private:
         std::stable_sort(rows.begin(), rows.end(),
                          [](const auto& a, const auto& b) { return a.second.samples > b.second.samples; });
         for (const auto& [thread, m] : rows)
-            table.rows.push_back({thread_text(thread), thread.pid == perf::nobody ? Cell() : Cell(thread.pid),
-                                  m.samples, m.total, m.loads, m.stores, m.branches});
+            table.rows.push_back({thread_text(thread),
+                                  thread.pid == perf::nobody ? Cell() : Cell(std::to_string(thread.pid)), m.samples,
+                                  m.total, m.loads, m.stores, m.branches});
         if (!table.rows.empty()) out_.tables.push_back(std::move(table));
     }
 

@@ -339,8 +339,8 @@ std::string ratios_of_runs(const Answers& answers) {
     if (find("runs") == answers.tables.end() || ratios == answers.tables.end() || ratios->empty()) return {};
     std::string out;
     for (std::size_t i = 1; i < ratios->columns.size(); ++i)
-        if (const std::string value = ratios->rows.front()[i].field(); !value.empty())
-            out += fmt::format("{}{} {}", out.empty() ? "" : ", ", ratios->columns[i].name, value);
+        if (const Cell& ratio = ratios->rows.front()[i]; ratio.value.known())
+            out += fmt::format("{}{} {}", out.empty() ? "" : ", ", ratios->columns[i].name, ratio.shown);
     return out;
 }
 

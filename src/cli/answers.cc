@@ -1,7 +1,7 @@
 #include "answers.h"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -17,13 +17,13 @@
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
 #include "waymark/capture/dpu_folder.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 
 namespace waymark::cli {
 
 namespace {
 
-using analysis::Trouble;
 using answers::Answers;
 using answers::Finding;
 
@@ -114,9 +114,7 @@ private:
 
         for (const pipeline::BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
         std::uint64_t ranges = 0;
-        for (const Stream& s : streams_)
-            for (const analysis::FlowCounts* counts : s.sink->counts())
-                for (const std::uint64_t times : counts->times) ranges += times;
+        for (const Stream& s : streams_) ranges += ranges_in(s);
         out.cut = cut;
         if (ranges == 0 && !(options_.without_code && went_nowhere_known())) {
             Error why = why_nothing(report, selected);
@@ -193,14 +191,16 @@ private:
             out.health.back().of_names = true;
         }
         for (const pipeline::BufferReport& buffer : report.buffers) {
-            if (const std::string cut = file_was_cut(buffer); !cut.empty()) add(bad, cut, "Copy the whole file again.");
+            for (pipeline::Damage& damage : pipeline::damage_in(buffer))
+                if (damage.kind == pipeline::Damage::Kind::cut)
+                    add(bad, std::move(damage.sentence), "Copy the whole file again.");
+                else
+                    add(warning, std::move(damage.sentence), "");
             if (buffer.error)
                 add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
                     "Copy the capture again.");
-            for (std::string& sentence : frame_trouble(buffer)) add(warning, std::move(sentence), "");
         }
-        for (const pipeline::StreamReport& stream : report.streams)
-            if (std::string silence = sudden_silence(stream); !silence.empty()) add(warning, std::move(silence), "");
+        for (const pipeline::StreamReport& stream : report.streams) stream_damage(out, stream);
         for (const Stream& s : streams_) stream_health(s, add);
         if (std::none_of(out.health.begin(), out.health.end(),
                          [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
@@ -208,68 +208,34 @@ private:
         answers::sort_findings(out);
     }
 
+    void stream_damage(Answers& out, const pipeline::StreamReport& stream) const {
+        using enum Finding::Severity;
+        const auto s = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& each) {
+            return each.source == stream.source && each.buffer == stream.buffer;
+        });
+        if (s == streams_.end()) return;
+        for (const pipeline::Damage& damage : pipeline::damage_in(stream, s->sink->troubles(), ranges_in(*s))) {
+            std::string todo = damage.means;
+            if (!todo.empty())
+                todo = static_cast<char>(std::toupper(static_cast<unsigned char>(todo.front()))) + todo.substr(1) + ".";
+            out.health.push_back({damage.severity == pipeline::Severity::error     ? bad
+                                  : damage.severity == pipeline::Severity::warning ? warning
+                                                                                   : note,
+                                  fmt::format("source {}: {}", stream.source->label(), damage.found), std::move(todo),
+                                  damage.first.value});
+        }
+    }
+    [[nodiscard]] static std::uint64_t ranges_in(const Stream& s) {
+        std::uint64_t ranges = 0;
+        for (const analysis::FlowCounts* counts : s.sink->counts())
+            for (const std::uint64_t times : counts->times) ranges += times;
+        return ranges;
+    }
+
     template <class Add>
     void stream_health(const Stream& s, const Add& add) const {
         using enum Finding::Severity;
-        const analysis::Troubles& t = s.sink->troubles();
-        const std::string_view settings = s.source->protocol->words().settings;
         const std::string source = "source " + s.source->label() + ": ";
-        std::uint64_t contradictions = 0;
-        std::optional<std::uint64_t> first;
-        for (const Trouble& c : t.conflicts) {
-            contradictions += c.times;
-            if (c.times != 0 && (!first || c.offset < *first)) first = c.offset;
-        }
-        if (contradictions != 0)
-            add(bad, fmt::format("{}trace and image contradict each other {}", source, times(contradictions)),
-                fmt::format(
-                    "Give the program that ran with --image, or correct {} to the values in force while tracing.",
-                    settings),
-                first);
-        if (t.no_memory.times != 0)
-            add(warning,
-                fmt::format("{}execution went {} where no image is known, first to {:#010x}", source,
-                            times(t.no_memory.times), t.no_memory.address),
-                "Give what is there with --image FILE[@ADDRESS].", t.no_memory.offset);
-        if (t.overflows.times != 0)
-            add(warning,
-                fmt::format("{}the unit's FIFO overflowed {}: stretches of execution are missing", source,
-                            times(t.overflows.times)),
-                "Trace less (address filters, no cycle counts or branch broadcasting), or raise the trace clock.",
-                t.overflows.offset);
-        for (unsigned i = 0; i < gap_reasons; ++i) {
-            const Trouble& gap = t.gaps[i];
-            if (gap.times == 0) continue;
-            switch (static_cast<GapReason>(i)) {
-                case GapReason::padding: break;
-                case GapReason::unsynchronised:
-                    add(warning,
-                        fmt::format("{}the trace begins inside a packet: {} before the first synchronisation. What ran "
-                                    "there, and before, is not known",
-                                    source, counted(gap.bytes, "byte")),
-                        "", gap.offset);
-                    break;
-                case GapReason::incomplete_packet:
-                    add(note, fmt::format("{}{} cut off", source, counted(gap.times, "packet is", "packets are")),
-                        "Normal where recording stopped.", gap.offset);
-                    break;
-                case GapReason::reserved_header:
-                case GapReason::malformed_packet:
-                    add(bad,
-                        fmt::format("{}{}: {} lost in {}", source, name(static_cast<GapReason>(i)),
-                                    counted(gap.bytes, "byte"), counted(gap.times, "stretch", "stretches")),
-                        fmt::format("The bytes are damaged, or {} are not the values in force while tracing.",
-                                    settings),
-                        gap.offset);
-                    break;
-                case GapReason::framing:
-                    add(warning,
-                        fmt::format("{}{} of packets were cut in two where frames were lost", source,
-                                    counted(gap.bytes, "byte")),
-                        "", gap.offset);
-                    break;
-            }
-        }
         const analysis::FlowCalls::LeftOut& left = s.sink->calls().left_out();
         if (left.calls != 0)
             add(warning,

@@ -23,7 +23,7 @@ struct AnswersOptions {
     bool inlined = false;        ///< the inlined calls that instructions lie in
     bool disassembly = false;    ///< Instruction::text
     bool sources = false;        ///< SourceFile::lines
-    bool without_code = false;   ///< answers even where no code at all is known: what the trace itself tells
+    bool without_code = false;   ///< answers even where no code at all is known: what the trace itself shows
     std::size_t most_slices = 200000;  ///< of the timeline
     std::uint64_t timestamp_hz = 0;    ///< of trace macrocells' timestamps; 0: what the capture says
 

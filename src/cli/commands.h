@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,6 @@ Run add_record(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_report(CLI::App& app);
-Run add_spe(CLI::App& app);
-Run add_dpu(CLI::App& app);
 Run add_profile(CLI::App& app);
 Run add_coverage(CLI::App& app);
 Run add_branches(CLI::App& app);
@@ -30,15 +29,10 @@ Run add_diff(CLI::App& app);
 Run add_export(CLI::App& app);
 Run add_query(CLI::App& app);
 
-// Commands of `waymark spe`.
-Run add_spe_report(CLI::App& spe);
-Run add_spe_sharing(CLI::App& spe);
-Run add_spe_branches(CLI::App& spe);
-Run add_spe_quality(CLI::App& spe);
-Run add_spe_records(CLI::App& spe);
-Run add_spe_explain(CLI::App& spe);
+/// The commands that only one unit has, each in a folder of its own (dpu, spe).
+[[nodiscard]] std::span<Run (*const)(CLI::App& app)> unit_commands();
 
-/// Sees that an option's value is one of these words, in any case, and makes it the word as it stands here. For
+/// Sees that an option's value is one of these words, in any case, and makes it the word as given here. For
 /// CLI::Option::transform(); check() would leave the value as it was written.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "file_sink.h"
 #include "options.h"
+#include "table.h"
 #include "waymark/core/file_error.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
@@ -114,7 +115,7 @@ public:
         metric_ = *metric;
         const Status status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
-        // What is written does not show what it lacks. Why a capture was cut was told when it was read.
+        // The file does not show what it lacks. Why a capture was cut was reported when it was read.
         using Health = answers::Finding::Severity;
         for (const answers::Finding& f : answers->health)
             if (f.severity == Health::warning || (f.severity == Health::bad && !answers->cut)) say("warning", f.what);
@@ -239,7 +240,9 @@ private:
         if (!folder) return fail(folder.error());
         const std::string manifest = fmt::format("manifest-{}.json", format_->name);
         ExportReport all;
-        std::string empty, listed;
+        std::string empty;
+        Table listed{
+            .columns = {Column::text("table"), Column::text("file"), Column::count("rows"), Column::count("bytes")}};
         for (const exports::TableInfo& table : exports::tables()) {
             std::uint64_t rows = 0;
             table.rows(a, [&](auto) { ++rows; });
@@ -251,14 +254,10 @@ private:
             const auto report = write_part(**folder, file, [&](ByteSink& sink) { return write_table(a, table, sink); });
             if (!report) return fail_export(report.error());
             all.bytes += report->bytes;
-            listed +=
-                fmt::format("{}\n    {{\"table\": {}, \"file\": {}, \"rows\": {}, \"bytes\": {}}}",
-                            listed.empty() ? "" : ",", json_string(table.name), json_string(file), rows, report->bytes);
+            listed.add({table.name, file, rows, report->bytes});
         }
         const auto written = write_part(**folder, manifest, [&](ByteSink& sink) -> Result<ExportReport> {
-            const std::string text =
-                fmt::format("{{\n  \"format\": {},\n  \"capture\": {},\n  \"tables\": [{}\n  ]\n}}\n",
-                            json_string(format_->name), json_string(a.capture), listed);
+            const std::string text = rows_json({{"format", format_->name}, {"capture", a.capture}}, listed, "tables");
             sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
             return ExportReport{text.size(), {}};
         });

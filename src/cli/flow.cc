@@ -6,7 +6,7 @@
 
 #include "answers.h"
 #include "commands.h"
-#include "dpu_listing.h"
+#include "dpu/listing.h"
 #include "listing.h"
 #include "options.h"
 #include "trouble.h"
@@ -14,6 +14,7 @@
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/recover.h"
 
@@ -28,79 +29,35 @@ struct FlowOptions {
     unsigned jobs = 0;  // 0: all cores
 };
 
-/// Passes batches on to a listing, if there is one; counts them, and keeps the first of each kind of trouble.
+/// Passes batches on to a listing, if there is one; counts them and what is wrong in them.
 class Tee final : public flow::Sink {
 public:
-    struct First {
-        Offset offset;         ///< in the buffer
-        Address address;       ///< in the program, where it has one
-        std::string sentence;  ///< where it needs one
-    };
-
-    Tee(const pipeline::Protocol& protocol, const OffsetMap& offsets, std::unique_ptr<flow::Sink> next)
-        : protocol_(protocol), offsets_(offsets), next_(std::move(next)) {}
+    Tee(flow::MapOffset offset, std::unique_ptr<flow::Sink> next)
+        : offset_(std::move(offset)), next_(std::move(next)) {}
     void consume(const flow::Batch& batch) override {
         summary_.consume(batch);
-        for (const flow::Event& event : batch.events) {
-            if (event.before != 0) last_ = batch.ranges[event.before - 1].block();
-            note(event, batch.blocks);
-        }
-        if (!batch.ranges.empty()) last_ = batch.ranges.back().block();
+        troubles_.consume(batch, offset_);
         if (next_) next_->consume(batch);
     }
     // Where the listing can be split, so can the rest, but for the hash of all ranges: a listing does not show it.
     [[nodiscard]] flow::Split split() const override { return next_ ? next_->split() : flow::Split::none; }
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override {
-        return std::make_unique<Tee>(protocol_, offsets_, next_->fork());
+        return std::make_unique<Tee>(offset_, next_->fork());
     }
     void begin_at(const flow::Context& context) override { next_->begin_at(context); }
     void join(flow::Sink& sink) override {
         Tee& fork = static_cast<Tee&>(sink);
-        const auto take = [](std::optional<First>& mine, std::optional<First>& other) {
-            if (!mine) mine = std::move(other);
-        };
-        take(contradiction, fork.contradiction);
-        take(no_memory, fork.no_memory);
-        take(long_walk, fork.long_walk);
-        for (unsigned i = 0; i < gap_reasons; ++i) take(gaps[i], fork.gaps[i]);
-        long_walks += fork.long_walks;
-        if (fork.last_) last_ = fork.last_;
+        troubles_ += fork.troubles_;
         summary_.add(fork.totals());
         next_->join(*fork.next_);
     }
     [[nodiscard]] const flow::Totals& totals() const { return summary_.totals(); }
-
-    std::optional<First> contradiction, no_memory, long_walk;
-    std::array<std::optional<First>, gap_reasons> gaps;
-    std::uint64_t long_walks = 0;
+    [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
 private:
-    void note(const flow::Event& event, std::span<const flow::Block> blocks) {
-        const auto keep = [&](std::optional<First>& first, Offset offset, Address address, std::string sentence) {
-            if (!first) first = First{offsets_.capture(offset), address, std::move(sentence)};
-        };
-        if (const auto* gap = std::get_if<Gap>(&event.what)) {
-            keep(gaps[static_cast<unsigned>(gap->reason)], gap->first, {}, {});
-        } else if (const auto* no = std::get_if<flow::NoMemory>(&event.what)) {
-            keep(no_memory, event.offset, no->address, {});
-            const flow::Block* walked = last_ ? &blocks[*last_] : nullptr;
-            if (walked == nullptr || walked->bytes < implausible_bytes ||
-                walked->start + walked->bytes != no->address.value)
-                return;
-            ++long_walks;
-            keep(long_walk, event.offset, {walked->start}, {});
-        } else if (const auto* what = std::get_if<flow::Inconsistency>(&event.what);
-                   what != nullptr && !contradiction) {
-            keep(contradiction, event.offset, what->found, protocol_.sentence(*what));
-        }
-    }
-
-    /// No program goes on for this long without a branch: what was walked is no code.
-    static constexpr std::uint32_t implausible_bytes = 64 * 1024;
-    const pipeline::Protocol& protocol_;
-    const OffsetMap& offsets_;
-    std::optional<std::uint32_t> last_;  // the block that ran last
+    flow::MapOffset offset_;
     flow::Summary summary_;
+    flow::Troubles troubles_;
     std::unique_ptr<flow::Sink> next_;
 };
 
@@ -110,8 +67,7 @@ struct Decoded {
     std::string buffer;
     std::uint64_t bytes, padding, packets;
     flow::Totals totals;
-    const Tee* tee;
-    std::string silence;  // the sentence that it fell silent, or empty
+    std::vector<pipeline::Damage> damage;
 };
 
 void print_rows(Output& out, const flow::Totals& t) {
@@ -200,80 +156,17 @@ void print_summary(Output& out, const pipeline::Report& report, const std::vecto
     print_rows(out, sum);
 }
 
-/// Which image holds an address.
-std::string image_at(const image::MemoryMap& memory, Address address) {
-    for (const image::Region& region : memory.regions())
-        if (!region.shadowed_by && address >= region.address && address - region.address < region.bytes)
-            return memory.sections()[region.section].name;
-    return memory.sections().size() == 1 ? memory.sections().front().name : "the image";
-}
-
-std::string where(const Decoded& d, const Tee::First& first) {
-    return fmt::format("at offset {:#x} of buffer {}", first.offset.value, d.buffer);
-}
-
-void report_contradictions(const Decoded& d) {
-    const flow::Totals& t = d.totals;
-    std::uint64_t contradictions = 0;
-    for (const std::uint64_t times : t.inconsistencies) contradictions += times;
-    const std::string image =
-        d.tee->contradiction ? image_at(*d.source->memory, d.tee->contradiction->address) : std::string();
-    // A wrong image contradicts everywhere; damage and modified code here and there.
-    if (contradictions != 0)
-        say("warning",
-            fmt::format(
-                "source {}: trace and image contradict each other {}, first {}: {}. {}", d.source->label(),
-                times(contradictions), where(d, *d.tee->contradiction), d.tee->contradiction->sentence,
-                contradictions * 50 < t.ranges
-                    ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
-                    : fmt::format("The program that ran is probably not {} (give the right one with --image), or "
-                                  "{} are not the values in force while tracing",
-                                  image, d.source->protocol->words().settings)));
-    if (d.tee->long_walks != 0)
-        say("warning",
-            fmt::format("source {}: {} no branch follows for more than 64 KiB, first from {:#010x} on, {}: {} is empty "
-                        "there or not the program that ran (give the right one with --image)",
-                        d.source->label(), times(d.tee->long_walks), d.tee->long_walk->address.value,
-                        where(d, *d.tee->long_walk), image_at(*d.source->memory, d.tee->long_walk->address)));
-}
-
-void report_losses(const Decoded& d) {
-    const auto count = [&](GapReason reason) { return d.totals.gaps[static_cast<unsigned>(reason)]; };
-    const auto first = [&](GapReason reason) {
-        const auto& at = d.tee->gaps[static_cast<unsigned>(reason)];
-        return at ? where(d, *at) : std::string();
-    };
-    for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet})
-        if (const flow::Count lost = count(reason); lost.times != 0)
-            say("warning", fmt::format("source {}: {}: {} lost in {} up to the next A-sync, first {}. The bytes are "
-                                       "damaged, or {} are not the values in force while tracing",
-                                       d.source->label(), name(reason), counted(lost.bytes, "byte"),
-                                       counted(lost.times, "stretch", "stretches"), first(reason),
-                                       d.source->protocol->words().settings));
-    if (const flow::Count cut = count(GapReason::framing); cut.bytes != 0)
-        say("warning", fmt::format("source {}: {} of packets that were cut in two where frames were lost, first {}",
-                                   d.source->label(), counted(cut.bytes, "byte"), first(GapReason::framing)));
-    if (!d.silence.empty())
-        say("warning", d.silence);
-    else if (const flow::Count cut = count(GapReason::incomplete_packet); cut.times != 0)
-        say("note", fmt::format("source {}: {} cut off ({}), {}: normal where recording stopped, else the file was cut",
-                                d.source->label(), counted(cut.times, "packet is", "packets are"),
-                                counted(cut.bytes, "byte"), first(GapReason::incomplete_packet)));
-}
-
 /// What is wrong, at the end, so that nobody has to read the listing to learn it.
 void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& all) {
-    for (const pipeline::BufferReport& buffer : report.buffers)
-        for (const std::string& sentence : frame_trouble(buffer)) say("warning", sentence);
-    for (const Decoded& d : all) {
-        report_contradictions(d);
-        if (d.totals.no_memory != 0)
-            say("note", fmt::format("source {}: execution went {} where no image is known, first to {:#010x} {}; give "
-                                    "what is there with --image FILE[@ADDRESS]",
-                                    d.source->label(), times(d.totals.no_memory), d.tee->no_memory->address.value,
-                                    where(d, *d.tee->no_memory)));
-        report_losses(d);
-    }
+    const auto report_each = [](const std::vector<pipeline::Damage>& damage) {
+        using Kind = pipeline::Damage::Kind;
+        for (const pipeline::Damage& each : damage)
+            // A buffer that was cut is an error of reading. The listing and the summary show the other two.
+            if (each.kind != Kind::cut && each.kind != Kind::unsynchronised && each.kind != Kind::overflow)
+                say(each.severity == pipeline::Severity::note ? "note" : "warning", each.sentence);
+    };
+    for (const pipeline::BufferReport& buffer : report.buffers) report_each(pipeline::damage_in(buffer));
+    for (const Decoded& d : all) report_each(d.damage);
 }
 
 /// Why a run gave nothing at all.
@@ -344,7 +237,8 @@ private:
                 next = std::move(sink);
             }
             auto& tee = tees[{&stream.source, &stream.buffer}];
-            tee = std::make_unique<Tee>(*stream.source.protocol, stream.offsets, std::move(next));
+            tee = std::make_unique<Tee>([&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
+                                        std::move(next));
             const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
             if (options_.recover && stream.source.protocol->recovers_head())
                 return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
@@ -361,7 +255,8 @@ private:
             const capture::Buffer* buffer = session.capture.find_buffer(stream.buffer);
             const Tee& tee = *tees.at({stream.source, buffer});
             all.push_back({stream.source, stream.buffer, stream.bytes, stream.padding,
-                           pipeline::packets(*stream.consumer), tee.totals(), &tee, sudden_silence(stream)});
+                           pipeline::packets(*stream.consumer), tee.totals(),
+                           pipeline::damage_in(stream, tee.troubles(), tee.totals().ranges)});
             if (const auto head = heads_.find({stream.source, buffer}); head != heads_.end())
                 report_head(*stream.source, stream.buffer, head->second);
         }
@@ -423,7 +318,7 @@ private:
         return decoded;
     }
 
-    /// What could be told of the time before the first A-sync.
+    /// What is known about the time before the first A-sync.
     static void report_head(const pipeline::Source& source, const std::string& buffer,
                             const follow::HeadRecovery& head) {
         if (head.outcome == follow::HeadOutcome::no_head) return;

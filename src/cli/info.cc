@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "commands.h"
-#include "dpu_listing.h"
+#include "dpu/listing.h"
 #include "info_others.h"
+#include "info_text.h"
 #include "listing.h"
 #include "maps_listing.h"
 #include "options.h"
@@ -22,6 +21,7 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/core/file_error.h"
 #include "waymark/coresight/guess.h"
+#include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/id_register.h"
 #include "waymark/pipeline/packet_counter.h"
@@ -63,13 +63,6 @@ ordered_json config_json(const protocol::Configuration& configuration) {
     ordered_json out = ordered_json::object();
     for (const protocol::Setting& setting : configuration.settings())
         std::visit([&](const auto& value) { out[setting.name] = value; }, setting.value);
-    return out;
-}
-
-/// `I-syncs` → `i_syncs`.
-std::string key_of(std::string_view name) {
-    std::string out(name);
-    for (char& c : out) c = c == '-' || c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return out;
 }
 
@@ -177,17 +170,26 @@ bool is_of(const pipeline::Session& session, std::string_view buffer, std::strin
     });
 }
 
-/// Things that are wrong, or that a user would want to be told, and that only reading the bytes shows.
+/// The gaps of a survey as those of a decoded stream.
+flow::Troubles troubles_of(const protocol::Survey& survey) {
+    flow::Troubles out;
+    for (unsigned reason = 0; reason < gap_reasons; ++reason) {
+        const auto& gap = survey.gaps[reason];
+        out.gaps[reason] = {.times = gap.times, .bytes = gap.bytes, .offset = gap.first.value};
+    }
+    return out;
+}
+
+/// Things that are wrong, or that a user should know, and that only reading the bytes shows.
 void find_trouble(ordered_json& info, const pipeline::Session& session, const pipeline::Report& report) {
     ordered_json& problems = info["problems"];
     const auto add = [&](std::string text) { problems.push_back(std::move(text)); };
     for (std::string& sentence : gathered(session.problems)) add(std::move(sentence));
     for (const pipeline::BufferReport& b : report.buffers) {
         if (b.error) add(fmt::format("buffer {}: {}", b.name, b.error->message));
-        if (std::string cut = file_was_cut(b); !cut.empty()) add(std::move(cut));
+        for (pipeline::Damage& damage : pipeline::damage_in(b)) add(std::move(damage.sentence));
         if (!b.framed) continue;
         const coresight::Totals& t = b.frames;
-        for (const std::string& sentence : frame_trouble(b)) add(sentence);
         if (t.accounted() != b.bytes)
             add(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark", b.name,
                             grouped(t.accounted()), grouped(b.bytes)));
@@ -236,28 +238,11 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
                             pipeline::no_sync({s.source}, s.bytes)));
         for (const std::string& trouble : survey.troubles)
             add(fmt::format("source {}: {}", s.source->label(), trouble));
-        if (const auto& cut = survey.gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0)
-            add(
-                fmt::format("source {}: {} of packets that were cut in two where frames were lost, first at offset "
-                            "{:#x}",
-                            s.source->label(), counted(cut.bytes, "byte"), cut.first.value));
-        for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet}) {
-            const auto& gap = survey.gaps[static_cast<unsigned>(reason)];
-            if (gap.times != 0)
-                add(fmt::format(
-                    "source {}: {}: {} lost in {}, first at offset {:#x}: the bytes are damaged, or {} are "
-                    "not the values in force while tracing",
-                    s.source->label(), name(reason), counted(gap.bytes, "byte"),
-                    counted(gap.times, "stretch", "stretches"), gap.first.value, s.source->protocol->words().settings));
-        }
-        if (std::string silence = sudden_silence(s); !silence.empty())
-            add(std::move(silence));
-        else if (const auto& cut = survey.gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; cut.times != 0)
-            add(fmt::format(
-                "source {}: {} cut off ({}, first at offset {:#x}): normal where recording stopped, else the "
-                "file was cut",
-                s.source->label(), counted(cut.times, "packet is", "packets are"), counted(cut.bytes, "byte"),
-                cut.first.value));
+        auto silence = pipeline::silence_of(s);
+        const bool silent = silence.has_value();
+        if (silent) add(std::move(silence->sentence));
+        for (pipeline::Damage& damage : pipeline::packet_damage(*s.source, s.buffer, troubles_of(survey)))
+            if (!silent || damage.kind != pipeline::Damage::Kind::last_packet) add(std::move(damage.sentence));
         std::uint64_t in_gaps = 0;
         for (const auto& gap : survey.gaps) in_gaps += gap.bytes;
         if (survey.bytes_in_packets + in_gaps != s.bytes)
@@ -304,200 +289,7 @@ ordered_json describe(const pipeline::Session& session, const std::vector<const 
 
 // ---- text
 
-std::string plain(const ordered_json& value) {
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    if (value.is_null()) return "-";
-    if (value.is_number_unsigned() || value.is_number_integer()) return grouped(value.get<std::uint64_t>());
-    return value.dump();
-}
-
-/// Words in a row behind `head`, broken before column 100; further lines stand below the first word.
-void wrapped(Output& out, const std::string& head, const std::vector<std::string>& words,
-             const std::string& between = ", ") {
-    if (words.empty()) return;
-    std::string line = head;
-    bool first = true;
-    for (const std::string& word : words) {
-        if (!first && line.size() + between.size() + word.size() > 98) {
-            const std::size_t end = between.find_last_not_of(' ');
-            out.print("{}{}\n", line, between == ", " ? between.substr(0, end + 1) : "");
-            line = std::string(head.size(), ' ') + (between == ", " ? "" : between.substr(1));
-            first = true;
-        }
-        line += (first ? "" : between) + word;
-        first = false;
-    }
-    out.print("{}\n", line);
-}
-
-std::string spaced(std::string name) {
-    std::replace(name.begin(), name.end(), '_', ' ');
-    return name;
-}
-
-void print_source(Output& out, const ordered_json& s) {
-    const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
-    const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
-    out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(),
-              s["type"] == "" ? "of unknown type" : s["type"].get<std::string>(),
-              s["core"].get<std::string>().empty() ? "" : ", traces ", s["core"].get<std::string>(),
-              s["core_type"].get<std::string>().empty() ? "" : fmt::format(" ({})", s["core_type"].get<std::string>()));
-    if (!s["decodable"].get<bool>())
-        out.write(protocol == nullptr
-                      ? "  Waymark does not decode this protocol\n"
-                      : "  Waymark lists the packets of this protocol and does not decode its flow yet\n");
-    if (s.contains("configuration")) {
-        std::vector<std::string> words;
-        for (const auto& [name, value] : s["configuration"].items()) words.push_back(spaced(name) + " " + plain(value));
-        wrapped(out, "  ", words);
-    }
-    for (const auto& r : s["registers"]) {
-        out.print("  {:<12} {}\n", r["name"].get<std::string>(), r["value"].get<std::string>());
-        const bool said = protocol != nullptr && protocol->trace_id() &&
-                          r["name"].get<std::string>() == protocol->trace_id()->register_name;
-        if (!r.contains("fields") || (r["fields"].size() == 1 && said)) continue;
-        std::vector<std::string> words;
-        for (const auto& [name, value] : r["fields"].items())
-            if (name.rfind("reserved", 0) != 0 || value != 0)
-                words.push_back(fmt::format("{} {:#x}", name, value.get<std::uint64_t>()));
-        wrapped(out, "    ", words);
-    }
-    for (const auto& stream : s["streams"]) {
-        out.print("  in buffer {}: {}", stream["buffer"].get<std::string>(),
-                  counted(stream["bytes"].get<std::uint64_t>(), "byte"));
-        if (stream.contains("bytes_in_packets") && stream["bytes"] != 0) {
-            std::uint64_t in_gaps = 0;
-            for (const auto& gap : stream["gaps"]) in_gaps += gap["bytes"].get<std::uint64_t>();
-            out.print(" = {} in packets + {} in gaps", plain(stream["bytes_in_packets"]), grouped(in_gaps));
-            if (stream.contains("end_mark_bytes")) out.print(" + {} of end mark", plain(stream["end_mark_bytes"]));
-        }
-        if (stream.contains("first_sync_offset"))
-            out.print(", first {} at {:#x}", protocol->words().sync, stream["first_sync_offset"].get<std::uint64_t>());
-        out.write("\n");
-        if (!stream.contains("packets")) continue;
-        std::vector<std::string> words;
-        for (const auto& [name, count] : stream["packets"].items()) words.push_back(plain(count) + " " + name);
-        wrapped(out, "    packets: ", words);
-        if (const std::string_view syncs = protocol->words().syncs; !syncs.empty()) {
-            words.clear();
-            for (const auto& [name, count] : stream[key_of(syncs)].items()) words.push_back(plain(count) + " " + name);
-            wrapped(out, fmt::format("    {}: ", syncs), words);
-        }
-        if (stream.contains("first_timestamp"))
-            out.print("    timestamps: {} to {}\n", stream["first_timestamp"].get<std::string>(),
-                      stream["last_timestamp"].get<std::string>());
-        for (const auto& gap : stream["gaps"])
-            out.print("    gap: {}: {} in {}, first at {:#x}\n", gap["reason"].get<std::string>(),
-                      counted(gap["bytes"].get<std::uint64_t>(), "byte"),
-                      counted(gap["times"].get<std::uint64_t>(), "stretch", "stretches"),
-                      gap["first_offset"].get<std::uint64_t>());
-    }
-    for (const auto& m : s["memory"])
-        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(),
-                  m["end"].get<std::string>(), plain(m["bytes"]), m["space"].get<std::string>(),
-                  m["image"].get<std::string>(),
-                  m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
-}
-
-/// What a recording continues where code changed: `waymark record` then begins a buffer and sources of their own, with
-/// the names of those before and a number (src/record/README.md). Which source goes on with which, maps.txt says; for a
-/// recording without that, the names do.
-class Continuations {
-public:
-    explicit Continuations(const ordered_json& info) {
-        if (!info.contains("description") ||
-            info["description"].get<std::string>().rfind("recorded under QEMU", 0) != 0)
-            return;
-        std::set<std::string> names;
-        for (const auto& s : info["sources"]) names.insert(s["name"].get<std::string>());
-        for (const auto& s : info["sources"]) {
-            const std::string name = s["name"].get<std::string>();
-            const std::string before =
-                s.contains("continues") ? s["continues"].get<std::string>() : before_number(name);
-            if (!names.contains(before)) continue;
-            sources_.insert(name);
-            // Sources come in the order in which they traced.
-            if (!sources_.contains(before)) firsts_.insert(before);
-        }
-        for (const auto& b : info["buffers"]) {
-            const std::string name = b["name"].get<std::string>();
-            const bool all = std::all_of(b["ids"].begin(), b["ids"].end(), [&](const auto& id) {
-                return !id["source"].is_null() && sources_.contains(id["source"].template get<std::string>());
-            });
-            if (before_number(name).empty() || b["ids"].empty() || !all) continue;
-            buffers_.insert(name);
-            bytes_ += b["bytes"].get<std::uint64_t>();
-        }
-    }
-    [[nodiscard]] bool has_source(const ordered_json& s) const {
-        return sources_.contains(s["name"].get<std::string>());
-    }
-    [[nodiscard]] bool has_buffer(const ordered_json& b) const {
-        return buffers_.contains(b["name"].get<std::string>());
-    }
-    /// All of it in a line; empty where there is none.
-    [[nodiscard]] std::string text() const {
-        if (sources_.empty()) return {};
-        return fmt::format(
-            "where code changed or trace IDs were used up, {} ({}) with {} continue {}; --format json lists each",
-            counted(buffers_.size(), "more buffer"), counted(bytes_, "byte"), counted(sources_.size(), "source"),
-            firsts_.size() == 1 ? *firsts_.begin() : counted(firsts_.size(), "source"));
-    }
-
-private:
-    /// `PTM_1` of `PTM_1_2`; empty where no number from 2 up ends the name.
-    static std::string before_number(const std::string& name) {
-        const std::size_t at = name.rfind('_');
-        const bool number = at != name.npos && at + 1 < name.size() &&
-                            name.find_first_not_of("0123456789", at + 1) == name.npos && name[at + 1] != '0' &&
-                            name.substr(at + 1) != "1";
-        return number ? name.substr(0, at) : std::string();
-    }
-
-    std::set<std::string> sources_, firsts_, buffers_;
-    std::uint64_t bytes_ = 0;
-};
-
-void print_text(Output& out, const ordered_json& info) {
-    out.print("capture {}\n", info["capture"].get<std::string>());
-    if (info.contains("description")) out.print("  {}\n", info["description"].get<std::string>());
-    const Continuations continuations(info);
-    if (const std::string text = continuations.text(); !text.empty()) out.print("  {}\n", text);
-    for (const auto& b : info["buffers"]) {
-        if (continuations.has_buffer(b)) continue;
-        std::string files;
-        for (const auto& file : b["files"]) files += (files.empty() ? "" : ", ") + file.get<std::string>();
-        out.print("\nbuffer {}  {}, {}, {}\n", b["name"].get<std::string>(), b["format"].get<std::string>(),
-                  counted(b["bytes"].get<std::uint64_t>(), "byte"), files);
-        if (!b.contains("frames")) continue;
-        std::vector<std::string> words, places;
-        for (const auto& [name, value] : b["frames"].items()) {
-            constexpr std::string_view unit = "_bytes";
-            if (value == 0) continue;
-            if (name.size() > unit.size() && name.substr(name.size() - unit.size()) == unit)
-                places.push_back(plain(value) + " " + spaced(name.substr(0, name.size() - unit.size())));
-            else
-                words.push_back(counted(value.get<std::uint64_t>(), spaced(name.substr(0, name.size() - 1))));
-        }
-        wrapped(out, "  ", words);
-        wrapped(out, fmt::format("  {} bytes = ", plain(b["bytes"])), places, " + ");
-        for (const auto& id : b["ids"])
-            out.print("  {}  {:>10} bytes  {}\n", id["id"].get<std::string>(), plain(id["bytes"]),
-                      id["source"].is_null() ? "(no source described)" : id["source"].get<std::string>());
-    }
-    for (const auto& s : info["sources"])
-        if (!continuations.has_source(s)) print_source(out, s);
-    if (info.contains("maps")) print_maps(out, info["maps"]);
-    if (info["problems"].empty()) {
-        out.write("\nNothing wrong was found.\n");
-        return;
-    }
-    out.write("\nworth knowing\n");
-    for (const auto& problem : info["problems"]) out.print("  - {}\n", problem.get<std::string>());
-}
-
-/// Every leaf as a line: where it stands, and its value.
+/// Every leaf as a line: its path and its value.
 void print_tsv(Output& out, const ordered_json& value, const std::string& path) {
     if (value.is_structured()) {
         std::size_t index = 0;
@@ -561,7 +353,7 @@ Status run_info(const InfoOptions& options) {
                           : nullptr);
     const ordered_json info = describe(session, *selected, report);
     if (options.format == "text")
-        print_text(*out, info);
+        print_snapshot_info(*out, info);
     else
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;

@@ -158,7 +158,7 @@ std::string_view branch_name(const flow::Block& b) {
     return "none";
 }
 
-/// Of the last instruction: E, N, or nothing where the trace does not tell.
+/// Of the last instruction: E, N, or nothing where the trace does not show it.
 std::string_view atom(const flow::Block& block, const flow::Range& range) {
     if (block.end == flow::End::not_a_waypoint) return "";
     return range.taken() ? "E" : "N";

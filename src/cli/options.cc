@@ -19,6 +19,7 @@
 #include "waymark/coresight/dstream.h"
 #include "waymark/coresight/guess.h"
 #include "waymark/doctor/identify.h"
+#include "waymark/pipeline/damage.h"
 
 namespace waymark::cli {
 
@@ -144,7 +145,7 @@ const pipeline::Protocol* protocol_in(std::vector<std::uint8_t> head) {
     return doctor::identify({std::move(stretch)}).protocol;
 }
 
-/// A bare file, of which nothing was said: what it is, as far as its bytes tell, and how to read it.
+/// A bare file that nothing describes: what it is, as far as its bytes show, and how to read it.
 Error what_it_takes(const InputOptions& options) {
     const bool is_stream = options.capture == "-";
     const pipeline::Protocol* protocol = nullptr;
@@ -487,8 +488,8 @@ void warn(const pipeline::Session& session) {
 bool report_read_errors(const pipeline::Report& report) {
     bool any = false;
     for (const pipeline::BufferReport& buffer : report.buffers) {
-        if (const std::string cut = file_was_cut(buffer); !cut.empty()) {
-            say("error", cut);
+        if (const auto cut = pipeline::cut_of(buffer)) {
+            say("error", cut->sentence);
             any = true;
         }
         if (!buffer.error) continue;

@@ -112,7 +112,7 @@ public:
     void write_exactly(std::string_view bytes) { append(bytes); }
     /// It goes to a terminal that shows colours, and the environment variable NO_COLOR does not ask for none.
     [[nodiscard]] bool colours() const;
-    /// Writes everything out. `unreadable`: some of it could not be written, and standard error tells why.
+    /// Writes everything out. `unreadable`: some of it could not be written, and standard error says why.
     Status close();
 
 private:

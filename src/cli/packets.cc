@@ -4,10 +4,11 @@
 #include <set>
 
 #include "commands.h"
-#include "dpu_listing.h"
+#include "dpu/listing.h"
+#include "json_fields.h"
 #include "listing.h"
 #include "options.h"
-#include "spe_packets.h"
+#include "spe/packets.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
@@ -32,20 +33,6 @@ struct Shared {
     const pipeline::Source* last_source = nullptr;
     std::uint64_t packets = 0;
     std::set<std::string> found{};  ///< of `types`
-};
-
-/// The fields of a packet as the inside of a JSON object.
-class JsonFieldsOf final : public protocol::FieldVisitor {
-public:
-    void number(std::string_view name, std::uint64_t value) override { add(name, std::to_string(value)); }
-    void text(std::string_view name, std::string_view value) override { add(name, json_string(value)); }
-    [[nodiscard]] const std::string& json() const { return out_; }
-
-private:
-    void add(std::string_view name, const std::string& value) {
-        out_ += fmt::format("{}{}:{}", out_.empty() ? "" : ",", json_string(name), value);
-    }
-    std::string out_;
 };
 
 /// Prints one source's packets as they come.
@@ -94,7 +81,7 @@ private:
                                   packet.name(), packet.fields_text(), meaning, bytes, stream_.buffer.name);
                 break;
             case Format::json: {
-                JsonFieldsOf fields;
+                JsonFields fields;
                 packet.visit(fields);
                 shared_.out.print(
                     "{{\"source\":{},\"buffer\":{},\"offset\":{},\"bytes\":\"{}\",\"packet\":\"{}\",\"fields\":{{{}}},"
@@ -134,7 +121,7 @@ private:
                           stream_.source.core_type, stream_.buffer.name, "offset", "bytes", "packet");
         shared_.last_source = &stream_.source;
     }
-    /// At most 16 bytes of what stood there.
+    /// At most 16 of the bytes there.
     [[nodiscard]] std::string bytes_text(protocol::Extent at) const {
         std::string out;
         if (at.first.value < recent_first_) return "…";

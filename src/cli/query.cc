@@ -134,12 +134,6 @@ bool is_number(sqlite3_stmt* s, int column) {
     const int type = sqlite3_column_type(s, column);
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
-/// Characters, not bytes.
-std::size_t width_of(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
 /// Rows in columns as wide as the first thousand rows want them.
 class TextRows {
 public:
@@ -166,10 +160,10 @@ private:
         widths_.resize(heads_.size());
         std::vector<Cell> head;
         for (std::size_t c = 0; c < heads_.size(); ++c) {
-            widths_[c] = width_of(heads_[c]);
+            widths_[c] = shown_width(heads_[c]);
             bool numbers = !rows_.empty();
             for (const auto& row : rows_) {
-                widths_[c] = std::max(widths_[c], width_of(row[c].text));
+                widths_[c] = std::max(widths_[c], shown_width(row[c].text));
                 numbers &= row[c].right || row[c].text.empty();
             }
             head.push_back({heads_[c], numbers});
@@ -180,7 +174,7 @@ private:
     }
     void print(const std::vector<Cell>& cells) {
         for (std::size_t c = 0; c < cells.size(); ++c) {
-            const std::size_t width = width_of(cells[c].text);
+            const std::size_t width = shown_width(cells[c].text);
             const std::string pad(width < widths_[c] ? widths_[c] - width : 0, ' ');
             if (c != 0) out_.write("  ");
             if (cells[c].right) out_.write(pad);

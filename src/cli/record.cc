@@ -10,11 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <tuple>
 
 #include "commands.h"
+#include "dpu/record.h"
 #include "options.h"
-#include "record_dpu.h"
-#include "record_spe.h"
+#include "spe/record.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/image/program_kind.h"
@@ -31,11 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// As `--unit` names it.
-std::string option_of(const flow::UnitFactory& units) {
-    std::string name(units.name());
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return name;
-}
+std::string option_of(const flow::UnitFactory& units) { return CLI::detail::to_lower(std::string(units.name())); }
 
 /// All units of program flow, which record::Recorder drives.
 std::vector<const flow::UnitFactory*> flow_units() {
@@ -422,17 +419,24 @@ Run add_record(CLI::App& app) {
         ->type_name("PATH")
         ->required();
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
+    std::vector<std::string> units;
+    std::string about;
+    for (const protocol::Protocol* const row : pipeline::protocols())
+        for (const flow::UnitFactory* const factory : row->units()) {
+            const std::string_view title = row->words().unit_title;
+            units.push_back(option_of(*factory));
+            about += fmt::format("{}: {} {}{}; ", units.back(),
+                                 std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a",
+                                 title, factory->traces_aarch64() ? "" : ", for 32-bit programs");
+        }
+    units.insert(units.end(), {"spe", "dpu"});
     command
         .add_option(
             "--unit", options->unit,
-            "ete: a Trace Extension; etmv4: an ETMv4; ptm: a Program Trace Macrocell, for 32-bit programs; spe: a "
-            "statistical profiling unit, for AArch64 programs; dpu: a Debug "
-            "and Profiling Unit of a DSP core; a 32-bit Arm program is run in place of DSP code")
-        ->check(CLI::IsMember([] {
-            std::vector<std::string> names{"spe", "dpu"};
-            for (const flow::UnitFactory* const units : flow_units()) names.push_back(option_of(*units));
-            return names;
-        }()));
+            about +
+                "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
+                "core; a 32-bit Arm program is run in place of DSP code. Default: the first that traces such a program")
+        ->check(CLI::IsMember(units));
     const auto flow = [&](CLI::Option* option) {
         options->flow_only.push_back(option);
         return option;

@@ -197,8 +197,7 @@ int run(int argc, char** argv) {
     add(add_record(app));
     add(add_verify(app));
     add(add_doctor(app));
-    add(add_spe(app));
-    add(add_dpu(app));
+    for (const auto& add_command : unit_commands()) add(add_command(app));
     add(add_export(app));
     add(add_query(app));
     try {

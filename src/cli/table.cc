@@ -56,20 +56,23 @@ ordered_json to_json(const Table& table) {
     return out;
 }
 
-void print_rows_json(Output& out, const ordered_json& head, const Table& rows) {
+std::string rows_json(const ordered_json& head, const Table& rows, std::string_view name) {
     std::string text = "{\n";
-    for (const auto& [name, value] : head.items()) {
-        text += fmt::format("  {}: ", json_string(name));
+    for (const auto& [key, value] : head.items()) {
+        text += fmt::format("  {}: ", json_string(key));
         add_line(text, value);
         text += ",\n";
     }
-    out.write(text + "  \"rows\": [");
+    text += fmt::format("  {}: [", json_string(name));
     for (std::size_t r = 0; r < rows.size(); ++r) {
-        text = r == 0 ? "\n    " : ",\n    ";
+        text += r == 0 ? "\n    " : ",\n    ";
         add_line(text, to_json(rows, rows.rows[r]));
-        out.write(text);
     }
-    out.write(rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
+    return text + (rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+void print_rows_json(Output& out, const ordered_json& head, const Table& rows) {
+    out.write(rows_json(head, rows, "rows"));
 }
 
 void print_text(Output& out, const Table& table, std::uint64_t limit, std::string_view indent, std::size_t widest) {

@@ -25,8 +25,10 @@ void print_tsv(Output& out, const Table& table);
 
 /// JSON as text, over several lines; strings in it that are not UTF-8 have U+FFFD where they are not.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value);
-/// The same with `{"name": value, …}` on a line for each row of the table `rows`, and what is in other members on the
-/// line of the member.
+/// An object with `{"name": value, …}` on a line for each row of the table `rows`, which is the member `name`, and the
+/// members of `head` on a line each.
+[[nodiscard]] std::string rows_json(const nlohmann::ordered_json& head, const Table& rows, std::string_view name);
+/// The same with the rows as member `rows`.
 void print_rows_json(Output& out, const nlohmann::ordered_json& head, const Table& rows);
 
 }  // namespace waymark::cli

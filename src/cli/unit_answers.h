@@ -8,8 +8,14 @@ namespace waymark::cli {
 /// A perf.data file, compressed or not.
 [[nodiscard]] bool is_profile(const std::string& path);
 
-/// What cannot be opened is an error of reading, not a capture that tells nothing.
+/// A capture that cannot be opened is an error of reading, not a capture without trace.
 [[nodiscard]] Error not_opened(Error error);
+
+/// Refuses options that only captures of trace macrocells need. `what`: the capture, as the message says it.
+[[nodiscard]] waymark::Status refuse_flow_options(const AnswersOptions& options, const char* what);
+
+/// Answers with the capture's name. What kept it from being read to its end is said at once, as of every other.
+[[nodiscard]] answers::Answers finished(answers::Answers answers, const AnswersOptions& options);
 
 [[nodiscard]] Result<answers::Answers> answers_of_profile(const AnswersOptions& options);
 [[nodiscard]] Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options);

@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "commands.h"
-#include "dpu_verify.h"
+#include "dpu/verify.h"
 #include "options.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/regular_file.h"
-#include "waymark/flow/summary.h"
 #include "waymark/pipeline/packet_counter.h"
+#include "waymark/record/comparison.h"
 #include "waymark/record/truth.h"
 
 namespace waymark::cli {
@@ -23,14 +23,6 @@ namespace {
 
 using record::SourceTruth;
 using record::TruthRange;
-
-struct Difference {
-    std::uint64_t number{};              ///< of the range, counted from 1
-    Offset stream{}, capture{};          ///< of the packet that told it
-    std::optional<TruthRange> executed;  ///< nothing: the truth ends there
-    std::optional<TruthRange> decoded;   ///< nothing: the trace ends there
-    std::optional<TruthRange> before;    ///< the last range both agree on
-};
 
 /// Of one source, or of all: the worst.
 enum class Outcome : std::uint8_t { equal, not_compared, different };
@@ -43,95 +35,6 @@ std::string_view heading(Outcome outcome, std::string_view equal) {
         default: return "DIFFERENT";
     }
 }
-
-/// Holds decoded ranges against those that executed. A range the unit cut in two is joined again.
-class Comparison final : public flow::Sink {
-public:
-    /// `gone`: so many ranges of the truth stand before the trace.
-    Comparison(const pipeline::StreamInfo& stream, std::optional<record::RangeReader> truth, std::uint64_t gone)
-        : stream_(stream), truth_(std::move(truth)) {
-        for (; truth_ && gone != 0; --gone)
-            if (!next_executed()) break;
-    }
-
-    void consume(const flow::Batch& batch) override {
-        summary_.consume(batch);
-        flow::in_order(
-            batch,
-            [&](const flow::Block& block, const flow::Range& range) {
-                if (open_ && decoded_.end == block.start) {
-                    decoded_.end += block.bytes;
-                    decoded_.instructions += block.instructions;
-                } else {
-                    close();
-                    decoded_ = {block.start, block.start + block.bytes, block.instructions, false};
-                    offset_ = batch.base + range.offset;
-                }
-                open_ = true;
-                if (block.end != flow::End::not_a_waypoint) close();
-            },
-            [&](const flow::Event& event) {
-                if (!std::holds_alternative<flow::Timestamp>(event.what) &&
-                    !std::holds_alternative<flow::Context>(event.what))
-                    close();
-                last_ = event.offset;
-            });
-        last_captured_ = captured(open_ ? offset_ : last_);
-    }
-
-    /// The trace is over. `cut_off`: the truth need not reach as far as the trace, nor the other way round.
-    void finish(bool cut_off) {
-        over_ = true;
-        close();
-        if (cut_off || difference_ || !truth_) return;
-        if (const auto rest = next_executed())
-            difference_ = {sums_.ranges + 1, last_, captured(last_), *rest, std::nullopt, before_};
-    }
-
-    [[nodiscard]] const SourceTruth& sums() const { return sums_; }
-    [[nodiscard]] const flow::Totals& totals() const { return summary_.totals(); }
-    [[nodiscard]] const std::optional<Difference>& difference() const { return difference_; }
-    [[nodiscard]] std::uint64_t compared() const { return compared_; }
-    [[nodiscard]] bool has_ranges() const { return truth_.has_value(); }
-
-private:
-    std::optional<TruthRange> next_executed() {
-        for (;;) {
-            const auto range = truth_->next();
-            if (!range || !range->lost) return range;
-        }
-    }
-
-    /// Offsets can be mapped only while the stream is read.
-    [[nodiscard]] Offset captured(Offset at) const { return over_ ? last_captured_ : stream_.offsets.capture(at); }
-
-    void close() {
-        if (!open_) return;
-        open_ = false;
-        last_ = offset_;
-        sums_.add(decoded_);
-        if (!truth_ || difference_ || truth_ended_) return;
-        const auto executed = next_executed();
-        if (executed && executed->start == decoded_.start && executed->end == decoded_.end) {
-            ++compared_;
-            before_ = decoded_;
-            return;
-        }
-        truth_ended_ = !executed;
-        difference_ = {sums_.ranges, offset_, captured(offset_), executed, decoded_, before_};
-    }
-
-    const pipeline::StreamInfo stream_;
-    std::optional<record::RangeReader> truth_;
-    flow::Summary summary_;
-    SourceTruth sums_;
-    TruthRange decoded_;
-    bool open_ = false, truth_ended_ = false, over_ = false;
-    Offset offset_{}, last_{}, last_captured_{};
-    std::uint64_t compared_ = 0;
-    std::optional<TruthRange> before_;
-    std::optional<Difference> difference_;
-};
 
 /// Prints the packets around one place.
 class PacketsAround final : public protocol::PacketListener {
@@ -178,6 +81,10 @@ std::string text(const std::optional<TruthRange>& range, const image::Symbols& s
     const std::string symbol = symbols.text({range->start});
     return fmt::format("{:#010x}-{:#010x}, {} instruction{}{}", range->start, range->end, range->instructions,
                        range->instructions == 1 ? "" : "s", symbol.empty() ? "" : fmt::format("  ({})", symbol));
+}
+
+flow::MapOffset offsets_of(const pipeline::StreamInfo& stream) {
+    return [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; };
 }
 
 class Verification {
@@ -241,7 +148,7 @@ private:
     Status compare(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
                    const record::Truth& truth, const std::filesystem::path& folder, Output& out) {
         const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
-        std::map<const pipeline::Source*, std::unique_ptr<Comparison>> comparisons;
+        std::map<const pipeline::Source*, std::unique_ptr<record::Comparison>> comparisons;
         const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
             if (!stream.source.has_flow()) return nullptr;
             std::optional<record::RangeReader> ranges;
@@ -255,8 +162,8 @@ private:
             }
             auto& comparison = comparisons[&stream.source];
             const auto before = gone.find(stream.source.name);
-            comparison =
-                std::make_unique<Comparison>(stream, std::move(ranges), before == gone.end() ? 0 : before->second);
+            comparison = std::make_unique<record::Comparison>(offsets_of(stream), std::move(ranges),
+                                                              before == gone.end() ? 0 : before->second);
             return pipeline::flow_consumer(stream, *comparison, pipeline::DecoderKind::fast);
         };
         ProgressLine progress;
@@ -318,10 +225,10 @@ private:
             for (const SourceTruth& s : truth.sources)
                 if (s.wrapped && s.source == source->name) gone[s.source] = s.ranges;
         if (gone.empty()) return gone;
-        std::map<const pipeline::Source*, std::unique_ptr<Comparison>> counts;
+        std::map<const pipeline::Source*, std::unique_ptr<record::Comparison>> counts;
         static_cast<void>(pipeline::run(session, selected, [&](const pipeline::StreamInfo& stream) {
             auto& count = counts[&stream.source];
-            count = std::make_unique<Comparison>(stream, std::nullopt, 0);
+            count = std::make_unique<record::Comparison>(offsets_of(stream), std::nullopt, 0);
             return pipeline::flow_consumer(stream, *count, pipeline::DecoderKind::fast);
         }));
         for (const auto& [source, count] : counts) {
@@ -335,7 +242,7 @@ private:
 
     /// The end of the truth must be there, range by range; what came before the first synchronisation is gone.
     Outcome report_wrapped(const pipeline::Session& session, const pipeline::Source& source,
-                           const SourceTruth& executed, const SourceTruth& sums, const Comparison* comparison,
+                           const SourceTruth& executed, const SourceTruth& sums, const record::Comparison* comparison,
                            bool complete, Output& out) {
         const bool comparable =
             complete && !executed.file.empty() && (comparison == nullptr || comparison->has_ranges());
@@ -359,7 +266,7 @@ private:
     }
 
     Outcome report_source(const pipeline::Session& session, const pipeline::Source& source, const SourceTruth& executed,
-                          const SourceTruth& sums, const Comparison* comparison, bool complete, Output& out) {
+                          const SourceTruth& sums, const record::Comparison* comparison, bool complete, Output& out) {
         const bool same_sums =
             executed.ranges == sums.ranges && executed.instructions == sums.instructions && executed.hash == sums.hash;
         const std::uint64_t overflows =
@@ -401,7 +308,8 @@ private:
         return outcome;
     }
 
-    void show(const pipeline::Session& session, const pipeline::Source& source, const Difference& d, Output& out) {
+    void show(const pipeline::Session& session, const pipeline::Source& source, const record::Difference& d,
+              Output& out) {
         out.print("  first difference: range {}, from the packet at offset {:#x} of the buffer\n", grouped(d.number),
                   d.capture.value);
         out.print("    before it  {}\n    executed   {}\n    decoded    {}\n",

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/analysis/profile.h"
 #include "waymark/analysis/program.h"
 #include "waymark/analysis/quality.h"
@@ -76,92 +78,73 @@ private:
     std::string buffer_;
 };
 
-/// What a decode of the buffer shows.
-struct DpuLook {
-    const capture::DpuCapture& capture;
-    const pipeline::DpuTrace& trace;
-    Bytes dump;
-    pipeline::DpuDecoded decoded{};
-    std::optional<Offset> gap{}, cut{}, lost{};
+/// What doctor adds to a finding of the trace (analysis/dpu_findings.h).
+struct DpuWords {
+    analysis::DpuFinding::Kind kind;
+    Severity severity;
+    std::string_view name, expected, cause, advice;
 };
+constexpr std::array dpu_words = [] {
+    using Kind = analysis::DpuFinding::Kind;
+    constexpr std::string_view no_wrap = "intervals that cannot have wrapped unseen";
+    return std::array{
+        DpuWords{Kind::cut,
+                 Severity::error,
+                 "cut",
+                 {},
+                 "the file is shorter than what the unit wrote: it was cut, or the buffer not read out to its end",
+                 "copy the whole file; what there is of it is read"},
+        DpuWords{Kind::gap, Severity::warning, "damaged-entries", "entries of layout WL-1",
+                 "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
+                 "check layout, dpu_base and the byte order in dpu.ini"},
+        DpuWords{Kind::next_to_gap, Severity::warning, "doubtful-entries", "none",
+                 "entries next to bytes that are no entry may be a part of them", "waymark packets shows them"},
+        DpuWords{Kind::held, Severity::note, "held", "none", "software turned TMPDIS of DP_TC on",
+                 "hold for a short time"},
+        DpuWords{Kind::no_room, Severity::warning, "overflow", "none", "the unit sampled faster than memory took",
+                 "sample less often, or trace fewer kinds"},
+        DpuWords{Kind::overwritten, Severity::note, "overwritten", "all since the first enable", "the buffer wrapped",
+                 "a larger buffer, or stop earlier"},
+        DpuWords{Kind::incomplete, Severity::warning, "incomplete", "TWBA = 0", "the buffer was read too early",
+                 "stop the unit, and wait for TWBA, before reading"},
+        DpuWords{Kind::readings, Severity::warning, "doubtful-readings",
+                 "counters that go on from one reading to the next", "the trace is damaged there",
+                 "get the buffer anew; what is between their neighbours counts, as <unattributed>"},
+        DpuWords{Kind::wide, Severity::warning, "counter-wrap", no_wrap, "readings that lie too far apart, or damage",
+                 "read the counters more often (mode sample with a shorter period)"},
+        DpuWords{Kind::wide_lossy, Severity::warning, "counter-loss", no_wrap, "readings are missing in between",
+                 "mend what entries were lost by, as told here"},
+    };
+}();
 
-void add_dpu_losses(Report& report, Findings& to, const DpuLook& look) {
-    const dpu::Totals& t = look.decoded.totals;
-    const std::uint64_t missing = missing_bytes(look.capture, look.trace, look.dump.size());
-    if (look.decoded.cut || missing != 0) {
-        report.cut = true;
-        to.add(Severity::error, "cut", look.cut ? look.cut : Offset{look.dump.size()},
-               missing != 0
-                   ? fmt::format("the file has {} and lacks {} that were written", counted(look.dump.size(), "byte"),
-                                 counted(missing, "byte"))
-                   : fmt::format("the file has {}, and trace is missing from it", counted(look.dump.size(), "byte")),
-               look.trace.vtb.single_address ? "all lines that were written (lines_written)" : "DP_TSA to DP_TEA + 31",
-               "the file is shorter than what the unit wrote: it was cut, or the buffer not read out to its end",
-               "copy the whole file; what there is of it is read");
+/// What a decode of the buffer shows. `bytes`: of its file.
+void add_dpu_findings(Findings& to, std::vector<analysis::DpuFinding> findings, const pipeline::DpuTrace& trace,
+                      std::size_t bytes, const FirstTrouble& first) {
+    using Kind = analysis::DpuFinding::Kind;
+    for (analysis::DpuFinding& each : findings) {
+        if (each.kind == Kind::gap && each.reason == GapReason::framing) {
+            to.add(Severity::warning, "torn-entries", first.cut, std::move(each.what), "whole entries",
+                   "what is missing from the file took the rest of them", "copy the whole file");
+            continue;
+        }
+        const auto words =
+            std::find_if(dpu_words.begin(), dpu_words.end(), [&](const DpuWords& w) { return w.kind == each.kind; });
+        if (words == dpu_words.end()) continue;
+        std::optional<Offset> at = each.first;
+        if (each.kind == Kind::cut) at = first.cut ? first.cut : Offset{bytes};
+        if (each.kind == Kind::no_room) at = first.lost;
+        if (each.kind == Kind::gap || each.kind == Kind::next_to_gap) at = first.gap;
+        std::string expected(words->expected);
+        if (each.kind == Kind::cut)
+            expected =
+                trace.vtb.single_address ? "all lines that were written (lines_written)" : "DP_TSA to DP_TEA + 31";
+        to.add(words->severity, std::string(words->name), at, std::move(each.what), std::move(expected),
+               std::string(words->cause), std::string(words->advice));
     }
-    const std::uint64_t of_cut = t.gap_bytes[static_cast<unsigned>(GapReason::framing)];
-    if (of_cut != 0)
-        to.add(Severity::warning, "torn-entries", look.cut,
-               fmt::format("{} {} to entries that are not all there", counted(of_cut, "byte"),
-                           of_cut == 1 ? "belongs" : "belong"),
-               "whole entries", "what is missing from the file took the rest of them", "copy the whole file");
-    if (t.lost_bytes() != of_cut)
-        to.add(Severity::warning, "damaged-entries", look.gap,
-               fmt::format("{} of {} {} no entry", grouped(t.lost_bytes() - of_cut), counted(t.bytes, "byte"),
-                           are(t.lost_bytes() - of_cut)),
-               "entries of layout WL-1",
-               "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
-               "check layout, dpu_base and the byte order in dpu.ini");
-    if (t.doubtful != 0)
-        to.add(Severity::warning, "doubtful-entries", look.gap,
-               fmt::format("{} beside damage {} not taken for true", counted(t.doubtful, "entry", "entries"),
-                           are(t.doubtful)),
-               "none", "what stands next to bytes that are no entry may be a part of them",
-               "waymark packets shows them");
-    if (t.holds != 0)
-        to.add(Severity::note, "held", {}, fmt::format("tracing was held (TMPDIS) {}", counted(t.holds, "time")),
-               "none", "software turned TMPDIS of DP_TC on",
-               "what happened then is in no entry: hold for a short time");
-    for (const DpuCounter& counter : counters_of(look.capture))
-        if (!counter.rule.empty())
-            to.add(Severity::note, "counter", {}, counter.rule, "all that happens", "the counter's control register",
-                   "count in trace mode, at once and everywhere, for totals");
-    if (t.lost != 0)
-        to.add(Severity::warning, "overflow", look.lost,
-               fmt::format("{} found no room in the unit", counted(t.lost, "entry", "entries")), "none",
-               "the unit sampled faster than memory took", "sample less often, or trace fewer kinds");
-    if (look.decoded.overwritten)
-        to.add(Severity::note, "overwritten", {}, "older trace was overwritten", "all since the first enable",
-               "the buffer wrapped", "a larger buffer, or stop earlier");
-    if (!look.trace.ring_known && !look.trace.vtb.single_address)
-        to.add(Severity::warning, "ring", {}, "DP_TSA, DP_TEA or DP_TW is not known", "all three",
-               "dpu.ini does not name them", "where the trace begins in the buffer is guessed; add them");
-    if (!look.trace.complete)
-        to.add(Severity::warning, "incomplete", {}, "the unit had not written all it had (DP_SR.TWBA)", "TWBA = 0",
-               "the buffer was read too early", "stop the unit, and wait for TWBA, before reading");
 }
 
 /// Do the entries add up to what the counters say of themselves?
 void add_dpu_sums(Findings& to, const analysis::DpuCosts& costs) {
-    if (const analysis::DpuDoubted& doubted = costs.doubted(); doubted.readings != 0)
-        to.add(Severity::warning, "doubtful-readings", doubted.first,
-               fmt::format("{} of counters cannot be true, and {} left out", counted(doubted.readings, "reading"),
-                           are(doubted.readings)),
-               "counters that go on from one reading to the next", "the trace is damaged there",
-               "get the buffer anew; what is between their neighbours counts, as <unattributed>");
-    const analysis::DpuWide& wide = costs.wide();
-    if (wide.intervals != wide.lossy)
-        to.add(
-            Severity::warning, "counter-wrap", wide.first,
-            fmt::format("in {} a counter went down by 2^30 or more", counted(wide.intervals - wide.lossy, "interval")),
-            "intervals that cannot have wrapped unseen", "readings that lie too far apart, or damage",
-            "read the counters more often (mode sample with a shorter period)");
-    if (wide.lossy != 0)
-        to.add(Severity::warning, "counter-loss", wide.first,
-               fmt::format("in {} with entries missing a counter went down by 2^30 or more",
-                           counted(wide.lossy, "interval")),
-               "intervals that cannot have wrapped unseen", "readings are missing in between",
-               "mend what entries were lost by, as told here");
     analysis::DpuCounts rows{};
     for (const auto& [owner, task] : costs.tasks()) analysis::add(rows, task.sum);
     const auto all = costs.reconciled(rows);
@@ -283,7 +266,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
     Report report;
     Findings to(report, capture.buffer.string());
     for (const capture::Problem& problem : capture.problems) {
-        if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // told below, with what it costs
+        if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // reported below, with what it costs
         to.add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
                "what is missing cannot be told", "add it, if it is known");
     }
@@ -326,7 +309,19 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         buffer.pieces = 1;
         buffer.format = capture::Buffer::Format::source_data;
         report.buffers.push_back(std::move(buffer));
-        add_dpu_losses(report, to, {capture, trace, dump, decoded, first.gap, first.cut, first.lost});
+        const analysis::DpuSaid said = said_of(capture, trace, setup, decoded, dump.size());
+        report.cut = said.cut || said.missing_bytes != 0;
+        std::vector<analysis::DpuFinding> found = analysis::dpu_losses(said);
+        if (anything)
+            for (analysis::DpuFinding& doubt : analysis::dpu_doubts(*sums.costs, said, said.first_counter()))
+                found.push_back(std::move(doubt));
+        add_dpu_findings(to, std::move(found), trace, dump.size(), first);
+        for (const std::string& rule : said.rules)
+            to.add(Severity::note, "counter", {}, rule, "all that happens", "the counter's control register",
+                   "count in trace mode, at once and everywhere, for totals");
+        if (!trace.ring_known && !trace.vtb.single_address)
+            to.add(Severity::warning, "ring", {}, "DP_TSA, DP_TEA or DP_TW is not known", "all three",
+                   "dpu.ini does not name them", "where the trace begins in the buffer is guessed; add them");
         if (anything)
             add_dpu_sums(to, *sums.costs);
         else

@@ -59,7 +59,7 @@ std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace) {
     const auto first = trace.periods.front().format.mode;
     for (const pipeline::DpuPeriod& period : trace.periods) {
         if (period.format.mode == first) continue;
-        // Where modes change, only what all of them tell is told.
+        // Where modes change, only what all of them record is known.
         const auto changes = [](std::optional<dpu::TraceMode> m) {
             return m == dpu::TraceMode::task || m == dpu::TraceMode::flow;
         };
@@ -105,7 +105,7 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
     if (trace.nexus)
         return messages("the messages of the Nexus interface hold nothing but padding and what is not understood");
     const std::string file = capture.buffer.filename().string();
-    const auto tc = dpu::from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
+    const auto tc = from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
     if (value_of(capture, "DP_TC") && tc.nxmode == static_cast<std::uint8_t>(dpu::NexusMode::only))
         return messages("DP_TC.NXMODE sends everything to the Nexus interface and nothing to the buffer");
     if (const std::uint64_t missing = missing_bytes(capture, trace, dump.size()); missing != 0)
@@ -196,7 +196,7 @@ std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::
 
 std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture& capture) {
     std::array<DpuCounter, dpu::counter_count> out;
-    const auto cr = dpu::from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
+    const auto cr = from_value<dpu::DpCr>(value_of(capture, "DP_CR").value_or(0));
     const std::uint32_t rpid = value_of(capture, "DP_RPID").value_or(0),
                         rdid = value_of(capture, "DP_RDID").value_or(0);
     const auto sr = value_of(capture, "DP_SR");
@@ -204,11 +204,11 @@ std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture
         DpuCounter& counter = out[c];
         const auto triad = value_of(capture, c < dpu::counters_per_triad ? "DP_TAC" : "DP_TBC");
         if (!triad) continue;
-        auto control = dpu::from_value<dpu::DpTac>(*triad);
+        auto control = from_value<dpu::DpTac>(*triad);
         if (!control.tcen) {
             const auto own = value_of(capture, fmt::format("DP_C{}C", dpu::counter_name(c)));
             if (!own) continue;
-            control = dpu::from_value<dpu::DpTac>(*own);
+            control = from_value<dpu::DpTac>(*own);
         }
         counter.event = control.ceg < dpu::event_sets ? dpu::event_set(control.ceg)[c % dpu::counters_per_triad]
                                                       : dpu::EventWire::none;
@@ -300,6 +300,44 @@ analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::
     return out;
 }
 
+bool is_driven(const capture::DpuCapture& capture, const DpuCounter& counter) {
+    if (!counter.event || !capture.driven || dpu::is_own(*counter.event)) return true;
+    return std::find(capture.driven->begin(), capture.driven->end(), name(*counter.event)) != capture.driven->end();
+}
+
+std::string parameter(const capture::DpuCapture& capture, std::string_view name) {
+    for (const auto& [key, value] : capture.parameters)
+        if (key == name) return value;
+    return {};
+}
+
+analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
+                          const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded, std::uint64_t there) {
+    analysis::DpuSaid out;
+    const auto counters = counters_of(capture);
+    for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        if (counters[c].event != dpu::EventWire::none) out.events[c] = counters[c].name;
+        out.unconnected[c] = !is_driven(capture, counters[c]);
+        out.rewritten[c] = counters[c].rewritten;
+        if (!counters[c].rule.empty()) out.rules.push_back(counters[c].rule);
+    }
+    out.mode = mode_of(trace);
+    out.mode_text = mode_text(trace);
+    out.cycles = setup.cycles;
+    for (unsigned id = 0; id < 256; ++id)
+        if (std::string task = parameter(capture, fmt::format("task{}", id)); !task.empty())
+            out.tasks[static_cast<std::uint8_t>(id)] = std::move(task);
+    out.program = parameter(capture, "program");
+    out.cycles_note = parameter(capture, "cycles");
+    out.layout = dpu::layout_note;
+    out.totals = decoded.totals;
+    out.overwritten = decoded.overwritten;
+    out.cut = decoded.cut;
+    out.complete = setup.complete;
+    out.missing_bytes = missing_bytes(capture, trace, there);
+    return out;
+}
+
 Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::DpuSetup& setup,
                        const analysis::DpuCode& code, const DpuBeside& beside) {
     DpuSums out;
@@ -318,31 +356,6 @@ Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::Dp
     doubts.finish();
     setup.doubtful = doubts.readings();
     if (!setup.doubtful.empty()) WM_RETURN_IF_ERROR(pass());
-    return out;
-}
-
-std::vector<std::string> losses(const DpuSums& sums, std::uint64_t missing_bytes, bool complete) {
-    std::vector<std::string> out;
-    const dpu::Totals& t = sums.decoded.totals;
-    if (t.lost != 0)
-        out.push_back(fmt::format("{} found no room in the trace write buffer; the intervals around are <unattributed>",
-                                  counted(t.lost, "entry", "entries")));
-    if (t.holds != 0)
-        out.push_back(
-            fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the intervals "
-                        "around are <unattributed>",
-                        counted(t.holds, "time")));
-    if (sums.decoded.overwritten) out.emplace_back("older trace was overwritten; what came before is <before>");
-    if (missing_bytes != 0)
-        out.push_back(fmt::format("the file of the buffer lacks {} that were written; give the whole one",
-                                  counted(missing_bytes, "byte")));
-    else if (sums.decoded.cut)
-        out.emplace_back("the file of the buffer is cut; give the whole one to see the rest");
-    for (unsigned r = 0; r < gap_reasons; ++r)
-        if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
-            out.push_back(fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
-                                      counted(t.gaps[r], "stretch", "stretches"), name(reason)));
-    if (!complete) out.emplace_back("the unit still held trace when the buffer was read");
     return out;
 }
 
@@ -455,7 +468,7 @@ std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const
     std::vector<CodeMapping> mappings;
     std::vector<std::string> names = mapped.names();
     if (modules.empty()) {
-        // Without a map all were there all the time, as far as is known: two at one address cannot be told apart.
+        // Without a map all were there all the time, as far as is known: two at one address cannot be distinguished.
         for (std::size_t i = 0; i < capture.images.size(); ++i) {
             const std::vector<CodeMapping> code_here = code_of(mapped.info(i), capture.images[i].load_bias, i);
             mappings.insert(mappings.end(), code_here.begin(), code_here.end());

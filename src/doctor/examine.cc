@@ -139,7 +139,7 @@ public:
 
     Report run() {
         for (const capture::Problem& problem : session_.problems) {
-            if (!problem.lacks.empty()) continue;  // told below, with what it costs
+            if (!problem.lacks.empty()) continue;  // reported below, with what it costs
             if (problem.kind == capture::Problem::Kind::part) {
                 add_finding({Severity::warning,
                              "part-of-run",
@@ -397,48 +397,8 @@ private:
         out.frames = taken.frames;
         const coresight::Totals& t = taken.frames;
         if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown) return;
-        const auto first = [&](GapReason reason) {
-            const auto found = std::find_if(taken.gaps.begin(), taken.gaps.end(),
-                                            [&](const Gap& gap) { return gap.reason == reason; });
-            return found == taken.gaps.end() ? Offset{} : found->first;
-        };
-        const auto lost = [&](GapReason reason) { return t.lost[static_cast<unsigned>(reason)]; };
-        if (const auto n = lost(GapReason::framing); n != 0)
-            add_finding({Severity::warning,
-                         "damaged-frames",
-                         buffer.name,
-                         {},
-                         first(GapReason::framing),
-                         fmt::format("{} in frames that cannot be ({} with the forbidden ID 0x7f)", bytes_text(n),
-                                     t.damaged_frames),
-                         "frames with IDs of sources",
-                         "bytes were damaged or lost on the way, or the file was patched",
-                         "get the buffer anew; trace continues at the next synchronisation after each damage"});
-        if (const auto n = lost(GapReason::incomplete_packet); n != 0) {
-            // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
-            const bool cut = out.format == Buffer::Format::coresight && out.skipped == 0;
-            report_.cut |= cut;
-            add_finding({cut ? Severity::error : Severity::note,
-                         cut ? "cut" : "cut-frame",
-                         buffer.name,
-                         {},
-                         first(GapReason::incomplete_packet),
-                         fmt::format("the last {} {} no whole frame", bytes_text(n), are(n)),
-                         "a multiple of 16 bytes",
-                         cut ? "the file was cut, or is not of format coresight" : "recording stopped there",
-                         cut ? "copy the whole file, or read the whole buffer out, if it is still there"
-                             : "nothing, unless the file was cut"});
-        }
-        if (const auto n = lost(GapReason::unsynchronised); n != 0 && out.pieces == 1)
-            add_finding({Severity::note,
-                         "no-frame-sync",
-                         buffer.name,
-                         {},
-                         first(GapReason::unsynchronised),
-                         fmt::format("no frame sync in {}, so their frames are not known", bytes_text(n)),
-                         "a sync first",
-                         t.fsyncs == 0 ? "the framing may be another" : "recording began inside a frame",
-                         t.fsyncs == 0 ? "give the format the buffer has" : "nothing"});
+        for (pipeline::Damage& damage : pipeline::damage_in({buffer.name, out.format, t, taken.gaps}))
+            report_frame_damage(std::move(damage), out);
         if (t.unassociated != 0 && out.pieces == 1)
             add_finding({Severity::note,
                          "no-id-yet",
@@ -459,6 +419,36 @@ private:
                          "mostly trace",
                          "the sources had little to send while the formatter was flushed, or the buffer is not full",
                          "nothing, unless trace is missing"});
+    }
+
+    void report_frame_damage(pipeline::Damage damage, const BufferReport& buffer) {
+        using Kind = pipeline::Damage::Kind;
+        // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
+        const bool cut =
+            damage.kind == Kind::partial_frame && buffer.format == Buffer::Format::coresight && buffer.skipped == 0;
+        report_.cut |= cut;
+        const auto add = [&](Severity severity, std::string kind, std::string expected, std::string advice) {
+            add_finding({severity,
+                         std::move(kind),
+                         damage.buffer,
+                         {},
+                         damage.first,
+                         std::move(damage.found),
+                         std::move(expected),
+                         std::move(damage.means),
+                         std::move(advice)});
+        };
+        if (damage.kind == Kind::lost_frames)
+            add(Severity::warning, "damaged-frames", "frames with IDs of sources",
+                "get the buffer anew; trace continues at the next synchronisation after each damage");
+        else if (damage.kind == Kind::no_frame_sync && buffer.pieces == 1)
+            add(Severity::note, "no-frame-sync", "a sync first",
+                buffer.frames.fsyncs == 0 ? "give the format the buffer has" : "nothing");
+        else if (cut)
+            add(Severity::error, "cut", "a multiple of 16 bytes",
+                "copy the whole file, or read the whole buffer out, if it is still there");
+        else if (damage.kind == Kind::partial_frame)
+            add(Severity::note, "cut-frame", "a multiple of 16 bytes", "nothing, unless the file was cut");
     }
 
     void find_sources(const Buffer& buffer, const BufferReport& out, const Taken& taken) {
@@ -677,7 +667,7 @@ private:
                                         counted(cuts[i].bytes, "byte")),
                             "whole packets", "the other findings about this buffer's frames say what was lost",
                             "get the buffer anew; trace continues at the next synchronisation after each damage");
-        for (const pipeline::Damage& damage : pipeline::damage_in(all)) report_damage(damage);
+        for (const pipeline::Damage& damage : pipeline::stray_damage(all)) report_damage(damage);
         report_unknown_ids(buffer, all.strays);
     }
     static void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
@@ -727,7 +717,7 @@ private:
             if (sum.bytes == 0) sum.first = base + cut.first.value;
             sum.bytes += cut.bytes;
         }
-        const auto damage = whole ? pipeline::damage_in(stream) : std::nullopt;
+        const auto damage = whole ? pipeline::silence_of(stream) : std::nullopt;
         if (damage)
             add_finding(*source, Severity::warning, "silence", base + damage->first.value, damage->found,
                         "a source that ends between two packets, or where recording stops", damage->means,

@@ -33,7 +33,7 @@ Status write_bytes(const fs::path& path, Bytes bytes) {
     return Nothing{};
 }
 
-/// The trace itself, without what stands before its first frame.
+/// The trace itself, without the bytes before its first frame.
 Status bring(const BufferReport& buffer, const fs::path& to) {
     std::error_code error;
     if (buffer.skipped == 0 && buffer.files.size() == 1 && buffer.bytes && *buffer.bytes > most_copied_bytes) {
@@ -47,7 +47,7 @@ Status bring(const BufferReport& buffer, const fs::path& to) {
     std::uint64_t skip = buffer.skipped;
     for (;;) {
         const auto count = in->read(piece);
-        if (!count || *count == 0) break;  // what can be read is kept; the report told of the rest
+        if (!count || *count == 0) break;  // what can be read is kept; the report names the rest
         const std::uint64_t drop = std::min<std::uint64_t>(skip, *count);
         skip -= drop;
         out.write(reinterpret_cast<const char*>(piece.data() + drop), static_cast<std::streamsize>(*count - drop));

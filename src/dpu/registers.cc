@@ -12,15 +12,8 @@ namespace waymark::dpu {
 
 namespace {
 
-/// Calls `f(register)` with the one at this offset.
-bool visit(auto& registers, std::uint32_t offset, auto&& f) {
-    bool found = false;
-    Registers::for_each(registers, [&](auto& r) {
-        if (std::remove_cvref_t<decltype(r)>::offset != offset) return;
-        found = true;
-        f(r);
-    });
-    return found;
+auto with_offset(std::uint32_t offset) {
+    return [offset]<class Register>(const Register&) { return Register::offset == offset; };
 }
 
 std::optional<Registers::About> find_if(auto&& wanted) {
@@ -88,18 +81,19 @@ std::string Registers::names() {
 }
 
 bool Registers::set(std::uint32_t offset, std::uint32_t value) {
-    return visit(*this, offset, [&](auto& r) { r = from_value<std::remove_cvref_t<decltype(r)>>(value); });
+    return visit_registers(*this, with_offset(offset),
+                           [&](auto& r) { r = from_value<std::remove_cvref_t<decltype(r)>>(value); });
 }
 
 std::optional<std::uint32_t> Registers::get(std::uint32_t offset) const {
     std::optional<std::uint32_t> value;
-    visit(*this, offset, [&](const auto& r) { value = to_value(r); });
+    visit_registers(*this, with_offset(offset), [&](const auto& r) { value = to_value(r); });
     return value;
 }
 
 std::vector<Field> Registers::fields(std::uint32_t offset) const {
     std::vector<Field> out;
-    visit(*this, offset, [&](const auto& r) { out = fields_of(r); });
+    visit_registers(*this, with_offset(offset), [&](const auto& r) { out = fields_of(r); });
     return out;
 }
 

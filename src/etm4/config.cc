@@ -254,20 +254,19 @@ RegisterValues to_registers(const Config& c) {
     devarch.archver = c.ete() ? 5 : 4;
     devarch.archpart = arch_part;
 
-    const auto word = [](const auto& r) { return static_cast<std::uint32_t>(to_value(r)); };
     RegisterValues out;
-    out.configr = word(configr);
+    out.configr = to_value(configr);
     out.traceidr = c.trace_id;
-    out.idr0 = word(idr0);
-    out.idr1 = word(idr1);
-    out.idr2 = word(idr2);
+    out.idr0 = to_value(idr0);
+    out.idr1 = to_value(idr1);
+    out.idr2 = to_value(idr2);
     out.idr8 = c.max_speculation;
     out.idr9 = c.p0_keys;
     out.idr10 = c.p1_keys;
     out.idr11 = c.p1_special_keys;
     out.idr12 = c.conditional_keys;
     out.idr13 = c.conditional_special_keys;
-    out.devarch = word(devarch);
+    out.devarch = to_value(devarch);
     return out;
 }
 

@@ -1,8 +1,6 @@
 #include "waymark/etm4/parallel_decoder.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <optional>
 #include <type_traits>
 
@@ -82,21 +80,6 @@ std::optional<Cut> cut_after(Bytes bytes, std::size_t from, const Config& config
     return {};
 }
 
-/// The first place to cut whose A-sync begins in [from, end).
-std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
-    static constexpr std::array<std::uint8_t, 12> async{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80};
-    static const std::boyer_moore_horspool_searcher searcher(async.begin(), async.end());
-    const auto place = [&](std::size_t i) {
-        return bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i, bytes.size()));
-    };
-    auto at = place(from);
-    while ((at = std::search(at, place(end), searcher)) != place(end)) {
-        at += async.size();
-        if (auto cut = cut_after(bytes, static_cast<std::size_t>(at - bytes.begin()), config)) return cut;
-    }
-    return {};
-}
-
 /// For follow::Parallel.
 struct ParallelEtm4 {
     using Config = etm4::Config;
@@ -104,28 +87,20 @@ struct ParallelEtm4 {
     template <class Out>
     using Decoder = Machine<Out>;
     static std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
-        return etm4::find_cut(bytes, from, end, config);
+        return follow::first_cut<11>(bytes, from, end, [&](std::size_t at) { return cut_after(bytes, at, config); });
     }
 };
+
+/// What is speculative waits across any cut.
+ParallelDecoder::Options possible(const Config& config, ParallelDecoder::Options options) {
+    if (config.max_speculation != 0) options.workers = 1;
+    return options;
+}
 
 }  // namespace
 
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
-                                 flow::Sink& sink, const Options& options) {
-    Options possible = options;
-    if (config.max_speculation != 0) possible.workers = 1;
-    core_ = follow::make_parallel<ParallelEtm4>(config, code, table, sink, possible);
-}
-ParallelDecoder::~ParallelDecoder() = default;
-void ParallelDecoder::feed(Bytes bytes) { core_->feed(bytes); }
-void ParallelDecoder::reset() { core_->reset(); }
-void ParallelDecoder::finish() { core_->finish(); }
-void ParallelDecoder::flush() { core_->flush(); }
-std::uint64_t ParallelDecoder::packets() const { return core_->packets(); }
-std::array<Offset, 2> ParallelDecoder::pending() const { return core_->pending(); }
-bool ParallelDecoder::amid_packet() const { return core_->amid_packet(); }
-std::vector<std::uint64_t> ParallelDecoder::counts() const { return core_->counts(); }
-std::uint64_t ParallelDecoder::cycles() const { return core_->cycles(); }
-std::uint64_t ParallelDecoder::repeated() const { return core_->repeated(); }
+                                 flow::Sink& sink, const Options& options)
+    : HeldParallel(follow::make_parallel<ParallelEtm4>(config, code, table, sink, possible(config, options))) {}
 
 }  // namespace waymark::etm4

@@ -100,60 +100,28 @@ private:
 };
 
 /// How bytes parse under one configuration.
-struct Likeness {
-    std::uint64_t bytes{}, packets{}, asyncs{}, trace_infos{}, errors{}, lost_bytes{}, unsynchronised_bytes{},
-        padding_bytes{};
-    std::optional<Offset> first_async{}, first_error{};
+struct Likeness : protocol::Likeness {
+    std::uint64_t asyncs{}, trace_infos{};
+    std::optional<Offset> first_async{};
 
+    template <class P>
+    void see(const P&, Extent at, const Stretch& stretch) {
+        if constexpr (std::is_same_v<P, ASync>) {
+            ++asyncs;
+            if (!first_async) first_async = stretch.offsets.capture(at.first);
+        } else if constexpr (std::is_same_v<P, TraceInfo>) {
+            ++trace_infos;
+        }
+    }
     /// An A-sync is followed by a Trace Info, and damage here and there is no reason to doubt.
     [[nodiscard]] bool enough() const {
-        const std::uint64_t parsed = bytes - lost_bytes - unsynchronised_bytes - padding_bytes;
-        return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos && lost_bytes * 4 <= parsed;
+        return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos &&
+               lost_bytes * 4 <= parsed_bytes();
     }
-};
-
-class Counter {
-public:
-    Counter(Likeness& out, const Stretch& stretch) : out_(out), stretch_(stretch) {}
-    template <class P>
-    void operator()(const P&, Extent at) {
-        ++out_.packets;
-        if constexpr (std::is_same_v<P, ASync>) {
-            ++out_.asyncs;
-            if (!out_.first_async) out_.first_async = stretch_.offsets.capture(at.first);
-        } else if constexpr (std::is_same_v<P, TraceInfo>) {
-            ++out_.trace_infos;
-        }
-    }
-    void operator()(const Gap& gap) {
-        switch (gap.reason) {
-            case GapReason::reserved_header:
-            case GapReason::malformed_packet:
-                ++out_.errors;
-                out_.lost_bytes += gap.bytes();
-                if (!out_.first_error) out_.first_error = stretch_.offsets.capture(gap.first);
-                break;
-            case GapReason::padding: out_.padding_bytes += gap.bytes(); break;
-            case GapReason::unsynchronised:
-            case GapReason::framing: out_.unsynchronised_bytes += gap.bytes(); break;
-            case GapReason::incomplete_packet: break;
-        }
-    }
-
-private:
-    Likeness& out_;
-    const Stretch& stretch_;
 };
 
 Likeness likeness(const std::vector<Stretch>& stretches, const Config& config) {
-    Likeness out;
-    for (const Stretch& stretch : stretches) {
-        Counter counter(out, stretch);
-        Parser<Counter> parser(config, counter);
-        out.bytes += protocol::feed(parser, stretch, [&] { return parser.progress().amid_packet(); });
-        parser.finish();
-    }
-    return out;
+    return protocol::likeness<Likeness, Parser>(stretches, config);
 }
 
 std::string version_text(const Config& c) {
@@ -179,15 +147,13 @@ template <class Values>
                                                                {"TRCDEVARCH", &r.devarch}}};
 }
 
-class Configured final : public protocol::Configuration {
+using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
+                                           ReferenceDecoder, Decoder, NamedAddresses>;
+class Configured final : public Base {
 public:
-    explicit Configured(const Config& config) : config_(config) {}
-    [[nodiscard]] const Config& config() const { return config_; }
+    using Base::Base;
 
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
-    [[nodiscard]] bool equals(const protocol::Configuration& other) const override {
-        return config_ == config_of(other);
-    }
     [[nodiscard]] std::string source_type() const override {
         return config_.ete() ? "ETE" : fmt::format("ETM{}.{}", config_.version >> 4, config_.version & 0xfU);
     }
@@ -212,44 +178,20 @@ public:
                 {"speculation_depth", std::uint64_t{c.max_speculation}},
                 {"waits_are_waypoints", c.wfx_p0}};
     }
-    [[nodiscard]] std::unique_ptr<protocol::Reader> list(protocol::PacketListener& listener) const override {
-        return std::make_unique<protocol::ListerOf<Config, Parser, Explainer>>(config_, listener);
-    }
-    [[nodiscard]] std::unique_ptr<protocol::Surveyor> survey(const OffsetMap& offsets) const override {
-        return std::make_unique<protocol::SurveyorOf<Config, Parser, More>>(config_, offsets);
-    }
-
     [[nodiscard]] isa::DecodeOptions waypoints() const override {
         return {.wait_waypoints = config_.wfx_p0, .transaction_start_waypoints = config_.ete()};
     }
     [[nodiscard]] bool cycle_counts() const override { return config_.cycle_counting; }
-    [[nodiscard]] std::unique_ptr<protocol::Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
-                                                             const protocol::DecoderOptions& options) const override {
-        Config config = config_;
-        config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
-        if (options.kind == protocol::DecoderKind::reference)
-            return std::make_unique<protocol::DecoderOf<ReferenceDecoder, Config>>(config, code, out);
-        return std::make_unique<protocol::DecoderOf<Decoder, Config>>(config, code, out);
-    }
     [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
-        return std::make_unique<protocol::ParallelOf<ParallelDecoder, Config>>(config_, code, table, sink, options);
+        return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
     }
     [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
         Config c = config_;
         c.return_stack = !c.return_stack;
         return {configuration(c)};
     }
-    void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const override {
-        NamedAddresses taken(config_, take);
-        Parser<NamedAddresses> parser(config_, taken);
-        parser.feed(stream);
-        parser.finish();
-    }
-
-private:
-    const Config config_;
 };
 
 class Etm4Protocol final : public protocol::Protocol {
@@ -276,16 +218,7 @@ public:
         return protocol::TraceIdField{Trctraceidr::name, 0, {}};
     }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
-        const auto visit = [&]<class Register>(Register) {
-            if (r.name == Register::name)
-                protocol::visit_fields(from_value<Register>(static_cast<std::uint32_t>(r.value)), visitor);
-        };
-        visit(Trcconfigr{});
-        visit(Trctraceidr{});
-        visit(Trcidr0{});
-        visit(Trcidr1{});
-        visit(Trcidr2{});
-        visit(Trcdevarch{});
+        protocol::visit_one_of<Trcconfigr, Trctraceidr, Trcidr0, Trcidr1, Trcidr2, Trcdevarch>(r, visitor);
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
         protocol::Configured out;
@@ -329,11 +262,9 @@ public:
         const Likeness& p = best->first;
         out.tried.push_back(
             {p.asyncs == 0 ? "ETMv4 and ETE" : fmt::format("ETMv4 and ETE, {}", counted(tried, "configuration")),
-             p.asyncs == 0
-                 ? fmt::format("no A-sync ({})", words().sync_bytes)
-                 : fmt::format("{}, {}, {}, {} ({}) without packets", counted(p.packets, "packet"),
-                               counted(p.asyncs, "A-sync"), counted(p.trace_infos, "Trace Info", "Trace Infos"),
-                               counted(p.errors, "stretch", "stretches"), counted(p.lost_bytes, "byte"))});
+             p.asyncs == 0 ? fmt::format("no A-sync ({})", words().sync_bytes)
+                           : fmt::format("{}, {}, {}, {}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
+                                         counted(p.trace_infos, "Trace Info", "Trace Infos"), p.errors_text())});
         if (!p.enough()) return false;
         out.protocol = this;
         out.configuration = configuration(best->second);
@@ -347,21 +278,7 @@ public:
     }
     [[nodiscard]] std::vector<Finding> health(const protocol::Identity&, const protocol::Configuration* configuration,
                                               const std::vector<Stretch>& stretches, std::string_view) const override {
-        const Likeness p = likeness(stretches, config_of(*configuration));
-        std::vector<Finding> out;
-        if (p.errors != 0)
-            out.push_back(
-                {Severity::warning,
-                 "damaged-packets",
-                 {},
-                 {},
-                 p.first_error,
-                 fmt::format("{} ({}) without packets", counted(p.errors, "stretch", "stretches"),
-                             counted(p.lost_bytes, "byte")),
-                 "packets up to the next A-sync",
-                 fmt::format("bytes were damaged or lost on their way, or {} are of another unit", words().settings),
-                 "trace continues at the A-sync after each; get the buffer anew if it matters"});
-        return out;
+        return likeness(stretches, config_of(*configuration)).findings(words());
     }
     [[nodiscard]] std::string sentence(const flow::Inconsistency& what) const override {
         using flow::Conflict;

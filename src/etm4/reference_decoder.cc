@@ -133,14 +133,8 @@ private:
     std::uint64_t packets_ = 0;
 };
 
-ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
-    : machine_(std::make_unique<Machine>(config, code, out)) {}
-ReferenceDecoder::~ReferenceDecoder() = default;
-void ReferenceDecoder::feed(Bytes bytes) { machine_->feed(bytes); }
-void ReferenceDecoder::reset() { machine_->reset(); }
-void ReferenceDecoder::finish() { machine_->finish(); }
-std::uint64_t ReferenceDecoder::packets() const { return machine_->packets(); }
-std::array<Offset, 2> ReferenceDecoder::pending() const { return machine_->pending(); }
-bool ReferenceDecoder::amid_packet() const { return machine_->amid_packet(); }
+ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out) {
+    hold<Machine>(config, code, out);
+}
 
 }  // namespace waymark::etm4

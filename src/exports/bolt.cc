@@ -92,7 +92,7 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
                      : std::min(e.times,
                                 static_cast<std::uint64_t>(static_cast<double>(branch->mispredicted.value_or(0)) *
                                                            static_cast<double>(e.times) / static_cast<double>(all)));
-        // 0 stands for what is outside.
+        // 0 means outside.
         out.print("B {:x} {:x} {} {}\n", from ? e.from : 0, to ? e.to : 0, e.times, mispredicted);
         ++lines;
     }

@@ -144,7 +144,7 @@ private:
     }
 
     /// `(3) name` the first time, `(3)` later. Not every reader looks at the lines of jumps: there a name that was not
-    /// told yet stands in full, unless it looks like a number itself.
+    /// written yet is given in full, unless it looks like a number itself.
     std::string compressed(std::vector<bool>& told, std::size_t id, std::string_view name) {
         if (told.size() <= id) told.resize(id + 1);
         if (told[id]) return fmt::format("({})", id + 1);
@@ -152,7 +152,7 @@ private:
         told[id] = true;
         return fmt::format("({}) {}", id + 1, one_line(name));
     }
-    // The last number of each kind stands for what is not known.
+    // The last number of each kind means not known.
     std::string file(Index source) {
         const std::size_t id = std::min<std::size_t>(source, answers_.sources.size());
         return compressed(files_, id, id == answers_.sources.size() ? "???" : path_text(answers_, source));

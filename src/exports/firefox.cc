@@ -33,7 +33,7 @@ private:
     std::vector<std::string> all_;
 };
 
-/// One thread of the profile, gathered before it is written: its tables stand beside its samples.
+/// One thread of the profile, gathered before it is written: its tables are kept beside its samples.
 class Thread {
 public:
     Thread(const Answers& answers, std::string name, bool in_time)

@@ -201,7 +201,7 @@ private:
             [&](const Slice&, std::uint64_t time) { emit(time, event::end, {}, [](pbf_writer&) {}); });
     }
 
-    /// The marks of one track, from index `first`; gives the index behind them.
+    /// The marks of one track, from index `first`; gives the index after them.
     std::size_t marks(std::size_t first) {
         const Index track = timeline_.marks[first].track;
         begin_sequence(track_uuid(track), timeline_.marks[first].begin);

@@ -110,7 +110,8 @@ private:
             f.add_int64(function::name, string(function_name(answers_, i)));
             if (i == answers_.functions.size()) continue;
             const answers::Function& of = answers_.functions[i];
-            // pprof takes brackets out of names that stand as these too, as C++ parameters: `(no symbol) in libc.so`.
+            // pprof removes brackets from names that are written like these, as C++ parameters: `(no symbol) in
+            // libc.so`.
             if (!of.linkage_name.empty()) f.add_int64(function::system_name, string(of.linkage_name));
             if (const std::string_view file = path_text(answers_, of.source); !file.empty())
                 f.add_int64(function::file, string(file));
@@ -147,7 +148,7 @@ private:
         std::uint64_t function{};
         std::uint32_t line{};
     };
-    /// `lines`: the innermost first, those it was inlined into behind it.
+    /// `lines`: the innermost first, those it was inlined into after it.
     void location(std::uint64_t id, Index function_index, std::uint64_t address, const std::vector<Place>& lines) {
         const answers::Function* f = function_at(answers_, function_index);
         pbf_writer p(out_);

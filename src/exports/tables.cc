@@ -29,7 +29,7 @@ Cell nothing() { return std::monostate{}; }
 Cell index(Index i) { return i == answers::none ? nothing() : Cell(std::uint64_t{i}); }
 Cell number(std::uint64_t n) { return n; }
 Cell words(std::string_view t) { return t.empty() ? nothing() : Cell(t); }
-/// A line, or a rate: 0 stands for not known.
+/// A line, or a rate: 0 means not known.
 Cell known(std::uint64_t n) { return n == 0 ? nothing() : Cell(n); }
 Cell flag(bool b) { return std::uint64_t{b}; }
 

@@ -71,14 +71,14 @@ void walk(std::span<const answers::Slice> slices, Open&& open, Close&& close) {
 /// How much a coarser timeline leaves out.
 struct Reduction {
     std::uint64_t resolution{};  ///< in the axis' unit; 0: nothing was left out
-    std::uint64_t merged{};      ///< slices that others stand for
-    std::uint64_t dropped{};     ///< slices that nothing stands for
+    std::uint64_t merged{};      ///< slices that others represent
+    std::uint64_t dropped{};     ///< slices that nothing represents
     std::uint64_t marks{}, points{};
     /// As sentences; empty: nothing was left out.
     [[nodiscard]] std::string text(const answers::TimeAxis& axis) const;
 };
 
-/// Slices shorter than `resolution` next to each other become one that stands for them, or nothing where even together
+/// Slices shorter than `resolution` next to each other become one that represents them, or nothing where even together
 /// they are shorter. Marks that follow a kept one of their kind sooner are left out; of a series' points in each
 /// stretch of that length the highest stays.
 [[nodiscard]] answers::Timeline reduce(const answers::Timeline& timeline, std::uint64_t resolution, Reduction& what);
@@ -122,7 +122,7 @@ Fitted fit(const answers::Timeline& timeline, std::uint64_t limit, Size&& size) 
     return best;
 }
 
-/// `fit` for files that hold more than a timeline; tells the report what was left out. `usage`: the rest alone is
+/// `fit` for files that hold more than a timeline; adds to the report what was left out. `usage`: the rest alone is
 /// larger.
 template <class Size>
 Result<Fitted> fit_beside_costs(const answers::Timeline& timeline, std::uint64_t limit, Size&& size,

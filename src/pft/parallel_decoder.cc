@@ -1,7 +1,6 @@
 #include "waymark/pft/parallel_decoder.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 #include "decoder_machine.h"
@@ -35,21 +34,6 @@ std::optional<Cut> isync_behind(Bytes bytes, std::size_t from, const Config& con
     return cut;
 }
 
-/// The first place to cut whose A-sync lies in [from, end).
-std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
-    static constexpr std::array<std::uint8_t, 6> async{0, 0, 0, 0, 0, 0x80};
-    static const std::boyer_moore_horspool_searcher searcher(async.begin(), async.end());
-    const auto place = [&](std::size_t i) {
-        return bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i, bytes.size()));
-    };
-    auto at = place(from);
-    while ((at = std::search(at, place(end), searcher)) != place(end)) {
-        at += async.size();
-        if (auto cut = isync_behind(bytes, static_cast<std::size_t>(at - bytes.begin()), config)) return cut;
-    }
-    return {};
-}
-
 /// For follow::Parallel.
 struct Protocol {
     using Config = pft::Config;
@@ -57,7 +41,7 @@ struct Protocol {
     template <class Out>
     using Decoder = Machine<Out>;
     static std::optional<Cut> find_cut(Bytes bytes, std::size_t from, std::size_t end, const Config& config) {
-        return pft::find_cut(bytes, from, end, config);
+        return follow::first_cut<5>(bytes, from, end, [&](std::size_t at) { return isync_behind(bytes, at, config); });
     }
 };
 
@@ -65,17 +49,6 @@ struct Protocol {
 
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
                                  flow::Sink& sink, const Options& options)
-    : core_(follow::make_parallel<Protocol>(config, code, table, sink, options)) {}
-ParallelDecoder::~ParallelDecoder() = default;
-void ParallelDecoder::feed(Bytes bytes) { core_->feed(bytes); }
-void ParallelDecoder::reset() { core_->reset(); }
-void ParallelDecoder::finish() { core_->finish(); }
-void ParallelDecoder::flush() { core_->flush(); }
-std::uint64_t ParallelDecoder::packets() const { return core_->packets(); }
-std::array<Offset, 2> ParallelDecoder::pending() const { return core_->pending(); }
-bool ParallelDecoder::amid_packet() const { return core_->amid_packet(); }
-std::vector<std::uint64_t> ParallelDecoder::counts() const { return core_->counts(); }
-std::uint64_t ParallelDecoder::cycles() const { return core_->cycles(); }
-std::uint64_t ParallelDecoder::repeated() const { return core_->repeated(); }
+    : HeldParallel(follow::make_parallel<Protocol>(config, code, table, sink, options)) {}
 
 }  // namespace waymark::pft

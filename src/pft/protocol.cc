@@ -103,15 +103,13 @@ private:
     bool known_ = false;
 };
 
-class Configured final : public protocol::Configuration {
+using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
+                                           ReferenceDecoder, Decoder, NamedAddresses>;
+class Configured final : public Base {
 public:
-    explicit Configured(const Config& config) : config_(config) {}
-    [[nodiscard]] const Config& config() const { return config_; }
+    using Base::Base;
 
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
-    [[nodiscard]] bool equals(const protocol::Configuration& other) const override {
-        return config_ == config_of(other);
-    }
     [[nodiscard]] std::string source_type() const override { return fmt::format("PTM1.{}", config_.minor_version); }
     [[nodiscard]] std::vector<RegisterValue> registers() const override {
         const Config& c = config_;
@@ -131,7 +129,7 @@ public:
         ccer.barrier_waypoints = c.barrier_waypoints;
         Etmidr idr = from_value<Etmidr>(0x411cf300);
         idr.minor = c.minor_version;
-        return {value_of(cr), value_of(idr), value_of(ccer)};
+        return {register_value(cr), register_value(idr), register_value(ccer)};
     }
     [[nodiscard]] std::vector<Setting> settings() const override {
         const Config& c = config_;
@@ -147,29 +145,14 @@ public:
                 {"barriers_are_waypoints", std::string(c.barrier_waypoints ? "ISB, DMB, DSB" : "ISB")}};
     }
 
-    [[nodiscard]] std::unique_ptr<protocol::Reader> list(protocol::PacketListener& listener) const override {
-        return std::make_unique<protocol::ListerOf<Config, Parser, Explainer>>(config_, listener);
-    }
-    [[nodiscard]] std::unique_ptr<protocol::Surveyor> survey(const OffsetMap& offsets) const override {
-        return std::make_unique<protocol::SurveyorOf<Config, Parser, More>>(config_, offsets);
-    }
-
     [[nodiscard]] isa::DecodeOptions waypoints() const override {
         return {.dmb_dsb_waypoints = config_.barrier_waypoints};
     }
     [[nodiscard]] bool cycle_counts() const override { return config_.cycle_accurate; }
-    [[nodiscard]] std::unique_ptr<protocol::Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
-                                                             const protocol::DecoderOptions& options) const override {
-        Config config = config_;
-        config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
-        if (options.kind == protocol::DecoderKind::reference)
-            return std::make_unique<protocol::DecoderOf<ReferenceDecoder, Config>>(config, code, out);
-        return std::make_unique<protocol::DecoderOf<Decoder, Config>>(config, code, out);
-    }
     [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
-        return std::make_unique<protocol::ParallelOf<ParallelDecoder, Config>>(config_, code, table, sink, options);
+        return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
     }
 
     [[nodiscard]] bool has_sync(Bytes held) const override {
@@ -206,19 +189,6 @@ public:
         if (!config_.return_stack) return {};
         return {"return stack: in use (the image agrees only so)"};
     }
-    void named_addresses(Bytes stream, const std::function<void(const Place&)>& take) const override {
-        NamedAddresses taken(config_, take);
-        Parser<NamedAddresses> parser(config_, taken);
-        parser.feed(stream);
-        parser.finish();
-    }
-
-private:
-    template <class Register>
-    static RegisterValue value_of(const Register& r) {
-        return {std::string(Register::name), to_value(r), Register::number};
-    }
-    const Config config_;
 };
 
 class ProtocolRow final : public protocol::Protocol {
@@ -260,14 +230,7 @@ public:
         return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
     }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
-        const auto visit = [&]<class Register>(Register) {
-            if (r.name == Register::name)
-                protocol::visit_fields(from_value<Register>(static_cast<std::uint32_t>(r.value)), visitor);
-        };
-        visit(Etmcr{});
-        visit(Etmccer{});
-        visit(Etmidr{});
-        visit(Etmtraceidr{});
+        protocol::visit_one_of<Etmcr, Etmccer, Etmidr, Etmtraceidr>(r, visitor);
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 

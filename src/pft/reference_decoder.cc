@@ -224,14 +224,7 @@ private:
 };
 
 ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
-    : machine_(std::make_unique<Machine>(config, code, out)) {}
-ReferenceDecoder::~ReferenceDecoder() = default;
-void ReferenceDecoder::feed(Bytes bytes) { machine_->feed(bytes); }
-void ReferenceDecoder::begin_at(Offset at, const Standing& standing) { machine_->begin_at(at, standing); }
-void ReferenceDecoder::reset() { machine_->reset(); }
-void ReferenceDecoder::finish() { machine_->finish(); }
-std::uint64_t ReferenceDecoder::packets() const { return machine_->packets(); }
-std::array<Offset, 2> ReferenceDecoder::pending() const { return machine_->pending(); }
-bool ReferenceDecoder::amid_packet() const { return machine_->amid_packet(); }
+    : machine_(hold<Machine>(config, code, out)) {}
+void ReferenceDecoder::begin_at(Offset at, const Standing& standing) { machine_.begin_at(at, standing); }
 
 }  // namespace waymark::pft

@@ -138,12 +138,9 @@ public:
         const ModelConfig config = model_config(options);
         Etmtraceidr id;
         id.trace_id = trace_id;
-        const auto reg = [](const auto& r) {
-            using Register = std::remove_cvref_t<decltype(r)>;
-            return RegisterValue{std::string(Register::name), to_value(r), Register::number};
-        };
-        return {reg(config.registers.cr), reg(config.registers.syncfr), reg(config.registers.idr),
-                reg(config.registers.ccer), reg(id)};
+        const Registers& r = config.registers;
+        return {register_value(r.cr), register_value(r.syncfr), register_value(r.idr), register_value(r.ccer),
+                register_value(id)};
     }
     [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override {
         return {};  // neither Cortex-A9 nor A15 has DMB and DSB as waypoints (docs/spec/pft.md, 3)

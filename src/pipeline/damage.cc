@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "waymark/core/numbers.h"
 #include "waymark/pipeline/protocols.h"
@@ -39,9 +42,23 @@ constexpr std::array all_words{
           "described"},
 };
 
+Damage of_buffer(Kind kind, Severity severity, Offset first, std::string_view buffer, std::string found,
+                 std::string means, std::string sentence) {
+    return {kind,
+            severity,
+            first,
+            std::string(buffer),
+            {},
+            std::move(found),
+            std::move(means),
+            fmt::format("buffer {}: {}", buffer, sentence)};
+}
+
 }  // namespace
 
-std::vector<Damage> damage_in(const BufferReport& buffer) {
+// ---- buffers
+
+std::vector<Damage> stray_damage(const BufferReport& buffer) {
     struct Sum {
         std::uint64_t bytes = 0, stretches = 0;
         Offset first;
@@ -63,14 +80,10 @@ std::vector<Damage> damage_in(const BufferReport& buffer) {
             fmt::format("{} in {}", counted(sum.bytes, "byte"), counted(sum.stretches, "stretch", "stretches"));
         const std::string what = fmt::format(
             "{}{}", words.found, words.kind == Kind::padding ? std::string() : fmt::format(" ({})", sum.ids));
-        out.push_back({words.kind,
-                       sum.first,
-                       buffer.name,
-                       {},
-                       fmt::format("{} {}", how_many, what),
-                       std::string(words.means),
-                       fmt::format("buffer {}: {}, first at offset {:#x}, {}: {}", buffer.name, how_many,
-                                   sum.first.value, what, words.means)});
+        out.push_back(
+            of_buffer(words.kind, Severity::warning, sum.first, buffer.name, fmt::format("{} {}", how_many, what),
+                      std::string(words.means),
+                      fmt::format("{}, first at offset {:#x}, {}: {}", how_many, sum.first.value, what, words.means)));
     }
     const Sum& others = sums[static_cast<std::size_t>(Kind::undescribed_ids)];
     if (others.bytes != 0) {
@@ -78,23 +91,103 @@ std::vector<Damage> damage_in(const BufferReport& buffer) {
         const std::string what = fmt::format("of trace IDs that no described source has ({})", others.ids);
         const std::string means = fmt::format("to decode them add sources with that {}, unless the frames are damaged",
                                               trace_id_register({}, {}));
-        out.push_back({Kind::undescribed_ids,
-                       others.first,
-                       buffer.name,
-                       {},
-                       fmt::format("{} {}", bytes, what),
-                       means,
-                       fmt::format("buffer {}: {}, first at offset {:#x}, {}; {}", buffer.name, bytes,
-                                   others.first.value, what, means)});
+        out.push_back(of_buffer(
+            Kind::undescribed_ids, Severity::warning, others.first, buffer.name, fmt::format("{} {}", bytes, what),
+            means, fmt::format("{}, first at offset {:#x}, {}; {}", bytes, others.first.value, what, means)));
     }
     return out;
 }
 
-std::optional<Damage> damage_in(const StreamReport& stream) {
+std::vector<Damage> damage_in(const FrameLosses& frames) {
+    std::vector<Damage> out;
+    const coresight::Totals& t = frames.totals;
+    const std::string_view format = capture::name(frames.format);
+    const auto lost = [&](GapReason reason) { return t.lost[static_cast<unsigned>(reason)]; };
+    const auto add = [&](Kind kind, GapReason reason, auto&& words) {
+        if (lost(reason) == 0) return;
+        const auto gap =
+            std::find_if(frames.gaps.begin(), frames.gaps.end(), [&](const Gap& g) { return g.reason == reason; });
+        const bool known = gap != frames.gaps.end();
+        const auto [found, means, sentence] =
+            words(counted(lost(reason), "byte"),
+                  known ? fmt::format(" from offset {:#x} on", gap->first.value) : std::string());
+        out.push_back(
+            of_buffer(kind, Severity::warning, known ? gap->first : Offset{}, frames.buffer, found, means, sentence));
+    };
+    struct Texts {
+        std::string found, means, sentence;
+    };
+    add(Kind::lost_frames, GapReason::framing, [&](const std::string& bytes, const std::string& from) {
+        const std::string why = t.damaged_frames != 0 ? counted(t.damaged_frames, "frame has the forbidden ID 0x7f",
+                                                                "frames have the forbidden ID 0x7f")
+                                                      : "the place of the frames was lost " + times(t.sync_losses);
+        const std::string means = fmt::format("the file is damaged, or not of format {}", format);
+        return Texts{fmt::format("{} lost: {}", bytes, why), means,
+                     fmt::format("{} lost{}: {}; {}", bytes, from, why, means)};
+    });
+    add(Kind::no_frame_sync, GapReason::unsynchronised, [&](const std::string& bytes, const std::string& from) {
+        const std::string means =
+            t.fsyncs == 0 ? "the framing may be another" : "normal where recording began inside a frame";
+        return Texts{fmt::format("no frame sync in {}, so their frames are not known", bytes), means,
+                     fmt::format("no frame sync in {}{}, so their frames are not known; {}", bytes, from, means)};
+    });
+    add(Kind::partial_frame, GapReason::incomplete_packet, [&](const std::string& bytes, const std::string& from) {
+        const std::string means = fmt::format("the file was cut, or is not of format {}", format);
+        return Texts{fmt::format("its end ({}) is no whole frame", bytes), means,
+                     fmt::format("its end{} ({}) is no whole frame; {}", from, bytes, means)};
+    });
+    return out;
+}
+
+std::optional<Damage> cut_of(const BufferReport& buffer) {
+    const auto& written = buffer.buffer->length;
+    const auto damage = [&](std::string found, std::string means) {
+        std::string sentence = fmt::format("{}; {}", found, means);
+        return of_buffer(Kind::cut, Severity::error, {buffer.bytes}, buffer.name, std::move(found), std::move(means),
+                         std::move(sentence));
+    };
+    if (written && !buffer.error && buffer.bytes < *written)
+        return damage(fmt::format("{} of the {} that were written are missing at its end (length in trace.ini)",
+                                  counted(*written - buffer.bytes, "byte"), counted(*written, "byte")),
+                      "the file was cut");
+    if (written && !buffer.error && buffer.bytes > *written)
+        return damage(fmt::format("{} were written to it (length in trace.ini), but it holds {}",
+                                  counted(*written, "byte"), grouped(buffer.bytes)),
+                      "the file is another one, or the capture is a mixture of two");
+    if (!buffer.framed || buffer.buffer->format != capture::Buffer::Format::coresight) return std::nullopt;
+    for (Damage& each : damage_in({buffer.name, buffer.buffer->format, buffer.frames, buffer.gaps}))
+        if (each.kind == Kind::partial_frame) {
+            each.kind = Kind::cut;
+            each.severity = Severity::error;
+            return std::move(each);
+        }
+    return std::nullopt;
+}
+
+std::vector<Damage> damage_in(const BufferReport& buffer) {
+    std::vector<Damage> out, last;
+    auto cut = cut_of(buffer);
+    const bool is_cut = cut.has_value();
+    if (cut) out.push_back(std::move(*cut));
+    if (!buffer.framed) return out;
+    for (Damage& each : damage_in({buffer.name, buffer.buffer->format, buffer.frames, buffer.gaps}))
+        if (each.kind != Kind::partial_frame)
+            out.push_back(std::move(each));
+        else if (!is_cut)
+            last.push_back(std::move(each));
+    for (Damage& each : stray_damage(buffer)) out.push_back(std::move(each));
+    std::move(last.begin(), last.end(), std::back_inserter(out));
+    return out;
+}
+
+// ---- sources
+
+std::optional<Damage> silence_of(const StreamReport& stream) {
     if (!stream.silent_from) return std::nullopt;
     const std::string others = fmt::format("while {} of other sources follow", counted(stream.bytes_of_others, "byte"));
     const std::string means = "what it sent later may have gone to their trace IDs";
     return Damage{Kind::silence,
+                  Severity::warning,
                   *stream.silent_from,
                   stream.buffer,
                   stream.source->name,
@@ -102,6 +195,109 @@ std::optional<Damage> damage_in(const StreamReport& stream) {
                   means,
                   fmt::format("source {}: it falls silent inside a packet at offset {:#x} of buffer {}, {}: {}",
                               stream.source->label(), stream.silent_from->value, stream.buffer, others, means)};
+}
+
+namespace {
+
+/// The sentence is `source 0x10 PTM_0: FOUND, first at offset 0x1d of buffer ETB_0: MEANS`, with `how` for `, first`
+/// and `then` for what follows the place.
+Damage of_source(Kind kind, Severity severity, const Source& source, std::string_view buffer,
+                 const flow::Trouble& trouble, std::string found, std::string means, std::string_view how,
+                 std::string_view then) {
+    std::string sentence = fmt::format("source {}: {}{} at offset {:#x} of buffer {}{}{}", source.label(), found, how,
+                                       trouble.offset, buffer, then, means);
+    return {kind,        severity,         Offset{trouble.offset}, std::string(buffer),
+            source.name, std::move(found), std::move(means),       std::move(sentence)};
+}
+
+/// Which image holds an address.
+std::string image_at(const image::MemoryMap& memory, std::uint64_t address) {
+    for (const image::Region& region : memory.regions())
+        if (!region.shadowed_by && address >= region.address.value && address - region.address.value < region.bytes)
+            return memory.sections()[region.section].name;
+    return memory.sections().size() == 1 ? memory.sections().front().name : "the image";
+}
+
+}  // namespace
+
+std::vector<Damage> packet_damage(const Source& source, std::string_view buffer, const flow::Troubles& troubles) {
+    std::vector<Damage> out;
+    const protocol::Words& words = source.protocol->words();
+    const auto gap = [&](GapReason reason) { return troubles.gaps[static_cast<unsigned>(reason)]; };
+    for (const GapReason reason : {GapReason::reserved_header, GapReason::malformed_packet})
+        if (const flow::Trouble lost = gap(reason); lost.times != 0)
+            out.push_back(
+                of_source(Kind::lost_packets, Severity::error, source, buffer, lost,
+                          fmt::format("{}: {} lost in {} up to the next {}", name(reason), counted(lost.bytes, "byte"),
+                                      counted(lost.times, "stretch", "stretches"), words.sync),
+                          words.settings.empty()
+                              ? "The bytes are damaged"
+                              : fmt::format("The bytes are damaged, or {} are not the values in force while tracing",
+                                            words.settings),
+                          ", first", ". "));
+    if (const flow::Trouble cut = gap(GapReason::framing); cut.bytes != 0)
+        out.push_back(of_source(
+            Kind::cut_packets, Severity::warning, source, buffer, cut,
+            fmt::format("{} of packets that were cut in two where frames were lost", counted(cut.bytes, "byte")), {},
+            ", first", {}));
+    if (const flow::Trouble cut = gap(GapReason::incomplete_packet); cut.times != 0)
+        out.push_back(of_source(
+            Kind::last_packet, Severity::note, source, buffer, cut,
+            fmt::format("{} cut off ({})", counted(cut.times, "packet is", "packets are"), counted(cut.bytes, "byte")),
+            "normal where recording stopped, else the file was cut", cut.times == 1 ? "," : ", first", ": "));
+    return out;
+}
+
+std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& troubles, std::uint64_t ranges) {
+    std::vector<Damage> out;
+    const Source& source = *stream.source;
+    const std::string& buffer = stream.buffer;
+    const protocol::Words& words = source.protocol->words();
+    if (const flow::Trouble all = troubles.contradicted(); all.times != 0) {
+        const std::string image = image_at(*source.memory, all.address);
+        // A wrong image contradicts everywhere; damage and modified code here and there.
+        const bool rare = all.times * 50 < ranges;
+        std::string means =
+            rare ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
+                 : fmt::format("The program that ran is probably not {} (give the right one with --image)", image);
+        if (!rare && !words.settings.empty())
+            means += fmt::format(", or {} are not the values in force while tracing", words.settings);
+        out.push_back(of_source(Kind::contradiction, Severity::error, source, buffer, all,
+                                fmt::format("trace and image contradict each other {}", times(all.times)),
+                                std::move(means), ", first",
+                                fmt::format(": {}. ", source.protocol->sentence(troubles.first_contradiction()))));
+    }
+    if (const flow::Trouble& far = troubles.long_walks; far.times != 0)
+        out.push_back(
+            of_source(Kind::no_branch, Severity::warning, source, buffer, far,
+                      fmt::format("{} no branch follows for more than 64 KiB, first from {:#010x} on", times(far.times),
+                                  far.address),
+                      fmt::format("{} is empty there or not the program that ran (give the right one with --image)",
+                                  image_at(*source.memory, far.address)),
+                      ",", ": "));
+    if (const flow::Trouble& no = troubles.no_memory; no.times != 0)
+        out.push_back(of_source(
+            Kind::no_image, Severity::warning, source, buffer, no,
+            fmt::format("execution went {} where no image is known, first to {:#010x}", times(no.times), no.address),
+            "give what is there with --image FILE[@ADDRESS]", {}, "; "));
+    if (const flow::Trouble& full = troubles.overflows; full.times != 0)
+        out.push_back(of_source(
+            Kind::overflow, Severity::warning, source, buffer, full,
+            fmt::format("the unit's FIFO overflowed {}: stretches of execution are missing", times(full.times)),
+            "trace less (address filters, no cycle counts or branch broadcasting), or raise the trace clock", ", first",
+            "; "));
+    if (const auto& head = troubles.gaps[static_cast<unsigned>(GapReason::unsynchronised)]; head.times != 0)
+        out.push_back(of_source(Kind::unsynchronised, Severity::warning, source, buffer, head,
+                                fmt::format("the trace begins inside a packet: {} before the first synchronisation. "
+                                            "What ran there, and before, is not known",
+                                            counted(head.bytes, "byte")),
+                                {}, ", first", {}));
+    auto silence = silence_of(stream);
+    const bool silent = silence.has_value();
+    if (silent) out.push_back(std::move(*silence));
+    for (Damage& each : packet_damage(source, buffer, troubles))
+        if (!silent || each.kind != Kind::last_packet) out.push_back(std::move(each));
+    return out;
 }
 
 }  // namespace waymark::pipeline

@@ -49,7 +49,7 @@ std::string of_decoded(std::string_view protocol::Words::*word) {
 }  // namespace
 
 std::span<const Protocol* const> protocols() {
-    static const std::array<const Protocol*, 4> rows{&pft::row(), &etm4::row(), &spe::row(), &dpu::row()};
+    static const std::array rows{&pft::row(), &etm4::row(), &spe::row(), &dpu::row()};
     return rows;
 }
 

@@ -26,7 +26,7 @@ public:
                     const flow::Event event{0, {}, Gap{{}, head_.first, gap->reason}};
                     next_.consume({batch.blocks, batch.base, {}, {&event, 1}});
                 }
-                // What waits for an I-sync behind the A-sync is recovered too.
+                // What waits for an I-sync after the A-sync is recovered too.
                 if (batch.events.size() > 1 && batch.events[1].before == 0 &&
                     std::holds_alternative<Gap>(batch.events[1].what) &&
                     std::get<Gap>(batch.events[1].what).end == head_.sync)

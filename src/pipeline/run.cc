@@ -357,7 +357,7 @@ public:
         : memory_(stream.source.memory),
           out_(blocks_, sink),
           decoder_(stream.source.configuration->decoder(*memory_, out_, {.kind = kind})) {}
-    // Delivers at once, as ParallelConsumer does: several sources then tell in one order with any number of threads.
+    // Delivers at once, as ParallelConsumer does: several sources then deliver in one order with any number of threads.
     void feed(Bytes bytes) override {
         decoder_->feed(bytes);
         out_.flush();

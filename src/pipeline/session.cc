@@ -247,7 +247,7 @@ private:
         }
         auto added =
             map.add_file(dump.file, dump.address, dump.offset, dump.length, space.value_or(image::SpaceFilter{}));
-        // That a file is missing or too short was found while the capture was read, and is told with the line that
+        // That a file is missing or too short was found while the capture was read, and is reported with the line that
         // names it.
         std::error_code error;
         const std::uintmax_t bytes = std::filesystem::file_size(dump.file, error);
@@ -257,7 +257,7 @@ private:
         for (std::string& note : added->notes) problem({}, std::move(note));
     }
 
-    /// Two sources with one ID in one buffer cannot be told apart.
+    /// Two sources with one ID in one buffer cannot be distinguished.
     void report_shared_ids() {
         for (const capture::Buffer& buffer : session_.capture.buffers) {
             if (buffer.format == capture::Buffer::Format::source_data) continue;

@@ -727,7 +727,7 @@ Result<std::size_t> Recorder::take_generated_names(std::uint32_t process, fs::fi
 }
 
 Status Recorder::finish(bool complete) {
-    // How far a block came behind which nothing is known, nobody can tell; that it was entered settles the one before.
+    // How far a block ran is unknown if nothing is known after it; that it was entered settles the one before.
     for (auto& [number, t] : threads_) settle(t, 0, false);
     for (auto& [number, t] : threads_) close_stream(t);
     if (formatter_) formatter_->flush();

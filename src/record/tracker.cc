@@ -172,7 +172,7 @@ void Tracker::unseen_exception(Place place) {
         interrupt(kind, std::nullopt);
         return;
     }
-    // It is a vector table that nobody told of; the place in it says which exception it was.
+    // It is a vector table that nobody described; the place in it says which exception it was.
     switch (place.address.value % 0x20) {
         case 0x04: kind = ExceptionClass::undefined; break;
         case 0x08: kind = ExceptionClass::supervisor_call; break;
@@ -207,8 +207,8 @@ void Tracker::resolve(Place place) {
         }
         case isa::Waypoint::barrier: waypoint(true, after); break;
         default:
-            // One that may fail and went to the instruction behind it is taken to have failed: the flow is the same. A
-            // signal taken right behind it cannot be told from its target.
+            // One that may fail and went to the instruction after it is taken to have failed: the flow is the same. A
+            // signal taken right after it cannot be distinguished from its target.
             waypoint(place != after || !may_fail(i, start_.isa), place);
             break;
     }
@@ -216,7 +216,7 @@ void Tracker::resolve(Place place) {
 
 void Tracker::exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler) {
     if (away_) return;
-    // Without `back` the exception came from an instruction that ran, so no waypoint stands open.
+    // Without `back` the exception came from an instruction that ran, so no waypoint is open.
     wait();
     if (pending_ && (back || handler)) resolve(back ? *back : *handler);
     interrupt(kind, handler);
@@ -288,7 +288,7 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
         pending_address_ = w.address;
         pending_instruction_ = w.instruction;
         at = w.index + 1;
-        // Only a barrier has anything behind it in its block, or a branch that QEMU saw fail while it translated.
+        // Only a barrier has anything after it in its block, or a branch that QEMU saw fail while it translated.
         if (at < code.instructions.size() && (at < end || stopped))
             waypoint(w.instruction.waypoint == isa::Waypoint::barrier, {w.address + w.instruction.bytes, code.isa});
     }
@@ -312,7 +312,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
         }
         for (; at < end; ++at) {
             const flow::RetiredBlock& b = blocks[at];
-            // Of all it was told, only with the last it lost anything.
+            // Of all calls to the unit, only the last lost anything.
             add({ran_[at].start, b.address.value + b.instruction->bytes, ran_[at].instructions},
                 at + 1 == end ? before : unit_->lost());
             from = {b.next, b.next_isa};

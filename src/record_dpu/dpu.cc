@@ -69,8 +69,8 @@ std::string_view kind_name(ItemKind kind) {
 dpu::DpTac control_of(const dpu::Registers& r, unsigned counter) {
     const std::array own{to_value(r.ca0c), to_value(r.ca1c), to_value(r.ca2c),
                          to_value(r.cb0c), to_value(r.cb1c), to_value(r.cb2c)};
-    const auto all = dpu::from_value<dpu::DpTac>(counter < dpu::counters_per_triad ? to_value(r.tac) : to_value(r.tbc));
-    return all.tcen ? all : dpu::from_value<dpu::DpTac>(own[counter]);
+    const auto all = from_value<dpu::DpTac>(counter < dpu::counters_per_triad ? to_value(r.tac) : to_value(r.tbc));
+    return all.tcen ? all : from_value<dpu::DpTac>(own[counter]);
 }
 
 std::string context_text(const dpu::CoreContext& c) {
@@ -235,7 +235,7 @@ Status check_sources(DpuOptions& o) {
                         "no more: give DP_TEA a smaller address",
                         most_buffer));
     for (const dpu::RegisterWrite& w : *o.program) {
-        const auto tc = dpu::from_value<dpu::DpTc>(w.value);
+        const auto tc = from_value<dpu::DpTc>(w.value);
         if (w.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
         if (tc.mode() == dpu::TraceMode::sw_sample && !samples)
             return wrong(
@@ -264,7 +264,7 @@ Status check_sources(DpuOptions& o) {
         if (all.tcen) return control(all, 0, dpu::counters_per_triad);
         unsigned place = 0;
         for (const std::uint32_t value : {to_value(a), to_value(b), to_value(c)})
-            control(dpu::from_value<dpu::DpTac>(value), place++, 1);
+            control(from_value<dpu::DpTac>(value), place++, 1);
     };
     triad(r.tac, r.ca0c, r.ca1c, r.ca2c);
     triad(r.tbc, r.cb0c, r.cb1c, r.cb2c);
@@ -314,7 +314,7 @@ Status resolve(DpuOptions& o) {
     o.eonce = {};
     bool first = true;
     for (const dpu::RegisterWrite& write : *o.program) {
-        const auto tc = dpu::from_value<dpu::DpTc>(write.value);
+        const auto tc = from_value<dpu::DpTc>(write.value);
         if (write.offset != dpu::DpTc::offset || !tc.en || tc.tmode >= dpu::trace_modes) continue;
         if (std::exchange(first, false)) o.mode = tc.mode();
         const dpu::EonceSetup needed = dpu::EonceSetup::for_mode(tc.mode());
@@ -441,7 +441,7 @@ Result<std::unique_ptr<DpuRecorder>> DpuRecorder::create(DpuOptions options) {
     if ((recorder->file_ = create(dpu_buffer_file)) < 0) return cannot("create", folder / dpu_buffer_file);
     const bool nexus = std::any_of(
         recorder->options_.program->begin(), recorder->options_.program->end(), [](const dpu::RegisterWrite& w) {
-            return w.offset == dpu::DpTc::offset && dpu::from_value<dpu::DpTc>(w.value).nxmode != 0;
+            return w.offset == dpu::DpTc::offset && from_value<dpu::DpTc>(w.value).nxmode != 0;
         });
     if (nexus && (recorder->nexus_file_ = create(dpu_nexus_file)) < 0) return cannot("create", folder / dpu_nexus_file);
     if (nexus) recorder->modules_by_message_.emplace();
@@ -1020,7 +1020,7 @@ void DpuRecorder::advance() {
 void DpuRecorder::due_writes() {
     const std::uint64_t now = total_.count[cycles];
     if (options_.sample_every != 0 && now >= next_sample_) {
-        dpu::DpTc tc = dpu::from_value<dpu::DpTc>(model_->read(dpu::DpTc::offset));
+        dpu::DpTc tc = from_value<dpu::DpTc>(model_->read(dpu::DpTc::offset));
         tc.sample = true;
         writes_.emplace_back(dpu::DpTc::offset, to_value(tc));
         next_sample_ = (now / options_.sample_every + 1) * options_.sample_every;
@@ -1054,7 +1054,7 @@ void DpuRecorder::stop_unit() {
         enter_os(current_->last_pc, os_timer, dpu::InterruptCause::interrupt, "[timer]");
     const std::uint32_t tc = model_->read(dpu::DpTc::offset);
     if (options_.mode == dpu::TraceMode::sw_sample && total_.count[cycles] != 0) {
-        dpu::DpTc sample = dpu::from_value<dpu::DpTc>(tc);
+        dpu::DpTc sample = from_value<dpu::DpTc>(tc);
         sample.sample = true;
         writes_.emplace_back(dpu::DpTc::offset, to_value(sample));
     }
@@ -1075,7 +1075,7 @@ void DpuRecorder::stop_unit() {
          {dpu::DpTac::offset, dpu::DpTbc::offset, dpu::DpCa0c::offset, dpu::DpCa1c::offset, dpu::DpCa2c::offset,
           dpu::DpCb0c::offset, dpu::DpCb1c::offset, dpu::DpCb2c::offset})
         model_->write(offset, (model_->read(offset) & ~(0xfU << 16)) | disable);
-    dpu::DpTc off = dpu::from_value<dpu::DpTc>(model_->read(dpu::DpTc::offset));
+    dpu::DpTc off = from_value<dpu::DpTc>(model_->read(dpu::DpTc::offset));
     off.en = false;
     model_->write(dpu::DpTc::offset, to_value(off));
     constexpr unsigned most = 100'000;
@@ -1219,7 +1219,7 @@ bool DpuRecorder::traces_all() const {
     if (model_->periods().size() != 1 || model_->filters().size() != 1 || !first.en || first.tmpdis) return false;
     return std::all_of(options_.program->begin(), options_.program->end(), [&](const dpu::RegisterWrite& w) {
         if (w.offset != dpu::DpTc::offset || w.cycle == 0) return true;
-        auto tc = dpu::from_value<dpu::DpTc>(w.value);
+        auto tc = from_value<dpu::DpTc>(w.value);
         tc.sample = first.sample;
         return tc == first;
     });

@@ -597,12 +597,19 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
         json.begin_object();
         json.key("title").string(table.title);
         json.key("note").string(table.note);
-        json.strings("columns", table.columns, [](const Column& c) -> const std::string& { return c.name; });
-        json.column("numbers", table.columns, [](const Column& c) { return c.left() ? 0 : 1; });
+        // Columns that have no heading are for programs.
+        std::vector<std::size_t> shown;
+        for (std::size_t c = 0; c < table.columns.size(); ++c)
+            if (!table.columns[c].head.empty()) shown.push_back(c);
+        json.strings("columns", shown, [&](std::size_t c) -> const std::string& { return table.columns[c].head; });
+        json.column("numbers", shown, [&](std::size_t c) { return table.columns[c].left() ? 0 : 1; });
         json.key("rows").begin_array();
         for (std::size_t i = 0; i < table.rows.size() && i < most_rows; ++i) {
             json.begin_array();
-            for (const Cell& cell : table.rows[i]) json.string(cell.field());
+            for (const std::size_t c : shown) {
+                const Cell& cell = table.rows[i][c];
+                json.string(table.columns[c].left() ? cell.shown : cell.field());
+            }
             json.end_array();
         }
         json.end_array();

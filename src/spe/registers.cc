@@ -13,15 +13,8 @@ bool same_name(std::string_view a, std::string_view b) {
                       [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
 }
 
-/// Calls `f(register)` with the one of this published name.
-bool visit(auto& registers, std::string_view name, auto&& f) {
-    bool found = false;
-    Registers::for_each(registers, [&](auto& r) {
-        if (std::remove_cvref_t<decltype(r)>::name != name) return;
-        found = true;
-        f(r);
-    });
-    return found;
+auto with_name(std::string_view name) {
+    return [name]<class Register>(const Register&) { return Register::name == name; };
 }
 
 /// `MDCR_EL2.E2PB` → the register and the field.
@@ -82,18 +75,19 @@ std::string_view Registers::canonical(std::string_view name) {
 }
 
 bool Registers::set(std::string_view name, std::uint64_t value) {
-    return visit(*this, canonical(name), [&](auto& r) { r = from_value<std::remove_cvref_t<decltype(r)>>(value); });
+    return visit_registers(*this, with_name(canonical(name)),
+                           [&](auto& r) { r = from_value<std::remove_cvref_t<decltype(r)>>(value); });
 }
 
 std::optional<std::uint64_t> Registers::get(std::string_view name) const {
     std::optional<std::uint64_t> value;
-    visit(*this, canonical(name), [&](const auto& r) { value = to_value(r); });
+    visit_registers(*this, with_name(canonical(name)), [&](const auto& r) { value = to_value(r); });
     return value;
 }
 
 std::vector<Field> Registers::fields(std::string_view name) const {
     std::vector<Field> out;
-    visit(*this, canonical(name), [&](const auto& r) { out = fields_of(r); });
+    visit_registers(*this, with_name(canonical(name)), [&](const auto& r) { out = fields_of(r); });
     return out;
 }
 

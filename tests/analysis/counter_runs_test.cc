@@ -85,7 +85,7 @@ TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
     EXPECT_NE(table_of(all, "tasks in two"), nullptr);
     const Table* ratios = table_of(all, "ratios");
     ASSERT_NE(ratios, nullptr);
-    EXPECT_EQ(fields(ratios->rows[1]), (std::vector<std::string>{"a", "0.0909"}));
+    EXPECT_EQ(fields(ratios->rows[1]), (std::vector<std::string>{"a", "0.09090909090909091"}));
 }
 
 // Runs alike just add up; an event that one run counts twice is that of the other.

@@ -7,10 +7,12 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/dpu_elements.h"
 #include "waymark/analysis/dpu_doubts.h"
+#include "waymark/analysis/dpu_tables.h"
 
 namespace waymark::analysis {
 
@@ -109,6 +111,58 @@ TEST(DpuAnswers, CallsBelowTheirTasks) {
     ASSERT_EQ(trace.times->services().size(), 1U);
     EXPECT_EQ(trace.times->services()[0].begin, 31U);
     EXPECT_EQ(trace.times->services()[0].end, 63U);
+}
+
+/// The values of a column, by its name for programs.
+std::vector<std::string> column(const Table& table, std::string_view name) {
+    std::vector<std::string> out;
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+        if (table.columns[c].name == name)
+            for (const auto& row : table.rows) out.push_back(row[c].field());
+    return out;
+}
+std::uint64_t sum_of_column(const Table& table, std::string_view name) {
+    std::uint64_t sum = 0;
+    for (const std::string& text : column(table, name)) sum += std::stoull(text);
+    return sum;
+}
+
+TEST(DpuTables, RowsAddUpToTheCounters) {
+    Trace trace(dpu::TraceMode::flow);
+    trace.code.add_name(0x2000, "f");
+    trace.code.add_name(0x3000, "g");
+    trace.change(ElementKind::flow, 0x1000, 0x2000, user5, 1);
+    trace.change(ElementKind::flow, 0x2010, 0x3000, user5, 2, 1);
+    trace.change(ElementKind::flow, 0x3010, 0x200, os5, 16, 3);
+    trace.change(ElementKind::flow, 0x240, 0x3012, user5, 32, 5);
+    trace.change(ElementKind::flow, 0x3030, 0x2014, user5, 64);
+    const Answers a = trace.finish(8);
+    const DpuTables tables(*trace.costs, trace.code, trace.said, 1);
+    for (const DpuTable& each : {tables.tasks(), tables.functions(), tables.paths(), tables.timeline()}) {
+        SCOPED_TRACE(each.table.title);
+        EXPECT_EQ(each.left_out, 0U);
+        ASSERT_TRUE(each.sum.has_value());
+        EXPECT_EQ(*each.sum, trace.costs->total());
+        EXPECT_EQ(sum_of_column(each.table, "CYCLES"), trace.costs->total()[0]);
+        EXPECT_EQ(sum_of_column(each.table, "DC_MISS"), trace.costs->total()[1]);
+    }
+    // Sorted by the second counter. A limit leaves out rows and not what they add up to.
+    const Table all = tables.functions().table;
+    EXPECT_EQ(column(all, "DC_MISS").front(), "5");
+    const DpuTable first = tables.functions(1);
+    EXPECT_EQ(first.table.size(), 1U);
+    EXPECT_EQ(first.left_out, all.size() - 1);
+    EXPECT_EQ(*first.sum, trace.costs->total());
+    // Answers have the same columns, and the same rows in the order of the first counter.
+    const auto in_answers =
+        std::find_if(a.tables.begin(), a.tables.end(), [](const Table& t) { return t.title == "functions"; });
+    ASSERT_NE(in_answers, a.tables.end());
+    EXPECT_EQ(in_answers->size(), all.size());
+    EXPECT_EQ(in_answers->columns.size(), all.columns.size());
+    EXPECT_EQ(column(*in_answers, "CYCLES").front(), "80");  // g: up to the service, and after it
+    // The count of an event that is not connected is none.
+    trace.said.unconnected[1] = true;
+    EXPECT_EQ(column(tables.tasks().table, "DC_MISS").front(), "");
 }
 
 /// What is estimated in one view is so in all that have its figures.

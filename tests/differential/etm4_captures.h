@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -203,5 +204,43 @@ inline Golden read_golden(const std::filesystem::path& path) {
     }
     return out;
 }
+
+/// The captures that have goldens, and what tests of them are called.
+[[nodiscard]] inline auto captures() {
+    return testing::Values("etmv4-a57_single_step", "etmv4-init-short-addr", "etmv4-juno-uname-001",
+                           "etmv4-juno-uname-002", "etmv4-juno_r1_1", "etmv4-ricsec-fib-1-program",
+                           "etmv4-simpleperf-etm_test_loop", "etmv4-test-file-mem-offsets", "ete-001-ack_test",
+                           "ete-002-ack_test_scr", "ete-ete-ite-instr", "ete-ete_ip", "ete-ete_spec_1",
+                           "ete-ete_spec_2", "ete-event_test", "ete-feat_cmpbr", "ete-maxspec0_commopt1",
+                           "ete-maxspec78_commopt0", "ete-pauth_lr", "ete-q_elem", "ete-rme_test", "ete-s_9001",
+                           "ete-tme_simple", "ete-tme_tcancel", "ete-trace_file_cid_vmid", "ete-ts_marker");
+}
+[[nodiscard]] inline std::string capture_test_name(const testing::TestParamInfo<const char*>& which) {
+    std::string out = which.param;
+    std::replace_if(
+        out.begin(), out.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+    return out;
+}
+
+/// A test of one of them.
+class CaptureTest : public testing::TestWithParam<const char*> {
+protected:
+    /// `endings`: of the golden's name, the best first.
+    void find(const std::vector<const char*>& endings) {
+        std::string folder = GetParam();
+        folder.replace(folder.find('-'), 1, "/");
+        folder_ = support::corpus_path(folder);
+        const std::string golden = "../conformance/golden/" + std::string(GetParam());
+        for (const char* end : endings)
+            if (golden_.empty() && std::filesystem::exists(support::corpus_path(golden + end)))
+                golden_ = support::corpus_path(golden + end);
+        WM_NEEDS_CORPUS(folder);
+        WM_NEEDS_CORPUS("../conformance/golden");
+        if (golden_.empty())
+            GTEST_SKIP() << "no " << golden << endings.back()
+                         << ": set WAYMARK_CORPUS to the folder of the real captures";
+    }
+    std::filesystem::path folder_, golden_;
+};
 
 }  // namespace waymark::etm4

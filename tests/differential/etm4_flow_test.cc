@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "differential/comparing.h"
 #include "differential/etm4_captures.h"
 #include "etm4/decoding.h"
 #include "etm4/simulation.h"
@@ -38,9 +39,9 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libopencsd";
 namespace waymark::etm4 {
 namespace {
 
+using comparing::Quirks;
 using synthetic::Element;
 using synthetic::Kind;
-using Quirks = std::map<std::string, std::uint64_t>;
 
 /// An element as it is compared.
 struct Line {
@@ -324,36 +325,14 @@ void drop_flow_beyond(const std::vector<Element>& elements, const Source& source
 }
 
 std::string first_difference(const std::vector<Line>& ours, const std::vector<Line>& theirs) {
-    std::size_t i = 0;
-    const auto same = [](const Line& a, const Line& b) { return a.kind == b.kind && a.text == b.text; };
-    while (i < ours.size() && i < theirs.size() && same(ours[i], theirs[i])) ++i;
-    if (i == ours.size() && i == theirs.size()) return {};
-    std::string out = "element " + number(i) + " of " + number(ours.size()) + " and " + number(theirs.size()) + "\n";
-    const auto show = [&](const char* who, const std::vector<Line>& lines, std::size_t from, std::size_t to) {
-        for (std::size_t k = from; k < std::min(to, lines.size()); ++k)
-            out += std::string(who) + number(lines[k].offset) + " " + lines[k].kind + " " + lines[k].text + "\n";
-    };
-    show("   both ", ours, i - std::min<std::size_t>(i, 4), i);
-    show("   ours ", ours, i, i + 5);
-    show(" theirs ", theirs, i, i + 5);
-    return out;
+    return comparing::first_difference(
+        ours, theirs, [](const Line& a, const Line& b) { return a.kind == b.kind && a.text == b.text; },
+        [](const Line& line) { return number(line.offset) + " " + line.kind + " " + line.text; });
 }
 
-class Etm4Flow : public testing::TestWithParam<const char*> {
+class Etm4Flow : public CaptureTest {
 protected:
-    void SetUp() override {
-        std::string folder = GetParam();
-        folder.replace(folder.find('-'), 1, "/");
-        folder_ = support::corpus_path(folder);
-        const std::string golden = "../conformance/golden/" + std::string(GetParam());
-        for (const char* end : {".src-addr-n.tsv", ".tsv", ".tsv.zst"})
-            if (golden_.empty() && std::filesystem::exists(support::corpus_path(golden + end)))
-                golden_ = support::corpus_path(golden + end);
-        WM_NEEDS_CORPUS(folder);
-        WM_NEEDS_CORPUS("../conformance/golden");
-        if (golden_.empty())
-            GTEST_SKIP() << "no " << golden << ".tsv: set WAYMARK_CORPUS to the folder of the real captures";
-    }
+    void SetUp() override { find({".src-addr-n.tsv", ".tsv", ".tsv.zst"}); }
     /// The memory that the core of a source sees.
     [[nodiscard]] image::MemoryMap memory_of(const std::string& core) const {
         image::MemoryMap map;
@@ -367,7 +346,6 @@ protected:
         }
         return map;
     }
-    std::filesystem::path folder_, golden_;
 };
 
 TEST_P(Etm4Flow, ElementsAreEqual) {
@@ -393,26 +371,10 @@ TEST_P(Etm4Flow, ElementsAreEqual) {
         count += theirs.size();
         ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, source.stream.bytes, *source.config, memory));
     }
-    std::printf("%s: %zu elements compared\n", name.c_str(), count);
-    for (const auto& [what, times] : quirks)
-        std::printf("    %8llu  %s\n", static_cast<unsigned long long>(times), what.c_str());
+    comparing::print(name, count, "elements", quirks);
 }
 
-INSTANTIATE_TEST_SUITE_P(captures, Etm4Flow,
-                         testing::Values("etmv4-a57_single_step", "etmv4-init-short-addr", "etmv4-juno-uname-001",
-                                         "etmv4-juno-uname-002", "etmv4-juno_r1_1", "etmv4-ricsec-fib-1-program",
-                                         "etmv4-simpleperf-etm_test_loop", "etmv4-test-file-mem-offsets",
-                                         "ete-001-ack_test", "ete-002-ack_test_scr", "ete-ete-ite-instr", "ete-ete_ip",
-                                         "ete-ete_spec_1", "ete-ete_spec_2", "ete-event_test", "ete-feat_cmpbr",
-                                         "ete-maxspec0_commopt1", "ete-maxspec78_commopt0", "ete-pauth_lr",
-                                         "ete-q_elem", "ete-rme_test", "ete-s_9001", "ete-tme_simple",
-                                         "ete-tme_tcancel", "ete-trace_file_cid_vmid", "ete-ts_marker"),
-                         [](const auto& which) {
-                             std::string out = which.param;
-                             std::replace_if(
-                                 out.begin(), out.end(), [](char c) { return c == '-' || c == '.'; }, '_');
-                             return out;
-                         });
+INSTANTIATE_TEST_SUITE_P(captures, Etm4Flow, captures(), capture_test_name);
 
 // ---- generated streams, through OpenCSD's library
 

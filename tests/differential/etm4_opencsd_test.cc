@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "differential/comparing.h"
 #include "differential/etm4_captures.h"
 #include "etm4/support.h"
 #include "support/corpus.h"
@@ -35,7 +37,7 @@
 namespace waymark::etm4 {
 namespace {
 
-using Quirks = std::map<std::string, std::uint64_t>;
+using comparing::Quirks;
 
 std::string to_line(const Row& row) {
     std::string out;
@@ -326,23 +328,8 @@ private:
     Peer peer_;
 };
 
-void print(const std::string& title, std::size_t packets, const Quirks& quirks) {
-    std::printf("%s: %zu packets compared\n", title.c_str(), packets);
-    for (const auto& [name, count] : quirks)
-        std::printf("    %8llu  %s\n", static_cast<unsigned long long>(count), name.c_str());
-}
-
-/// The first difference, with its surroundings; empty if there is none.
 std::string first_difference(const std::vector<Row>& ours, const std::vector<Row>& theirs) {
-    std::size_t i = 0;
-    while (i < ours.size() && i < theirs.size() && ours[i] == theirs[i]) ++i;
-    if (i == ours.size() && i == theirs.size()) return {};
-    std::string out =
-        "packet " + std::to_string(i) + " of " + std::to_string(ours.size()) + " and " + std::to_string(theirs.size());
-    for (std::size_t k = i - std::min<std::size_t>(i, 3); k < i; ++k) out += "\n   both" + to_line(ours[k]);
-    for (std::size_t k = i; k < std::min(i + 2, ours.size()); ++k) out += "\n   ours" + to_line(ours[k]);
-    for (std::size_t k = i; k < std::min(i + 2, theirs.size()); ++k) out += "\n theirs" + to_line(theirs[k]);
-    return out;
+    return comparing::first_difference(ours, theirs, std::equal_to<>(), to_line);
 }
 
 // ---- captures
@@ -365,20 +352,9 @@ std::vector<Row> without_gaps(const std::vector<Row>& theirs, const std::vector<
     return out;
 }
 
-class Etm4Golden : public testing::TestWithParam<const char*> {
+class Etm4Golden : public CaptureTest {
 protected:
-    void SetUp() override {
-        std::string folder = GetParam();
-        folder.replace(folder.find('-'), 1, "/");
-        folder_ = support::corpus_path(folder);
-        golden_ = support::corpus_path("../conformance/golden/" + std::string(GetParam()) + ".packets.tsv");
-        if (!std::filesystem::exists(golden_)) golden_ += ".zst";
-        WM_NEEDS_CORPUS(folder);
-        WM_NEEDS_CORPUS("../conformance/golden");
-        if (!std::filesystem::exists(golden_))
-            GTEST_SKIP() << "no " << golden_ << ": set WAYMARK_CORPUS to the folder of the real captures";
-    }
-    std::filesystem::path folder_, golden_;
+    void SetUp() override { find({".packets.tsv", ".packets.tsv.zst"}); }
 };
 
 TEST_P(Etm4Golden, PacketsAreEqual) {
@@ -410,7 +386,7 @@ TEST_P(Etm4Golden, PacketsAreEqual) {
         ASSERT_EQ(first_difference(rows.rows, packets), "");
         compared += packets.size();
     }
-    print(name, compared, quirks);
+    comparing::print(name, compared, "packets", quirks);
 }
 
 /// A packet or gap: where it is, and its kind.
@@ -520,21 +496,7 @@ TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
     std::printf("%s: right again after %u damages\n", GetParam(), resynchronised);
 }
 
-INSTANTIATE_TEST_SUITE_P(captures, Etm4Golden,
-                         testing::Values("etmv4-a57_single_step", "etmv4-init-short-addr", "etmv4-juno-uname-001",
-                                         "etmv4-juno-uname-002", "etmv4-juno_r1_1", "etmv4-ricsec-fib-1-program",
-                                         "etmv4-simpleperf-etm_test_loop", "etmv4-test-file-mem-offsets",
-                                         "ete-001-ack_test", "ete-002-ack_test_scr", "ete-ete-ite-instr", "ete-ete_ip",
-                                         "ete-ete_spec_1", "ete-ete_spec_2", "ete-event_test", "ete-feat_cmpbr",
-                                         "ete-maxspec0_commopt1", "ete-maxspec78_commopt0", "ete-pauth_lr",
-                                         "ete-q_elem", "ete-rme_test", "ete-s_9001", "ete-tme_simple",
-                                         "ete-tme_tcancel", "ete-trace_file_cid_vmid", "ete-ts_marker"),
-                         [](const auto& which) {
-                             std::string out = which.param;
-                             std::replace_if(
-                                 out.begin(), out.end(), [](char c) { return c == '-' || c == '.'; }, '_');
-                             return out;
-                         });
+INSTANTIATE_TEST_SUITE_P(captures, Etm4Golden, captures(), capture_test_name);
 
 // ---- generated streams, through OpenCSD's library
 
@@ -803,7 +765,7 @@ TEST(Etm4OpenCsd, AgreesOnGeneratedStreams) {
             ASSERT_EQ(first_difference(rows.rows, opencsd_packets(config, bytes)), "");
             compared += rows.rows.size();
         }
-    print("generated streams", compared, quirks);
+    comparing::print("generated streams", compared, "packets", quirks);
 #endif
 }
 

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "differential/comparing.h"
 #include "pft/support.h"
 #include "support/corpus.h"
 #include "support/elements.h"
@@ -167,7 +168,7 @@ bool lister_absent() { return std::system("command -v trc_pkt_lister > /dev/null
 
 // ---- ours, as OpenCSD would give it
 
-using Quirks = std::map<std::string, std::uint64_t>;
+using comparing::Quirks;
 
 /// The bytes of one source's stream, and what our decoder made of them.
 struct Ours {
@@ -299,29 +300,12 @@ void drop_conditions(const std::vector<Line>& ours, std::vector<Line>& theirs, Q
         }
 }
 
-/// The first difference, with its surroundings; empty if there is none.
+/// `offsets`: they are compared too.
 std::string first_difference(const std::vector<Line>& ours, const std::vector<Line>& theirs, bool offsets) {
-    std::size_t i = 0;
-    const auto same = [&](const Line& a, const Line& b) {
-        return a.text == b.text && (!offsets || a.offset == b.offset);
-    };
-    while (i < ours.size() && i < theirs.size() && same(ours[i], theirs[i])) ++i;
-    if (i == ours.size() && i == theirs.size()) return {};
-    std::string out = "element " + std::to_string(i) + " of " + std::to_string(ours.size()) + " and " +
-                      std::to_string(theirs.size()) + "\n";
-    for (std::size_t k = i - std::min<std::size_t>(i, 3); k < i; ++k)
-        out += "   both " + std::to_string(ours[k].offset) + " " + ours[k].text + "\n";
-    for (std::size_t k = i; k < std::min(i + 3, ours.size()); ++k)
-        out += "   ours " + std::to_string(ours[k].offset) + " " + ours[k].text + "\n";
-    for (std::size_t k = i; k < std::min(i + 3, theirs.size()); ++k)
-        out += " theirs " + std::to_string(theirs[k].offset) + " " + theirs[k].text + "\n";
-    return out;
-}
-
-void print(const char* title, std::size_t elements, const Quirks& quirks) {
-    std::printf("%s: %zu elements compared\n", title, elements);
-    for (const auto& [name, count] : quirks)
-        std::printf("    %8llu  %s\n", static_cast<unsigned long long>(count), name.c_str());
+    return comparing::first_difference(
+        ours, theirs,
+        [&](const Line& a, const Line& b) { return a.text == b.text && (!offsets || a.offset == b.offset); },
+        [](const Line& line) { return std::to_string(line.offset) + " " + line.text; });
 }
 
 // ---- our side: a capture folder through the pipeline
@@ -441,7 +425,7 @@ void write(const std::filesystem::path& path, Bytes bytes) {
 
 template <class R>
 capture::Register reg(const R& r, unsigned id) {
-    return {std::string(R::name), pft::to_value(r), id};
+    return {std::string(R::name), to_value(r), id};
 }
 
 /// Writes the stream as a capture folder. OpenCSD asks for four bytes at every instruction (Q8) from one dump: sections
@@ -572,7 +556,7 @@ void compare_generated(bool framed, std::uint64_t first_seed, unsigned count) {
         ASSERT_FALSE(::testing::Test::HasFailure());
         elements += expected.size();
     }
-    print(framed ? "in frames" : "raw", elements, quirks);
+    comparing::print(framed ? "in frames" : "raw", elements, "elements", quirks);
 }
 
 /// One I-sync at 0x8000 and two atoms, through both: the texts of the ranges.
@@ -656,7 +640,7 @@ void compare_capture(const std::string& name, const std::string& id) {
     const std::vector<Line> expected = as_opencsd(ours, quirks);
     drop_conditions(expected, theirs.lines, quirks);
     ASSERT_EQ(first_difference(expected, theirs.lines, false), "");
-    print((name + " 0x" + id).c_str(), expected.size(), quirks);
+    comparing::print(name + " 0x" + id, expected.size(), "elements", quirks);
 }
 
 TEST(OpenCsd, AgreesOnTc2) {
@@ -679,7 +663,7 @@ TEST(OpenCsd, AgreesOnTheExample) {
     Quirks quirks;
     const std::vector<Line> expected = as_opencsd(ours, quirks);
     ASSERT_EQ(first_difference(expected, list(folder, "10").lines, false), "");
-    print("example", expected.size(), quirks);
+    comparing::print("example", expected.size(), "elements", quirks);
 }
 
 }  // namespace

@@ -493,7 +493,7 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
             pipeline::make_session(described(file, capture::Buffer::Format::coresight, 0, {0x10, 0x11}), {});
         ASSERT_TRUE(session.has_value());
         const pipeline::Report pipeline = count_packets(*session);
-        const auto damage = pipeline::damage_in(pipeline.buffers.front());
+        const auto damage = pipeline::stray_damage(pipeline.buffers.front());
         ASSERT_EQ(damage.size(), 1U);
         const Report report = examine(*session, true);
         expect_sound(report);
@@ -569,7 +569,7 @@ TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {
             pipeline::make_session(described(file, capture::Buffer::Format::coresight, 0, {0x10, 0x11}), {});
         ASSERT_TRUE(session.has_value());
         const pipeline::Report pipeline = count_packets(*session);
-        const auto silence = pipeline::damage_in(pipeline.streams.front());
+        const auto silence = pipeline::silence_of(pipeline.streams.front());
         ASSERT_EQ(silence.has_value(), rest == 2000);
         for (const Report& report : {examine(*session, true), examine_bare(file)}) {
             expect_sound(report);

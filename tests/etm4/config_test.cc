@@ -21,7 +21,8 @@ TEST(Etm4Registers, FieldsAndValuesAgree) {
         using Register = std::remove_cvref_t<decltype(r)>;
         for (unsigned i = 0; i < 20; ++i) {
             const std::uint64_t value = random() >> (64 - 8 * Register::bytes);
-            ASSERT_EQ(to_value(from_value<Register>(value)), value) << Register::name;
+            ASSERT_EQ(to_value(from_value<Register>(static_cast<RegisterNumber<Register>>(value))), value)
+                << Register::name;
         }
         ++count;
     });

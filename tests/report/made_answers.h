@@ -160,7 +160,7 @@ inline Answers made_hostile() {
         markup;
     a.exceptions[0].name = markup;
     a.charts[0].title = a.charts[0].note = a.charts[0].bars[0].label = a.charts[1].bars[0].note = markup;
-    a.tables[0].title = a.tables[0].note = a.tables[0].columns[0].name = markup;
+    a.tables[0].title = a.tables[0].note = a.tables[0].columns[0].head = markup;
     a.tables[0].rows[0][0] = Cell(markup);
     return a;
 }

@@ -21,9 +21,9 @@ struct PartOptions {
 MeasuredPart make_part(const PartOptions& options, std::uint64_t waypoints) {
     MeasuredPart part;
     part.etmcr = (options.return_stack ? 1U << 29 : 0U) | (options.cycle_accurate ? 1U << 28 | 1U << 12 : 0U);
-    part.config = pft::Config::from_registers(pft::from_value<pft::Etmcr>(part.etmcr),
-                                              pft::from_value<pft::Etmccer>(part.etmccer),
-                                              pft::from_value<pft::Etmidr>(part.etmidr));
+    part.config =
+        pft::Config::from_registers(from_value<pft::Etmcr>(part.etmcr), from_value<pft::Etmccer>(part.etmccer),
+                                    from_value<pft::Etmidr>(part.etmidr));
     const Program program = make_program(
         {.seed = 1, .blocks = options.blocks, .a32_eret = false, .blx_may_fail = false, .large_block_chance = 0});
     // Plain execution: what OpenCSD reads otherwise (docs/spec/pft.md, 4.10) would compare different work.

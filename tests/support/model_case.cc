@@ -40,7 +40,7 @@ void set_return_stack(ModelCase& c, unsigned depth) {
     if (depth > 1) c.model.choices.matched_change = ModelChoices::MatchedChange::packet_keeps_entry;
 }
 void set_version(ModelCase& c, unsigned minor) {
-    c.model.registers.idr = pft::from_value<pft::Etmidr>(minor == 0 ? 0x411cf301 : 0x411cf312);
+    c.model.registers.idr = from_value<pft::Etmidr>(minor == 0 ? 0x411cf301 : 0x411cf312);
     if (minor == 0) {
         c.model.registers.cr.vmid_trace = false;
         c.walk.virtualization = false;
@@ -84,7 +84,7 @@ void set_plain(ModelCase& c, unsigned minor) {
     c.program.blocks = was.program.blocks;
     c.walk.seed = was.walk.seed;
     c.driver.seed = was.driver.seed;
-    c.model.registers.ccer = pft::from_value<pft::Etmccer>(0x06c019ea);
+    c.model.registers.ccer = from_value<pft::Etmccer>(0x06c019ea);
     set_version(c, minor);
     set_sync(c, 1024);
 }
@@ -353,9 +353,9 @@ ModelCase random_case(std::uint64_t seed) {
     Random random(seed * 0x20003 + 11);
     ModelCase c;
     pft::Registers& r = c.model.registers;
-    r.idr = pft::from_value<pft::Etmidr>(random.chance(2500) ? 0x411cf301 : 0x411cf312);
+    r.idr = from_value<pft::Etmidr>(random.chance(2500) ? 0x411cf301 : 0x411cf312);
     if (random.chance(500)) r.idr.security = 0;
-    r.ccer = pft::from_value<pft::Etmccer>(0x06c019ea);
+    r.ccer = from_value<pft::Etmccer>(0x06c019ea);
     r.ccer.timestamp_64 = random.half();
     r.ccer.timestamp_binary = random.half();
     r.ccer.barrier_waypoints = random.chance(3000);
@@ -411,9 +411,9 @@ ModelCase random_case(std::uint64_t seed) {
 /// What follows from the rest, once it is settled.
 void complete(ModelCase& c) {
     pft::Registers& r = c.model.registers;
-    r.teevr = pft::from_value<pft::Etmteevr>(external_1);
-    r.tsevr = pft::from_value<pft::Etmtsevr>(c.driver.input_changes != 0 ? external_2 : never);
-    r.trigger = pft::from_value<pft::Etmtrigger>(c.driver.input_changes != 0 ? external_3 : never);
+    r.teevr = from_value<pft::Etmteevr>(external_1);
+    r.tsevr = from_value<pft::Etmtsevr>(c.driver.input_changes != 0 ? external_2 : never);
+    r.trigger = from_value<pft::Etmtrigger>(c.driver.input_changes != 0 ? external_3 : never);
     // Only counts that wrap can be summed up; for the others none may overflow.
     if (c.model.choices.cycle_overflow != ModelChoices::CycleOverflow::wrap) c.walk.pause_bits = 24;
     c.program.barrier_waypoints = r.ccer.barrier_waypoints;

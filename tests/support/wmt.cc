@@ -97,9 +97,8 @@ private:
 
     void take_register(const std::string& key, std::uint32_t value) {
         (key == "ETMCR" ? etmcr_ : key == "ETMCCER" ? etmccer_ : etmidr_) = value;
-        wmt_.config =
-            pft::Config::from_registers(pft::from_value<pft::Etmcr>(etmcr_), pft::from_value<pft::Etmccer>(etmccer_),
-                                        pft::from_value<pft::Etmidr>(etmidr_));
+        wmt_.config = pft::Config::from_registers(from_value<pft::Etmcr>(etmcr_), from_value<pft::Etmccer>(etmccer_),
+                                                  from_value<pft::Etmidr>(etmidr_));
     }
 
     bool take_member(const std::string& key, std::uint32_t value) {

@@ -38,7 +38,7 @@ private:
     static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
     static constexpr unsigned page_bits = 12;
     static constexpr std::uint64_t no_context = forever;
-    /// Of a page of PC payloads, in which the bits above the address tell exception levels apart.
+    /// Of a page of PC payloads, in which the bits above the address distinguish exception levels.
     struct Remembered {
         std::uint64_t page = forever, context{};
         std::uint32_t epoch{};

@@ -18,7 +18,7 @@ public:
         std::uint64_t from{};               ///< in the time of the trace
         std::optional<std::uint64_t> to{};  ///< absent: never
     };
-    /// Addresses that touch through mappings of different files, and what lay there for some time. Layer 0 stands for
+    /// Addresses that touch through mappings of different files, and what lay there for some time. Layer 0 means
     /// all memory where no two files took turns.
     struct Layer {
         std::uint32_t zone{};

@@ -219,7 +219,7 @@ private:
     static constexpr std::uint64_t nothing = ~std::uint64_t{0};
     std::optional<dpu::Counters> values_;
     std::vector<std::uint64_t> doubtful_;
-    std::size_t next_ = 0;  ///< in doubtful_, behind doubted_
+    std::size_t next_ = 0;  ///< in doubtful_, after doubted_
     std::uint64_t number_ = 0, doubted_ = doubtful_.empty() ? nothing : doubtful_[next_++];
     bool skipped_ = false;
     dpu::Reading joined_;
@@ -254,7 +254,7 @@ struct DpuSpread {
 };
 
 struct DpuTask {
-    DpuCounts sum{}, sampled{}, tail{};  ///< all; of it from samples alone, and behind the last reading
+    DpuCounts sum{}, sampled{}, tail{};  ///< all; of it from samples alone, and after the last reading
     DpuSpread stays;                     ///< uninterrupted; outside modes TASK and FLOW stretches between samples
     std::uint64_t entered = 0;           ///< modes EONCE_RAW and EONCE_COMP: times the trace shows its stay to begin
     bool known = true;                   ///< not: what came before the first value there is; `sum` lacks it
@@ -309,7 +309,7 @@ struct DpuDatum {
 
 /// Differences of 2^30 or more: so much happened, and the counter may have wrapped unseen, or a word of the trace is
 /// damaged. A damaged value makes one of the two differences around it negative, which is such a difference, unless the
-/// true one is larger than the damage; `DpuDoubts` tells these.
+/// true one is larger than the damage; `DpuDoubts` finds these.
 struct DpuWide {
     std::uint64_t intervals = 0;
     std::uint64_t lossy = 0;      ///< of them: something in them is missing
@@ -324,7 +324,7 @@ inline constexpr std::string_view wide_means = "a damaged word, or it wrapped un
 /// Readings that were left out (DpuSetup::doubtful).
 struct DpuDoubted {
     std::uint64_t readings = 0;
-    std::uint64_t intervals = 0;        ///< that stand in place of those around them
+    std::uint64_t intervals = 0;        ///< that replace those around them
     DpuCounts counts{};                 ///< of these: in all sums, and nobody's
     std::optional<Offset> first, last;  ///< entries
 };
@@ -348,7 +348,7 @@ public:
     DpuCosts(DpuSetup setup, const DpuCode& code);
     ~DpuCosts() override;
     void consume(const dpu::Batch& batch) override;
-    /// The trace ends here: what is behind its last reading, and what is still open.
+    /// The trace ends here: what comes after its last reading, and what is still open.
     void finish();
 
     [[nodiscard]] const std::map<DpuOwner, DpuTask>& tasks() const { return tasks_; }
@@ -359,7 +359,6 @@ public:
     [[nodiscard]] const std::map<DpuCode::Function, DpuFunctionCost>& functions() const { return functions_; }
     [[nodiscard]] const std::vector<DpuPath>& paths() const { return paths_; }
     [[nodiscard]] std::uint64_t returns_without_call() const { return returns_without_call_; }
-    [[nodiscard]] std::uint64_t open_at_end() const { return open_at_end_; }
     /// Functions that took the place of another: code went on in them by a jump, which the trace does not have. They
     /// count as called.
     [[nodiscard]] std::uint64_t jumps() const { return jumps_; }
@@ -453,7 +452,7 @@ private:
     std::map<std::pair<Place, Place>, DpuCode::Way> ways_;
     std::vector<DpuPath> paths_;
     std::map<std::tuple<std::size_t, DpuCode::Function, bool>, std::size_t> children_;
-    std::uint64_t returns_without_call_ = 0, open_at_end_ = 0, jumps_ = 0, crossings_ = 0;
+    std::uint64_t returns_without_call_ = 0, jumps_ = 0, crossings_ = 0;
     struct OpenService {
         std::uint32_t entry = 0;
         DpuCounts counts{};

@@ -17,7 +17,7 @@
 namespace waymark::analysis {
 
 /// What happened when, beside the stays that `DpuCosts` keeps: counts over time, interrupts and system calls one by
-/// one, and losses. Takes the same elements, and tells time the same way. Memory does not grow with the trace.
+/// one, and losses. Takes the same elements, and measures time the same way. Memory does not grow with the trace.
 class DpuTimes final : public dpu::ElementSink {
 public:
     static constexpr unsigned most_bins = 512;
@@ -25,7 +25,7 @@ public:
 
     struct Loss {
         Offset offset;
-        std::uint64_t begin{}, end{};  ///< from the reading before to the reading behind it
+        std::uint64_t begin{}, end{};  ///< from the reading before to the reading after it
         std::uint64_t entries{};       ///< for which there was no room; 0: `reason` says why
         GapReason reason{};
         bool held = false;  ///< tracing was held
@@ -70,19 +70,26 @@ private:
 
 /// What the capture says of itself, and what decoding it gave.
 struct DpuSaid {
-    /// By counter: what it counts, such as `CYCLES`; empty: nothing, or an event that is not connected.
+    /// By counter: what it counts, such as `CYCLES`; empty: nothing.
     std::array<std::string, dpu::counter_count> events{};
+    std::array<bool, dpu::counter_count> unconnected{};  ///< its event is not driven: its count says nothing
+    std::array<bool, dpu::counter_count> rewritten{};    ///< its value was written while tracing was on
     std::optional<dpu::TraceMode> mode{};
     std::string mode_text{};
     std::optional<unsigned> cycles{};                ///< the counter that counts CYCLES
     std::map<std::uint8_t, std::string> tasks{};     ///< what a task is, by its ID
     std::string program{}, cycles_note{}, layout{};  ///< cycles_note: how cycles came to be
-    std::array<DpuReconciled, dpu::counter_count> reconciled{};
     dpu::Totals totals{};
     bool overwritten = false, cut = false, complete = true;
     std::uint64_t missing_bytes{};
     std::vector<std::string> problems{};
     std::vector<std::string> rules{};  ///< of counters that do not count all: what each counts when
+    /// The first that counts something; 0: none does.
+    [[nodiscard]] unsigned first_counter() const {
+        unsigned c = 0;
+        while (c < events.size() && events[c].empty()) ++c;
+        return c < events.size() ? c : 0;
+    }
 };
 
 /// What holds for the figures of a view, by the trace mode and by what is missing. Views: `tasks`, `functions`,

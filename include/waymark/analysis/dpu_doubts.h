@@ -16,12 +16,12 @@
 namespace waymark::analysis {
 
 /// Takes the elements of a whole trace, before `DpuCosts` and `DpuTimes` do: what it finds is `DpuSetup::doubtful`.
-/// Only a trace that `DpuCosts::wide` tells of has any. Memory grows with what is doubted alone, and is bounded.
+/// Only a trace that `DpuCosts::wide` reports has any. Memory grows with what is doubted alone, and is bounded.
 ///
 /// Around a difference that cannot be, it looks for the fewest readings without which no such difference is left and
 /// what takes its place is about as small as usual. Where nothing explains all, all stays: to keep a doubtful reading,
-/// which `DpuCosts::wide` tells of, is better than to lose a true one. So do the first and the last reading of all
-/// where the values before and behind them are not known. Counters most of whose differences are large are read too
+/// which `DpuCosts::wide` reports, is better than to lose a true one. So do the first and the last reading of all
+/// where the values before and after them are not known. Counters most of whose differences are large are read too
 /// seldom for anything to stand out; they raise no doubt.
 class DpuDoubts final : public dpu::ElementSink {
 public:

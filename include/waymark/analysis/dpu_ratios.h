@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "waymark/answers/answers.h"
@@ -27,6 +28,11 @@ struct DpuRatio {
 /// The figures that counts of these names give, in a fixed order. Names are those of metrics: `CYCLES`, `A0 CYCLES`,
 /// `DC_MISS (user)`; counts that are qualified differently are not put together.
 [[nodiscard]] std::vector<DpuRatio> dpu_ratios(const std::vector<std::string>& names);
+
+using DpuRatioRow = std::pair<std::string, answers::Costs>;
+/// A column for each of `ratios` and one, called `of`, that names what a row is of. Rows without any ratio are omitted.
+[[nodiscard]] answers::Table ratio_table(const std::string& of, const std::vector<DpuRatio>& ratios,
+                                         const std::vector<DpuRatioRow>& rows);
 
 /// Replaces the table `ratios` of answers by one made from their metrics: a row for all, and one for each task or
 /// function. Without a ratio there is no table.

@@ -1,4 +1,4 @@
-/// Who called whom, from program flow. A stack of calls for each Context ID, and the tree of all that stood on it.
+/// Who called whom, from program flow. A stack of calls for each Context ID, and the tree of all that was on it.
 ///
 /// The rules, for flow that arrives at an address A:
 ///
@@ -14,9 +14,9 @@
 ///   same way: that is how handlers of C++ exceptions are entered.
 /// - A return that leaves more than the topmost frame may be one of a coroutine that gives way. The frames above the
 ///   lowest one that was left are kept aside with it. A return, or a branch into the middle of a function, to where no
-///   frame waits, but one kept aside does, takes them up again: they stand in the place of the function that switched.
+///   frame waits, but one kept aside does, takes them up again: they replace the function that switched.
 ///   Of several that wait for one address, that is the one that has waited longest.
-/// - Behind any other branch into another function: a tail call. The new function stands in the place of the old one.
+/// - After any other branch into another function: a tail call. The new function replaces the old one.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
 ///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
 /// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
@@ -49,10 +49,10 @@ public:
     virtual void enter(const Work& now, std::uint32_t depth, FunctionId function) = 0;
     /// All frames from this depth on are gone.
     virtual void leave(const Work& now, std::uint32_t depth) = 0;
-    /// Another stack is in use; its frames are told anew with `enter`.
+    /// Another stack is in use; its frames are reported anew with `enter`.
     virtual void switch_to(const Work& now, std::optional<std::uint32_t> context_id) = 0;
     virtual void happened(const Work& now, const flow::Event& event) = 0;
-    /// Flow was lost, and is known again from here on; frames that change by it are told behind this.
+    /// Flow was lost, and is known again from here on; frames that change by it are reported after this.
     virtual void regained(const Work& now) = 0;
 };
 
@@ -137,10 +137,10 @@ private:
     using Aside = std::vector<AsideFrame>;
     enum class Go : std::uint8_t {
         begin,             ///< whatever is on top goes on
-        function_return,   ///< behind a return
-        exception_return,  ///< behind an exception return
-        resume,            ///< behind lost flow
-        take_up,           ///< behind a change of context
+        function_return,   ///< after a return
+        exception_return,  ///< after an exception return
+        resume,            ///< after lost flow
+        take_up,           ///< after a change of context
         jump,              ///< an indirect branch into the middle of another function
         enter,             ///< tracing is on again, at the beginning of a function
         tail,              ///< into another function
@@ -250,14 +250,14 @@ private:
     // Where flow is.
     bool plain_ = false;  // nothing to do but count: all below is as if it were not there
     Wait wait_ = Wait::no;
-    std::uint32_t wait_edge_ = no_edge;    // what is waited behind
+    std::uint32_t wait_edge_ = no_edge;    // the edge after which calls wait
     std::uint64_t wait_return_ = nothing;  // a call's return address
     std::uint64_t wait_to_ = nothing;      // where it leads, if that is known; a vector
     bool indirect_ = false;
     bool lost_ = true, switched_off_ = false, switched_stack_ = false;
     bool handed_over_ = false;           // nothing has arrived since a source before handed its stacks over
     Loss loss_;                          // while lost
-    std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing stands between
+    std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing came between
     Work run_;                           // not yet in a node
     Work total_, stray_;                 // `stray_`: of no code that is known
 

@@ -19,7 +19,7 @@ namespace waymark::analysis {
 using FunctionId = std::uint32_t;
 inline constexpr FunctionId no_function = 0;
 
-/// What a FunctionId stands for.
+/// What a FunctionId names.
 struct CodeFunction {
     enum class Kind : std::uint8_t {
         unknown,   ///< no_function alone
@@ -47,7 +47,7 @@ enum class Effect : std::uint8_t {
 /// Where flow arrives.
 struct Arrival {
     std::uint64_t address{};
-    FunctionId home = no_function;   ///< the function, or the section where no symbol tells
+    FunctionId home = no_function;   ///< the function, or the section where there is no symbol
     FunctionId entry = no_function;  ///< what a call of this address would be a call of
     bool begins{};                   ///< it is the first instruction of `home`
     bool returns_twice{};            ///< `home` begins here and is setjmp or the like

@@ -59,12 +59,12 @@ struct ExceptionSum {
     friend bool operator==(const ExceptionSum&, const ExceptionSum&) = default;
 };
 
-/// A stretch of execution that the trace does not tell.
+/// A stretch of execution that the trace does not contain.
 struct Loss {
     enum class From : std::uint8_t {
         unknown,  ///< nothing is known of where it began
         place,    ///< at `from`, which did not run or of which it is not known
-        function  ///< behind an indirect branch at `from`, which may have led anywhere in its function
+        function  ///< after an indirect branch at `from`, which may have led anywhere in its function
     };
     From how{};
     std::uint64_t from{}, to{};
@@ -88,7 +88,7 @@ struct Resumption {
 /// One thread's sums.
 class FlowCounts {
 public:
-    /// Edges from here on are no edges of blocks: the n-th stands for the n-th CarriedCall.
+    /// Edges from here on are no edges of blocks: the n-th is the n-th CarriedCall.
     static constexpr std::uint32_t first_carried = 0xf0000000;
     static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16,
                                  most_resumptions = std::size_t{1} << 16;

@@ -2,49 +2,27 @@
 /// grow with the stream. Any number of workers gives the same.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "waymark/analysis/flow_calls.h"
 #include "waymark/analysis/flow_code.h"
 #include "waymark/analysis/flow_counts.h"
-#include "waymark/core/gap.h"
 #include "waymark/flow/flow.h"
-#include "waymark/flow/summary.h"
+#include "waymark/flow/troubles.h"
 
 namespace waymark::analysis {
 
-/// Something wrong, and where it was met first.
-struct Trouble {
-    std::uint64_t times{}, bytes{};
-    std::uint64_t offset{};  ///< of the first, in the capture's buffer
-    std::uint64_t address{}, expected{};
-    friend bool operator==(const Trouble&, const Trouble&) = default;
-};
-
-/// All that keeps flow from being known.
-struct Troubles {
-    std::array<Trouble, gap_reasons> gaps{};
-    std::array<Trouble, flow::conflicts> conflicts{};
-    Trouble no_memory, overflows;
-    std::uint64_t contexts{}, timestamps{}, triggers{};
-    std::optional<std::uint64_t> first_timestamp, last_timestamp;
-    Troubles& operator+=(const Troubles& later);
-    friend bool operator==(const Troubles&, const Troubles&) = default;
-};
-
-/// From an offset in the stream to one in the capture's buffer.
-using MapOffset = std::function<std::uint64_t(Offset)>;
+using flow::MapOffset;
+using flow::Trouble;
+using flow::Troubles;
 
 class FlowSink final : public flow::Sink {
 public:
     struct Options {
         bool calls = false;  ///< else counts of edges alone
-        /// Calls too are told as they happen; then nothing can be divided among workers.
+        /// Calls too are reported as they happen; then nothing can be divided among workers.
         CallObserver* observer = nullptr;
         FlowCalls::Limits limits{};
     };
@@ -75,8 +53,6 @@ public:
 
 private:
     FlowSink(const FlowSink& parent, bool open);
-    void note(const flow::Event& event);
-
     FlowCode& code_;
     MapOffset offset_;
     Options options_;

@@ -95,9 +95,9 @@ public:
     /// Samples whose latency is the largest that counters of 12, or of 16 bits hold.
     [[nodiscard]] std::uint64_t at_most_12() const { return at_4095_; }
     [[nodiscard]] std::uint64_t at_most_16() const { return at_65535_; }
-    /// Samples whose counter stopped: it is taken to have 12 bits if none tells more.
+    /// Samples whose counter stopped: it is taken to have 12 bits if none shows more.
     [[nodiscard]] std::uint64_t saturated() const { return all_.longest > 4095 ? at_65535_ : at_4095_; }
-    /// By SVE vector length or SME tile size in bits; 0: not told.
+    /// By SVE vector length or SME tile size in bits; 0: not known.
     [[nodiscard]] const std::map<std::uint32_t, std::uint64_t>& vector_lengths() const { return vector_lengths_; }
 
 private:

@@ -27,7 +27,7 @@ struct Erratum {
 [[nodiscard]] bool is_modelled(const capture::perf::PerfData& data);
 
 /// Flags of AUX records: stretches of the buffer, and their bytes. A flag holds for its whole stretch, so how many
-/// samples it stands for is not told.
+/// samples it represents is not known.
 struct Flagged {
     std::uint64_t stretches{}, bytes{};
     friend bool operator==(const Flagged&, const Flagged&) = default;
@@ -40,7 +40,7 @@ struct StreamQuality {
     std::uint64_t damaged_bytes{};  ///< inside records
     Flagged collided, truncated, partial, overwritten;
     std::optional<double> mean_ns{};  ///< between records; a clock conversion and two records are needed
-    std::uint64_t min_interval{};     ///< of the CPU; 0: not told
+    std::uint64_t min_interval{};     ///< of the CPU; 0: not known
 };
 
 /// How sampling was programmed; one of several events, if there are.
@@ -50,7 +50,7 @@ struct Sampling {
     bool jitter{};
     bool timestamps{}, physical_addresses{};
     std::vector<std::string> filters{};  ///< in force: `loads`, `latency >= 30 cycles`, `events 0x80`
-    /// Members of the population one record stands for: between these.
+    /// Members of the population one record represents: between these.
     [[nodiscard]] double scale_low() const { return static_cast<double>(interval) + 1; }
     [[nodiscard]] double scale_high() const { return static_cast<double>(interval) + (jitter ? 128.5 : 1); }
 };

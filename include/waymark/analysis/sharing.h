@@ -2,7 +2,7 @@
 /// the same line (false sharing). Two passes over the samples: the first finds lines worth keeping in memory that does
 /// not grow, the second keeps what was done to them.
 ///
-/// A sample tells where an access begins, not how wide it is: accesses at different offsets may still overlap.
+/// A sample shows where an access begins, not how wide it is: accesses at different offsets may still overlap.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Accessor {
     friend auto operator<=>(const Accessor&, const Accessor&) = default;
 };
 
-/// A cache line: physical where samples tell physical addresses, else of an address space.
+/// A cache line: physical where samples contain physical addresses, else of an address space.
 struct LineKey {
     std::uint64_t line{};  ///< address of its first byte
     std::uint32_t pid{};   ///< virtual lines: the process; `nobody`: the kernel, or not known

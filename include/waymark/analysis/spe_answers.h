@@ -1,6 +1,6 @@
 /// What samples of the Statistical Profiling Extension say of their program, as `Answers` (docs/spec/spe.md, sections 4
 /// to 6). Addresses are those in the files, so that one place mapped at many addresses is one place; of code that no
-/// file holds, they are as traced. Samples do not tell who called whom: `calls` stays empty.
+/// file holds, they are as traced. Samples do not show who called whom: `calls` stays empty.
 #pragma once
 
 #include <array>

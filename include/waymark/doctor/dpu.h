@@ -8,16 +8,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waymark/analysis/dpu.h"
+#include "waymark/analysis/dpu_answers.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/dpu/events.h"
 #include "waymark/pipeline/dpu.h"
 
 namespace waymark::doctor {
 
-/// Entries tell something: more than padding is there.
+/// There is something besides padding.
 [[nodiscard]] bool tells(const dpu::Totals& totals);
 
 /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file, of so many bytes,
@@ -50,13 +52,20 @@ struct DpuCounter {
 /// What adding up begins with.
 [[nodiscard]] analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace);
 
+/// What the capture says of itself and decoding it gave, but for `problems`. `there`: bytes of the buffer's file.
+[[nodiscard]] analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
+                                        const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded,
+                                        std::uint64_t there);
+/// A counter counts something that really happened (7.5, events.driven).
+[[nodiscard]] bool is_driven(const capture::DpuCapture& capture, const DpuCounter& counter);
+/// A parameter of the recording; empty: there is none of that name.
+[[nodiscard]] std::string parameter(const capture::DpuCapture& capture, std::string_view name);
+
 /// A trace, decoded and added up.
 struct DpuSums {
     pipeline::DpuDecoded decoded;
     std::unique_ptr<analysis::DpuCosts> costs;  ///< finished
 };
-/// What is missing from a trace, each in a sentence without its end.
-[[nodiscard]] std::vector<std::string> losses(const DpuSums& sums, std::uint64_t missing_bytes, bool complete);
 /// Makes a sink anew for elements that are added up with this setup; null: there is none. It is borrowed.
 using DpuBeside = std::function<dpu::ElementSink*(const analysis::DpuSetup&)>;
 /// Adds up what readings hold. Where counters went down by more than hardly can be, those that cannot be true are

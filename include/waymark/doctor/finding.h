@@ -3,7 +3,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "waymark/capture/capture.h"
 #include "waymark/protocol/finding.h"
 
 namespace waymark::doctor {
@@ -35,5 +37,12 @@ inline constexpr std::string_view missing_names = "missing-names";
     }
     return out;
 }
+
+/// Sentences of one kind, which differ in numbers, names in quotes and places only, are one: from the fourth on they
+/// are counted, and the first three places are named. The order of the first of each kind stays. For every command that
+/// lists what is wrong.
+[[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
+/// The same for problems found while a capture was read.
+[[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);
 
 }  // namespace waymark::doctor

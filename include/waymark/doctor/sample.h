@@ -11,7 +11,7 @@
 
 namespace waymark::doctor {
 
-/// Bytes that stood side by side.
+/// Adjacent bytes.
 struct Piece {
     Offset first;
     std::vector<std::uint8_t> bytes;
@@ -32,7 +32,7 @@ struct Sample {
 inline constexpr unsigned sample_pieces = 16;
 inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
 
-/// Reads at most `most_bytes` of the files, one after another as one stream. Of what cannot be read at any place
+/// Reads at most `most_bytes` of the files, one after another as one stream. Of files that cannot be read anywhere
 /// (standard input, compressed files) the first `most_bytes`. Errors: those of `capture::open_bytes`.
 [[nodiscard]] Result<Sample> take_sample(const std::vector<std::filesystem::path>& files,
                                          std::uint64_t most_bytes = sample_bytes);

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <bit>
-#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "waymark/core/cursor.h"
 #include "waymark/core/gap.h"
+#include "waymark/core/packet_parser.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/packet.h"
 
@@ -25,21 +25,6 @@ struct Extent {
     [[nodiscard]] constexpr Offset end() const { return first + bytes; }
     friend bool operator==(const Extent&, const Extent&) = default;
 };
-
-/// Takes entries: callable with every entry type, and with gaps. A handler that does not care for some entries says so
-/// with a catch-all overload.
-template <class H, class List = Entries>
-inline constexpr bool handles_all = false;
-template <class H, class... P>
-inline constexpr bool handles_all<H, wire::PacketList<P...>> = (std::invocable<H&, const P&, Extent> && ...);
-template <class H>
-concept EntryHandler = handles_all<H> && std::invocable<H&, const Gap&>;
-
-/// Stops the compiler at the entry a handler forgot: the message names P.
-template <class H, class P>
-consteval void check_handles() {
-    static_assert(std::invocable<H&, const P&, Extent>, "the handler has no overload for entry P");
-}
 
 /// The word at `at`, as it lies in memory.
 [[nodiscard]] WM_INLINE std::uint32_t load_word(const std::uint8_t* at, ByteOrder order) {
@@ -90,8 +75,7 @@ public:
     /// The handler is borrowed and must outlive the parser.
     Parser(const Format& format, ByteOrder order, Handler& handler)
         : format_(format), order_(order), handler_(handler) {
-        Entries::for_each([]<class P>() { check_handles<Handler, P>(); });
-        static_assert(EntryHandler<Handler>, "the handler must take every entry of dpu::Entries, and Gap");
+        wire::check_handles<Handler, Entries, Extent>();
     }
 
     /// The next bytes of the stream, borrowed for the call.

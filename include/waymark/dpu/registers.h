@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/format.h"
 
@@ -240,90 +241,7 @@ struct DpTc {
 
 // ---- values and fields
 
-/// Bits of a value → fields: a walker of core/wire.h.
-class FieldReader {
-public:
-    explicit constexpr FieldReader(std::uint32_t value) : value_(value) {}
-    template <class... Parts>
-    constexpr void word(Parts... parts) {
-        wire::check_tiling<32, Parts...>();
-        (take(parts), ...);
-    }
-
-private:
-    template <unsigned Hi, unsigned Lo, class T>
-    constexpr void take(wire::Bits<Hi, Lo, T> part) {
-        part.value = static_cast<T>(value_ >> Lo & wire::mask_of<Hi - Lo + 1>);
-    }
-    std::uint32_t value_;
-};
-
-/// Fields → bits of a value.
-class FieldWriter {
-public:
-    template <class... Parts>
-    constexpr void word(Parts... parts) {
-        wire::check_tiling<32, Parts...>();
-        value = (put(parts) | ... | 0U);
-    }
-    std::uint32_t value = 0;
-
-private:
-    template <unsigned Hi, unsigned Lo, class T>
-    static constexpr std::uint32_t put(wire::Bits<Hi, Lo, T> part) {
-        return (static_cast<std::uint32_t>(part.value) & wire::mask_of<Hi - Lo + 1>) << Lo;
-    }
-};
-
-/// A register's fields from its value.
-template <class Register>
-[[nodiscard]] constexpr Register from_value(std::uint32_t value) {
-    Register r;
-    FieldReader reader(value);
-    Register::fields(reader, r);
-    return r;
-}
-
-/// A register's value from its fields.
-template <class Register>
-[[nodiscard]] constexpr std::uint32_t to_value(const Register& r) {
-    FieldWriter writer;
-    Register::fields(writer, r);
-    return writer.value;
-}
-
-/// One field of a register, by its place. Reserved bits have names too: `reserved[31:30]`.
-struct Field {
-    std::string_view name;
-    unsigned hi = 0, lo = 0;
-    std::uint32_t value = 0;
-    [[nodiscard]] unsigned width() const { return hi - lo + 1; }
-    [[nodiscard]] bool reserved() const { return name.starts_with("reserved["); }
-    bool operator==(const Field&) const = default;
-};
-
-/// Lists the fields of a register, from the highest bit down: a walker of core/wire.h.
-class FieldLister {
-public:
-    template <class... Parts>
-    void word(Parts... parts) {
-        (add(parts), ...);
-    }
-    [[nodiscard]] std::vector<Field> take() { return std::move(fields_); }
-
-private:
-    template <unsigned Hi, unsigned Lo, class T>
-    void add(wire::Bits<Hi, Lo, T> part) {
-        fields_.push_back({part.name, Hi, Lo, static_cast<std::uint32_t>(part.value)});
-    }
-    std::vector<Field> fields_;
-};
-template <class Register>
-[[nodiscard]] std::vector<Field> fields_of(const Register& r) {
-    FieldLister lister;
-    Register::fields(lister, r);
-    return lister.take();
-}
+using Field = RegisterField;
 
 /// `TENM=0xf CEG=2`: the fields that are not 0; empty if none is.
 [[nodiscard]] std::string to_text(const std::vector<Field>& fields);

@@ -2,7 +2,6 @@
 /// the next A-sync: nothing in between can be trusted.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -18,9 +17,9 @@ using wire::Extent;
 using wire::Parsed;
 
 template <class List>
-struct Dispatch;
+struct HeaderDispatch;
 template <class... P>
-struct Dispatch<wire::PacketList<P...>> {
+struct HeaderDispatch<wire::PacketList<P...>> {
     /// By index into the list: compiled to a jump table.
     template <class Take>
     WM_INLINE static Parsed parse(unsigned index, Bytes bytes, const Config& config, Take&& take) {
@@ -30,7 +29,7 @@ struct Dispatch<wire::PacketList<P...>> {
 private:
     template <class One, class Take>
     WM_INLINE static void parse_allowed(Bytes bytes, const Config& config, Take&& take, Parsed& result) {
-        if (is_allowed<One>(config)) result = wire::parse_as<One>(bytes, config, take);
+        if (is_allowed<One>(config)) result = wire::parse_as<One>(bytes, take, config);
     }
     template <class Take, std::size_t... I>
     WM_INLINE static Parsed parse_at(unsigned index, Bytes bytes, const Config& config, Take&& take,
@@ -46,15 +45,16 @@ template <class Take>
 WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
     const std::uint8_t header = bytes[0];
     if (is_header<Atom>(header)) [[likely]]
-        return wire::parse_as<Atom>(bytes, config, take);
-    return Dispatch<HeaderPackets>::parse(header_table[header], bytes, config, take);
+        return wire::parse_as<Atom>(bytes, take, config);
+    return HeaderDispatch<HeaderPackets>::parse(header_table[header], bytes, config, take);
 }
 
 /// What wire::PacketParser asks of a protocol.
-struct Protocol {
+struct ParserRules {
     using Config = etm4::Config;
     using Packets = etm4::Packets;
     using Sync = ASync;
+    using AfterZero = ExtensionPackets;
     static constexpr std::uint64_t sync_zeros = 11;
     static constexpr std::size_t max_bytes = Packets::max_bytes;
 
@@ -66,9 +66,9 @@ struct Protocol {
     static Parsed parse_after_zero(std::uint8_t second, const Config& config, Take&& take) {
         Parsed result{Step::bad, 0, false};
         const std::uint8_t bytes[] = {0, second};
-        ExtensionPackets::for_each([&]<class P>() {
+        AfterZero::for_each([&]<class P>() {
             if constexpr (!std::is_same_v<P, ASync>)
-                if (is_header<P>(second) && is_allowed<P>(config)) result = wire::parse_as<P>(bytes, config, take);
+                if (is_header<P>(second) && is_allowed<P>(config)) result = wire::parse_as<P>(bytes, take, config);
         });
         return result;
     }
@@ -76,10 +76,7 @@ struct Protocol {
 
 /// A stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
 template <class Handler>
-using Parser = wire::PacketParser<Protocol, Handler>;
-using ParserProgress = wire::ParserProgress<Protocol>;
-
-template <class H>
-concept PacketHandler = wire::handles_all<H, Packets> && std::invocable<H&, const Gap&>;
+using Parser = wire::PacketParser<ParserRules, Handler>;
+using ParserProgress = wire::ParserProgress<ParserRules>;
 
 }  // namespace waymark::etm4

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "waymark/core/cursor.h"
+#include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::etm4 {
@@ -1327,27 +1327,6 @@ struct Trccidr {
     }
     bool operator==(const Trccidr&) const = default;
 };
-
-/// A register's fields from its value.
-template <class Register>
-[[nodiscard]] Register from_value(std::uint64_t value) {
-    Register r;
-    std::array<std::uint8_t, 8> bytes{};
-    for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> 8 * i);
-    Cursor cursor(bytes);
-    wire::Reader reader(cursor);
-    Register::fields(reader, r);
-    return r;
-}
-
-/// A register's value from its fields.
-template <class Register>
-[[nodiscard]] std::uint64_t to_value(const Register& r) {
-    std::vector<std::uint8_t> bytes;
-    wire::Writer writer(bytes);
-    Register::fields(writer, r);
-    return Cursor(bytes).le(Register::bytes);
-}
 
 /// All registers of a trace unit, by their offset in its 4 KB; all 0 to begin with. Registers of 64 bits are two words.
 struct Registers {

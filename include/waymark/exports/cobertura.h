@@ -10,8 +10,8 @@ struct CoberturaOptions {
     std::uint64_t time{};  ///< when it was made, in seconds since 1970
 };
 
-/// Packages are folders, classes are files. What was not observed stands in a comment and counts as not executed.
-/// Errors as of `write_lcov`.
+/// Packages are folders, classes are files. Code that was not observed is named in a comment and counts as not
+/// executed. Errors as of `write_lcov`.
 [[nodiscard]] Result<ExportReport> write_cobertura(const answers::Answers& answers, const CoberturaOptions& options,
                                                    ByteSink& sink);
 

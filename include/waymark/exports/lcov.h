@@ -8,7 +8,7 @@ namespace waymark::exports {
 
 /// Lines, functions and conditional branches, with how often each ran. What was not observed, because flow was lost
 /// where it could have run, has no class of its own there: it counts as not executed, and the report says how much that
-/// is. Errors: `not_found`: no source lines are known, or the counts come from samples, which do not tell what did not
+/// is. Errors: `not_found`: no source lines are known, or the counts come from samples, which do not show what did not
 /// run.
 [[nodiscard]] Result<ExportReport> write_lcov(const answers::Answers& answers, ByteSink& sink);
 

@@ -13,55 +13,21 @@
 /// nothing.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include "waymark/core/types.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/flow.h"
-#include "waymark/follow/parallel.h"
+#include "waymark/follow/decoder.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/config.h"
 
 namespace waymark::pft {
 
-/// Decodes one PTM's byte stream, in chunks of any size; the larger they are, the more cores have work at once. Memory:
-/// about 20 MB for two workers, whatever the size of a chunk.
-class ParallelDecoder {
+/// Decodes one PTM's byte stream, in chunks of any size.
+class ParallelDecoder final : public follow::HeldParallel {
 public:
-    using Ranges = follow::Ranges;
-    using Options = follow::ParallelOptions;
-
     /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
     /// called by one thread at a time, not always the same; if it splits, its forks by several.
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
                     const Options& options);
-    ~ParallelDecoder();
-
-    /// The next bytes of the stream, borrowed for the call. All elements that `Decoder` would know of were delivered,
-    /// or will be by `flush`, when it returns.
-    void feed(Bytes bytes);
-    /// As Decoder's.
-    void reset();
-    void finish();
-    void flush();
-    [[nodiscard]] std::uint64_t packets() const;
-    [[nodiscard]] std::array<Offset, 2> pending() const;
-    /// The bytes fed so far end inside a packet: those to come complete it.
-    [[nodiscard]] bool amid_packet() const;
-
-    /// Ranges::counted: by edge, how often it ran so far.
-    [[nodiscard]] std::vector<std::uint64_t> counts() const;
-    /// Ranges::counted: the sum of the cycles that came with ranges.
-    [[nodiscard]] std::uint64_t cycles() const;
-    /// Pieces decoded again, because a place to cut was none or the state there was another.
-    [[nodiscard]] std::uint64_t repeated() const;
-
-private:
-    std::unique_ptr<follow::Parallel> core_;
 };
 
 }  // namespace waymark::pft

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "waymark/core/cursor.h"
+#include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::pft {
@@ -376,27 +376,6 @@ struct Etmauxcr {
     }
     bool operator==(const Etmauxcr&) const = default;
 };
-
-/// A register's fields from its value.
-template <class Register>
-[[nodiscard]] Register from_value(std::uint32_t value) {
-    Register r;
-    const std::uint8_t bytes[] = {static_cast<std::uint8_t>(value), static_cast<std::uint8_t>(value >> 8),
-                                  static_cast<std::uint8_t>(value >> 16), static_cast<std::uint8_t>(value >> 24)};
-    Cursor cursor(bytes);
-    wire::Reader reader(cursor);
-    Register::fields(reader, r);
-    return r;
-}
-
-/// A register's value from its fields.
-template <class Register>
-[[nodiscard]] std::uint32_t to_value(const Register& r) {
-    std::vector<std::uint8_t> bytes;
-    wire::Writer writer(bytes);
-    Register::fields(writer, r);
-    return static_cast<std::uint32_t>(Cursor(bytes).le(4));
-}
 
 /// All registers of a macrocell.
 struct Registers {

@@ -1,15 +1,21 @@
-/// What damage to frames did to a capture, in the words that all commands use: flow, info, report and doctor say the
-/// same of the same damage.
+/// What was lost from a capture and what contradicts its images, in the words that all commands use: flow, info,
+/// report, profile and doctor say the same of the same damage.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "waymark/flow/troubles.h"
 #include "waymark/pipeline/run.h"
+#include "waymark/protocol/finding.h"
 
 namespace waymark::pipeline {
+
+using protocol::Severity;
 
 struct Damage {
     enum class Kind : std::uint8_t {
@@ -19,8 +25,21 @@ struct Damage {
         damaged_ids,      ///< a few bytes under IDs of sources that nobody described
         undescribed_ids,  ///< so many of them that they are a source
         silence,          ///< a source ended inside a packet while others went on
+        cut,              ///< a buffer lacks what was written, or its last frame is not whole
+        lost_frames,      ///< frames that cannot be
+        no_frame_sync,    ///< bytes before the first frame sync
+        partial_frame,    ///< the last frame is not whole, in a format that may end so
+        contradiction,    ///< trace and image contradict each other
+        no_branch,        ///< what was walked is no code
+        no_image,         ///< execution went where no image is known
+        overflow,         ///< the unit's FIFO overflowed
+        unsynchronised,   ///< the trace of a source begins inside a packet
+        lost_packets,     ///< bytes that are no packet
+        cut_packets,      ///< packets that lost frames cut in two
+        last_packet,      ///< the last packet is cut off
     };
     Kind kind{};
+    Severity severity{};
     Offset first{};              ///< in the buffer
     std::string buffer, source;  ///< names; `source` is empty where any source may be meant
     std::string found, means;    ///< `21 bytes in 1 stretch have reserved trace IDs (0x70)`; what follows from it
@@ -28,9 +47,30 @@ struct Damage {
     std::string sentence;
 };
 
-/// What BufferReport::strays say, one entry for each kind.
+/// Frames of one buffer, as far as their damage is described by them.
+struct FrameLosses {
+    std::string_view buffer;
+    capture::Buffer::Format format{};
+    const coresight::Totals& totals;
+    std::span<const Gap> gaps;
+};
+[[nodiscard]] std::vector<Damage> damage_in(const FrameLosses& frames);
+
+/// What BufferReport::strays say, one entry for each kind; they are all it looks at.
+[[nodiscard]] std::vector<Damage> stray_damage(const BufferReport& buffer);
+/// Of a buffer: that its file was cut, what was lost at frame level, and `stray_damage`.
 [[nodiscard]] std::vector<Damage> damage_in(const BufferReport& buffer);
+/// That a buffer's file was cut: it ends inside a frame, or holds fewer bytes than were written. A stream with syncs
+/// ends anywhere.
+[[nodiscard]] std::optional<Damage> cut_of(const BufferReport& buffer);
 /// The sudden silence of a source; nothing: it ended as sources do.
-[[nodiscard]] std::optional<Damage> damage_in(const StreamReport& stream);
+[[nodiscard]] std::optional<Damage> silence_of(const StreamReport& stream);
+/// What one stream lost and contradicts. `ranges`: executions of blocks it gave. Of a source that fell silent the last
+/// packet is no entry of its own.
+[[nodiscard]] std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& troubles,
+                                            std::uint64_t ranges);
+/// The same of packets alone: `lost_packets`, `cut_packets`, `last_packet`.
+[[nodiscard]] std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
+                                                const flow::Troubles& troubles);
 
 }  // namespace waymark::pipeline

@@ -34,7 +34,7 @@ struct DpuTrace {
     bool ring_known = false;         ///< DP_TSA, DP_TEA and DP_TW are; else the dump is read from its first byte
     bool complete = false;           ///< DP_SR.TWBA = 0: the unit had written all it had
     std::vector<DpuPeriod> periods;  ///< at least one
-    std::vector<dpu::PeriodStart> later_starts;  ///< of periods[1] and those behind it
+    std::vector<dpu::PeriodStart> later_starts;  ///< of periods[1] and later ones
     std::vector<DpuFilterChange> filters;        ///< at least one: the first is in force where the trace begins
     std::vector<std::uint64_t> overruns;         ///< a readout lacks trace before these offsets, ascending
     /// The trace is what the Nexus interface sent, for nothing went to the buffer: NXMODE 11, or there is no buffer.

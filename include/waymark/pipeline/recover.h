@@ -9,7 +9,7 @@
 namespace waymark::pipeline {
 
 /// A flow consumer as `flow_consumer`, on one thread, that looks for the flow of the head of the stream first; of a
-/// source whose protocol recovers_head(). What it finds stands where it ran, after a `TraceOn` of the reason
+/// source whose protocol recovers_head(). What it finds is placed where it ran, after a `TraceOn` of the reason
 /// `recovered`, in place of that part of the gap. Holds back the stream until Configuration::has_sync, and no more than
 /// its first MiB. `sink` and `found`, which takes the result once there is one, are borrowed.
 [[nodiscard]] std::unique_ptr<FlowConsumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink,

@@ -100,8 +100,8 @@ using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(co
 
 /// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it; a null consumer
 /// leaves the source out. A buffer that cannot be read to its end is reported, and what came before the failure counts.
-/// Memory: a piece of 4 MiB, its bytes once more by source, and where they stood, whatever the size of the capture.
-/// Each piece is given to the consumers source by source, so that what they tell has one order.
+/// Memory: a piece of 4 MiB, its bytes once more by source, and their offsets, whatever the size of the capture.
+/// Each piece is given to the consumers source by source, so that what they deliver has one order.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
                          const Progress& progress = {}, const OpenBuffer& open = {});
 

@@ -1,27 +1,32 @@
 /// From the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to those of protocol.h.
-/// Included by `src/<protocol>/protocol.cc` alone.
+/// For `src/<protocol>/protocol.cc`.
 #pragma once
 
 #include <array>
 #include <cctype>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "waymark/core/numbers.h"
+#include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
 #include "waymark/protocol/protocol.h"
 
 namespace waymark::protocol {
 
 /// `D` is a decoder: D(config, code, out) with feed, reset, finish, packets, pending, amid_packet.
-template <class D, class Config>
+template <class D>
 class DecoderOf final : public Decoder {
 public:
+    template <class Config>
     DecoderOf(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
-        : config_(config), decoder_(config_, code, out) {}
+        : decoder_(config, code, out) {}
     void feed(Bytes bytes) override { decoder_.feed(bytes); }
     void reset() override { decoder_.reset(); }
     void finish() override { decoder_.finish(); }
@@ -30,30 +35,6 @@ public:
     [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
 
 private:
-    const Config config_;
-    D decoder_;
-};
-
-/// `D` is a parallel decoder: D(config, code, table, sink, options) with the calls of follow::Parallel.
-template <class D, class Config>
-class ParallelOf final : public follow::Parallel {
-public:
-    ParallelOf(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
-               const follow::ParallelOptions& options)
-        : config_(config), decoder_(config_, code, table, sink, options) {}
-    void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset() override { decoder_.reset(); }
-    void finish() override { decoder_.finish(); }
-    void flush() override { decoder_.flush(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
-    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
-    [[nodiscard]] std::vector<std::uint64_t> counts() const override { return decoder_.counts(); }
-    [[nodiscard]] std::uint64_t cycles() const override { return decoder_.cycles(); }
-    [[nodiscard]] std::uint64_t repeated() const override { return decoder_.repeated(); }
-
-private:
-    const Config config_;
     D decoder_;
 };
 
@@ -99,11 +80,16 @@ private:
     FieldVisitor& visitor_;
 };
 
-/// The fields of a register, whose description `Register` has a function `fields`.
-template <class Register>
-void visit_fields(Register value, FieldVisitor& visitor) {
+/// The fields of that one of the registers which has the value's name (core/registers.h); of others none.
+template <class... Registers>
+void visit_one_of(const RegisterValue& value, FieldVisitor& visitor) {
     VisitFields walker(visitor);
-    Register::fields(walker, value);
+    const auto visit = [&]<class Register>(Register r) {
+        if (value.name != Register::name) return;
+        r = from_value<Register>(static_cast<RegisterNumber<Register>>(value.value));
+        Register::fields(walker, r);
+    };
+    (visit(Registers{}), ...);
 }
 
 /// The names of a packet list (wire::PacketList).
@@ -209,6 +195,114 @@ private:
     More more_;
     Parser<SurveyorOf> parser_;
 };
+
+/// The part of a Configuration that is the same in every protocol with packets. A protocol's own class adds protocol,
+/// source_type, registers and settings.
+template <class Config, template <class> class Parser, class Explainer, class More>
+class ConfigurationOf : public Configuration {
+public:
+    explicit ConfigurationOf(const Config& config) : config_(config) {}
+    [[nodiscard]] const Config& config() const { return config_; }
+    [[nodiscard]] bool equals(const Configuration& other) const override {
+        return config_ == static_cast<const ConfigurationOf&>(other).config_;
+    }
+    [[nodiscard]] std::unique_ptr<Reader> list(PacketListener& listener) const override {
+        return std::make_unique<ListerOf<Config, Parser, Explainer>>(config_, listener);
+    }
+    [[nodiscard]] std::unique_ptr<Surveyor> survey(const OffsetMap& offsets) const override {
+        return std::make_unique<SurveyorOf<Config, Parser, More>>(config_, offsets);
+    }
+
+protected:
+    const Config config_;
+};
+
+/// `Base`, a ConfigurationOf, of a protocol whose flow is decoded. `Config::max_walk_bytes` bounds a walk. `Named` is
+/// made from (config, take) and handles packets: it calls `take` with the addresses at which execution continues.
+template <class Base, template <class> class Parser, class ReferenceDecoder, class Decoder, class Named>
+class FlowConfigurationOf : public Base {
+public:
+    using Base::Base;
+    [[nodiscard]] std::unique_ptr<protocol::Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
+                                                             const DecoderOptions& options) const override {
+        auto config = this->config_;
+        config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
+        if (options.kind == DecoderKind::reference)
+            return std::make_unique<DecoderOf<ReferenceDecoder>>(config, code, out);
+        return std::make_unique<DecoderOf<Decoder>>(config, code, out);
+    }
+    void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const override {
+        Named taken(this->config_, take);
+        Parser<Named> parser(this->config_, taken);
+        parser.feed(stream);
+        parser.finish();
+    }
+};
+
+/// How bytes parse under one configuration. A protocol's own type derives from it, and has `see(packet, at, stretch)`.
+struct Likeness {
+    std::uint64_t bytes{}, packets{}, errors{}, lost_bytes{}, unsynchronised_bytes{}, padding_bytes{};
+    std::optional<Offset> first_error{};
+
+    void gap(const Gap& gap, const Stretch& stretch) {
+        switch (gap.reason) {
+            case GapReason::reserved_header:
+            case GapReason::malformed_packet:
+                ++errors;
+                lost_bytes += gap.bytes();
+                if (!first_error) first_error = stretch.offsets.capture(gap.first);
+                break;
+            case GapReason::padding: padding_bytes += gap.bytes(); break;
+            case GapReason::unsynchronised:
+            case GapReason::framing: unsynchronised_bytes += gap.bytes(); break;
+            case GapReason::incomplete_packet: break;
+        }
+    }
+    /// Bytes that should be in packets.
+    [[nodiscard]] std::uint64_t parsed_bytes() const {
+        return bytes - lost_bytes - unsynchronised_bytes - padding_bytes;
+    }
+    /// `2 stretches (17 bytes) without packets`.
+    [[nodiscard]] std::string errors_text() const {
+        return counted(errors, "stretch", "stretches") + " (" + counted(lost_bytes, "byte") + ") without packets";
+    }
+    /// What to say of errors in the bytes of a unit with these words; empty if there are none.
+    [[nodiscard]] std::vector<Finding> findings(const Words& words) const {
+        if (errors == 0) return {};
+        return {
+            {Severity::warning,
+             "damaged-packets",
+             {},
+             {},
+             first_error,
+             errors_text(),
+             "packets up to the next " + std::string(words.sync),
+             "bytes were damaged or lost on their way, or " + std::string(words.settings) + " are of another unit",
+             "trace continues at the " + std::string(words.sync) + " after each; get the buffer anew if it matters"}};
+    }
+};
+template <class Own>
+struct LikenessCounter {
+    Own& out;
+    const Stretch& stretch;
+    void operator()(const auto& packet, Extent at) {
+        ++out.packets;
+        out.see(packet, at, stretch);
+    }
+    void operator()(const Gap& gap) { out.gap(gap, stretch); }
+};
+/// `Own` of all stretches; it derives from Likeness.
+template <class Own, template <class> class Parser, class Config>
+[[nodiscard]] Own likeness(const std::vector<Stretch>& stretches, const Config& config) {
+    Own out;
+    for (const Stretch& stretch : stretches) {
+        LikenessCounter<Own> counter{out, stretch};
+        Parser<LikenessCounter<Own>> parser(config, counter);
+        out.bytes += feed(parser, stretch, [&] { return parser.progress().amid_packet(); });
+        parser.finish();
+    }
+    return out;
+}
 
 /// Upper case, for comparing names that may be written in any case.
 [[nodiscard]] inline std::string upper(std::string_view text) {

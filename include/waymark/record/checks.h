@@ -46,7 +46,7 @@ namespace waymark::record {
     return thumb ? (word & 0xff60) == 0xe840 : (word & 0x0f0000f0) == 0x01000090;
 }
 
-/// How many accesses complete an instruction that ends a block: one that loads the pc, or stands before a page end.
+/// How many accesses complete an instruction that ends a block: one that loads the pc, or lies before a page end.
 [[nodiscard]] constexpr std::uint32_t accesses_of(std::uint32_t word, bool thumb) {
     const auto listed = [](std::uint32_t list) { return static_cast<std::uint32_t>(std::popcount(list)); };
     if (!thumb) return (word & 0x0e100000) == 0x08100000 ? listed(word & 0xffff) : 1;

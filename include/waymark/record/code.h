@@ -22,9 +22,9 @@ struct Definition {
     std::string text{};               ///< QEMU's disassembly of the first instruction; empty: it had none
 };
 
-/// The plugin API does not show the T bit. What tells: an address that is no multiple of four and a first instruction
+/// The plugin API does not show the T bit. Evidence: an address that is no multiple of four and a first instruction
 /// of two bytes are Thumb's; QEMU's own disassembler knows the state, so its text is held against both readings of the
-/// same bytes. Nothing if all of that leaves both possible (then how execution came there must tell).
+/// same bytes. Nothing if all of that leaves both possible (then how execution came there must decide).
 [[nodiscard]] std::optional<isa::Isa> instruction_set(const Definition& definition);
 
 /// What an instruction means beside tracing.

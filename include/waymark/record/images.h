@@ -25,7 +25,7 @@ public:
     /// Files with pages are written into `folder`.
     explicit Images(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-    /// What stood in a whole page; for the bytes around code that are never executed, from the next `add` there on.
+    /// The bytes of a whole page; for the bytes around code that are never executed, from the next `add` there on.
     void saw_page(Address address, Bytes bytes);
 
     /// No byte of this code contradicts one that executed in this epoch.

@@ -26,7 +26,7 @@ struct MappedFile {
 struct MappedPiece {
     std::uint64_t address{}, bytes{}, file_offset{};
 };
-/// Of what was mapped, the pieces that the file says are executable; all of it, where the file says nothing: QEMU maps
+/// Of the mapping, the pieces that the file says are executable; all of it, where the file says nothing: QEMU maps
 /// without the right to execute, so the host may have joined what the program maps one by one.
 [[nodiscard]] std::vector<MappedPiece> executable_pieces(const MappedFile& file, const MapPart& part);
 

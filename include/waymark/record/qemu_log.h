@@ -91,7 +91,7 @@ private:
             if (!complete_ || !number(text, "PSR=", 16, open_.psr)) return false;
             complete_ = false;
             const std::uint32_t mode = open_.psr & 0x1f;
-            // Without EL3 neither is told, and everything is as if Non-secure; Monitor mode is Secure.
+            // Without EL3 neither is logged, and everything is as if Non-secure; Monitor mode is Secure.
             open_.ns = text.find(" S ") == text.npos && mode != monitor_mode;
             open_.hyp = mode == hyp_mode;
             open_.thumb = (open_.psr & 0x20) != 0;

@@ -24,7 +24,7 @@ inline constexpr std::uint32_t cut = 0x81000000;
 inline constexpr std::uint32_t system_call = 0x82000000;
 /// The thread is over.
 inline constexpr std::uint32_t thread_end = 0x83000000;
-/// An exception, with QEMU's number, was taken behind the block named just before, or within it. Five `half` words
+/// An exception, with QEMU's number, was taken after the block named just before, or within it. Five `half` words
 /// follow: the link register (low half, high half), the address of the vector, and the state of the handler.
 inline constexpr std::uint32_t exception = 0x84000000;
 inline constexpr std::uint32_t half = 0x85000000;
@@ -64,7 +64,7 @@ struct Chunk {
     std::array<std::uint32_t, capacity> data;
 };
 
-/// The parts of a definitions chunk, one behind the other, each padded to whole words.
+/// The parts of a definitions chunk, one after the other, each padded to whole words.
 enum class PartKind : std::uint32_t { block = 1, page = 2, map = 3, thread = 4, unmap = 5, still_mapped = 6 };
 
 /// Code QEMU translated. Followed by `code_bytes` bytes of it, then `text_bytes` of the disassembly of its first
@@ -80,7 +80,7 @@ struct BlockPart {
     std::uint64_t second{};  ///< address of the second instruction; 0: there is none
 };
 
-/// What stood in memory around code at the time of the definitions that follow. Followed by `page_bytes` bytes.
+/// The contents of memory around code at the time of the definitions that follow. Followed by `page_bytes` bytes.
 struct PagePart {
     PartKind kind = PartKind::page;
     std::uint32_t words{};
@@ -113,7 +113,7 @@ struct StillMappedPart {
     std::uint64_t number{};  ///< of the UnmapPart
 };
 
-/// A thread's numbers in the kernel, told before its first chunk, and again when its name changes. Its name follows;
+/// A thread's numbers in the kernel, written before its first chunk, and again when its name changes. Its name follows;
 /// none: that of the program.
 struct ThreadPart {
     PartKind kind = PartKind::thread;

@@ -1,4 +1,4 @@
-/// Turns the blocks a thread executed into what its trace unit is told: which waypoints it met, how each came out,
+/// Turns the blocks a thread executed into calls of its trace unit: which waypoints it met, how each came out,
 /// where each went, and where execution left what is recorded.
 #pragma once
 
@@ -42,9 +42,9 @@ public:
     explicit Tracker(Clock& clock, bool system = false, bool undefined_executes = true)
         : clock_(clock), system_(system), undefined_executes_(undefined_executes) {}
 
-    /// From here on this unit is told; both are borrowed until `detach`. `ranges` may be null.
+    /// From here on this unit is called; both are borrowed until `detach`. `ranges` may be null.
     void attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges);
-    /// The unit is finished. What ran behind the last waypoint stays untraced.
+    /// The unit is finished. What ran after the last waypoint stays untraced.
     void detach();
     [[nodiscard]] bool attached() const { return unit_ != nullptr; }
 
@@ -62,7 +62,7 @@ public:
     void hand_over();
     void take_over(const Open& branch);
 
-    /// The instruction set at `address` as execution came there tells it, where it does.
+    /// The instruction set at `address`, where the way execution came there shows it.
     [[nodiscard]] std::optional<isa::Isa> arriving(Address address) const;
 
     /// Execution reaches `place`: settles how the last waypoint came out.
@@ -85,12 +85,12 @@ public:
     void resets_to(Address address) { reset_ = address; }
     /// The processor's state from here on.
     void context(const flow::Context& context);
-    /// Where execution stands, or the waypoint instruction it stands behind.
+    /// Where execution is, or the waypoint instruction it has just passed.
     [[nodiscard]] isa::Isa isa() const { return start_.isa; }
     /// More code than anybody wrote ran without a waypoint, as empty memory does; decoders follow no farther (512 KiB,
     /// docs/spec/pft.md, 4.4).
     [[nodiscard]] bool lost_way() const { return straight_.bytes > longest_straight; }
-    /// The vector by which execution reached a handler without `exception` having told it, if that ever happened.
+    /// The vector by which execution reached a handler without a call of `exception`, if that ever happened.
     [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
     void leave() { away_ = !pending_; }
@@ -120,23 +120,24 @@ private:
     SourceTruth* truth_ = nullptr;
     RangeWriter* ranges_ = nullptr;
 
-    bool started_ = false;  ///< the unit knows where execution stands
+    bool started_ = false;  ///< the unit knows where execution is
     bool away_ = true;      ///< execution left what is recorded
-    Place start_{};         ///< behind the last waypoint
+    Place start_{};         ///< after the last waypoint
     Straight straight_{};   ///< what ran since
     std::uint32_t straight_count_ = 0;
-    bool pending_ = false;  ///< a waypoint instruction behind it, whose outcome is not known yet
+    bool pending_ = false;  ///< a waypoint instruction after it, whose outcome is not known yet
     Address pending_address_{};
     isa::Instruction pending_instruction_{};
     Special last_special_ = Special::none;
     bool stopped_ = false;          ///< the next instruction began and did not complete
     std::uint8_t stopped_bytes_{};  ///< its size
     std::optional<Address> unknown_vector_;
-    /// What the unit was told last and may still lose; without instructions where an exception had nothing before it.
+    /// The last call of the unit, which it may still lose; without instructions where an exception had nothing before
+    /// it.
     std::deque<TruthRange> recent_;
     bool may_lose_ = false;
 
-    // What `follow` is about to tell: what ran up to a waypoint, and from where.
+    // What `follow` is about to report: what ran up to a waypoint, and from where.
     struct Ran {
         std::uint64_t start;
         std::uint32_t instructions;

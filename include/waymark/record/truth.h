@@ -42,7 +42,7 @@ struct SourceTruth {
     std::uint64_t ranges{}, instructions{};  ///< that are to be found in the trace
     std::uint64_t hash = truth_hash_start;   ///< over these
     std::uint64_t lost_ranges{}, lost_instructions{};
-    /// Executed behind the last waypoint, which no unit traces.
+    /// Executed after the last waypoint, which no unit traces.
     std::uint64_t unfinished_instructions{};
     std::string file{};  ///< with every range, relative to the capture; empty: there is none
     bool wrapped{};      ///< its buffer did not hold it all: only the end can be found in the trace
@@ -61,7 +61,7 @@ struct SourceTruth {
 };
 
 struct Truth {
-    bool complete{};                  ///< the recording came to its end; else it was cut off and the sums may be behind
+    bool complete{};                  ///< the recording came to its end; else it was cut off and the sums may lag
     std::deque<SourceTruth> sources;  ///< those in it stay where they are while others are added
     friend bool operator==(const Truth&, const Truth&) = default;
 };

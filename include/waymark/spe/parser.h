@@ -3,69 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstdint>
 
 #include "waymark/core/cursor.h"
 #include "waymark/core/gap.h"
+#include "waymark/core/packet_parser.h"
 #include "waymark/core/wire.h"
 #include "waymark/spe/packet.h"
 
 namespace waymark::spe {
 
-/// Where a packet was in its stream.
-struct Extent {
-    Offset first;
-    std::uint64_t bytes{};
-    [[nodiscard]] constexpr Offset end() const { return first + bytes; }
-    friend bool operator==(const Extent&, const Extent&) = default;
-};
-
-/// Takes packets: callable with every packet type of the protocol, and with gaps. A handler that does not care for some
-/// packets says so with a catch-all overload. A handler with `bool done() const` is asked after each packet: true ends
-/// `Parser::feed` there.
-template <class H, class List = Packets>
-inline constexpr bool handles_all = false;
-template <class H, class... P>
-inline constexpr bool handles_all<H, wire::PacketList<P...>> = (std::invocable<H&, const P&, Extent> && ...);
-template <class H>
-concept PacketHandler = handles_all<H> && std::invocable<H&, const Gap&>;
-
-/// Stops the compiler at the packet a handler forgot: the message names P.
-template <class H, class P>
-consteval void check_handles() {
-    static_assert(std::invocable<H&, const P&, Extent>, "the handler has no overload for packet P");
-}
-
-/// What one try at a packet gave.
-struct Parsed {
-    Step step{};
-    std::size_t bytes{};  ///< consumed, when ok
-    bool reserved{};      ///< when bad: the header starts no packet at all
-};
-
-/// One packet of type P at the start of `bytes`; calls `take(packet, size in bytes)` when it is whole.
-template <class P, class Take>
-WM_INLINE Parsed parse_as(Bytes bytes, Take&& take) {
-    Cursor cursor(bytes);
-    wire::Reader reader(cursor);
-    P packet{};
-    P::fields(reader, packet);
-    if (cursor.step() == Step::ok) [[likely]]
-        take(static_cast<const P&>(packet), cursor.consumed());
-    return {cursor.step(), cursor.consumed(), false};
-}
-
-template <class List>
-struct Dispatch;
-template <class... P>
-struct Dispatch<wire::PacketList<P...>> {
-    /// A chain of compares in list order. False if no packet of the list has that header.
-    template <class Take>
-    WM_INLINE static bool parse(std::uint8_t header, Bytes bytes, Take&& take, Parsed& result) {
-        return (((header & P::info.mask) == P::info.value && (result = parse_as<P>(bytes, take), true)) || ...);
-    }
-};
+using wire::Extent;
+using wire::Parsed;
 
 /// One packet after a prefix byte.
 template <class Take>
@@ -73,39 +22,37 @@ Parsed parse_extended(Bytes bytes, Take&& take) {
     if (bytes.size() < 2) return {Step::need_more, 0, false};
     const std::uint8_t prefix = bytes[0], header = bytes[1];
     if (header == 0 && (prefix & Alignment::info.mask) == Alignment::info.value)
-        return parse_as<Alignment>(bytes, take);
+        return wire::parse_as<Alignment>(bytes, take);
     if (header < 0x40) return {Step::bad, 0, false};
-    Parsed result{};
-    if ((prefix & 0xfcU) == 0x20 &&
-        Dispatch<wire::PacketList<AddressPacket, Counter>>::parse(header, bytes, take, result))
-        return result;
-    return parse_as<Unknown>(bytes, take);
+    if ((prefix & 0xfcU) == 0x20) {
+        const Parsed result = wire::Dispatch<wire::PacketList<AddressPacket, Counter>>::parse(header, bytes, take);
+        if (!result.reserved) return result;
+    }
+    return wire::parse_as<Unknown>(bytes, take);
 }
 
 /// One packet of any type at the start of `bytes`, which must not be empty. Stateless: padding is one byte, alignment
 /// its header alone.
 template <class Take>
 WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
-    Parsed result{Step::bad, 0, true};
-    const std::uint8_t header = bytes[0];
-    if (Dispatch<Named>::parse(header, bytes, take, result)) [[likely]]
+    const Parsed result = wire::Dispatch<Named>::parse(bytes, take);
+    if (!result.reserved) [[likely]]
         return result;
+    const std::uint8_t header = bytes[0];
     if (is_prefix(header)) return parse_extended(bytes, take);
-    if (header >= 0x40) return parse_as<Unknown>(bytes, take);
+    if (header >= 0x40) return wire::parse_as<Unknown>(bytes, take);
     return result;
 }
 
 /// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
 /// in exactly one packet or one gap once finish() was called. A byte that starts no packet is lost alone: parsing goes
-/// on directly after it, and a run of such bytes is one gap.
+/// on directly after it, and a run of such bytes is one gap. A handler with `bool done() const` is asked after each
+/// packet: true ends `feed` there.
 template <class Handler>
 class Parser {
 public:
     /// The handler is borrowed and must outlive the parser.
-    explicit Parser(Handler& handler) : handler_(handler) {
-        Packets::for_each([]<class P>() { check_handles<Handler, P>(); });
-        static_assert(PacketHandler<Handler>, "the handler must take every packet of spe::Packets, and Gap");
-    }
+    explicit Parser(Handler& handler) : handler_(handler) { wire::check_handles<Handler, Packets>(); }
 
     /// The next bytes of the stream, borrowed for the call. Gives back what it left, which is nothing unless the
     /// handler was done.

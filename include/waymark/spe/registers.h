@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "waymark/core/cursor.h"
+#include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
 
 namespace waymark::spe {
@@ -29,7 +29,7 @@ struct Encoding {
 struct PmscrEl1 {
     static constexpr std::string_view name = "PMSCR_EL1", title = "statistical profiling control, EL1", section = "2.1";
     static constexpr Encoding encoding{3, 0, 9, 9, 0};
-    static constexpr unsigned nv2_offset = 0x828;
+    static constexpr unsigned nv2_offset = 0x828, bytes = 8;
 
     std::uint64_t res0_63_11{};
     std::uint8_t ee{}, pct{};
@@ -48,7 +48,7 @@ struct PmscrEl1 {
 struct PmscrEl2 {
     static constexpr std::string_view name = "PMSCR_EL2", title = "statistical profiling control, EL2", section = "2.2";
     static constexpr Encoding encoding{3, 4, 9, 9, 0};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint64_t res0_63_12{};
     std::uint8_t ee{}, pct{};
@@ -68,7 +68,7 @@ struct PmscrEl2 {
 struct PmsfcrEl1 {
     static constexpr std::string_view name = "PMSFCR_EL1", title = "sampling filter control", section = "2.3";
     static constexpr Encoding encoding{3, 0, 9, 9, 4};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t res0_47_21{};
     std::uint16_t res0_63_53{}, res0_15_5{};
@@ -90,7 +90,7 @@ struct PmsfcrEl1 {
 struct PmsevfrEl1 {
     static constexpr std::string_view name = "PMSEVFR_EL1", title = "sampling event filter", section = "2.4";
     static constexpr Encoding encoding{3, 0, 9, 9, 5};
-    static constexpr unsigned nv2_offset = 0x830;
+    static constexpr unsigned nv2_offset = 0x830, bytes = 8;
 
     std::uint64_t e{};
 
@@ -105,7 +105,7 @@ struct PmsevfrEl1 {
 struct PmsnevfrEl1 {
     static constexpr std::string_view name = "PMSNEVFR_EL1", title = "sampling inverted event filter", section = "2.4";
     static constexpr Encoding encoding{3, 0, 9, 9, 1};
-    static constexpr unsigned nv2_offset = 0x850;
+    static constexpr unsigned nv2_offset = 0x850, bytes = 8;
 
     std::uint64_t e{};
 
@@ -120,7 +120,7 @@ struct PmsnevfrEl1 {
 struct PmslatfrEl1 {
     static constexpr std::string_view name = "PMSLATFR_EL1", title = "sampling latency filter", section = "2.4";
     static constexpr Encoding encoding{3, 0, 9, 9, 6};
-    static constexpr unsigned nv2_offset = 0x848;
+    static constexpr unsigned nv2_offset = 0x848, bytes = 8;
 
     std::uint64_t res0_63_16{};
     std::uint16_t minlat{};
@@ -136,7 +136,7 @@ struct PmslatfrEl1 {
 struct PmsdsfrEl1 {
     static constexpr std::string_view name = "PMSDSFR_EL1", title = "sampling data source filter", section = "2.4";
     static constexpr Encoding encoding{3, 0, 9, 10, 4};
-    static constexpr unsigned nv2_offset = 0x858;
+    static constexpr unsigned nv2_offset = 0x858, bytes = 8;
 
     std::uint64_t s{};
 
@@ -151,7 +151,7 @@ struct PmsdsfrEl1 {
 struct PmsirrEl1 {
     static constexpr std::string_view name = "PMSIRR_EL1", title = "sampling interval reload", section = "2.5";
     static constexpr Encoding encoding{3, 0, 9, 9, 3};
-    static constexpr unsigned nv2_offset = 0x840;
+    static constexpr unsigned nv2_offset = 0x840, bytes = 8;
 
     std::uint32_t res0_63_32{}, interval{};
     std::uint8_t res0_7_1{};
@@ -169,7 +169,7 @@ struct PmsirrEl1 {
 struct PmsicrEl1 {
     static constexpr std::string_view name = "PMSICR_EL1", title = "sampling interval counter", section = "2.5";
     static constexpr Encoding encoding{3, 0, 9, 9, 2};
-    static constexpr unsigned nv2_offset = 0x838;
+    static constexpr unsigned nv2_offset = 0x838, bytes = 8;
 
     std::uint32_t res0_55_32{}, count_31_0{};
     std::uint8_t ecount{};
@@ -186,7 +186,7 @@ struct PmsicrEl1 {
 struct PmsidrEl1 {
     static constexpr std::string_view name = "PMSIDR_EL1", title = "sampling profiling ID", section = "2.6";
     static constexpr Encoding encoding{3, 0, 9, 9, 7};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t res0_63_33{};
     std::uint8_t altclk{}, format{}, count_size{}, max_size{}, interval{};
@@ -209,7 +209,7 @@ struct PmsidrEl1 {
 struct PmblimitrEl1 {
     static constexpr std::string_view name = "PMBLIMITR_EL1", title = "profiling buffer limit", section = "2.7";
     static constexpr Encoding encoding{3, 0, 9, 10, 0};
-    static constexpr unsigned nv2_offset = 0x800;
+    static constexpr unsigned nv2_offset = 0x800, bytes = 8;
 
     std::uint64_t limit{};
     std::uint8_t res0_11_8{}, res0_4_3{}, fm{};
@@ -228,7 +228,7 @@ struct PmblimitrEl1 {
 struct PmbptrEl1 {
     static constexpr std::string_view name = "PMBPTR_EL1", title = "profiling buffer write pointer", section = "2.7";
     static constexpr Encoding encoding{3, 0, 9, 10, 1};
-    static constexpr unsigned nv2_offset = 0x810;
+    static constexpr unsigned nv2_offset = 0x810, bytes = 8;
 
     std::uint64_t ptr{};
 
@@ -259,21 +259,21 @@ struct PmbsrFields {
 struct PmbsrEl1 : PmbsrFields {
     static constexpr std::string_view name = "PMBSR_EL1", title = "profiling buffer status", section = "2.7";
     static constexpr Encoding encoding{3, 0, 9, 10, 3};
-    static constexpr unsigned nv2_offset = 0x820;
+    static constexpr unsigned nv2_offset = 0x820, bytes = 8;
     bool operator==(const PmbsrEl1&) const = default;
 };
 /// PMBSR_EL2, the profiling buffer status register of EL2, with FEAT_SPE_EXC.
 struct PmbsrEl2 : PmbsrFields {
     static constexpr std::string_view name = "PMBSR_EL2", title = "profiling buffer status, EL2", section = "2.7";
     static constexpr Encoding encoding{3, 4, 9, 10, 3};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
     bool operator==(const PmbsrEl2&) const = default;
 };
 /// PMBSR_EL3, the profiling buffer status register of EL3, with FEAT_SPE_EXC.
 struct PmbsrEl3 : PmbsrFields {
     static constexpr std::string_view name = "PMBSR_EL3", title = "profiling buffer status, EL3", section = "2.7";
     static constexpr Encoding encoding{3, 6, 9, 10, 3};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
     bool operator==(const PmbsrEl3&) const = default;
 };
 
@@ -282,7 +282,7 @@ struct PmbmarEl1 {
     static constexpr std::string_view name = "PMBMAR_EL1", title = "profiling buffer memory attributes",
                                       section = "2.7";
     static constexpr Encoding encoding{3, 0, 9, 10, 5};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint64_t res0_63_10{};
     std::uint8_t sh{}, attr{};
@@ -298,7 +298,7 @@ struct PmbmarEl1 {
 struct PmbidrEl1 {
     static constexpr std::string_view name = "PMBIDR_EL1", title = "profiling buffer ID", section = "2.7";
     static constexpr Encoding encoding{3, 0, 9, 10, 7};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t res0_31_12{};
     std::uint16_t res0_63_48{}, max_buff_size{};
@@ -319,7 +319,7 @@ struct PmbidrEl1 {
 struct MdcrEl2 {
     static constexpr std::string_view name = "MDCR_EL2", title = "monitor debug configuration, EL2", section = "2.8";
     static constexpr Encoding encoding{3, 4, 1, 1, 1};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t other_63_37{}, other_35_15{};
     std::uint16_t other_11_0{};
@@ -339,7 +339,7 @@ struct MdcrEl2 {
 struct MdcrEl3 {
     static constexpr std::string_view name = "MDCR_EL3", title = "monitor debug configuration, EL3", section = "2.8";
     static constexpr Encoding encoding{3, 6, 1, 3, 1};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t other_35_14{};
     std::uint16_t other_10_0{};
@@ -362,7 +362,7 @@ struct MdcrEl3 {
 struct ScrEl3 {
     static constexpr std::string_view name = "SCR_EL3", title = "secure configuration", section = "2.8";
     static constexpr Encoding encoding{3, 6, 1, 1, 0};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint64_t other_61_19{};
     std::uint32_t other_17_1{};
@@ -381,7 +381,7 @@ struct ScrEl3 {
 struct HcrEl2 {
     static constexpr std::string_view name = "HCR_EL2", title = "hypervisor configuration", section = "2.8";
     static constexpr Encoding encoding{3, 4, 1, 1, 0};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t other_63_35{}, other_26_0{};
     std::uint8_t other_33_28{};
@@ -400,7 +400,7 @@ struct HcrEl2 {
 struct PmcrEl0 {
     static constexpr std::string_view name = "PMCR_EL0", title = "performance monitors control", section = "2.8";
     static constexpr Encoding encoding{3, 3, 9, 12, 0};
-    static constexpr unsigned nv2_offset = 0x0;
+    static constexpr unsigned nv2_offset = 0x0, bytes = 8;
 
     std::uint32_t other_63_33{}, other_31_10{};
     std::uint16_t other_8_0{};
@@ -420,7 +420,7 @@ struct PmcrEl0 {
 struct Pstate {
     static constexpr std::string_view name = "PSTATE", title = "process state", section = "2.8";
     static constexpr Encoding encoding{};
-    static constexpr unsigned nv2_offset = 0;
+    static constexpr unsigned nv2_offset = 0, bytes = 8;
 
     std::uint64_t other_62_5{};
     std::uint8_t el{1}, other_1_0{};
@@ -434,60 +434,7 @@ struct Pstate {
     bool operator==(const Pstate&) const = default;
 };
 
-/// A register's fields from its value.
-template <class Register>
-[[nodiscard]] Register from_value(std::uint64_t value) {
-    std::array<std::uint8_t, 8> bytes{};
-    for (unsigned i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
-    Register r;
-    Cursor cursor(bytes);
-    wire::Reader reader(cursor);
-    Register::fields(reader, r);
-    return r;
-}
-
-/// A register's value from its fields.
-template <class Register>
-[[nodiscard]] std::uint64_t to_value(const Register& r) {
-    std::vector<std::uint8_t> bytes;
-    wire::Writer writer(bytes);
-    Register::fields(writer, r);
-    return Cursor(bytes).le(8);
-}
-
-/// One field of a register, by its place. Reserved bits have names too: `RES0[63:11]`; bits that mean something but
-/// not here are `other[…]`.
-struct Field {
-    std::string_view name;
-    unsigned hi = 0, lo = 0;
-    std::uint64_t value = 0;
-    [[nodiscard]] unsigned width() const { return hi - lo + 1; }
-    [[nodiscard]] bool reserved() const { return name.starts_with("RES0["); }
-    bool operator==(const Field&) const = default;
-};
-
-/// Lists the fields of a register, from the highest bit down: a walker of core/wire.h.
-class FieldLister {
-public:
-    template <class... Parts>
-    void doubleword(Parts... parts) {
-        (add(parts), ...);
-    }
-    [[nodiscard]] std::vector<Field> take() { return std::move(fields_); }
-
-private:
-    template <unsigned Hi, unsigned Lo, class T>
-    void add(wire::Bits<Hi, Lo, T> part) {
-        fields_.push_back({part.name, Hi, Lo, static_cast<std::uint64_t>(part.value)});
-    }
-    std::vector<Field> fields_;
-};
-template <class Register>
-[[nodiscard]] std::vector<Field> fields_of(const Register& r) {
-    FieldLister lister;
-    Register::fields(lister, r);
-    return lister.take();
-}
+using Field = RegisterField;
 
 /// A value as one writes that field: binary for two and three bits, else as `append_number` does; EL is a number.
 [[nodiscard]] std::string field_text(const Field& field);

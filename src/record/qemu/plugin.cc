@@ -9,9 +9,9 @@
 // of AArch64 programs: memory=on; for their flow: aarch64=on; for 32-bit programs that stand in for a DSP core:
 // memory=sized.
 //
-// Exactness. The API tells when a block is entered, not when it is left early. A block can be left early by an
+// Exactness. The API reports when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
-// callback: on the next such instruction, on the one behind the last, or, when the last one ends the block, on its
+// callback: on the next such instruction, on the one after the last, or, when the last one ends the block, on its
 // memory accesses. A block whose last callback did not come was cut. With exact=off there is only the callback on
 // entry.
 
@@ -95,7 +95,7 @@ struct Block {
     std::uint32_t first_check = no_check;  ///< index of the first instruction that may not complete
     std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
     std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
-    bool watched = false;                  ///< QEMU's log tells how execution came there
+    bool watched = false;                  ///< QEMU's log shows how execution came there
     std::atomic<bool> is_handler{false};   ///< a signal may lead there
     static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
     std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
@@ -393,7 +393,7 @@ void on_watched_block(unsigned vcpu, void* data) {
         log_entries->erase(others, log_entries->end());
     }
     if (exact) settle(v, block->address);
-    // Two may come one behind the other without an instruction between them.
+    // Two may come one after the other without an instruction between them.
     for (const LoggedEntry& entry : mine) {
         const std::uint32_t state =
             (entry.ns ? words::ns : 0) | (entry.hyp ? words::hyp : 0) | (entry.thumb ? words::thumb : 0);
@@ -616,7 +616,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     part.address = qemu_plugin_tb_vaddr(tb);
     if (count > 1) part.second = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 1));
 
-    // What stands there, gapless; the size given for an instruction before a page end may be too large.
+    // The bytes there, without gaps; the size given for an instruction before a page end may be too large.
     std::string code;
     bool thumb = (part.address & 3) != 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -677,7 +677,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         std::memcpy(&word, code.data() + offset, std::min<std::size_t>(4, code.size() - offset));
         return word;
     };
-    // Without a 16-bit instruction to tell, these may be Thumb all the same. Then what either reading watches is
+    // Without a 16-bit instruction as proof, these may be Thumb all the same. Then what either reading watches is
     // watched, and the recorder ignores a cut at an instruction that cannot be one.
     bool unsure = !thumb && !a64;
     for (std::size_t i = 0; i < count && unsure; ++i) unsure = is_thumb_32_word(word_at(i));

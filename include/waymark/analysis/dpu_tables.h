@@ -1,0 +1,77 @@
+/// Tables of what the counters of a Debug and Profiling Unit counted, one for each view: `waymark dpu` prints them, and
+/// `Answers` of the capture contain the same (docs/spec/dpu.md, section 12).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/analysis/dpu.h"
+#include "waymark/analysis/dpu_answers.h"
+#include "waymark/answers/table.h"
+
+namespace waymark::analysis {
+
+/// A table of one view. Its title is the view's name, its note a sentence on what its rows are.
+struct DpuTable {
+    answers::Table table{};
+    std::size_t left_out{};          ///< rows that are not in the table
+    std::optional<DpuCounts> sum{};  ///< of all rows, where they must add up to what the counters counted
+    std::string empty{};             ///< why there is no row
+};
+
+/// Makes the tables of a decoded trace. What it is made from is borrowed.
+class DpuTables {
+public:
+    /// Rows are sorted by counter `sorted_by`.
+    DpuTables(const DpuCosts& costs, const DpuCode& code, const DpuSaid& said, unsigned sorted_by);
+
+    // At most `most` rows; 0: all.
+    [[nodiscard]] DpuTable tasks(std::size_t most = 0) const;
+    [[nodiscard]] DpuTable functions(std::size_t most = 0) const;
+    [[nodiscard]] DpuTable paths(std::size_t most = 0) const;
+    [[nodiscard]] DpuTable interrupts(std::size_t most = 0) const;
+    [[nodiscard]] DpuTable timeline(std::size_t most = 0) const;
+    [[nodiscard]] DpuTable loops(std::size_t most = 0) const;
+    [[nodiscard]] DpuTable data(std::size_t most = 0) const;
+    /// `names` of `ranges`, in the order of DpuSetup::ranges. Ranges that overlap have no sum.
+    [[nodiscard]] DpuTable ranges(const std::vector<std::string>& names, std::vector<DpuCodeRange> ranges) const;
+    /// Figures derived from the counters, by task or by function.
+    [[nodiscard]] DpuTable ratios(bool by_function) const;
+    /// Entries, gaps and losses of the buffer.
+    [[nodiscard]] DpuTable health() const;
+    /// Whether rows that add up to `sum` agree with what the counters say.
+    [[nodiscard]] answers::Table reconciliation(const DpuCounts& sum) const;
+
+    /// That a view needs a trace mode, which `option` of --mode records.
+    [[nodiscard]] std::string needs(std::string_view mode, std::string_view option) const;
+    /// Names from the root to a node of DpuCosts::paths, separated by `;` as in folded stacks.
+    [[nodiscard]] std::string path_text(std::size_t path) const;
+
+private:
+    void counter_columns(std::vector<answers::Column>& columns) const;
+    void counter_cells(std::vector<answers::Cell>& row, const DpuCounts& counts, bool known = true) const;
+    void rate_columns(std::vector<answers::Column>& columns, bool for_readers) const;
+    void rate_cells(std::vector<answers::Cell>& row, const DpuCounts& counts, bool known = true) const;
+    [[nodiscard]] answers::Cell count(const DpuCounts& counts, unsigned counter, bool known = true) const;
+    [[nodiscard]] answers::Cell share(const DpuCounts& counts, bool known) const;
+    [[nodiscard]] std::string event(unsigned counter) const;
+
+    const DpuCosts& costs_;
+    const DpuCode& code_;
+    const DpuSaid& said_;
+    const unsigned key_;
+    std::vector<unsigned> counters_;  ///< those that count something, connected or not
+};
+
+/// `main`; its address where it has no name.
+[[nodiscard]] std::string function_text(const DpuCode::Function& function);
+/// `user 7 (codec)`, with the name that the capture gives the task.
+[[nodiscard]] std::string context_text(const DpuSaid& said, const dpu::Context& context);
+/// The same, or `<unattributed>`.
+[[nodiscard]] std::string owner_text(const DpuSaid& said, const DpuOwner& owner);
+
+}  // namespace waymark::analysis

@@ -1,0 +1,85 @@
+/// A capture folder of a Debug and Profiling Unit, opened: its buffer, what its registers say, and what decoding began
+/// with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/analysis/dpu.h"
+#include "waymark/analysis/dpu_answers.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/doctor/dpu.h"
+#include "waymark/dpu/events.h"
+#include "waymark/pipeline/dpu.h"
+
+namespace waymark::doctor {
+
+/// A file in memory; what is read of it is all that it costs.
+class FileBytes {
+public:
+    /// Errors: `unreadable`.
+    [[nodiscard]] static Result<FileBytes> open(const std::string& path);
+    FileBytes() = default;
+    FileBytes(FileBytes&& other) noexcept;
+    FileBytes& operator=(FileBytes&& other) noexcept;
+    ~FileBytes();
+    [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
+
+private:
+    const std::uint8_t* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// A capture folder, its buffer and what its registers say.
+class DpuInput {
+public:
+    /// Errors: those of the folder; `bad_format`: registers that cannot be.
+    [[nodiscard]] static Result<DpuInput> open(const std::string& path);
+
+    [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }
+    [[nodiscard]] const pipeline::DpuTrace& trace() const { return trace_; }
+    [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
+    /// Of pipeline::trace_file.
+    [[nodiscard]] Bytes trace_bytes() const { return trace_.nexus ? messages_.bytes() : dump_.bytes(); }
+    /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file has not.
+    [[nodiscard]] std::uint64_t missing_bytes() const;
+    /// The buffer's file does not hold all that was written, as decoding it showed or lines_written says.
+    [[nodiscard]] bool is_cut(const pipeline::DpuDecoded& decoded) const;
+    [[nodiscard]] std::string cut_text() const;
+    /// There is something besides padding.
+    [[nodiscard]] static bool tells(const dpu::Totals& totals);
+    /// Why there is nothing of the kind, and what to do.
+    [[nodiscard]] std::string why_nothing() const;
+    [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
+    /// The mode whose answers hold for the whole trace.
+    [[nodiscard]] std::optional<dpu::TraceMode> mode() const;
+    /// Those there were, one after another.
+    [[nodiscard]] std::string mode_text() const;
+
+    /// What a counter counts; none: the registers do not say.
+    [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const { return counters_[counter].event; }
+    /// Its name in every view: DpuCounter::name.
+    [[nodiscard]] const std::string& event_name(unsigned counter) const { return counters_[counter].name; }
+    /// It counts nothing that really happened (7.5, events.driven).
+    [[nodiscard]] bool is_driven(unsigned counter) const { return doctor::is_driven(capture_, counters_[counter]); }
+    [[nodiscard]] std::string parameter(std::string_view name) const { return doctor::parameter(capture_, name); }
+    /// Programs, and names of the capture; sentences on what could not be read.
+    [[nodiscard]] std::vector<std::string> name_code(analysis::DpuCode& code) const;
+    /// What adding up begins with.
+    [[nodiscard]] analysis::DpuSetup setup() const;
+    /// What the capture says and decoding it gave, but for `problems`.
+    [[nodiscard]] analysis::DpuSaid said(const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded) const;
+
+private:
+    DpuInput() = default;
+    capture::DpuCapture capture_;
+    pipeline::DpuTrace trace_;
+    std::array<DpuCounter, dpu::counter_count> counters_;
+    FileBytes dump_, messages_;
+};
+
+}  // namespace waymark::doctor

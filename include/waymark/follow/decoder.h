@@ -1,0 +1,122 @@
+/// The decoders of a protocol as its users make them: classes that hide the machine behind them, which is a template
+/// over where it writes and includes every packet.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/follow/parallel.h"
+
+namespace waymark::follow {
+
+/// Decodes one trace unit's stream, in chunks of any size. A protocol's Decoder and ReferenceDecoder derive from it,
+/// and call `hold<Machine>(…)` once, in their constructors. A machine has the calls that are forwarded here.
+class HeldDecoder {
+public:
+    /// The next bytes of the stream, borrowed for the call.
+    void feed(Bytes bytes) { held_->feed(bytes); }
+    /// What comes next does not follow what came before.
+    void reset() { held_->reset(); }
+    /// The stream ends here: reports what is left over and delivers everything to the sink. Bytes fed after it are
+    /// another stream's, which needs its own synchronisation; offsets go on.
+    void finish() { held_->finish(); }
+    /// Whole packets met so far.
+    [[nodiscard]] std::uint64_t packets() const { return held_->packets(); }
+    /// Stream positions that elements to come may name: where whatever is unfinished began.
+    [[nodiscard]] std::array<Offset, 2> pending() const { return held_->pending(); }
+    /// The bytes fed so far end inside a packet: those to come complete it.
+    [[nodiscard]] bool amid_packet() const { return held_->amid_packet(); }
+
+protected:
+    template <class Machine, class... Arguments>
+    Machine& hold(Arguments&&... arguments) {
+        auto holder = std::make_unique<HolderOf<Machine>>(std::forward<Arguments>(arguments)...);
+        Machine& machine = holder->machine;
+        held_ = std::move(holder);
+        return machine;
+    }
+
+private:
+    class Holder {
+    public:
+        virtual ~Holder() = default;
+        virtual void feed(Bytes bytes) = 0;
+        virtual void reset() = 0;
+        virtual void finish() = 0;
+        [[nodiscard]] virtual std::uint64_t packets() const = 0;
+        [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+        [[nodiscard]] virtual bool amid_packet() const = 0;
+    };
+    template <class Machine>
+    class HolderOf final : public Holder {
+    public:
+        template <class... Arguments>
+        explicit HolderOf(Arguments&&... arguments) : machine(std::forward<Arguments>(arguments)...) {}
+        void feed(Bytes bytes) override { machine.feed(bytes); }
+        void reset() override { machine.reset(); }
+        void finish() override { machine.finish(); }
+        [[nodiscard]] std::uint64_t packets() const override { return machine.packets(); }
+        [[nodiscard]] std::array<Offset, 2> pending() const override { return machine.pending(); }
+        [[nodiscard]] bool amid_packet() const override { return machine.amid_packet(); }
+        Machine machine;
+    };
+
+    std::unique_ptr<Holder> held_;
+};
+
+/// The same on several threads, made by make_parallel: the larger the chunks, the more cores have work at once. Memory:
+/// about 20 MB for two workers, whatever the size of a chunk.
+class HeldParallel : public Parallel {
+public:
+    using Ranges = follow::Ranges;
+    using Options = ParallelOptions;
+
+    /// The next bytes of the stream, borrowed for the call. All elements that the decoder of one thread would know were
+    /// delivered, or will be by `flush`, when it returns.
+    void feed(Bytes bytes) override { held_->feed(bytes); }
+    void reset() override { held_->reset(); }
+    void finish() override { held_->finish(); }
+    void flush() override { held_->flush(); }
+    [[nodiscard]] std::uint64_t packets() const override { return held_->packets(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return held_->pending(); }
+    [[nodiscard]] bool amid_packet() const override { return held_->amid_packet(); }
+    [[nodiscard]] std::vector<std::uint64_t> counts() const override { return held_->counts(); }
+    [[nodiscard]] std::uint64_t cycles() const override { return held_->cycles(); }
+    [[nodiscard]] std::uint64_t repeated() const override { return held_->repeated(); }
+
+protected:
+    explicit HeldParallel(std::unique_ptr<Parallel> held) : held_(std::move(held)) {}
+
+private:
+    const std::unique_ptr<Parallel> held_;
+};
+
+/// For find_cut of a ParallelProtocol: the first cut that `cut_after(i)` gives, where i is the end of a synchronisation
+/// packet of so many zeros and 0x80 that begins in [from, end). `cut_after` returns an optional.
+template <std::size_t zeros, class CutAfter>
+[[nodiscard]] auto first_cut(Bytes bytes, std::size_t from, std::size_t end, CutAfter&& cut_after) {
+    static constexpr auto sync = [] {
+        std::array<std::uint8_t, zeros + 1> pattern{};
+        pattern.back() = 0x80;
+        return pattern;
+    }();
+    static const std::boyer_moore_horspool_searcher searcher(sync.begin(), sync.end());
+    const auto place = [&](std::size_t i) {
+        return bytes.begin() + static_cast<std::ptrdiff_t>(std::min(i, bytes.size()));
+    };
+    decltype(cut_after(from)) cut;
+    for (auto at = place(from); !cut && (at = std::search(at, place(end), searcher)) != place(end);) {
+        at += sync.size();
+        cut = cut_after(static_cast<std::size_t>(at - bytes.begin()));
+    }
+    return cut;
+}
+
+}  // namespace waymark::follow

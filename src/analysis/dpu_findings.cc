@@ -1,0 +1,133 @@
+#include "waymark/analysis/dpu_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "waymark/core/numbers.h"
+
+namespace waymark::analysis {
+
+namespace {
+
+using Kind = DpuFinding::Kind;
+using enum answers::Finding::Severity;
+
+/// `it` or `them`.
+const char* pronoun(std::uint64_t n) { return n == 1 ? "it" : "them"; }
+
+DpuFinding doubted_readings(const DpuDoubted& doubted, const DpuSaid& said, unsigned counter) {
+    const bool one = doubted.readings == 1;
+    std::string what = fmt::format(
+        "{} of counters cannot be true: the trace is damaged {}, and {} left out", counted(doubted.readings, "reading"),
+        one ? fmt::format("at offset {:#x}", doubted.first->value)
+            : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value),
+        one ? "it is" : "they are");
+    if (doubted.intervals != 0)
+        what += fmt::format("; the time around {}, {}in {}, is <unattributed>", pronoun(doubted.readings),
+                            said.events[counter].empty()
+                                ? std::string()
+                                : fmt::format("{} {} ", grouped(doubted.counts[counter]), said.events[counter]),
+                            counted(doubted.intervals, "stretch", "stretches"));
+    return {Kind::readings, bad, std::move(what),
+            "The trace was damaged on its way: read the buffer again, or record again; waymark packets shows the "
+            "entries",
+            doubted.first};
+}
+
+/// `lossy`: of intervals in which entries are missing.
+DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool lossy) {
+    std::string names;
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if ((wide.counters >> c & 1U) != 0)
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", dpu::counter_name(c));
+    return {lossy ? Kind::wide_lossy : Kind::wide, bad,
+            fmt::format("{} {}in which a counter ({}) went down by 2^30 or more{}: {}. What is said of {} is not to be "
+                        "trusted",
+                        counted(intervals, "interval"), lossy ? "with entries missing " : "", names,
+                        wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
+                                   : std::string(", up to the final values"),
+                        wide_means, pronoun(intervals)),
+            lossy ? "Mend what loses entries first: they hold the readings in between"
+                  : "Read the counters more often (mode sample with a shorter period)",
+            wide.first};
+}
+
+}  // namespace
+
+std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
+    std::vector<DpuFinding> out;
+    const dpu::Totals& t = said.totals;
+    if (t.lost != 0)
+        out.push_back({Kind::no_room, warning,
+                       fmt::format("{} found no room in the trace write buffer; the intervals around are "
+                                   "<unattributed>",
+                                   counted(t.lost, "entry", "entries")),
+                       "Trace less: mode task instead of flow, a filter, or an ID"});
+    if (t.holds != 0)
+        out.push_back({Kind::held, warning,
+                       fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the "
+                                   "intervals around are <unattributed>",
+                                   counted(t.holds, "time")),
+                       "Hold tracing for a short time, or not at all"});
+    if (said.overwritten)
+        out.push_back({Kind::overwritten, warning, "older trace was overwritten; what came before is <before>",
+                       "Record into a larger buffer, or stop earlier"});
+    if (said.missing_bytes != 0)
+        out.push_back(
+            {Kind::cut, bad,
+             fmt::format("the file of the buffer lacks {} that were written", counted(said.missing_bytes, "byte")),
+             "Give the whole file"});
+    else if (said.cut)
+        out.push_back({Kind::cut, bad, "the file of the buffer is cut", "Give the whole file"});
+    for (unsigned r = 0; r < gap_reasons; ++r)
+        if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
+            out.push_back({Kind::gap,
+                           warning,
+                           fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
+                                       counted(t.gaps[r], "stretch", "stretches"),
+                                       reason == GapReason::framing ? "entries that are not all there" : name(reason)),
+                           {},
+                           {},
+                           reason});
+    if (!said.complete)
+        out.push_back({Kind::incomplete, warning, "the unit still held trace when the buffer was read",
+                       "Disable tracing and wait for DP_SR.TWBA to clear before reading"});
+    return out;
+}
+
+std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, unsigned counter) {
+    std::vector<DpuFinding> out;
+    if (costs.doubted().readings != 0) out.push_back(doubted_readings(costs.doubted(), said, counter));
+    const DpuWide& wide = costs.wide();
+    if (wide.intervals != wide.lossy) out.push_back(wide_intervals(wide, wide.intervals - wide.lossy, false));
+    if (wide.lossy != 0) out.push_back(wide_intervals(wide, wide.lossy, true));
+    if (wide.beyond != 0)
+        out.push_back({Kind::beyond, bad,
+                       fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word. What is said "
+                                   "of {} is not to be trusted",
+                                   counted(wide.beyond, "interval"), pronoun(wide.beyond)),
+                       "Read the buffer again, or record again"});
+    for (unsigned c = 0; c < dpu::counter_count; ++c)
+        if (said.rewritten[c])
+            out.push_back({Kind::rewritten, note,
+                           fmt::format("the value of counter {} was written while tracing was on: differences across "
+                                       "that are no counts",
+                                       dpu::counter_name(c))});
+    if (said.totals.doubtful != 0)
+        out.push_back({Kind::next_to_gap, note,
+                       fmt::format("{} next to damage, left out", counted(said.totals.doubtful, "entry", "entries"))});
+    const auto all = costs.reconciled(costs.total());
+    bool any = false, moved = false;
+    for (unsigned c = 0; c < dpu::counter_count; ++c) {
+        any |= !said.events[c].empty();
+        moved |= !said.events[c].empty() && all[c].sum != 0;
+    }
+    if (costs.readings() != 0 && any && !moved)
+        out.push_back(
+            {Kind::unmoved, note,
+             "no counter moved: was one enabled (TENM of DP_TAC and DP_TBC), and did what it counts happen?"});
+    return out;
+}
+
+}  // namespace waymark::analysis

@@ -1,0 +1,374 @@
+#include "listing.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "../info_others.h"
+#include "../maps_listing.h"
+#include "../trouble.h"
+#include "input.h"
+#include "waymark/analysis/dpu.h"
+#include "waymark/dpu/nexus.h"
+#include "waymark/dpu/parser.h"
+#include "waymark/dpu/registers.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// How many messages there are of each kind.
+struct MessageCounts {
+    void operator()(const dpu::nexus::Message& message, dpu::nexus::Extent) {
+        ++messages[std::visit([](const auto& m) { return std::string(m.info.name); }, message)];
+    }
+    void operator()(const Gap& gap) {
+        auto& [times, bytes] = gaps[std::string(name(gap.reason))];
+        ++times;
+        bytes += gap.bytes();
+    }
+    std::map<std::string, std::uint64_t> messages;
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> gaps;
+};
+
+std::string differences_too_wide(const dpu::Totals& totals) {
+    return fmt::format("{} in which a counter went down by 2^30 or more: {}", counted(totals.wide, "interval"),
+                       analysis::wide_means);
+}
+
+MessageCounts count_messages(Bytes bytes) {
+    MessageCounts out;
+    dpu::nexus::Parser<MessageCounts> parser(out);
+    parser.feed(bytes);
+    parser.finish();
+    return out;
+}
+
+/// Elements as lines.
+class ElementPrinter final : public dpu::ElementSink {
+public:
+    ElementPrinter(const DpuInput& input, const analysis::DpuCode& code, Output& out, const std::string& form)
+        : code_(code), out_(out), form_(form) {
+        for (unsigned c = 0; c < dpu::counter_count; ++c) names_[c] = input.event_name(c);
+    }
+
+    void consume(const dpu::Batch& batch) override {
+        for (const dpu::Element& e : batch.elements) {
+            const dpu::Reading* reading = e.has_reading() ? &batch.readings[e.value] : nullptr;
+            if (form_ == "summary") continue;
+            if (form_ == "text")
+                text(e, reading);
+            else
+                table(e, reading);
+        }
+    }
+
+private:
+    [[nodiscard]] std::string place(std::uint32_t address, Offset offset) const {
+        const auto f = code_.function(code_.at(address, offset));
+        if (f.name.empty()) return fmt::format("{:#010x}", address);
+        return f.address == address ? fmt::format("{:#010x} <{}>", address, f.name)
+                                    : fmt::format("{:#010x} <{}+{:#x}>", address, f.name, address - f.address);
+    }
+    [[nodiscard]] static std::string context(const dpu::Element& e) {
+        const bool privilege = e.has(dpu::Element::privilege_known), id = e.has(dpu::Element::id_known);
+        if (!privilege && !id) return {};
+        return fmt::format("{}{}", privilege ? e.context.supervisor ? "supervisor " : "user " : "task ",
+                           id ? std::to_string(e.context.id) : "?");
+    }
+    [[nodiscard]] std::string what(const dpu::Element& e) const {
+        using Kind = dpu::ElementKind;
+        switch (e.kind) {
+            case Kind::task_switch:
+            case Kind::flow:
+            case Kind::pair: return fmt::format("{} → {}", place(e.from, e.offset), place(e.to, e.offset));
+            case Kind::sample:
+            case Kind::context:
+            case Kind::held:
+            case Kind::closed: return {};
+            case Kind::pc: return place(e.from, e.offset);
+            case Kind::short_loop:
+            case Kind::long_loop:
+                return fmt::format("ends at {}, jumped back {}", place(e.from, e.offset), times(e.value));
+            case Kind::user_data:
+            case Kind::user_raw: return fmt::format("{:#010x}", e.value);
+            case Kind::lost: return fmt::format("{} lost", counted(e.value, "entry", "entries"));
+            case Kind::gap: return fmt::format("{}: {}", counted(e.value, "byte"), name(e.reason));
+        }
+        return {};
+    }
+    void text(const dpu::Element& e, const dpu::Reading* r) {
+        std::string line = fmt::format("{:>#10x}  {:<12} {:<14} {}", e.offset.value, name(e.kind), context(e), what(e));
+        if (r != nullptr) {
+            for (unsigned c = 0; c < dpu::counter_count; ++c)
+                if (names_[c] != "–") line += fmt::format("  {} {}", names_[c], grouped(r->deltas[c]));
+            if (r->has(dpu::Reading::first)) line += "  (first: nothing to compare with)";
+            if (r->has(dpu::Reading::lossy)) line += "  (trace was lost in between)";
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out_.print("{}\n", line);
+    }
+    void table(const dpu::Element& e, const dpu::Reading* r) {
+        const bool has_from = e.kind != dpu::ElementKind::sample && e.kind <= dpu::ElementKind::long_loop;
+        const bool has_to = has_from && e.kind <= dpu::ElementKind::pair;
+        const bool has_value = !e.has_reading() && e.kind != dpu::ElementKind::pair && e.kind != dpu::ElementKind::pc &&
+                               e.kind != dpu::ElementKind::context && e.kind != dpu::ElementKind::closed &&
+                               e.kind != dpu::ElementKind::held;
+        const std::string reason = e.kind == dpu::ElementKind::gap ? std::string(name(e.reason)) : std::string();
+        const auto hex = [](bool there, std::uint32_t v) { return there ? fmt::format("{:#010x}", v) : std::string(); };
+        if (form_ == "tsv") {
+            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}", e.offset.value, name(e.kind), context(e), hex(has_from, e.from),
+                       hex(has_to, e.to), has_value ? std::to_string(e.value) : "", reason);
+            for (unsigned c = 0; c < dpu::counter_count; ++c)
+                out_.print("\t{}", r == nullptr ? std::string() : std::to_string(r->deltas[c]));
+            out_.write("\n");
+            return;
+        }
+        ordered_json json{{"offset", e.offset.value}, {"element", name(e.kind)}};
+        if (const std::string who = context(e); !who.empty()) json["context"] = who;
+        if (has_from) json["from"] = e.from;
+        if (has_to) json["to"] = e.to;
+        if (has_value) json["value"] = e.value;
+        if (!reason.empty()) json["reason"] = reason;
+        if (r != nullptr) {
+            json["values"] = r->values;
+            if (!r->has(dpu::Reading::first)) json["deltas"] = r->deltas;
+            json["lossy"] = r->has(dpu::Reading::lossy);
+        }
+        out_.write(json.dump() + "\n");
+    }
+
+    const analysis::DpuCode& code_;
+    Output& out_;
+    const std::string& form_;
+    std::array<std::string, dpu::counter_count> names_;
+};
+
+class NoElements final : public dpu::ElementSink {
+    void consume(const dpu::Batch&) override {}
+};
+
+ordered_json describe(const DpuInput& input, const pipeline::DpuDecoded& d, const MessageCounts& messages) {
+    const capture::DpuCapture& c = input.capture();
+    ordered_json info{{"capture", c.path.string()},
+                      {"unit", "DPU"},
+                      {"layout", c.layout},
+                      {"layout_note", dpu::layout_note},
+                      {"dpu_base", fmt::format("{:#010x}", c.dpu_base)},
+                      {"byte_order", c.little_endian ? "little" : "big"},
+                      {"mode", input.mode() ? ordered_json(input.mode_text()) : ordered_json()}};
+    info["buffer"] = {{"file", c.buffer.string()},
+                      {"bytes", input.dump().size()},
+                      {"bytes_of_trace", d.totals.bytes},
+                      {"overwritten", d.overwritten},
+                      {"cut", d.cut},
+                      {"complete", input.trace().complete}};
+    if (c.lines_written) info["buffer"]["lines_written"] = *c.lines_written;
+    if (!c.nexus.empty()) {
+        ordered_json kinds = ordered_json::object(), gaps = ordered_json::object();
+        for (const auto& [kind, n] : messages.messages) kinds[kind] = n;
+        for (const auto& [reason, n] : messages.gaps) gaps[reason] = {{"times", n.first}, {"bytes", n.second}};
+        std::error_code none;
+        info["nexus"] = {{"file", c.nexus.string()},
+                         {"bytes", std::filesystem::file_size(c.nexus, none)},
+                         {"messages", kinds},
+                         {"gaps", gaps}};
+    }
+    if (ordered_json maps = maps_json(c.modules); !maps.is_null()) info["maps"] = std::move(maps);
+    info["registers"] = ordered_json::array();
+    for (const capture::Register& r : c.registers) {
+        ordered_json fields = ordered_json::object();
+        if (const auto about = dpu::Registers::find(r.name)) {
+            dpu::Registers one;
+            one.set(about->offset, static_cast<std::uint32_t>(r.value));
+            for (const dpu::Field& f : one.fields(about->offset))
+                if (f.value != 0 && f.name != "value") fields[std::string(f.name)] = f.value;
+        }
+        info["registers"].push_back(
+            {{"name", r.name}, {"value", fmt::format("{:#010x}", r.value)}, {"fields", fields}});
+    }
+    info["counters"] = ordered_json::array();
+    for (unsigned i = 0; i < dpu::counter_count; ++i) {
+        const auto value = [&](const auto& values) {
+            return values ? ordered_json(fmt::format("{:#010x}", (*values)[i])) : ordered_json();
+        };
+        info["counters"].push_back({{"name", dpu::counter_name(i)},
+                                    {"event", input.event_name(i)},
+                                    {"connected", input.is_driven(i)},
+                                    {"initial", value(c.initial)},
+                                    {"final", value(c.final)}});
+    }
+    if (c.eonce_classes) info["eonce"] = *c.eonce_classes;
+    info["periods"] = input.trace().periods.size();
+    info["images"] = ordered_json::array();
+    for (const capture::DpuImage& image : c.images) {
+        ordered_json& each = info["images"].emplace_back(
+            ordered_json{{"file", image.path.string()}, {"load_bias", fmt::format("{:#010x}", image.load_bias)}});
+        for (const capture::CopiedFile& copied : c.modules.copies)
+            if (copied.copy == image.path.filename().string()) each["copy_of"] = copied.file;
+    }
+    ordered_json parameters = ordered_json::object();
+    for (const auto& [key, value] : c.parameters) parameters[key] = value;
+    info["parameters"] = parameters;
+    ordered_json entries = ordered_json::object(), gaps = ordered_json::object();
+    std::size_t at = 0;
+    dpu::Entries::for_each([&]<class P>() {
+        if (const std::uint64_t n = d.totals.entries[at++]; n != 0) entries[std::string(P::info.name)] = n;
+    });
+    for (unsigned r = 0; r < gap_reasons; ++r)
+        if (d.totals.gap_bytes[r] != 0)
+            gaps[std::string(name(static_cast<GapReason>(r)))] = {{"times", d.totals.gaps[r]},
+                                                                  {"bytes", d.totals.gap_bytes[r]}};
+    info["entries"] = entries;
+    info["gaps"] = gaps;
+    info["entries_lost"] = d.totals.lost;
+    info["problems"] = ordered_json::array();
+    for (std::string& sentence : gathered(c.problems)) info["problems"].push_back(std::move(sentence));
+    analysis::DpuCode code;
+    for (const std::string& problem : input.name_code(code)) info["problems"].push_back(problem);
+    if (d.totals.lost != 0)
+        info["problems"].push_back(
+            fmt::format("{} found no room in the trace write buffer", counted(d.totals.lost, "entry", "entries")));
+    if (d.totals.wide != 0) info["problems"].push_back(differences_too_wide(d.totals));
+    if (d.cut || input.missing_bytes() != 0)
+        info["problems"].push_back("the file of the buffer is cut; give the whole one to see the rest");
+    return info;
+}
+
+void print_info(Output& out, const ordered_json& info) {
+    const auto text = [&](const ordered_json& v) {
+        return v.is_string() ? v.get<std::string>() : v.is_null() ? "not known" : v.dump();
+    };
+    out.print("capture {}\n  Debug and Profiling Unit, mode {}, base {}, {}-endian words\n  {}\n",
+              text(info["capture"]), text(info["mode"]), text(info["dpu_base"]), text(info["byte_order"]),
+              text(info["layout_note"]));
+    const ordered_json& b = info["buffer"];
+    if (!b["file"].get<std::string>().empty())
+        out.print("\nbuffer {}\n  {}, {} of them trace{}{}{}\n", text(b["file"]),
+                  counted(b["bytes"].get<std::uint64_t>(), "byte"), grouped(b["bytes_of_trace"].get<std::uint64_t>()),
+                  b["overwritten"].get<bool>() ? ", older trace was overwritten" : "",
+                  b["cut"].get<bool>() ? ", cut" : "", b["complete"].get<bool>() ? "" : ", the unit still held some");
+    for (const auto& [name, count] : info["entries"].items())
+        out.print("  {:>12}  {}\n", grouped(count.get<std::uint64_t>()), name);
+    for (const auto& [name, gap] : info["gaps"].items())
+        out.print("  {:>12}  gap: {}, {}\n", grouped(gap["times"].get<std::uint64_t>()), name,
+                  counted(gap["bytes"].get<std::uint64_t>(), "byte"));
+    if (info.contains("nexus")) {
+        const ordered_json& n = info["nexus"];
+        out.print("\nNexus messages {}\n  {}\n", text(n["file"]), counted(n["bytes"].get<std::uint64_t>(), "byte"));
+        for (const auto& [name, count] : n["messages"].items())
+            out.print("  {:>12}  {}\n", grouped(count.get<std::uint64_t>()), name);
+        for (const auto& [name, gap] : n["gaps"].items())
+            out.print("  {:>12}  gap: {}, {}\n", grouped(gap["times"].get<std::uint64_t>()), name,
+                      counted(gap["bytes"].get<std::uint64_t>(), "byte"));
+    }
+    out.write("\ncounters\n");
+    for (const auto& c : info["counters"])
+        out.print("  {}  {:<16} {} → {}{}\n", text(c["name"]), text(c["event"]), text(c["initial"]), text(c["final"]),
+                  c["connected"].get<bool>() ? "" : "  not connected");
+    out.write("\nregisters\n");
+    for (const auto& r : info["registers"]) {
+        std::vector<std::string> fields;
+        for (const auto& [name, value] : r["fields"].items())
+            fields.push_back(fmt::format("{}={:#x}", name, value.get<std::uint64_t>()));
+        std::string line = fmt::format("  {:<8} {}  {}", text(r["name"]), text(r["value"]), fmt::join(fields, " "));
+        line.erase(line.find_last_not_of(' ') + 1);
+        out.print("{}\n", line);
+    }
+    if (!info["images"].empty()) out.write("\nprograms\n");
+    for (const auto& i : info["images"])
+        out.print("  {}  +{}{}\n", text(i["file"]), text(i["load_bias"]),
+                  i.contains("copy_of") ? ", a copy of " + text(i["copy_of"]) : std::string());
+    if (info.contains("maps")) print_maps(out, info["maps"]);
+    if (!info["parameters"].empty()) out.write("\nwhat stood in for the core\n");
+    for (const auto& [name, value] : info["parameters"].items()) out.print("  {:<16} {}\n", name, text(value));
+    if (info["problems"].empty()) {
+        out.write("\nNothing wrong was found.\n");
+        return;
+    }
+    out.write("\nworth knowing\n");
+    for (const auto& problem : info["problems"]) out.print("  - {}\n", text(problem));
+}
+
+}  // namespace
+
+Status run_dpu_info(const InputOptions& input, const std::string& format) {
+    if (!not_for_dpu(input).empty()) return refuse(input);
+    const auto opened = DpuInput::open(input.capture);
+    if (!opened) return fail(opened.error());
+    NoElements nothing_to_do;
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(), nothing_to_do);
+    if (!done) return fail(done.error());
+    auto out = Output::open(input.output, input.files());
+    if (!out) return fail(out.error());
+    const auto nexus = nexus_bytes(*opened);
+    if (!nexus) return fail(nexus.error());
+    const MessageCounts messages = count_messages(nexus->bytes());
+    const ordered_json info = describe(*opened, *done, messages);
+    if (format == "text")
+        print_info(*out, info);
+    else
+        print_info_for_programs(*out, info, format);
+    if (const Status status = out->close(); status != decoded) return status;
+    const bool cut = opened->is_cut(*done);
+    if (cut) say("error", opened->cut_text());
+    const bool any = DpuInput::tells(done->totals) || !messages.messages.empty();
+    if (!any) say("error", "nothing decoded: " + opened->why_nothing());
+    return cut ? unreadable : any ? decoded : nothing;
+}
+
+Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
+    if (!not_for_dpu(input).empty()) return refuse(input);
+    if (format == "calls")
+        return fail(
+            {Errc::usage, fmt::format("--format calls is of instruction trace; 'waymark dpu paths {}' has the calls "
+                                      "of a DPU",
+                                      input.capture)});
+    const auto opened = DpuInput::open(input.capture);
+    if (!opened) return fail(opened.error());
+    warn(*opened);
+    analysis::DpuCode code;
+    auto files = input.file_search();
+    if (!files) return fail(files.error());
+    code.look_in(std::move(*files));
+    for (const std::string& problem : opened->name_code(code)) say("warning", problem);
+    auto out = Output::open(input.output, input.files());
+    if (!out) return fail(out.error());
+    say_layout(format);
+    if (format == "text")
+        out->print("# {}\n# {}\n# {:>8}  {:<12} {:<14} what\n",
+                   pipeline::trace_file(opened->capture(), opened->trace()).string(), dpu::layout_note, "offset",
+                   "element", "context");
+    if (format == "tsv") {
+        out->write("offset\telement\tcontext\tfrom\tto\tvalue\treason");
+        for (unsigned c = 0; c < dpu::counter_count; ++c) out->print("\t{}", opened->event_name(c));
+        out->write("\n");
+    }
+    ElementPrinter printer(*opened, code, *out, format);
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(), printer);
+    if (!done) return fail(done.error());
+    if (format == "summary") {
+        const auto nexus = nexus_bytes(*opened);
+        if (!nexus) return fail(nexus.error());
+        print_info(*out, describe(*opened, *done, count_messages(nexus->bytes())));
+    }
+    if (const Status status = out->close(); status != decoded) return status;
+    const bool cut = opened->is_cut(*done);
+    if (cut) say("error", opened->cut_text());
+    const dpu::Totals& t = done->totals;
+    if (!DpuInput::tells(t)) say("error", "nothing decoded: " + opened->why_nothing());
+    if (t.wide != 0) say("warning", differences_too_wide(t));
+    if (cut) return unreadable;
+    const bool lost = t.lost != 0 || done->overwritten || t.lost_bytes() != 0 || t.doubtful != 0 || t.wide != 0;
+    if (strict && lost)
+        say("error", fmt::format("--strict: something was lost or is doubtful; 'waymark dpu health {}' says what",
+                                 input.capture));
+    return !DpuInput::tells(t) || (strict && lost) ? nothing : decoded;
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,375 @@
+#include "record.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "../commands.h"
+#include "../options.h"
+#include "../trouble.h"
+#include "input.h"
+#include "waymark/capture/text_file.h"
+#include "waymark/core/wire.h"
+#include "waymark/dpu/events.h"
+#include "waymark/record/qemu.h"
+#include "waymark/record_dpu/dpu.h"
+
+namespace waymark::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+waymark::Status check_arm_program(const std::string& program) {
+    std::ifstream in(program, std::ios::binary);
+    if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
+    std::array<char, 20> head{};
+    in.read(head.data(), head.size());
+    constexpr std::string_view elf_32_little =
+        "\x7f"
+        "ELF\1\1";
+    constexpr char arm = 40;
+    if (in && std::string_view(head.data(), elf_32_little.size()) == elf_32_little && head[18] == arm) return Nothing{};
+    return Error{Errc::unsupported,
+                 fmt::format("{} is not a 32-bit Arm program (ELF); program addresses of a DPU have 32 bits. "
+                             "arm-linux-gnueabihf-gcc makes such programs",
+                             program)};
+}
+
+Result<std::array<std::uint8_t, 2>> read_events(const std::vector<std::string>& texts) {
+    std::array<std::uint8_t, 2> sets{2, 7};
+    if (texts.empty()) return sets;
+    for (std::size_t i = 0; i < texts.size() && i < sets.size(); ++i) {
+        std::uint64_t set = 0;
+        if (!wire::scan_number(texts[i], set) || set >= dpu::event_sets)
+            return Error{Errc::usage, fmt::format("--events {}: expected two event sets, from 0 to {}, such as 2,7; "
+                                                  "--events-help lists them",
+                                                  fmt::join(texts, ","), dpu::event_sets - 1)};
+        sets[i] = static_cast<std::uint8_t>(set);
+    }
+    if (texts.size() != sets.size())
+        return Error{Errc::usage,
+                     fmt::format("--events {}: one event set for each of the two triads, such as 2,7; --events-help "
+                                 "lists them",
+                                 fmt::join(texts, ","))};
+    return sets;
+}
+
+waymark::Status read_core(const std::vector<std::string>& texts, record::CoreModel& model) {
+    for (const std::string& text : texts) {
+        const auto equals = text.find('=');
+        std::uint64_t value = 0;
+        if (equals == text.npos || !wire::scan_number(text.substr(equals + 1), value))
+            return Error{Errc::usage, fmt::format("--core-set {}: expected such as miss_cycles=40", text)};
+        if (const auto status = record::set(model, text.substr(0, equals), value); !status)
+            return Error{status.error().code, fmt::format("--core-set {}: {}", text, status.error().message)};
+    }
+    return Nothing{};
+}
+
+waymark::Status read_places(const DpuRecordOptions& options, const Place& place, record::DpuOptions& to) {
+    for (const std::string& text : options.marks) {
+        WM_ASSIGN_OR_RETURN(const Address address, place(text, "mark"));
+        to.marks.push_back(address);
+    }
+    for (const std::string& text : options.edca) {
+        const auto equals = text.find('=');
+        std::uint64_t channel = 0;
+        if (equals == text.npos || !wire::scan_number(text.substr(0, equals), channel) || channel > 5)
+            return Error{
+                Errc::usage,
+                fmt::format("--edca {}: expected a channel from 0 to 5 and what it watches, such as 5=main", text)};
+        WM_ASSIGN_OR_RETURN(const Address address, place(text.substr(equals + 1), "edca"));
+        to.watchpoints.push_back({static_cast<std::uint8_t>(channel), address});
+    }
+    return Nothing{};
+}
+
+/// Everything the options say. Places are looked up in the program.
+waymark::Status read_options(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
+                             const Place& place, record::DpuOptions& to) {
+    to.folder = common.output;
+    to.force = common.force;
+    to.command = common.program;
+    to.limit_instructions = common.limit;
+    if (!options.registers.empty()) {
+        const auto text = capture::read_text_file(options.registers, capture::most_settings_bytes);
+        if (!text)
+            return Error{text.error().code,
+                         fmt::format("{}; --registers takes a file of register writes, as 'waymark dpu program --help' "
+                                     "shows",
+                                     text.error().message)};
+        auto program = dpu::read_program(*text);
+        if (!program)
+            return Error{program.error().code, fmt::format("{}: {}", options.registers, program.error().message)};
+        to.program = std::move(*program);
+    }
+    for (const auto& [name, mode] : record::dpu_modes())
+        if (name == options.mode) to.mode = mode;
+    WM_ASSIGN_OR_RETURN(to.events, read_events(options.events));
+    if (options.initial > dpu::counter_mask)
+        return Error{Errc::usage, fmt::format("--initial {}: counters have 31 bits", options.initial)};
+    to.initial = static_cast<std::uint32_t>(options.initial);
+    to.buffer_bytes = buffer_bytes;
+    to.request = options.buffer_mode == "request";
+    to.user_data = !options.no_user_data;
+    to.nexus = options.nexus == "mirror" ? dpu::NexusMode::mirror
+               : options.nexus == "raw"  ? dpu::NexusMode::raw
+               : options.nexus == "only" ? dpu::NexusMode::only
+                                         : dpu::NexusMode::off;
+    to.sample_every = options.sample_every;
+    to.loops = options.loops == "hardware";
+    to.choices.bus_cycles_per_line = options.bus_cycles;
+    WM_RETURN_IF_ERROR(read_core(options.core, to.core));
+    WM_RETURN_IF_ERROR(read_places(options, place, to));
+    return record::resolve(to);
+}
+
+std::string events_help() {
+    std::string out =
+        "Event sets (layout WL-1): code, three events, purpose. A recorded program drives those without *\n";
+    const auto& driven = record::driven_wires();
+    for (unsigned ceg = 0; ceg < dpu::event_sets; ++ceg) {
+        out += fmt::format("{:>3} ", ceg);
+        for (const dpu::EventWire wire : dpu::event_set(ceg)) {
+            const bool there =
+                wire == dpu::EventWire::none || std::find(driven.begin(), driven.end(), wire) != driven.end();
+            out += fmt::format(" {:<16}", std::string(name(wire)) + (there ? "" : "*"));
+        }
+        out += fmt::format(" {}\n", dpu::event_set_purpose(ceg));
+    }
+    return out;
+}
+
+/// How the recording ended, for those who read it.
+std::string ended(const record::Ending& ending, bool limited) {
+    if (limited) return std::string(record::limited_run);
+    if (ending.interrupt)
+        return fmt::format("by {} to the recorder, and everything up to there is recorded",
+                           signal_name(*ending.interrupt));
+    if (ending.kind == record::Ending::Kind::signalled)
+        return fmt::format("by {}, of which the program died, and everything up to there is recorded",
+                           signal_name(ending.code));
+    if (ending.killed) return "by force, and what the program did last may be missing";
+    return std::string(record::whole_run);
+}
+
+std::string nothing_ran(const record::Ending& ending) {
+    std::string out = "nothing recorded: the program executed nothing";
+    if (ending.kind == record::Ending::Kind::signalled)
+        return out + fmt::format("; it was ended by {}", signal_name(ending.code));
+    if (ending.code != 0)
+        out += fmt::format(
+            ", and QEMU exited with {}; it says above why. A program with libraries needs --sysroot, and "
+            "arguments of --qemu have to be QEMU's own",
+            ending.code);
+    return out;
+}
+
+void say_what_is_missing(const RecordCommon& common, const record::DpuRecorded& r) {
+    std::vector<std::string> errors;
+    for (const dpu::ProgrammingError& error : r.errors)
+        errors.push_back(fmt::format("cycle {}: {}", grouped(error.cycle), error.message));
+    say_gathered("warning", errors);
+    if (r.lost != 0)
+        say("warning", fmt::format("{} lost: the trace write buffer was full; the trace says where",
+                                   counted(r.lost, "entry is", "entries are")));
+    if (r.shared_id)
+        say("warning", "more than 254 threads at a time: the later ones share task ID 255, and their costs");
+    if (r.buffer && r.lines > *r.buffer)
+        say("warning",
+            fmt::format("the buffer wrapped: of {} of trace it holds the last {}; what the program did before "
+                        "is gone. A larger --buffer, or none, keeps more",
+                        counted(r.lines * 32, "byte"), counted(*r.buffer * 32, "byte")));
+    if (r.overruns != 0)
+        say("warning", fmt::format("{}: trace that had not been read out was overwritten; a larger --buffer keeps it",
+                                   counted(r.overruns, "readout came too late", "readouts came too late")));
+    const auto input = DpuInput::open(common.output);
+    if (r.entries == 0 && r.nexus_bytes == 0 && input) say("warning", "the trace is empty: " + input->why_nothing());
+}
+
+}  // namespace
+
+void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
+    const auto add = [&](CLI::Option* option) {
+        added.push_back(option);
+        return option->group("--unit dpu: how the unit is programmed");
+    };
+    // What a register program says instead.
+    const auto program = [&](CLI::Option* option) {
+        not_with_registers.push_back(option);
+        return add(option);
+    };
+    std::vector<std::string> modes;
+    for (const auto& each : record::dpu_modes()) modes.push_back(each.first);
+    program(command
+                .add_option("--mode", mode,
+                            "What makes an entry of the trace. task: a change of task or privilege; flow: each call, "
+                            "return and interrupt; sample: each --sample-every; edca5: each event of EDCA5 (these with "
+                            "all six counters); raw, compressed: each change of flow, loops; user, user-raw: what the "
+                            "program writes to DP_TD")
+                ->type_name("MODE")
+                ->transform(one_of(modes))
+                ->capture_default_str());
+    program(command
+                .add_option("--events", events,
+                            "Event sets of the two triads of counters, as in 2,7 (the default): cycles and stalls, "
+                            "data cache. --events-help lists them")
+                ->type_name("A,B")
+                ->delimiter(','));
+    program(command.add_option("--initial", initial, "Value of all six counters at first; they count down from it")
+                ->type_name("N")
+                ->check(not_negative())
+                ->capture_default_str());
+    program(command
+                .add_option("--buffer-mode", buffer_mode,
+                            "With --buffer, what happens at its end. overwrite: it wraps; request: the trace "
+                            "event asks for its readout, half by half, and an interrupt serves it, so that all is kept")
+                ->type_name("MODE")
+                ->transform(one_of({"overwrite", "request"}))
+                ->capture_default_str());
+    program(command
+                .add_option("--nexus", nexus,
+                            "What goes to the Nexus interface: off, mirror (what goes to the buffer), raw (EOnCE "
+                            "information), only (and nothing to the buffer)")
+                ->type_name("WHAT")
+                ->transform(one_of({"off", "mirror", "raw", "only"}))
+                ->capture_default_str());
+    program(command.add_flag("--no-user-data", no_user_data,
+                             "Writes to DP_TD make entries in modes user and user-raw alone"));
+    add(command
+            .add_option("--registers", registers,
+                        "A register program instead of these options; 'waymark dpu program FILE' checks it")
+            ->type_name("FILE"));
+    add(command.add_option("--sample-every", sample_every, "The program writes SAMPLE each so many cycles")
+            ->type_name("CYCLES")
+            ->check(not_negative()));
+    add(command
+            .add_option("--loops", loops,
+                        "hardware: a backward branch over a straight body is a hardware loop; none: a change of flow")
+            ->type_name("KIND")
+            ->transform(one_of({"hardware", "none"}))
+            ->capture_default_str());
+    add(command
+            .add_option("--mark", marks,
+                        "Executing the instruction at this symbol or address is a MARK. May be repeated")
+            ->type_name("SYMBOL")
+            ->take_all());
+    add(command
+            .add_option("--edca", edca,
+                        "Channel N (0 to 5) watches this symbol or address, executed or accessed, as in 5=main. May be "
+                        "repeated")
+            ->type_name("N=SYMBOL")
+            ->take_all());
+    add(command
+            .add_option("--core-set", core,
+                        "One number of the modelled core, as in --core-set miss_cycles=40; --core-help lists them. May "
+                        "be repeated")
+            ->type_name("NAME=N")
+            ->take_all());
+    add(command
+            .add_option(
+                "--bus-cycles", bus_cycles,
+                "So many cycles until a line of trace is in memory: with many, the unit's buffer of eight lines "
+                "fills, and entries are lost")
+            ->type_name("N")
+            ->check(CLI::Range(1U, 1000000U))
+            ->capture_default_str());
+    const auto help = [&](const char* name, const char* text, std::string (*what)()) {
+        command
+            .add_flag_callback(
+                name,
+                [what] {
+                    std::fputs(what().c_str(), stdout);
+                    throw CLI::Success{};
+                },
+                text)
+            ->group("--unit dpu: how the unit is programmed");
+    };
+    help("--events-help", "Print the event sets", events_help);
+    help("--core-help", "Print every number of the modelled core with its default",
+         [] { return record::to_text(record::CoreModel{}); });
+}
+
+Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, const DpuRecordOptions& options,
+                      const Place& place) {
+    if (!options.registers.empty())
+        for (const CLI::Option* option : options.not_with_registers)
+            if (option->count() != 0)
+                return fail({Errc::usage, fmt::format("{} cannot be used with --registers: the program in {} sets it",
+                                                      option->get_name(), options.registers)});
+    if (const auto status = check_arm_program(common.program.front()); !status) return fail(status.error());
+    record::DpuOptions to;
+    if (const auto status = read_options(common, buffer_bytes, options, place, to); !status)
+        return fail(status.error());
+    const auto qemu = record::find_qemu("qemu-arm", "qemu-user");
+    if (!qemu) return fail(qemu.error());
+    const auto plugin = record::find_plugin();
+    if (!plugin) return fail(plugin.error());
+
+    record::QemuOptions how{*qemu, *plugin, {}, common.program};
+    how.memory = how.sized = true;
+    std::string sysroot = common.sysroot;
+    constexpr const char* cross_libraries = "/usr/arm-linux-gnueabihf";
+    if (sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
+        sysroot = cross_libraries;
+    if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
+    how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
+
+    say_gathered("warning", to.warnings);
+    if (const auto status = check_executable(common.program.front()); !status) return fail(status.error());
+    auto recorder = record::DpuRecorder::create(to);
+    if (!recorder) return fail(recorder.error());
+    ProgressLine progress;
+    const auto ending = record::run_qemu(how, **recorder,
+                                         progress.active() ? record::RecordProgress([&] {
+                                             const record::DpuRecorded r = (*recorder)->recorded();
+                                             progress.text(fmt::format("recorded {} instructions, {} lines of trace",
+                                                                       grouped(r.instructions), grouped(r.lines)));
+                                         })
+                                                           : nullptr);
+    if (!ending || (*recorder)->recorded().instructions == 0) {
+        (*recorder)->discard();
+        if (!ending) return fail(ending.error());
+        say("error", nothing_ran(*ending));
+        return nothing;
+    }
+    const auto finished = (*recorder)->finish(ended(*ending, (*recorder)->recorded().limited));
+    const record::DpuRecorded r = (*recorder)->recorded();
+    if (r.replaced && !common.quiet) say("note", common.output + ": replaced the recording that was there");
+    if (!common.quiet)
+        say("note",
+            fmt::format("{}: {} instructions of {} in {} modelled cycles, {} of trace{}; cycles, stalls and caches "
+                        "are those of the modelled core",
+                        common.output, grouped(r.instructions), counted(r.threads, "thread"), grouped(r.cycles),
+                        counted(r.lines * 32, "byte"),
+                        r.nexus_bytes == 0 ? std::string()
+                                           : fmt::format(", {} of Nexus messages", counted(r.nexus_bytes, "byte"))));
+    if (!finished) {
+        say("error", finished.error().message + (ending->killed ? "; the program was ended" : ""));
+        return static_cast<Status>(cut_off);
+    }
+    say_what_is_missing(common, r);
+    if (ending->interrupt) {
+        say("note",
+            fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
+        return static_cast<Status>(interrupted);
+    }
+    if (ending->kind == record::Ending::Kind::signalled) {
+        say("note",
+            fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
+        return static_cast<Status>(program_died);
+    }
+    if (r.limited && !common.quiet)
+        say("note", fmt::format("recording stopped at --limit {}; the program ran on", grouped(common.limit)));
+    if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
+    return decoded;
+}
+
+}  // namespace waymark::cli

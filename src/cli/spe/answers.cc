@@ -1,0 +1,419 @@
+#include "answers.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "../options.h"
+#include "../trouble.h"
+#include "commands.h"
+#include "waymark/analysis/profile.h"
+#include "waymark/capture/dpu_folder.h"
+#include "waymark/capture/text_file.h"
+#include "waymark/core/numbers.h"
+#include "waymark/core/wire.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace perf = capture::perf;
+using analysis::Flagged;
+using analysis::StreamQuality;
+using nlohmann::ordered_json;
+
+class ShowProgress final : public perf::Progress {
+public:
+    explicit ShowProgress(ProgressLine& line) : line_(line) {}
+    void at(std::uint64_t bytes, std::uint64_t of) override { line_.show(bytes, of); }
+
+private:
+    ProgressLine& line_;
+};
+
+/// `CPU 3`, `thread 1234`, `the buffer`.
+std::string stream_text(const StreamQuality& s) {
+    if (s.cpu != perf::nobody) return fmt::format("CPU {}", s.cpu);
+    return s.tid != perf::nobody ? fmt::format("thread {}", s.tid) : "the buffer";
+}
+
+std::string flagged_text(const Flagged& f) {
+    return fmt::format("{} ({})", counted(f.stretches, "stretch", "stretches"), counted(f.bytes, "byte"));
+}
+
+}  // namespace
+
+void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
+    command
+        .add_option("CAPTURE", capture,
+                    "A perf.data file, or the bare bytes of a profiling buffer; .gz and .zst too; - is standard input")
+        ->required();
+    std::vector<std::string> all{"text", "tsv", "json"};
+    std::string list = "text: for reading; tsv, json: for programs";
+    for (const std::string& extra : formats) {
+        list += "; " + extra;
+        all.push_back(extra.substr(0, extra.find(':')));
+    }
+    command.add_option("--format", format, list)->type_name("FORMAT")->transform(one_of(all))->capture_default_str();
+    const auto filter = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
+        command.add_option(name, into, help)
+            ->type_name(type)
+            ->allow_extra_args(false)
+            ->take_all()
+            ->group("Which samples");
+    };
+    filter("--cpu", cpus, "Only samples of this CPU. May be repeated", "NUMBER");
+    filter("--thread", threads, "Only samples of this thread: its ID or name. May be repeated", "TID|NAME");
+    filter("--function", functions, "Only samples in this function. May be repeated", "NAME");
+    command
+        .add_option("--symfs", symfs,
+                    "Folder with the files of the machine that was recorded, at their paths or by their names alone; "
+                    "the files of this machine if not given")
+        ->type_name("DIR")
+        ->group("Names");
+    command.add_option("--debug-dir", debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false)
+        ->take_all()
+        ->group("Names");
+    command.add_option("--kallsyms", kallsyms, "A copy of the recorded machine's /proc/kallsyms")
+        ->type_name("FILE")
+        ->group("Names");
+    command
+        .add_option("--midr", midr,
+                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
+        ->type_name("VALUE");
+    command.add_option("--jobs", jobs, "Threads to work with; 0: as many as there are processors")
+        ->type_name("N")
+        ->capture_default_str();
+    command.add_flag(
+        "--mid-record", mid_record,
+        "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
+    command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
+    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
+}
+
+std::vector<std::pair<std::string_view, std::string>> AnswerOptions::folders() const {
+    std::vector<std::pair<std::string_view, std::string>> out;
+    if (!symfs.empty()) out.emplace_back("--symfs", symfs);
+    for (const std::string& folder : debug_folders) out.emplace_back("--debug-dir", folder);
+    return out;
+}
+
+Result<Answer> Answer::open(const AnswerOptions& options) {
+    Answer out;
+    std::uint32_t midr = 0;
+    if (!options.midr.empty()) {
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, read_number(options.midr, "--midr", 0xffffffff));
+        midr = static_cast<std::uint32_t>(value);
+    }
+    for (const std::string& cpu : options.cpus) {
+        WM_ASSIGN_OR_RETURN(const std::uint64_t value, read_number(cpu, "--cpu", 0xfffffffe));
+        out.selection_.cpus.push_back(static_cast<std::uint32_t>(value));
+    }
+    for (const std::string& thread : options.threads) {
+        std::uint64_t tid = 0;
+        if (wire::scan_number(thread, tid) && tid < perf::nobody)
+            out.selection_.threads.push_back(static_cast<std::uint32_t>(tid));
+        else
+            out.selection_.thread_names.push_back(thread);
+    }
+    std::error_code ignored;
+    for (const auto& [option, folder] : options.folders())
+        if (!std::filesystem::is_directory(folder, ignored))
+            return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
+    if (!options.kallsyms.empty() && !std::filesystem::exists(options.kallsyms, ignored))
+        return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
+    if (!options.kallsyms.empty())
+        if (const auto error = capture::no_text_file(options.kallsyms))
+            return Error{error->code, "--kallsyms: " + error->message};
+    if (capture::is_dpu_folder(options.capture))
+        return Error{Errc::usage, fmt::format("{0} is a capture of a Debug and Profiling Unit and holds no samples: "
+                                              "waymark dpu report {0} shows what it does",
+                                              options.capture)};
+    if (std::filesystem::exists(std::filesystem::path(options.capture) / "snapshot.ini", ignored) ||
+        std::filesystem::path(options.capture).filename() == "snapshot.ini")
+        return Error{Errc::usage,
+                     fmt::format("{0} is a snapshot of trace macrocells and holds no samples: waymark report {0}, "
+                                 "profile and flow show what it does; waymark spe takes perf.data files",
+                                 options.capture)};
+    ProgressLine line;
+    ShowProgress progress(line);
+    WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
+    out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));
+    if (options.mid_record)
+        for (perf::Stream& stream : out.capture_->streams) stream.overwrite = true;
+    analysis::ProgramOptions program{{options.symfs, {}}, options.kallsyms};
+    for (const std::string& folder : options.debug_folders) program.files.debug_folders.emplace_back(folder);
+    out.program_ = std::make_unique<analysis::Program>(*out.capture_, std::move(program));
+    out.tasks_ = std::make_unique<perf::Tasks>(*out.capture_->data);
+    if (!options.functions.empty())
+        out.selection_.place = [functions = options.functions, &names = *out.program_](std::uint32_t mapping,
+                                                                                       std::uint64_t pc) {
+            const std::string name = names.function_text(names.find(mapping, pc).function);
+            return std::find(functions.begin(), functions.end(), name) != functions.end();
+        };
+    out.jobs_ = workers(options.jobs);
+    return out;
+}
+
+void Answer::run(analysis::SampleSink& sink) {
+    ProgressLine line;
+    ShowProgress progress(line);
+    totals_ = analysis::run_samples(*capture_, selection_, sink, jobs_, &progress);
+    quality_ = analysis::quality_of(*capture_, totals_);
+}
+
+std::string Answer::thread_name(std::uint32_t tid) const {
+    return tid == perf::nobody ? std::string() : std::string(tasks_->thread(tid, ~std::uint64_t{0}).name);
+}
+
+std::string Answer::thread_text(std::uint32_t pid, std::uint32_t tid) const {
+    if (tid == perf::nobody) return "unknown";
+    const std::string name = thread_name(tid);
+    return fmt::format("{}{}{}{}", name, name.empty() ? "" : " ", tid,
+                       pid != perf::nobody && pid != tid ? fmt::format(" of {}", pid) : "");
+}
+
+std::string Answer::why_nothing() const {
+    const perf::PerfData& data = *capture_->data;
+    if (quality_.records != 0) {
+        if (std::all_of(quality_.streams.begin(), quality_.streams.end(),
+                        [](const StreamQuality& s) { return s.no_pc == s.records; }))
+            return fmt::format("none of the {} records holds a PC; this is no buffer of SPE, or a badly damaged one",
+                               grouped(quality_.records));
+        return fmt::format("none of the {} records is of the CPUs, threads and functions asked for",
+                           grouped(quality_.records));
+    }
+    if (capture_->bare) {
+        if (capture_->file->size() == 0) return "the file is empty";
+        return "not one record: the file is no perf.data, and its bytes are not those of a profiling buffer";
+    }
+    if (!data.auxtrace_info)
+        return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
+               "-e arm_spe// ?";
+    if (data.chunks.empty())
+        return data.unfinished
+                   ? "the recorder was ended before it wrote any sample into the file"
+                   : "the unit wrote nothing (no AUXTRACE record): nothing ran where it sampled, its filters let "
+                     "nothing pass, or the core's SPE is off for this exception level (waymark spe explain)";
+    std::uint64_t bytes = 0;
+    for (const StreamQuality& s : quality_.streams) bytes += s.bytes;
+    if (bytes == 0) return "the file was cut: it has the headers of trace, but none of its bytes";
+    return fmt::format("{} of trace hold not one record: damaged, or nothing but padding", counted(bytes, "byte"));
+}
+
+bool say_file_damage(const analysis::SampleCapture& capture) {
+    const perf::PerfData& data = *capture.data;
+    std::vector<std::string> damage;
+    for (const Error& error : capture.damage) damage.push_back(error.message);
+    for (const perf::Loss& loss : data.losses) {
+        const std::uint64_t bytes = loss.end - loss.first;
+        damage.push_back(fmt::format("{}, offset {:#x}: {}{}", capture.file->name(), loss.first.value, loss.message,
+                                     bytes == 0 ? "" : fmt::format("; {} skipped", counted(bytes, "byte"))));
+    }
+    say_gathered("error", damage);
+    if (data.loss_count > data.losses.size())
+        say("error", fmt::format("{}: {} more places are damaged", capture.file->name(),
+                                 grouped(data.loss_count - data.losses.size())));
+    return !damage.empty();
+}
+
+bool Answer::say_damage() const {
+    const bool any = say_file_damage(*capture_);
+    std::vector<std::string> unread;
+    for (const Error& error : totals_.errors) unread.push_back(error.message);
+    say_gathered("error", unread);
+    return any || !unread.empty();
+}
+
+Status Answer::finish(const AnswerOptions& options, Output& out, bool names_used) {
+    if (out.close() != decoded) return unreadable;
+    const bool cut = say_damage();
+    const analysis::Quality& q = quality_;
+    if (q.unfinished) say("warning", "the recorder was ended before it had finished the file");
+    if (q.lost_bytes() != 0)
+        say("warning",
+            fmt::format("{} of trace in no record; waymark spe quality shows where", counted(q.lost_bytes(), "byte")));
+    if (q.damaged_bytes() != 0)
+        say("warning", fmt::format("{} inside records {}; the records were kept", counted(q.damaged_bytes(), "byte"),
+                                   q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
+    if (names_used) {
+        std::vector<std::string> unnamed;
+        for (std::uint32_t i = 1; i < program_->files(); ++i)
+            if (const auto& file = program_->file(i); !file.symbols && !file.problem.empty())
+                unnamed.push_back(fmt::format("no names for {}: {}", file.name, file.problem));
+        say_gathered("note", unnamed);
+    }
+    if (q.selected == 0) {
+        say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
+        return cut ? unreadable : nothing;
+    }
+    // A file with parts missing was not read to its end, whatever the rest gave.
+    if (cut) return unreadable;
+    std::uint64_t doubtful = 0;
+    for (const StreamQuality& s : q.streams) doubtful += s.damaged + s.no_pc;
+    if (capture_->bare && doubtful > q.records / 2) {
+        say("error", hardly_a_buffer(options.capture, std::min(doubtful, q.records), q.records));
+        return nothing;
+    }
+    if (!options.strict || !(q.anything_lost() || q.unfinished)) return decoded;
+    say("error", "--strict: something was lost or damaged; waymark spe quality shows where");
+    return nothing;
+}
+
+void Answer::print_quality(Output& out, bool all) const {
+    const analysis::Quality& q = quality_;
+    const std::uint64_t no_pc = [&] {
+        std::uint64_t sum = 0;
+        for (const StreamQuality& s : q.streams) sum += s.no_pc;
+        return sum;
+    }();
+    out.print("samples   {}{}{}{}\n", grouped(q.selected),
+              q.selected == q.records - no_pc ? "" : fmt::format(" asked for, of {} records", grouped(q.records)),
+              no_pc == 0 ? "" : fmt::format("; {} without a PC are left out", counted(no_pc, "record")),
+              q.streams.size() < 2 ? "" : fmt::format("; {} streams", q.streams.size()));
+    std::set<std::uint32_t> midrs;
+    for (const StreamQuality& s : q.streams)
+        if (s.records != 0) midrs.insert(s.midr);
+    std::string cores;
+    for (const std::uint32_t midr : midrs) cores += (cores.empty() ? "" : ", ") + analysis::core_name(midr, q.modelled);
+    if (!cores.empty())
+        out.print(
+            "cores     {}{}{}\n", cores,
+            q.modelled ? ": latencies, data sources and events of caches, TLBs and prediction are the model's" : "",
+            midrs.contains(0) ? ": data sources have no names; --midr VALUE says which core it was" : "");
+    if (q.sampling.empty() && !capture_->bare) out.print("interval  not in the file\n");
+    if (capture_->bare) out.print("interval  not known, nor filters and threads: bare bytes of a buffer\n");
+    for (const analysis::Sampling& s : q.sampling) {
+        const std::string scale =
+            s.scale_low() == s.scale_high()
+                ? fmt::format("{:.0f}", s.scale_low())
+                : fmt::format("{} to {}", quantity_text(s.scale_low()), quantity_text(s.scale_high()));
+        out.print("interval  {}{}: a sample stands for about {} operations{}\n", grouped(s.interval),
+                  s.asked == s.interval ? "" : fmt::format(" (asked for {})", grouped(s.asked)), scale,
+                  s.filters.empty() ? "" : " among those the filters let pass");
+        std::string filters;
+        for (const std::string& f : s.filters) filters += (filters.empty() ? "" : "; ") + f;
+        out.print("filters   {}\n", filters.empty() ? "none" : filters);
+    }
+    if (q.collided.stretches != 0)
+        out.print("collided  {}: samples were dropped there, operations that take long more often\n",
+                  flagged_text(q.collided));
+    if (q.truncated.stretches != 0 || q.partial.stretches != 0)
+        out.print("cut short {}, {} of them inside a record: the buffer was full or could not be written\n",
+                  flagged_text(q.truncated), grouped(q.partial.stretches));
+    if (q.lost_bytes() + q.damaged_bytes() + q.container_losses != 0)
+        out.print("lost      {} in no record, {} damaged inside records, {} of the file's own structure\n",
+                  counted(q.lost_bytes(), "byte"), grouped(q.damaged_bytes()), counted(q.container_lost_bytes, "byte"));
+    else
+        out.print("lost      nothing of what was written\n");
+    if (q.lost_events != 0)
+        out.print("          perf lost {} about threads and mappings\n", counted(q.lost_events, "record"));
+    if (q.without_address != 0) {
+        const std::string why = analysis::why_no_address(q);
+        out.print("addresses not known of {} of loads and stores{}; they are in no cache line and have no data page\n",
+                  counted(q.without_address, "sample"), why.empty() ? "" : fmt::format(" ({})", why));
+    }
+    if (!capture_->bare) {
+        if (q.without_thread != 0)
+            out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
+                      counted(q.without_thread, "sample"), Cell::share(q.without_thread, q.selected).shown);
+        if (q.without_mapping != 0)
+            out.print("code      {} ({}) in nothing that is known to be mapped\n", counted(q.without_mapping, "sample"),
+                      Cell::share(q.without_mapping, q.selected).shown);
+        if (!q.clock)
+            out.print("clock     not in the file: samples are counted as if every mapping had existed all the time\n");
+    }
+    for (const auto& [midr, erratum] : q.errata)
+        out.print("erratum   {}: {} ({})\n", erratum.number, erratum.text, analysis::core_name(midr));
+    if (!all) return;
+    out.print("\n");
+    print_text(out, streams_table());
+    out.print(
+        "collided, cut short: stretches of the buffer so marked. damaged: records with bytes that are no packet.\n"
+        "odd: records with packets their operation cannot have.\n");
+}
+
+Table Answer::streams_table() const {
+    const auto known = [](std::uint32_t v) { return v == perf::nobody ? answers::Value() : answers::Value(v); };
+    Table table{.columns = {Column::text("cpu", "CPU"), Column::count("tid", ""), Column::text("core", "core"),
+                            Column::count("records", "records"), Column::count("selected", "asked for"),
+                            Column::count("bytes", "bytes"), Column::real("mean_ns", "mean gap"),
+                            Column::count("min_interval", "least interval"), Column::count("collided", "collided"),
+                            Column::count("truncated", "cut short"), Column::count("lost_bytes", "lost bytes"),
+                            Column::count("damaged", "damaged"), Column::count("inconsistent", "odd"),
+                            Column::count("no_pc", "no PC")}};
+    for (const StreamQuality& s : quality_.streams)
+        table.add({Cell(stream_text(s), known(s.cpu)), Cell("", known(s.tid)),
+                   Cell(analysis::core_name(s.midr, quality_.modelled)), Cell(s.records), Cell(s.selected),
+                   Cell(s.bytes), s.mean_ns ? Cell(duration_text(*s.mean_ns), *s.mean_ns) : Cell::none(),
+                   s.min_interval == 0 ? Cell::none() : Cell(s.min_interval), Cell(s.collided.stretches),
+                   Cell(s.truncated.stretches), Cell(s.lost_bytes), Cell(s.damaged), Cell(s.inconsistent),
+                   Cell(s.no_pc)});
+    return table;
+}
+
+ordered_json Answer::quality_json() const {
+    const analysis::Quality& q = quality_;
+    const auto flagged = [](const Flagged& f) { return ordered_json{{"stretches", f.stretches}, {"bytes", f.bytes}}; };
+    const auto known = [](std::uint32_t v) { return v == perf::nobody ? ordered_json() : ordered_json(v); };
+    ordered_json streams = ordered_json::array(), sampling = ordered_json::array(), errata = ordered_json::array();
+    for (const StreamQuality& s : q.streams)
+        streams.push_back({{"cpu", known(s.cpu)},
+                           {"tid", known(s.tid)},
+                           {"midr", s.midr},
+                           {"core", analysis::core_name(s.midr, q.modelled)},
+                           {"bytes", s.bytes},
+                           {"records", s.records},
+                           {"selected", s.selected},
+                           {"no_pc", s.no_pc},
+                           {"damaged", s.damaged},
+                           {"inconsistent", s.inconsistent},
+                           {"lost_bytes", s.lost_bytes},
+                           {"damaged_bytes", s.damaged_bytes},
+                           {"collided", flagged(s.collided)},
+                           {"truncated", flagged(s.truncated)},
+                           {"partial", flagged(s.partial)},
+                           {"overwritten", flagged(s.overwritten)},
+                           {"mean_ns", s.mean_ns ? ordered_json(*s.mean_ns) : ordered_json()},
+                           {"min_interval", s.min_interval}});
+    for (const analysis::Sampling& s : q.sampling)
+        sampling.push_back({{"asked", s.asked},
+                            {"interval", s.interval},
+                            {"jitter", s.jitter},
+                            {"timestamps", s.timestamps},
+                            {"physical_addresses", s.physical_addresses},
+                            {"scale_low", s.scale_low()},
+                            {"scale_high", s.scale_high()},
+                            {"filters", s.filters}});
+    for (const auto& [midr, erratum] : q.errata)
+        errata.push_back({{"midr", midr}, {"number", erratum.number}, {"text", erratum.text}});
+    return {{"samples", q.selected},
+            {"records", q.records},
+            {"without_thread", q.without_thread},
+            {"with_context", q.with_context},
+            {"without_mapping", q.without_mapping},
+            {"without_address", q.without_address},
+            {"sve_without_address", q.sve_without_address},
+            {"clock", q.clock},
+            {"unfinished", q.unfinished},
+            {"lost_bytes", q.lost_bytes()},
+            {"damaged_bytes", q.damaged_bytes()},
+            {"file_lost_bytes", q.container_lost_bytes},
+            {"lost_events", q.lost_events},
+            {"collided", flagged(q.collided)},
+            {"truncated", flagged(q.truncated)},
+            {"partial", flagged(q.partial)},
+            {"sampling", sampling},
+            {"modelled", q.modelled},
+            {"errata", errata},
+            {"streams", streams}};
+}
+
+std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records) {
+    return fmt::format("{}: {} of {} records are damaged or hold no PC: this is hardly a profiling buffer", capture,
+                       grouped(doubtful), grouped(records));
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,194 @@
+/// `waymark spe branches`: sampled branches, for readers and for tools that lay out code.
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "../options.h"
+#include "answers.h"
+#include "commands.h"
+#include "waymark/analysis/spe_tables.h"
+
+namespace waymark::cli {
+
+namespace {
+
+using analysis::BranchPair;
+using analysis::BranchSum;
+using nlohmann::ordered_json;
+
+struct SpeBranchOptions : AnswerOptions {
+    std::string by = "branch", sort = "mispredicts", file;
+    std::size_t limit = 20;
+};
+
+class BranchReport {
+public:
+    BranchReport(const SpeBranchOptions& options, const Answer& answer, const analysis::Branches& branches)
+        : options_(options), answer_(answer), branches_(branches) {}
+
+    /// `usage` if a file was named that no branch is in.
+    Status print(Output& out) {
+        if (options_.format == "bolt" || options_.format == "autofdo") return print_profile(out);
+        const auto [table, left_out] = analysis::branch_table(branches_, answer_.program(), options_.by == "pair",
+                                                              options_.sort == "samples", options_.limit);
+        if (options_.format == "tsv") {
+            print_tsv(out, table);
+            return decoded;
+        }
+        if (options_.format == "json") {
+            const BranchSum& all = branches_.all();
+            out.write(json_text({{"quality", answer_.quality_json()},
+                                 {"branches", all.samples},
+                                 {"mispredicts", all.mispredicts},
+                                 {"not_taken", all.not_taken},
+                                 {"not_retired", all.not_retired},
+                                 {"branches_in_no_row", branches_.rest().samples},
+                                 {"by", options_.by},
+                                 {"rows", to_json(table)},
+                                 {"rows_left_out", left_out}}) +
+                      "\n");
+            return decoded;
+        }
+        answer_.print_quality(out, false);
+        const BranchSum& all = branches_.all();
+        out.print("branches  {}: {} mispredicted, {} not taken\n\n", grouped(all.samples),
+                  analysis::share_with_interval(all.mispredicts, all.samples).shown,
+                  analysis::share_with_interval(all.not_taken, all.samples).shown);
+        if (all.samples == 0) {
+            out.print("No sample is of a branch.\n");
+            return decoded;
+        }
+        print_text(out, table);
+        if (left_out != 0) out.print("… and {} more; --limit 0 shows all\n", counted(left_out, "row"));
+        out.write(few_samples_note);
+        if (branches_.rest().samples != 0)
+            out.print("{} more had no room and are in no row.\n",
+                      counted(branches_.rest().samples, "branch", "branches"));
+        return decoded;
+    }
+
+private:
+    /// Taken branches inside one file, as addresses of that file.
+    Status print_profile(Output& out) {
+        analysis::Program& program = answer_.program();
+        struct Sum {
+            std::uint64_t taken{}, mispredicts{};
+        };
+        std::map<std::string, std::uint64_t> in_file;
+        for (std::size_t i = 0; i < branches_.pairs().size(); ++i)
+            in_file[program.file(program.find(branches_.pairs()[i].mapping, branches_.pairs()[i].from).file).name] +=
+                branches_.sums()[i].samples;
+        in_file.erase("[not mapped]");
+        std::string names;
+        for (const auto& [name, samples] : in_file) names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+        std::string wanted;
+        for (const auto& [name, samples] : in_file)
+            if (options_.file.empty() ? in_file.size() == 1
+                                      : name == options_.file || analysis::Program::short_name(name) == options_.file)
+                wanted = name;
+        if (wanted.empty()) {
+            say("error", options_.file.empty()
+                             ? fmt::format("this form is of one file: name it with --file; there are branches in {}",
+                                           names.empty() ? "none that is known" : names)
+                             : fmt::format("no sampled branch is in {}; there are some in {}", options_.file,
+                                           names.empty() ? "no file that is known" : names));
+            return usage;
+        }
+        std::map<std::pair<std::uint64_t, std::uint64_t>, Sum> pairs;
+        std::map<std::uint64_t, std::uint64_t> at;
+        std::uint64_t elsewhere = 0, not_retired = 0;
+        for (std::size_t i = 0; i < branches_.pairs().size(); ++i) {
+            const BranchPair& p = branches_.pairs()[i];
+            const BranchSum& s = branches_.sums()[i];
+            const auto from = program.find(p.mapping, p.from);
+            if (program.file(from.file).name != wanted || !from.address) continue;
+            at[from.address->value] += s.samples;
+            not_retired += s.not_retired;
+            // Not taken ones go to the next instruction, which those tools work out themselves.
+            if (s.taken() == 0) continue;
+            const auto to =
+                p.has_target ? program.find(program.mapping_beside(p.mapping, p.to), p.to) : analysis::Program::Code{};
+            if (to.file != from.file || !to.address) {
+                elsewhere += s.taken();
+                continue;
+            }
+            Sum& sum = pairs[{from.address->value, to.address->value}];
+            sum.taken += s.taken();
+            sum.mispredicts += std::min(s.mispredicts, s.taken());
+        }
+        if (at.empty()) {
+            say("error", fmt::format("{}: the file is needed for its addresses, and it was not found; --symfs says "
+                                     "where it is",
+                                     wanted));
+            return unreadable;
+        }
+        if (options_.format == "bolt") {
+            for (const auto& [pair, sum] : pairs)
+                out.print("B {:x} {:x} {} {}\n", pair.first, pair.second, sum.taken, sum.mispredicts);
+        } else {
+            out.print("0\n{}\n", at.size());
+            for (const auto& [address, count] : at) out.print("{:x}:{}\n", address, count);
+            out.print("{}\n", pairs.size());
+            for (const auto& [pair, sum] : pairs) out.print("{:x}->{:x}:{}\n", pair.first, pair.second, sum.taken);
+        }
+        if (elsewhere != 0)
+            say("note", fmt::format("{} out of {} are left out", counted(elsewhere, "branch", "branches"), wanted));
+        if (not_retired != 0)
+            say("note",
+                fmt::format("{} were not retired, but are counted", counted(not_retired, "branch", "branches")));
+        return decoded;
+    }
+
+    const SpeBranchOptions& options_;
+    const Answer& answer_;
+    const analysis::Branches& branches_;
+};
+
+Status branches(const SpeBranchOptions& options) {
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    analysis::Branches branches;
+    answer->run(branches);
+    auto out = Output::open(options.output, {options.capture});
+    if (!out) return fail(out.error());
+    Status status = decoded;
+    if (answer->quality().selected != 0) status = BranchReport(options, *answer, branches).print(*out);
+    const Status end = answer->finish(options, *out, true);
+    return status != decoded ? status : end;
+}
+
+}  // namespace
+
+Run add_spe_branches(CLI::App& spe) {
+    auto options = std::make_shared<SpeBranchOptions>();
+    CLI::App& command = *spe.add_subcommand("branches", "Which branches were taken, and which predicted wrongly");
+    options->add_to(command,
+                    {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});
+    command.add_option("--by", options->by, "What makes a row: branch (with all its targets) or pair (from, to)")
+        ->type_name("NAME")
+        ->transform(one_of({"branch", "pair"}))
+        ->capture_default_str();
+    command.add_option("--sort", options->sort, "mispredicts or samples: most of those first")
+        ->type_name("NAME")
+        ->transform(one_of({"mispredicts", "samples"}))
+        ->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
+    command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
+        ->type_name("NAME");
+    command.footer(
+        "A sample knows its own branch only, not those before it. The forms for tools hold taken branches inside one\n"
+        "file, as addresses of that file, which has to be there (--symfs).\n"
+        "\n"
+        "  waymark spe branches perf.data --by pair\n"
+        "  waymark spe branches perf.data --format bolt --file server -o server.preagg\n"
+        "  perf2bolt --pa -p server.preagg -o server.fdata server\n"
+        "\n"
+        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
+    return [options] { return branches(*options); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,87 @@
+/// `waymark spe quality`: how far samples can be trusted.
+#include <filesystem>
+#include <memory>
+
+#include "../dpu/listing.h"
+#include "../info_others.h"
+#include "../options.h"
+#include "answers.h"
+#include "commands.h"
+
+namespace waymark::cli {
+
+namespace {
+
+class NoSink final : public analysis::SampleSink {
+public:
+    void consume(const analysis::SampleBatch&) override {}
+    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<NoSink>(); }
+    void join(SampleSink&) override {}
+};
+
+Status quality(const AnswerOptions& options) {
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    NoSink sink;
+    answer->run(sink);
+    auto out = Output::open(options.output, {options.capture});
+    if (!out) return fail(out.error());
+    if (options.format == "json")
+        out->write(json_text(answer->quality_json()) + "\n");
+    else if (options.format == "tsv")
+        print_tsv(*out, answer->streams_table());
+    else
+        answer->print_quality(*out, true);
+    return answer->finish(options, *out, false);
+}
+
+}  // namespace
+
+Status run_profile_info(const InputOptions& input, const std::string& format) {
+    if (const std::string given = not_for_dpu(input); !given.empty())
+        return fail(
+            {Errc::usage, fmt::format("{} is a perf.data file, which says itself how it was recorded; leave out {}",
+                                      input.capture, given)});
+    AnswerOptions options;
+    options.capture = input.capture;
+    options.format = format;
+    options.output = input.output;
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    NoSink sink;
+    answer->run(sink);
+    auto out = Output::open(options.output, {options.capture});
+    if (!out) return fail(out.error());
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(input.capture, error);
+    nlohmann::ordered_json info{{"capture", input.capture},
+                                {"kind", "perf.data, samples of the Statistical Profiling Extension (SPE)"},
+                                {"bytes", error ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes)}};
+    if (format == "text") {
+        out->print("capture {}\n  {}, {}\n\n", input.capture, info["kind"].get<std::string>(),
+                   error ? "of unknown size" : counted(bytes, "byte"));
+        answer->print_quality(*out, true);
+        out->print("\nnext: waymark spe report {} explains what the samples mean\n", input.capture);
+    } else {
+        info["samples"] = answer->quality_json();
+        print_info_for_programs(*out, info, format);
+    }
+    return answer->finish(options, *out, false);
+}
+
+Run add_spe_quality(CLI::App& spe) {
+    auto options = std::make_shared<AnswerOptions>();
+    CLI::App& command = *spe.add_subcommand("quality", "How far the samples can be trusted: what was lost, and why");
+    options->add_to(command);
+    command.footer(
+        "The kernel reports collisions for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
+        "counted from the file. tsv is the table of streams.\n"
+        "\n"
+        "  waymark spe quality perf.data\n"
+        "\n"
+        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
+    return [options] { return quality(*options); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,46 @@
+/// `waymark record --unit spe`: a statistical profile of an AArch64 program.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../output.h"
+#include "waymark/core/result.h"
+
+namespace waymark::cli {
+
+/// What is said of every recording of a Linux program.
+struct RecordCommon {
+    std::string output, sysroot;
+    std::vector<std::string> program, qemu_options;
+    std::uint64_t limit = 0;
+    bool quiet = false, force = false;
+};
+
+/// Errors: `unreadable`: QEMU would refuse to run it, for it has no permission to be executed.
+[[nodiscard]] waymark::Status check_executable(const std::string& program);
+
+struct SpeRecordOptions {
+    std::string event = "arm_spe//", machine_file;
+    std::vector<std::string> machine;
+    std::uint32_t period = 4096;
+    std::uint64_t buffer_kib = 1024, seed = 1;
+    unsigned info_version = 1;
+
+    /// Adds them to the command; what was added is appended to `added`.
+    void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
+};
+
+[[nodiscard]] Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& options);
+
+/// Exit statuses beside those of every command.
+enum RecordStatus : int {
+    program_died = 4,  ///< by a signal
+    interrupted = 5,   ///< a signal asked us to end
+    cut_off = 6,       ///< something could not be written, code changed too often, or execution lost its way
+};
+[[nodiscard]] std::string signal_name(int number);
+
+}  // namespace waymark::cli

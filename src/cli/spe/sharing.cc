@@ -1,0 +1,180 @@
+/// `waymark spe sharing`: cache lines that several threads use.
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "../options.h"
+#include "answers.h"
+#include "commands.h"
+#include "waymark/analysis/spe_tables.h"
+
+namespace waymark::cli {
+
+namespace {
+
+namespace perf = capture::perf;
+using analysis::SharedLine;
+using nlohmann::ordered_json;
+
+struct SharingOptions : AnswerOptions {
+    std::uint32_t line_bytes = 64;
+    std::string sort = "kind";
+    std::size_t limit = 10;
+    bool all = false;
+};
+
+class SharingReport {
+public:
+    SharingReport(const SharingOptions& options, const Answer& answer, const analysis::LineCandidates& candidates,
+                  const analysis::Sharing& sharing)
+        : options_(options),
+          answer_(answer),
+          candidates_(candidates),
+          sharing_(sharing),
+          tables_(answer.program(),
+                  [&answer](std::uint32_t pid, std::uint32_t tid) { return answer.thread_text(pid, tid); }),
+          lines_(sharing.lines()) {
+        if (!options.all)
+            std::erase_if(lines_, [](const SharedLine& l) { return l.kind == SharedLine::Kind::true_sharing; });
+        const auto by = [&](auto value) {
+            std::stable_sort(lines_.begin(), lines_.end(),
+                             [&](const SharedLine& a, const SharedLine& b) { return value(a) > value(b); });
+        };
+        if (options.sort == "samples") by([](const SharedLine& l) { return l.samples(); });
+        if (options.sort == "cycles") by([](const SharedLine& l) { return l.total; });
+        if (options.sort == "apart") by([](const SharedLine& l) { return l.apart; });
+        if (options.sort == "from-other") by([](const SharedLine& l) { return l.from_other; });
+        found_ = lines_.size();
+        if (options.limit != 0 && lines_.size() > options.limit) lines_.resize(options.limit);
+    }
+
+    void print(Output& out) const {
+        const std::string none = fmt::format("line of {} bytes is {} among the samples", options_.line_bytes,
+                                             options_.all ? "used by several threads and written" : "shared falsely");
+        if (options_.format != "text" && lines_.empty()) say("note", "no " + none);
+        if (options_.format == "tsv") return print_tsv(out, tables_.accesses(lines_, true));
+        if (options_.format == "json") return out.write(json_text(json()) + "\n");
+        answer_.print_quality(out, false);
+        out.print("accesses  {} with an address{}{}\n\n", grouped(candidates_.accesses()),
+                  candidates_.without_address() == 0
+                      ? std::string()
+                      : fmt::format("; {} without one are left out", grouped(candidates_.without_address())),
+                  candidates_.without_accessor() == 0 ? std::string()
+                                                      : fmt::format("; of {} neither thread nor CPU is known",
+                                                                    grouped(candidates_.without_accessor())));
+        if (lines_.empty()) {
+            out.print("No {}.\n", none);
+            if (!options_.all) out.print("--all shows lines whose sharing is meant, too.\n");
+            return;
+        }
+        print_text(out, tables_.summary(lines_));
+        if (found_ > lines_.size())
+            out.print("… and {}; --limit 0 shows all\n", counted(found_ - lines_.size(), "more line", "more lines"));
+        out.write(few_samples_note);
+        out.print(
+            "apart: samples at places nobody else writes, while another thread writes elsewhere in the line.\n"
+            "Widths of accesses are not recorded: places of different offsets may overlap.\n");
+        if (sharing_.left_out() != 0)
+            out.print("{} more had no room and are in no line.\n", counted(sharing_.left_out(), "sample"));
+        for (const SharedLine& line : lines_) {
+            const std::string variables = tables_.variables_of(line);
+            out.print("\n{}: {} sharing{}{}\n", analysis::line_text(line.key), name(line.kind),
+                      variables.empty() ? "" : " of ", variables);
+            print_text(out, tables_.places(line), 0, "  ");
+        }
+    }
+
+private:
+    [[nodiscard]] ordered_json json() const {
+        ordered_json lines = ordered_json::array();
+        for (const SharedLine& l : lines_) {
+            lines.push_back(
+                {{"line", fmt::format("{:#x}", l.key.line)},
+                 {"physical", l.key.physical},
+                 {"pid", l.key.physical || l.key.pid == perf::nobody ? ordered_json() : ordered_json(l.key.pid)},
+                 {"sharing", name(l.kind)},
+                 {"samples", l.samples()},
+                 {"loads", l.loads},
+                 {"stores", l.stores},
+                 {"apart", l.apart},
+                 {"threads", l.accessors},
+                 {"writers", l.writers},
+                 {"from_other", l.from_other},
+                 {"cycles", l.total},
+                 {"accesses", to_json(tables_.accesses({l}, false))}});
+        }
+        return {{"quality", answer_.quality_json()},
+                {"line_bytes", options_.line_bytes},
+                {"accesses", candidates_.accesses()},
+                {"without_address", candidates_.without_address()},
+                {"without_accessor", candidates_.without_accessor()},
+                {"without_room", sharing_.left_out()},
+                {"lines_found", found_},
+                {"lines", lines}};
+    }
+
+    const SharingOptions& options_;
+    const Answer& answer_;
+    const analysis::LineCandidates& candidates_;
+    const analysis::Sharing& sharing_;
+    analysis::SharingTables tables_;
+    std::vector<SharedLine> lines_;
+    std::size_t found_ = 0;
+};
+
+Status sharing(const SharingOptions& options) {
+    if (!std::has_single_bit(options.line_bytes) || options.line_bytes < 8 || options.line_bytes > (1U << 21)) {
+        say("error",
+            fmt::format("--line-size takes a power of two from 8 to 2097152 bytes, not {}", options.line_bytes));
+        return usage;
+    }
+    auto answer = Answer::open(options);
+    if (!answer) return fail(answer.error());
+    analysis::LineCandidates candidates(options.line_bytes);
+    answer->run(candidates);
+    analysis::Sharing sharing(candidates);
+    answer->run(sharing);
+    auto out = Output::open(options.output, {options.capture});
+    if (!out) return fail(out.error());
+    if (!options.threads.empty() || !options.cpus.empty() || !options.functions.empty())
+        say("note", "only the samples asked for were looked at: what is shared with others does not show");
+    if (answer->quality().selected != 0) SharingReport(options, *answer, candidates, sharing).print(*out);
+    return answer->finish(options, *out, true);
+}
+
+}  // namespace
+
+Run add_spe_sharing(CLI::App& spe) {
+    auto options = std::make_shared<SharingOptions>();
+    CLI::App& command = *spe.add_subcommand("sharing", "Cache lines that several threads use, and whether in vain");
+    options->add_to(command);
+    command.add_option("--line-size", options->line_bytes, "Bytes of a cache line; larger: blocks, such as pages")
+        ->type_name("BYTES")
+        ->capture_default_str();
+    command.add_flag("--all", options->all, "Also lines whose sharing is meant: all threads use the same places");
+    command
+        .add_option("--sort", options->sort,
+                    "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first")
+        ->type_name("NAME")
+        ->transform(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
+        ->capture_default_str();
+    command.add_option("--limit", options->limit, "Show so many lines; 0: all")
+        ->type_name("N")
+        ->check(not_negative())
+        ->capture_default_str();
+    command.footer(
+        "A line is shared if several threads use it and one writes. It is shared falsely if no place that one of them\n"
+        "writes is used by another: then the threads wait for each other over nothing, and moving the data apart\n"
+        "helps. Lines are physical where samples have physical addresses (pa_enable=1), else of a process: then\n"
+        "memory shared between processes is not seen as shared. Where threads are not known, CPUs are used instead.\n"
+        "tsv has a row for each access of each line.\n"
+        "\n"
+        "  waymark spe sharing perf.data\n"
+        "  waymark spe sharing perf.data --line-size 128 --all --sort cycles\n"
+        "\n"
+        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
+        "3 the capture cannot be read to its end, or the output not be written.\n");
+    return [options] { return sharing(*options); };
+}
+
+}  // namespace waymark::cli

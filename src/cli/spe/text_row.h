@@ -1,0 +1,345 @@
+/// Rows of a table written cell by cell, fast: what millions of lines need and formatting in general does not give.
+/// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, with one call of fmt for the row 778 ns
+/// (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "../output.h"
+#include "waymark/core/types.h"
+#include "waymark/core/utf8.h"
+
+namespace waymark::cli {
+
+/// Text that grows at its end.
+class RowText {
+public:
+    [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
+    void clear() { size_ = 0; }
+    /// Where the next `bytes` may be put; taken() says how far they were.
+    [[nodiscard]] char* room(std::size_t bytes) {
+        if (text_.size() - size_ < bytes) text_.resize(std::max(text_.size() * 2, size_ + bytes));
+        return text_.data() + size_;
+    }
+    void taken(const char* end) { size_ = static_cast<std::size_t>(end - text_.data()); }
+    void put(std::string_view s) { taken(std::copy(s.begin(), s.end(), room(s.size()))); }
+    /// Bytes up to `at`, a place in the latest room(), and the text from there on.
+    [[nodiscard]] std::size_t size_to(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
+    [[nodiscard]] std::string_view view_from(std::size_t first, const char* at) const {
+        return {text_.data() + first, size_to(at) - first};
+    }
+    void replace_last(char c) { text_[size_ - 1] = c; }
+
+private:
+    std::vector<char> text_;
+    std::size_t size_ = 0;
+};
+
+/// What put_decimal() and put_hexadecimal() may write to, whatever they then use of it: copies of fixed length are
+/// quick.
+inline constexpr std::size_t number_room = 24;
+
+/// 00, 01, … 99.
+inline constexpr auto decimal_pairs = [] {
+    std::array<char, 200> out{};
+    for (std::size_t i = 0; i < 100; ++i) {
+        out[2 * i] = static_cast<char>('0' + i / 10);
+        out[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+    return out;
+}();
+
+/// Gives the end of what was written; there is room for `number_room` characters.
+[[nodiscard]] inline char* put_decimal(char* at, std::uint64_t value) {
+    if (value < 10) {
+        *at = static_cast<char>('0' + value);
+        return at + 1;
+    }
+    if (value < 100) {
+        std::memcpy(at, &decimal_pairs[2 * value], 2);
+        return at + 2;
+    }
+    std::array<char, 20 + number_room> digits;
+    std::size_t first = 20;
+    for (; value >= 10; value /= 100) {
+        first -= 2;
+        std::memcpy(&digits[first], &decimal_pairs[2 * (value % 100)], 2);
+    }
+    if (value != 0) digits[--first] = static_cast<char>('0' + value);
+    std::memcpy(at, &digits[first], number_room);
+    return at + (20 - first);
+}
+/// The same, with 0x.
+[[nodiscard]] WM_INLINE char* put_hexadecimal(char* at, std::uint64_t value) {
+    // Eight digits at a time: a byte for each, then those above 9 moved on to the letters.
+    const auto eight = [](std::uint64_t half) __attribute__((always_inline)) {
+        half = (half & 0xffff) | (half & 0xffff0000) << 16;
+        half = (half & 0x000000ff'000000ff) | (half & 0x0000ff00'0000ff00) << 8;
+        half = (half & 0x000f000f'000f000f) | (half & 0x00f000f0'00f000f0) << 4;
+        const std::uint64_t letters = ((half + 0x06060606'06060606) >> 4 & 0x01010101'01010101) * ('a' - '0' - 10);
+        std::uint64_t text = half + 0x30303030'30303030 + letters;
+        if constexpr (std::endian::native == std::endian::little) text = __builtin_bswap64(text);
+        return text;
+    };
+    const unsigned digits = (static_cast<unsigned>(std::bit_width(value | 1)) + 3) / 4;
+    value <<= 64 - 4 * digits;
+    const std::array<std::uint64_t, 2> halves{eight(value >> 32), eight(value & 0xffffffff)};
+    at[0] = '0';
+    at[1] = 'x';
+    std::memcpy(at + 2, halves.data(), 16);
+    return at + 2 + digits;
+}
+
+/// What the text depends on that rows have in common.
+using SameKey = std::array<std::uint64_t, 9>;
+
+/// Text that many rows have in common: written once, then copied.
+class SameTexts {
+public:
+    static constexpr std::size_t parts = 4, text_bytes = 1200, copy_bytes = 32;
+    class Text {
+    public:
+        /// Writes a part if it is remembered, and gives its end; otherwise null. There is room for `copy_bytes` more.
+        [[nodiscard]] WM_INLINE char* put(std::size_t part, char* at) const {
+            const std::size_t first = begin(part), end = ends_[part];
+            if (end == 0) [[unlikely]]
+                return nullptr;
+            for (std::size_t from = first; from < end; from += copy_bytes)
+                std::memcpy(at + (from - first), &text_[from], copy_bytes);
+            return at + (end - first);
+        }
+        /// Parts are remembered in order. If one does not fit, neither are those after it, which begin where it ends.
+        void remember(std::size_t part, std::string_view written) {
+            const std::size_t first = begin(part);
+            if ((part != 0 && ends_[part - 1] == 0) || first + written.size() > text_bytes) return;
+            std::copy(written.begin(), written.end(), text_.begin() + static_cast<std::ptrdiff_t>(first));
+            ends_[part] = static_cast<std::uint16_t>(first + written.size());
+        }
+
+    private:
+        friend class SameTexts;
+        [[nodiscard]] std::size_t begin(std::size_t part) const { return part == 0 ? 0 : ends_[part - 1]; }
+        [[nodiscard]] WM_INLINE bool is(const SameKey& key) const {
+            std::uint64_t different = 0;
+            for (std::size_t i = 0; i < key.size(); ++i) different |= key[i] ^ key_[i];
+            return different == 0 && used_;
+        }
+
+        SameKey key_{};
+        bool used_ = false;
+        std::array<std::uint16_t, parts> ends_{};         // 0: not remembered
+        std::array<char, text_bytes + copy_bytes> text_;  // copies of fixed length may read beyond the end
+    };
+
+    /// What is known of rows with this key: if they were not seen lately, nothing.
+    [[nodiscard]] WM_INLINE Text& find(const SameKey& key) {
+        constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15U;
+        const std::uint64_t mixed = (key[0] >> 2 ^ key[1] << 3 ^ key[2] << 1 ^ key[3]) * odd ^ key[6] * odd;
+        Text& text = texts_[(mixed >> 32) % texts];
+        if (!text.is(key)) [[unlikely]] {
+            text.key_ = key;
+            text.used_ = true;
+            text.ends_ = {};
+        }
+        return text;
+    }
+    void clear() {
+        for (Text& text : texts_) text.used_ = false;
+    }
+
+private:
+    static constexpr std::size_t texts = 2048;
+    std::vector<Text> texts_ = std::vector<Text>(texts);
+};
+
+/// A number that mostly grows by little: all but its last four digits are kept as text.
+class RisingNumber {
+public:
+    [[nodiscard]] WM_INLINE char* put(char* at, std::uint64_t value) {
+        const std::uint64_t high = value / 10000;
+        if (high == 0) return put_decimal(at, value);
+        if (high != high_) [[unlikely]] {
+            high_ = high;
+            bytes_ = static_cast<std::size_t>(put_decimal(text_.data(), high) - text_.data());
+        }
+        std::memcpy(at, text_.data(), number_room);
+        const auto low = static_cast<unsigned>(value % 10000);
+        std::memcpy(at + bytes_, &decimal_pairs[2 * (low / 100)], 2);
+        std::memcpy(at + bytes_ + 2, &decimal_pairs[2 * (low % 100)], 2);
+        return at + bytes_ + 4;
+    }
+
+private:
+    std::uint64_t high_ = 0;
+    std::size_t bytes_ = 0;
+    std::array<char, number_room> text_{};
+};
+/// The rising numbers of a row, in their order.
+using TsvNumbers = std::array<RisingNumber, 2>;
+
+/// Cells of a row as tab-separated values. All writers take the same calls: the name of the cell, whether its value is
+/// known, the value. What same() writes is the same in all rows with one SameTexts::Text.
+class TsvRow {
+public:
+    WM_INLINE TsvRow(RowText& out, TsvNumbers& rising, SameTexts::Text& same)
+        : out_(out), rising_(rising.data()), same_(same), at_(out.room(row_bytes)) {}
+    WM_INLINE void end() {
+        at_[-1] = '\n';
+        out_.taken(at_);
+    }
+    WM_INLINE void number(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = put_decimal(at_, value);
+        *at_++ = '\t';
+    }
+    WM_INLINE void rising(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = rising_->put(at_, value);
+        ++rising_;
+        *at_++ = '\t';
+    }
+    WM_INLINE void hex(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = put_hexadecimal(at_, value);
+        *at_++ = '\t';
+    }
+    void flag(std::string_view, bool known, bool value) {
+        if (known) *at_++ = value ? '1' : '0';
+        *at_++ = '\t';
+    }
+    /// A word of ours: short, and without tabs.
+    void word(std::string_view, bool known, std::string_view value) {
+        if (known) at_ = std::copy(value.begin(), value.end(), at_);
+        *at_++ = '\t';
+    }
+    /// Any text.
+    void text(std::string_view, bool known, std::string_view value) {
+        if (known) {
+            std::string clean;
+            if (std::any_of(value.begin(), value.end(), [](char c) { return c < ' ' || c > '~'; })) {
+                clean = one_line(value);
+                value = clean;
+            }
+            if (value.size() > short_text) {
+                out_.taken(at_);
+                at_ = out_.room(value.size() + row_bytes);
+            }
+            at_ = std::copy(value.begin(), value.end(), at_);
+        }
+        *at_++ = '\t';
+    }
+    /// The cells that `write(writer)` writes.
+    template <class Write>
+    WM_INLINE void same(std::size_t part, Write&& write) {
+        if (char* const end = same_.put(part, at_); end != nullptr) [[likely]] {
+            at_ = end;
+            return;
+        }
+        at_ = write_new(*this, part, write);
+    }
+
+private:
+    /// With a writer of its own: the caller's place to write stays in a register, as none knows its address.
+    template <class Write>
+    [[gnu::noinline, gnu::cold]] static char* write_new(TsvRow w, std::size_t part, Write& write) {
+        const std::size_t before = w.out_.size_to(w.at_);
+        write(w);
+        w.same_.remember(part, w.out_.view_from(before, w.at_));
+        return w.at_;
+    }
+
+    static constexpr std::size_t row_bytes = 8192, short_text = 1024;
+    RowText& out_;
+    RisingNumber* rising_;
+    SameTexts::Text& same_;
+    char* at_;
+};
+
+/// As an object of JSON, without what is not known; text that is empty is not known.
+class JsonRow {
+public:
+    JsonRow(RowText& out, SameTexts::Text& same) : out_(out), same_(same) {}
+    void end() { out_.put("}\n"); }
+    void number(std::string_view name, bool known, std::uint64_t value) {
+        if (!known) return;
+        key(name);
+        out_.taken(put_decimal(out_.room(number_room), value));
+    }
+    void hex(std::string_view name, bool known, std::uint64_t value) {
+        if (!known) return;
+        key(name);
+        char* at = out_.room(number_room);
+        *at++ = '"';
+        at = put_hexadecimal(at, value);
+        *at++ = '"';
+        out_.taken(at);
+    }
+    void flag(std::string_view name, bool known, bool value) {
+        if (!known) return;
+        key(name);
+        out_.put(value ? "true" : "false");
+    }
+    void rising(std::string_view name, bool known, std::uint64_t value) { number(name, known, value); }
+    void word(std::string_view name, bool known, std::string_view value) { text(name, known, value); }
+    void text(std::string_view name, bool known, std::string_view value) {
+        if (!known || value.empty()) return;
+        key(name);
+        out_.put(json_string(value));
+    }
+    template <class Write>
+    void same(std::size_t part, Write&& write) {
+        char* const at = out_.room(SameTexts::text_bytes + SameTexts::copy_bytes);
+        const std::size_t before = out_.size_to(at);
+        if (char* const end = same_.put(part, at); end != nullptr) {
+            out_.taken(end);
+        } else {
+            write(*this);
+            same_.remember(part, out_.view().substr(before));
+        }
+        if (out_.view().size() != before) before_ = ',';
+    }
+
+private:
+    void key(std::string_view name) {
+        char* at = out_.room(name.size() + 4);
+        *at++ = before_;
+        *at++ = '"';
+        at = std::copy(name.begin(), name.end(), at);
+        *at++ = '"';
+        *at++ = ':';
+        out_.taken(at);
+        before_ = ',';
+    }
+    RowText& out_;
+    SameTexts::Text& same_;
+    char before_ = '{';
+};
+
+/// The names of the cells.
+class HeaderRow {
+public:
+    explicit HeaderRow(RowText& out) : out_(out) {}
+    void end() { out_.replace_last('\n'); }
+    void number(std::string_view name, bool, std::uint64_t) { put(name); }
+    void rising(std::string_view name, bool, std::uint64_t) { put(name); }
+    void hex(std::string_view name, bool, std::uint64_t) { put(name); }
+    void flag(std::string_view name, bool, bool) { put(name); }
+    void word(std::string_view name, bool, std::string_view) { put(name); }
+    void text(std::string_view name, bool, std::string_view) { put(name); }
+    template <class Write>
+    void same(std::size_t, Write&& write) {
+        write(*this);
+    }
+
+private:
+    void put(std::string_view name) {
+        out_.put(name);
+        out_.put("\t");
+    }
+    RowText& out_;
+};
+
+}  // namespace waymark::cli

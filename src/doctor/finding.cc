@@ -1,0 +1,41 @@
+#include "waymark/doctor/finding.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "waymark/core/numbers.h"
+
+namespace waymark::doctor {
+
+std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
+    constexpr std::size_t shown = 3;
+    std::map<std::string, std::vector<std::size_t>> kinds;
+    std::vector<std::string> kind_of;
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+        kind_of.push_back(without_particulars(sentences[i]));
+        kinds[kind_of.back()].push_back(i);
+    }
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+        const std::vector<std::size_t>& alike = kinds[kind_of[i]];
+        if (alike.size() <= shown) {
+            out.push_back(sentences[i]);
+            continue;
+        }
+        if (alike.front() != i) continue;
+        std::string places;
+        for (std::size_t k = 1; k < shown; ++k)
+            places += (k == 1 ? "" : ", ") + sentences[alike[k]].substr(0, sentences[alike[k]].find(": "));
+        out.push_back(fmt::format("{} (the same {} more, as in {})", sentences[i], times(alike.size() - 1), places));
+    }
+    return out;
+}
+
+std::vector<std::string> gathered(const std::vector<capture::Problem>& problems) {
+    std::vector<std::string> sentences;
+    for (const capture::Problem& problem : problems) sentences.push_back(capture::to_string(problem));
+    return gathered(sentences);
+}
+
+}  // namespace waymark::doctor

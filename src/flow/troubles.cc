@@ -1,0 +1,96 @@
+#include "waymark/flow/troubles.h"
+
+#include <variant>
+
+namespace waymark::flow {
+
+namespace {
+
+/// No program goes on for this long without a branch.
+constexpr std::uint32_t implausible_bytes = 64 * 1024;
+
+void add(Trouble& to, const Trouble& later) {
+    const std::uint64_t times = to.times + later.times, bytes = to.bytes + later.bytes;
+    if (to.times == 0) to = later;
+    to.times = times;
+    to.bytes = bytes;
+}
+
+}  // namespace
+
+Troubles& Troubles::operator+=(const Troubles& later) {
+    for (unsigned i = 0; i < gap_reasons; ++i) add(gaps[i], later.gaps[i]);
+    for (unsigned i = 0; i < conflicts; ++i) add(contradictions[i], later.contradictions[i]);
+    add(no_memory, later.no_memory);
+    add(overflows, later.overflows);
+    add(long_walks, later.long_walks);
+    contexts += later.contexts;
+    timestamps += later.timestamps;
+    triggers += later.triggers;
+    if (!first_timestamp) first_timestamp = later.first_timestamp;
+    if (later.last_timestamp) last_timestamp = later.last_timestamp;
+    if (later.last_) last_ = later.last_;
+    return *this;
+}
+
+void Troubles::consume(const Batch& batch, const MapOffset& offset) {
+    const auto block = [&](std::size_t range) { return batch.blocks[batch.ranges[range].block()]; };
+    for (const Event& event : batch.events) {
+        if (std::holds_alternative<NoMemory>(event.what) && event.before != 0 && event.before <= batch.ranges.size())
+            last_ = block(event.before - 1);
+        note(event, offset);
+    }
+    if (!batch.ranges.empty()) last_ = block(batch.ranges.size() - 1);
+}
+
+void Troubles::note(const Event& event, const MapOffset& offset) {
+    const auto keep = [&](Trouble& trouble, Offset at, std::uint64_t address = 0, std::uint64_t expected = 0) {
+        if (trouble.times++ == 0) trouble = {1, trouble.bytes, offset(at), address, expected};
+    };
+    if (const auto* gap = std::get_if<Gap>(&event.what)) {
+        Trouble& trouble = gaps[static_cast<unsigned>(gap->reason)];
+        keep(trouble, gap->first);
+        trouble.bytes += gap->bytes();
+    } else if (const auto* on = std::get_if<TraceOn>(&event.what)) {
+        if (on->reason == TraceOnReason::overflow) keep(overflows, event.offset);
+    } else if (const auto* what = std::get_if<Inconsistency>(&event.what)) {
+        keep(contradictions[static_cast<unsigned>(what->conflict)], event.offset, what->found.value,
+             what->expected.value);
+    } else if (const auto* no = std::get_if<NoMemory>(&event.what)) {
+        keep(no_memory, event.offset, no->address.value);
+        if (last_ && last_->bytes >= implausible_bytes && last_->start + last_->bytes == no->address.value)
+            keep(long_walks, event.offset, last_->start);
+    } else if (std::holds_alternative<Context>(event.what)) {
+        ++contexts;
+    } else if (const auto* time = std::get_if<Timestamp>(&event.what)) {
+        ++timestamps;
+        if (!time->known) return;
+        if (!first_timestamp) first_timestamp = time->value;
+        last_timestamp = time->value;
+    } else if (std::holds_alternative<Trigger>(event.what)) {
+        ++triggers;
+    }
+}
+
+Trouble Troubles::contradicted() const {
+    Trouble out;
+    for (const Trouble& one : contradictions) {
+        if (one.times == 0) continue;
+        const std::uint64_t times = out.times + one.times;
+        if (out.times == 0 || one.offset < out.offset) out = one;
+        out.times = times;
+    }
+    return out;
+}
+
+Inconsistency Troubles::first_contradiction() const {
+    unsigned first = 0;
+    for (unsigned i = 1; i < conflicts; ++i)
+        if (contradictions[i].times != 0 &&
+            (contradictions[first].times == 0 || contradictions[i].offset < contradictions[first].offset))
+            first = i;
+    const Trouble& one = contradictions[first];
+    return {static_cast<Conflict>(first), {one.address}, {one.expected}};
+}
+
+}  // namespace waymark::flow
