@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "commands.h"
 #include "dpu/record.h"
