@@ -9,9 +9,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "commands.h"
 #include "dpu/record.h"
@@ -32,19 +33,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rows whose units record::Recorder drives, by what `--unit` takes: the unit's name in lower case.
-using UnitRows = std::map<std::string, const protocol::Protocol*>;
-UnitRows recorded_units() {
-    UnitRows out;
+/// As `--unit` names it.
+std::string option_of(const flow::UnitFactory& units) { return CLI::detail::to_lower(std::string(units.name())); }
+
+/// All units of program flow, which record::Recorder drives.
+std::vector<const flow::UnitFactory*> flow_units() {
+    std::vector<const flow::UnitFactory*> out;
     for (const protocol::Protocol* const row : pipeline::protocols())
-        if (row->units() != nullptr) out.emplace(CLI::detail::to_lower(std::string(row->units()->name())), row);
+        out.insert(out.end(), row->units().begin(), row->units().end());
+    return out;
+}
+
+/// `ptm, ete and etmv4`.
+std::string flow_unit_names() {
+    std::string out;
+    const auto units = flow_units();
+    for (std::size_t i = 0; i < units.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == units.size() ? " and " : ", ") + option_of(*units[i]);
     return out;
 }
 
 struct RecordOptions {
-    std::string unit = "ptm", folder, sysroot, start_at, stop_at;
-    UnitRows rows = recorded_units();
-    flow::UnitOptions ptm = rows.at("ptm")->units()->defaults();  ///< of any of `rows`
+    std::string unit, folder, sysroot, start_at, stop_at;
+    const flow::UnitFactory* units = nullptr;  ///< of program flow; null: another unit
+    flow::UnitOptions programmed;
     bool truth = false, blocks = false, quiet = false, system = false, force = false;
     std::string machine;
     unsigned processors = 1;
@@ -55,8 +67,8 @@ struct RecordOptions {
     std::vector<std::string> program;
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
-    std::vector<CLI::Option*> flow_only, spe_only, dpu_only;  ///< options that go with `rows`, or one unit alone
-    CLI::Option* buffer_option = nullptr;                     ///< --buffer: ptm and dpu
+    std::vector<CLI::Option*> flow_only, spe_only, dpu_only;  ///< options that go with some units alone
+    CLI::Option* buffer_option = nullptr;                     ///< --buffer: all but spe
 };
 
 /// How the program is run; of a file that is none, which is found out when it is read, nothing is known.
@@ -107,8 +119,8 @@ Result<record::CodePlace> code_place(const std::string& text, const char* option
 }
 
 /// Arm's own programs only, and a message that helps otherwise.
-waymark::Status read_program(const std::string& program, image::MemoryMap& map) {
-    if (kind_of(program).aarch64)
+waymark::Status read_program(const std::string& program, const flow::UnitFactory& units, image::MemoryMap& map) {
+    if (kind_of(program).aarch64 && !units.traces_aarch64())
         return Error{
             Errc::unsupported,
             fmt::format("{} is an AArch64 program; a Program Trace Macrocell traces AArch32 cores only, so this "
@@ -123,9 +135,14 @@ waymark::Status read_program(const std::string& program, image::MemoryMap& map) 
 waymark::Status check_way(const RecordOptions& options) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (options.system) {
+        if (options.units->traces_aarch64())
+            return wrong(
+                fmt::format("--system goes with --unit ptm only, and with 32-bit images: --unit {} records Linux "
+                            "programs",
+                            option_of(*options.units)));
         if (!options.sysroot.empty())
             return wrong("--sysroot is for Linux programs; with --system there are no libraries");
-        if (options.ptm.context_id_bytes != 0)
+        if (options.programmed.context_id_bytes != 0)
             return wrong(
                 "--context-id cannot be used with --system: QEMU does not show the recorder what the program "
                 "writes to CONTEXTIDR");
@@ -146,12 +163,12 @@ waymark::Status check_way(const RecordOptions& options) {
 
 std::string machine(const RecordOptions& options) {
     if (!options.machine.empty()) return options.machine;
-    return options.ptm.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
+    return options.programmed.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
 }
 
 /// Everything before and about the image; a comma in a value is written twice.
 std::vector<std::string> system_arguments(const RecordOptions& options) {
-    std::vector<std::string> out{"-M", machine(options), "-cpu", options.ptm.core, "-smp"};
+    std::vector<std::string> out{"-M", machine(options), "-cpu", options.programmed.core, "-smp"};
     out.push_back(std::to_string(options.processors));
     // A board with a sound chip else complains of sound cards that are not there.
     out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
@@ -170,14 +187,7 @@ std::vector<std::string> system_arguments(const RecordOptions& options) {
     return out;
 }
 
-/// What `--unit` takes of units that record::Recorder drives, for messages.
-std::string flow_units(const RecordOptions& options) {
-    std::string out;
-    for (const auto& [name, row] : options.rows) out += (out.empty() ? "" : ", ") + name;
-    return out;
-}
-
-Status run_record(const RecordOptions& options) {
+Status run_record(RecordOptions options) {
     if (options.program.empty())
         return fail({Errc::usage, "no program given: waymark record -o DIR -- PROGRAM [ARGS…]"});
     // To open a pipe would wait for whoever writes to it.
@@ -188,14 +198,20 @@ Status run_record(const RecordOptions& options) {
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
-    for (const auto& [only, given, unit] : {std::tuple{&options.flow_only, !is_spe && !is_dpu, flow_units(options)},
-                                            {&options.spe_only, is_spe, std::string("spe")},
-                                            {&options.dpu_only, is_dpu, std::string("dpu")}})
+    const bool aarch64 = kind_of(options.program.front()).aarch64;
+    if (!is_spe && !is_dpu)
+        for (const flow::UnitFactory* const units : flow_units())
+            if (options.unit.empty() ? units->traces_aarch64() == aarch64 && options.units == nullptr
+                                     : option_of(*units) == options.unit)
+                options.units = units;
+    for (const auto& [only, unit, is_it] : {std::tuple{&options.flow_only, flow_unit_names(), !is_spe && !is_dpu},
+                                            {&options.spe_only, std::string("spe"), is_spe},
+                                            {&options.dpu_only, std::string("dpu"), is_dpu}})
         for (const CLI::Option* option : *only)
-            if (!given && option->count() != 0)
+            if (!is_it && option->count() != 0)
                 return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
     if (is_spe && options.buffer_option->count() != 0)
-        return fail({Errc::usage, fmt::format("--buffer goes with --unit {} and dpu only", flow_units(options))});
+        return fail({Errc::usage, fmt::format("--buffer goes with --unit {} and dpu only", flow_unit_names())});
     const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
                               options.limit,  options.quiet,   options.force};
     if (is_spe) return run_record_spe(common, options.spe);
@@ -203,14 +219,14 @@ Status run_record(const RecordOptions& options) {
         return run_record_dpu(common, options.buffer, options.dpu, [&](const std::string& text, const char* option) {
             return place(text, option, options.program.front());
         });
-    const flow::UnitFactory& units = *options.rows.at(options.unit)->units();
-    if (const auto status = units.check(options.ptm); !status) return fail(status.error());
+    if (options.programmed.core.empty()) options.programmed.core = options.units->defaults().core;
+    if (const auto status = options.units->check(options.programmed); !status) return fail(status.error());
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
     image::MemoryMap memory;
-    if (const auto status = read_program(program, memory); !status) return fail(status.error());
+    if (const auto status = read_program(program, *options.units, memory); !status) return fail(status.error());
     const auto qemu = options.system ? record::find_qemu("qemu-system-arm", "qemu-system-arm")
-                                     : record::find_qemu("qemu-arm", "qemu-user");
+                                     : record::find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user");
     if (!qemu) return fail(qemu.error());
     const auto plugin = record::find_plugin();
     if (!plugin) return fail(plugin.error());
@@ -220,16 +236,17 @@ Status run_record(const RecordOptions& options) {
     to.description = program;
     for (std::size_t i = 1; i < options.program.size(); ++i) to.description += " " + options.program[i];
     to.description = "recorded under QEMU: " + to.description;
-    to.units = &units;
-    to.unit = options.ptm;
+    to.units = options.units;
+    to.unit = options.programmed;
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
     to.buffer_bytes = options.buffer;
     to.limit_changes = options.changes;
+    to.aarch64 = aarch64;
     to.system = options.system;
     if (options.system) to.system_image = program;
     image::Symbols symbols;
-    if (!kind_of(program).position_independent && symbols.add_elf(program))
+    if (!aarch64 && !kind_of(program).position_independent && symbols.add_elf(program))
         to.instruction_set = [&symbols](Address address) -> std::optional<isa::Isa> {
             const auto contents = symbols.contents(address);
             if (contents == image::Contents::a32) return isa::Isa::a32;
@@ -250,7 +267,8 @@ Status run_record(const RecordOptions& options) {
     auto recorder = record::Recorder::create(std::move(to));
     if (!recorder) return fail(recorder.error());
 
-    record::QemuOptions how{*qemu, *plugin, {}, options.program, !options.blocks};
+    record::QemuOptions how{
+        .qemu = *qemu, .plugin = *plugin, .program = options.program, .aarch64 = aarch64, .exact = !options.blocks};
     if (options.system) {
         how.qemu_arguments = system_arguments(options);
         how.program = {program};
@@ -265,7 +283,7 @@ Status run_record(const RecordOptions& options) {
         how.watched.emplace_back(entry, entry + 4);
     }
     std::string sysroot = options.sysroot;
-    constexpr const char* cross_libraries = "/usr/arm-linux-gnueabihf";
+    const char* const cross_libraries = aarch64 ? "/usr/aarch64-linux-gnu" : "/usr/arm-linux-gnueabihf";
     if (!options.system && sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
         sysroot = cross_libraries;
     if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
@@ -405,56 +423,70 @@ Run add_record(CLI::App& app) {
     command.add_option("PROGRAM", options->program, "The program and its arguments, after --")->required();
     std::vector<std::string> units;
     std::string about;
-    for (const auto& [name, row] : options->rows) {
-        const std::string_view title = row->words().unit_title;
-        units.push_back(name);
-        about +=
-            fmt::format("{}: {} {}; ", name,
-                        std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a", title);
-    }
+    for (const protocol::Protocol* const row : pipeline::protocols())
+        for (const flow::UnitFactory* const factory : row->units()) {
+            const std::string_view title = row->words().unit_title;
+            units.push_back(option_of(*factory));
+            about += fmt::format("{}: {} {}{}; ", units.back(),
+                                 std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a",
+                                 title, factory->traces_aarch64() ? "" : ", for 32-bit programs");
+        }
     units.insert(units.end(), {"spe", "dpu"});
     command
         .add_option(
             "--unit", options->unit,
             about +
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
-                "core; a 32-bit Arm program is run in place of DSP code")
-        ->check(CLI::IsMember(units))
-        ->capture_default_str();
-    const std::string programmed = fmt::format("--unit {}: how the unit is programmed", flow_units(*options));
-    const std::string whole_system = fmt::format("--unit {}: a whole system", flow_units(*options));
-    const auto ptm = [&](CLI::Option* option) {
+                "core; a 32-bit Arm program is run in place of DSP code. Default: the first that traces such a program")
+        ->check(CLI::IsMember(units));
+    const auto flow = [&](CLI::Option* option) {
         options->flow_only.push_back(option);
         return option;
     };
-    const auto unit = [&](CLI::Option* option) { ptm(option)->group(programmed); };
-    unit(command.add_option("--core", options->ptm.core, "cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1)")
-             ->check(CLI::IsMember({"cortex-a9", "cortex-a15"}))
-             ->capture_default_str());
-    unit(command.add_flag("--cycle-accurate", options->ptm.cycle_accurate,
+    const auto unit = [&](CLI::Option* option) {
+        flow(option)->group(fmt::format("--unit {}: how the unit is programmed", flow_unit_names()));
+    };
+    unit(command.add_option("--core", options->programmed.core,
+                            "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv4: cortex-a53 "
+                            "(ETMv4.0); ete: armv9-a (ETE 1.0)"));
+    unit(command.add_flag("--cycle-accurate", options->programmed.cycle_accurate,
                           "Cycle counts: one cycle an instruction, since QEMU knows no others"));
-    unit(command.add_flag("--timestamps", options->ptm.timestamps, "Timestamps; they count these cycles"));
-    unit(command.add_flag("--return-stack", options->ptm.return_stack,
+    unit(command.add_flag("--timestamps", options->programmed.timestamps, "Timestamps; they count these cycles"));
+    unit(command.add_flag("--return-stack", options->programmed.return_stack,
                           "Returns to where a call came from need no address"));
-    unit(command.add_flag("--branch-broadcast", options->ptm.branch_broadcast, "Addresses of direct branches too"));
+    unit(command.add_flag("--branch-broadcast", options->programmed.branch_broadcast,
+                          "Addresses of direct branches too"));
     unit(command
-             .add_option("--context-id", options->ptm.context_id_bytes,
+             .add_option("--context-id", options->programmed.context_id_bytes,
                          "Trace the Context ID with so many bytes: 0, 1, 2 or 4; it is the number of the thread")
              ->type_name("BYTES")
              ->capture_default_str());
     unit(command
-             .add_option("--sync", options->ptm.sync_bytes,
-                         "Trace bytes between periodic synchronisations (ETMSYNCFR), up to 4095; 0: none")
+             .add_option("--sync", options->programmed.sync_bytes,
+                         "Trace bytes between periodic synchronisations (ETMSYNCFR), up to 4095; of ete and etmv4 "
+                         "(TRCSYNCPR) a power of two from 256 to 1048576; 0: none")
              ->type_name("BYTES")
              ->capture_default_str());
     unit(command
-             .add_option("--fifo", options->ptm.fifo_bytes,
+             .add_option("--fifo", options->programmed.fifo_bytes,
                          "Size of the FIFO; when it is full, trace is lost as on hardware. 0: it never fills")
              ->type_name("BYTES")
              ->capture_default_str());
-    unit(command.add_option("--drain", options->ptm.drain_cycles, "Four bytes leave the FIFO in so many cycles")
+    unit(command.add_option("--drain", options->programmed.drain_cycles, "Four bytes leave the FIFO in so many cycles")
              ->type_name("CYCLES")
              ->capture_default_str());
+    unit(command
+             .add_option("--speculation", options->programmed.speculation_depth,
+                         "ete and etmv4: so many P0 elements may wait for their commit, 2 to 256. The core then takes "
+                         "wrong paths, which are INVENTED and cancelled in the trace; what executed stays as it is. 0: "
+                         "it does not speculate")
+             ->type_name("N")
+             ->capture_default_str());
+    unit(
+        command
+            .add_option("--speculation-seed", options->programmed.seed, "Where the random numbers of wrong paths begin")
+            ->type_name("N")
+            ->capture_default_str());
     options->buffer_option =
         command
             .add_option(
@@ -499,7 +531,7 @@ Run add_record(CLI::App& app) {
                  "Stop when code that executed changes more often; each change begins a buffer with its own memory")
              ->type_name("N")
              ->capture_default_str());
-    const auto system = [&](CLI::Option* option) { ptm(option)->group(whole_system); };
+    const auto system = [&](CLI::Option* option) { flow(option)->group("--unit ptm: a whole system"); };
     system(
         command.add_flag("--system", options->system,
                          "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-arm, with its interrupts and "
@@ -532,7 +564,8 @@ Run add_record(CLI::App& app) {
         "The capture is a snapshot folder with the executed code in it: every other command reads it directly, "
         "also\n"
         "while it is being written. Each thread is a source. The kernel is not traced: a system call shows as its\n"
-        "exception, and trace continues after it with an I-sync. Changed code begins a new buffer with its own "
+        "exception, and trace continues after it with an I-sync or Trace On. Changed code begins a new buffer with its "
+        "own "
         "memory.\n"
         "With --system everything is traced, handlers too. The program may write through semihosting, and ends with "
         "its\n"
@@ -573,6 +606,7 @@ Run add_record(CLI::App& app) {
         "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
+        "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
         "  waymark record --unit dpu --events 2,7 -o out -- ./program && waymark dpu functions out\n"
         "\n"

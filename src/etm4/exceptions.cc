@@ -95,4 +95,16 @@ const flow::ExceptionType& exception_type(std::uint32_t type, const Config& conf
     return tables->of(config)[type];
 }
 
+std::uint32_t exception_type_of(ExceptionClass kind) {
+    switch (kind) {
+        case ExceptionClass::supervisor_call:
+        case ExceptionClass::hypervisor_call:
+        case ExceptionClass::monitor_call: kind = ExceptionClass::call; break;
+        default: break;
+    }
+    for (const Row& row : a_profile)
+        if (row.kind == kind) return row.type;
+    return kind == ExceptionClass::transaction_failure ? transaction_failure.type : 0x03;
+}
+
 }  // namespace waymark::etm4

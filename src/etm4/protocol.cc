@@ -17,6 +17,7 @@
 #include "waymark/etm4/registers.h"
 #include "waymark/etm4/state.h"
 #include "waymark/etm4/text.h"
+#include "waymark/etm4/unit.h"
 #include "waymark/flow/summary.h"
 #include "waymark/follow/place.h"
 #include "waymark/protocol/adapters.h"
@@ -238,6 +239,7 @@ public:
     }
 
     [[nodiscard]] bool decodes_flow() const override { return true; }
+    [[nodiscard]] std::span<const flow::UnitFactory* const> units() const override { return unit_factories(); }
     [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
 
     [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {

@@ -237,7 +237,10 @@ public:
     [[nodiscard]] bool decodes_flow() const override { return true; }
     [[nodiscard]] bool recovers_head() const override { return true; }
     [[nodiscard]] bool aarch32_only() const override { return true; }
-    [[nodiscard]] const flow::UnitFactory* units() const override { return &unit_factory(); }
+    [[nodiscard]] std::span<const flow::UnitFactory* const> units() const override {
+        static const std::array units{&unit_factory()};
+        return units;
+    }
     [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
 
     [[nodiscard]] bool identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {

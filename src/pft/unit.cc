@@ -121,6 +121,7 @@ public:
         if (options.fifo_bytes != 0 && options.fifo_bytes < 32)
             return wrong(fmt::format("--fifo {}: a FIFO holds at least 32 bytes, or 0 for one that never fills",
                                      options.fifo_bytes));
+        if (options.speculation_depth != 0) return wrong("--speculation: a PTM does not trace speculation");
         if (options.drain_cycles == 0)
             return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
         return Nothing{};

@@ -61,7 +61,35 @@ std::optional<isa::Isa> instruction_set(const Definition& definition) {
     return as_arm ? isa::Isa::a32 : isa::Isa::t32;
 }
 
+namespace {
+
+Code understand_a64(const Definition& definition, const isa::DecodeOptions& options) {
+    Code code{definition.address, isa::Isa::a64, {}, {}, {}};
+    for (std::uint32_t i = 0; i < definition.instructions && (i + 1) * 4 <= definition.bytes.size(); ++i) {
+        const std::size_t at = std::size_t{i} * 4;
+        const std::uint32_t word = halfword(definition.bytes, at) | halfword(definition.bytes, at + 2) << 16;
+        const isa::Instruction instruction =
+            isa::decode_instr(definition.address + at, isa::Isa::a64, word, true, options);
+        constexpr std::uint32_t immediate = 0xffe0001f, svc = 0xd4000001, brk = 0xd4200000, wfi = 0xd503207f;
+        code.instructions.push_back({static_cast<std::uint32_t>(at), 4, instruction.waypoint,
+                                     (word & immediate) == svc   ? Special::system_call
+                                     : instruction.undefined     ? Special::undefined
+                                     : (word & immediate) == brk ? Special::breakpoint
+                                     : word == wfi               ? Special::wait
+                                                                 : Special::none,
+                                     may_stop_a64(word)});
+        if (instruction.waypoint != isa::Waypoint::none)
+            code.waypoints.push_back({i, definition.address + at, instruction});
+    }
+    code.bytes.assign(definition.bytes.begin(),
+                      definition.bytes.begin() + static_cast<std::ptrdiff_t>(code.instructions.size() * 4));
+    return code;
+}
+
+}  // namespace
+
 Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options) {
+    if (isa == isa::Isa::a64) return understand_a64(definition, options);
     Code code{definition.address, isa, {}, {}, {}};
     std::size_t at = 0;
     for (std::uint32_t i = 0; i < definition.instructions && at + 1 < definition.bytes.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "waymark/image/debug_info.h"
+#include "waymark/image/program_kind.h"
 #include "waymark/image/symbols.h"
 
 namespace waymark::record {
@@ -24,7 +25,8 @@ void CodePlace::mapped(const std::string& file, Address at, std::uint64_t offset
     if (!info) return;
     const auto bias = info->load_bias(at, offset, bytes);
     if (!bias) return;
-    constexpr std::uint64_t address_space = 0xffffffff;
+    const auto kind = image::program_kind(file);
+    const std::uint64_t address_space = kind && kind->aarch64 ? ~std::uint64_t{0} : 0xffffffff;
     address_ = Address{(known->second->value + *bias) & address_space};
     file_ = file;
 }

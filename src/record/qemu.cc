@@ -245,6 +245,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
                                      options.sized    ? "sized"
                                      : options.memory ? "on"
                                                       : "off");
+    if (options.aarch64) plugin += ",aarch64=on";
     std::vector<std::string> command{options.qemu.string()};
     std::optional<SharedFile> log;
     if (!options.watched.empty()) {

@@ -61,8 +61,11 @@ bool tells_exception(std::uint32_t word) {
     return word > words::max_block && (kind == words::exception || kind == words::half);
 }
 
-/// An instruction that is found undefined counts as executed, but a branch that is found so was no waypoint.
-bool counts_when_undefined(const CodeInstruction& instruction) { return instruction.waypoint == isa::Waypoint::none; }
+/// An instruction that is found undefined counts as executed to some units, but a branch that is found so was no
+/// waypoint.
+bool counts_when_undefined(const CodeInstruction& instruction, const flow::UnitFactory& units) {
+    return units.undefined_executes() && instruction.waypoint == isa::Waypoint::none;
+}
 
 flow::Context context_of(std::uint32_t bits, std::uint32_t thread) {
     return {.ns = (bits & words::ns) != 0, .hyp = (bits & words::hyp) != 0, .context_id = thread};
@@ -124,7 +127,8 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     const auto found = threads_.find(number);
     if (found != threads_.end()) return found->second;
     ++recorded_.threads;
-    Thread& t = threads_.try_emplace(number, number, clock_, options_.system).first->second;
+    Thread& t = threads_.try_emplace(number, number, clock_, options_.system, options_.units->undefined_executes())
+                    .first->second;
     t.tracker.context(context_of(words::ns, number));
     if (options_.reset) t.tracker.resets_to(*options_.reset);
     return t;
@@ -214,9 +218,9 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                 break;
             case words::half:
                 t.halves.push_back(word & words::value_mask);
-                if (t.is_signal && t.halves.size() == 3)
+                if (t.is_signal && t.halves.size() == (options_.aarch64 ? 5U : 3U))
                     signal(t);
-                else if (t.halves.size() == 5)
+                else if (!t.is_signal && t.halves.size() == 5)
                     exception(t);
                 break;
             case words::state:
@@ -254,7 +258,7 @@ void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
 Recorder::Block& Recorder::known(Thread& t, std::uint32_t id) {
     Block& block = blocks_[id];
     if (!block.definition) return block;
-    const auto isa = instruction_set(*block.definition);
+    const auto isa = options_.aarch64 ? std::optional(isa::Isa::a64) : instruction_set(*block.definition);
     block.code = understand(*block.definition, isa ? *isa : arriving(t, block.definition->address),
                             options_.units->decode_options(options_.unit));
     block.definition.reset();
@@ -319,7 +323,7 @@ void Recorder::exception(Thread& t) {
             if (const auto at = before_link(thumb ? 2 : 4)) {
                 if (const auto index = index_in_held(t, *at)) {
                     end = *index;
-                    if (counts_when_undefined(blocks_[t.held].code.instructions[end]))
+                    if (counts_when_undefined(blocks_[t.held].code.instructions[end], *options_.units))
                         ++end;
                     else
                         back = at;
@@ -376,8 +380,11 @@ void Recorder::exception(Thread& t) {
 
 /// Which exception led into the kernel that then delivered the signal.
 void Recorder::signal(Thread& t) {
-    const Address pc{t.halves[0] | t.halves[1] << 16};
-    const Place back{pc, (t.halves[2] & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32};
+    Address pc;
+    for (std::size_t i = 0; i + 1 < t.halves.size(); ++i) pc.value |= std::uint64_t{t.halves[i]} << 16 * i;
+    const Place back{pc, options_.aarch64                        ? isa::Isa::a64
+                         : (t.halves.back() & words::thumb) != 0 ? isa::Isa::t32
+                                                                 : isa::Isa::a32};
     const bool raised = (t.exception & words::raised) != 0;
     const auto number = static_cast<int>(t.exception & (words::raised - 1));
     t.halves.clear();
@@ -391,7 +398,7 @@ void Recorder::signal(Thread& t) {
         kind = ExceptionClass::breakpoint;
     } else if (raised && (number == SIGILL || number == SIGFPE || number == SIGTRAP)) {
         kind = ExceptionClass::undefined;
-        executed = cause != nullptr && counts_when_undefined(*cause);
+        executed = cause != nullptr && counts_when_undefined(*cause, *options_.units);
         if (executed) ++end;
     } else if (raised && (number == SIGSEGV || number == SIGBUS)) {
         kind = at ? ExceptionClass::data_abort : ExceptionClass::prefetch_abort;

@@ -4,10 +4,20 @@
 
 namespace waymark::record {
 
+namespace {
+
+/// An indirect branch at which execution may go on after it because its condition failed; T32 has IT blocks.
+bool may_fail(const isa::Instruction& branch, isa::Isa isa) {
+    return branch.conditional || (isa != isa::Isa::a32 && isa != isa::Isa::a64);
+}
+
+}  // namespace
+
 Row row_of(const Code& code, std::uint32_t epoch) {
     Row row;
     const auto count = static_cast<std::uint32_t>(code.instructions.size());
-    if (count == 0 || code.end().value > 0xffffffff || code.waypoints.size() > 1) return row;
+    if (count == 0 || (code.isa != isa::Isa::a64 && code.end().value > 0xffffffff) || code.waypoints.size() > 1)
+        return row;
     for (const CodeInstruction& i : code.instructions)
         if (i.special != Special::none) return row;
     std::uint32_t before = count;
@@ -19,7 +29,7 @@ Row row_of(const Code& code, std::uint32_t epoch) {
         row.before_bytes = static_cast<std::uint32_t>(w.address - code.address);
         before = w.index;
     }
-    row.address = static_cast<std::uint32_t>(code.address.value);
+    row.address = code.address.value;
     row.instructions = count;
     row.isa = code.isa;
     row.last_bytes = before == 0 ? std::uint8_t{0} : code.instructions[before - 1].bytes;
@@ -108,8 +118,8 @@ void Tracker::add(TruthRange range, std::uint64_t lost_before) {
         commit(range);
         return;
     }
-    // The unit keeps at most five atoms back.
-    constexpr std::size_t most_kept = 16;
+    // Units keep at most 24 atoms back, and what waits for its commit.
+    constexpr std::size_t most_kept = 320;
     const std::uint64_t lost = unit_->lost() - lost_before;
     range.lost = lost != 0 && unit_->overflowing();
     lose(lost - (range.lost ? 1 : 0));
@@ -199,7 +209,7 @@ void Tracker::resolve(Place place) {
         default:
             // One that may fail and went to the instruction after it is taken to have failed: the flow is the same. A
             // signal taken right after it cannot be distinguished from its target.
-            waypoint(place != after || !(i.conditional || start_.isa != isa::Isa::a32), place);
+            waypoint(place != after || !may_fail(i, start_.isa), place);
             break;
     }
 }
@@ -254,9 +264,11 @@ void Tracker::arrive(Place place) {
 }
 
 void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped) {
-    // A BKPT raises its exception without having executed (docs/spec/pft.md, 4.7), and ends its block.
-    const bool breakpoint = end > first && code.instructions[end - 1].special == Special::breakpoint;
-    if (breakpoint) --end;
+    // A BKPT raises its exception without having executed (docs/spec/pft.md, 4.7), and ends its block. So does an
+    // undefined instruction, to some units.
+    const Special ended_by = end > first ? code.instructions[end - 1].special : Special::none;
+    const bool stays = ended_by == Special::breakpoint || (ended_by == Special::undefined && !undefined_executes_);
+    if (stays) --end;
     std::uint32_t at = first;
     const auto straight = [&](std::uint32_t to) {
         if (at >= to) return;
@@ -282,7 +294,7 @@ void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool
     }
     clock_.cycle += end - at;
     straight(end);
-    if (breakpoint) last_special_ = Special::breakpoint;
+    if (stays) last_special_ = ended_by;
     stopped_ = stopped;
     stopped_bytes_ = stopped ? code.instructions[end].bytes : std::uint8_t{0};
 }
@@ -310,12 +322,11 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
 
 std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows, std::uint32_t epoch,
                             std::uint64_t limit, std::uint32_t& held) {
-    if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none || start_.address.value > 0xffffffff)
-        return 0;
+    if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none) return 0;
     if (pending_ && pending_instruction_.waypoint == isa::Waypoint::barrier) return 0;
     const isa::Instruction* branch = pending_ ? &pending_instruction_ : nullptr;
     std::uint64_t branch_address = pending_address_.value, cycle = clock_.cycle;
-    auto start = static_cast<std::uint32_t>(start_.address.value);
+    std::uint64_t start = start_.address.value;
     isa::Isa isa = start_.isa;
     Straight straight = straight_;
     std::uint32_t straight_count = straight_count_;
@@ -339,7 +350,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
                 if (!passed && !follows) [[unlikely]]
                     break;
             } else {
-                passed = !follows || !(branch->conditional || isa != isa::Isa::a32);
+                passed = !follows || !may_fail(*branch, isa);
             }
             blocks_[count] = {branch,
                               cycle,
@@ -362,12 +373,12 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
                 count = instructions = 0;
                 hash = truth_->hash;
             }
-        } else if (row.address != std::uint64_t{start} + straight.bytes || row.isa != isa) [[unlikely]] {
+        } else if (row.address != start + straight.bytes || row.isa != isa) [[unlikely]] {
             break;
         }
         cycle += row.instructions;
         branch = row.instruction;
-        branch_address = std::uint64_t{row.address} + row.before_bytes;
+        branch_address = row.address + row.before_bytes;
         straight.bytes += row.before_bytes;
         if (row.last_bytes != 0) straight.last_bytes = row.last_bytes;
         straight_count += row.instructions - (branch != nullptr ? 1 : 0);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "etm4/program.h"
 #include "support/elements.h"
 #include "support/synthetic.h"
 #include "waymark/etm4/encoder.h"
@@ -53,7 +54,7 @@ inline std::vector<std::string> lines_of(const std::vector<synthetic::Element>& 
     return out;
 }
 
-class Simulation {
+class Simulation : public Program {
 public:
     struct Options {
         bool source_addresses = false;  ///< some P0 instructions come as Source Address packets (ETE)
@@ -66,11 +67,11 @@ public:
     };
 
     Simulation(const Config& config, std::uint64_t seed, const Options& options)
-        : config_(config), options_(options), random_(seed), state_(config) {
-        build_program();
-    }
+        : Program(config, seed, {options.aarch32, options.newest_instructions, options.exception_returns}),
+          config_(config),
+          options_(options),
+          state_(config) {}
 
-    synthetic::Memory memory;
     std::vector<std::uint8_t> bytes;
     std::vector<std::string> truth;
     std::uint64_t cancelled = 0;  ///< P0 elements of wrong paths
@@ -99,10 +100,6 @@ public:
     }
 
 private:
-    struct Code {
-        std::uint64_t first, end;
-        isa::Isa isa;
-    };
     /// What waits for its commit.
     struct Waits {
         bool p0 = false, kept = false;
@@ -114,116 +111,6 @@ private:
         std::vector<std::pair<std::uint64_t, isa::Isa>> stack;
         bool may_push = true;
     };
-    /// Up to and including the next P0 instruction.
-    struct Piece {
-        std::vector<std::uint64_t> starts;  ///< of instructions
-        std::uint64_t end{};
-        isa::Instruction last;
-    };
-
-    [[nodiscard]] bool one_in(unsigned n) { return random_() % n == 0; }
-    [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_() % n; }
-
-    // ---- the program
-
-    void build_program() {
-        add_code(0x40'0000, 600, isa::Isa::a64);
-        add_code(0xffff'8000'0008'0000, 300, isa::Isa::a64);
-        if (options_.aarch32) {
-            add_code(0x2'0000, 200, isa::Isa::a32);
-            add_code(0x1'0000, 200, isa::Isa::t32);
-        }
-        std::sort(memory.sections.begin(), memory.sections.end(),
-                  [](const auto& a, const auto& b) { return a.address < b.address; });
-    }
-    void add_code(std::uint64_t first, unsigned words, isa::Isa isa) {
-        synthetic::Memory::Section section{first, {}};
-        const auto put = [&](std::uint32_t value, unsigned size) {
-            for (unsigned n = 0; n < size; ++n) section.bytes.push_back(static_cast<std::uint8_t>(value >> 8 * n));
-        };
-        for (unsigned i = 0; i < words; ++i) {
-            // Instructions backwards and forwards, so that branches stay inside.
-            const auto target = static_cast<std::int64_t>(below(words));
-            std::int64_t to = std::clamp<std::int64_t>(target - i, -60, 60);
-            if (i + 1 == words) to = -static_cast<std::int64_t>(1 + below(60));
-            const auto imm = [&](std::int64_t value, unsigned width) {
-                return static_cast<std::uint32_t>(value) & ((1U << width) - 1);
-            };
-            const std::uint64_t kind = i + 1 == words ? 100 : below(24);
-            if (isa == isa::Isa::a64) {
-                switch (kind) {
-                    case 0: put(0x54000000 | imm(to, 19) << 5 | static_cast<std::uint32_t>(below(14)), 4); break;
-                    case 1: put(0x34000000 | imm(to, 19) << 5, 4); break;
-                    case 2: put(0x36000000 | imm(to, 14) << 5, 4); break;
-                    case 3:
-                        put(options_.newest_instructions ? 0x74000000 | imm(to, 9) << 5 : 0x35000000 | imm(to, 19) << 5,
-                            4);
-                        break;  // CBGT, CBNZ
-                    case 4:
-                    case 100: put(0x14000000 | imm(to, 26), 4); break;
-                    case 5: put(0x94000000 | imm(to, 26), 4); break;
-                    case 6: put(0xd61f0000, 4); break;  // BR
-                    case 7: put(0xd63f0000, 4); break;  // BLR
-                    case 8: put(0xd65f03c0, 4); break;  // RET
-                    case 9:
-                        put(one_in(3) && options_.exception_returns ? 0xd69f03e0 : 0xd65f0bff, 4);
-                        break;                           // ERET, RETAA
-                    case 10: put(0xd5033fdf, 4); break;  // ISB
-                    case 11: put(0xd503207f, 4); break;  // WFI
-                    default: put(0x91000400, 4); break;  // ADD
-                }
-            } else if (isa == isa::Isa::a32) {
-                switch (kind) {
-                    case 0: put(0x0a000000 | imm(to - 2, 24), 4); break;  // BEQ
-                    case 4:
-                    case 100: put(0xea000000 | imm(to - 2, 24), 4); break;
-                    case 5: put(0xeb000000 | imm(to - 2, 24), 4); break;
-                    case 6: put(0xe12fff11, 4); break;   // BX
-                    case 7: put(0xe12fff31, 4); break;   // BLX
-                    case 8: put(0xe12fff1e, 4); break;   // BX LR
-                    case 10: put(0xf57ff06f, 4); break;  // ISB
-                    default: put(0xe2811001, 4); break;  // ADD
-                }
-            } else {
-                switch (kind) {
-                    case 0: put(0xd000 | imm(to - 2, 8), 2); break;  // BEQ
-                    case 4:
-                    case 100: put(0xe000 | imm(to - 2, 11), 2); break;
-                    case 6: put(0x4708, 2); break;   // BX
-                    case 7: put(0x4788, 2); break;   // BLX
-                    case 8: put(0xbd00, 2); break;   // POP {pc}
-                    default: put(0x3101, 2); break;  // ADDS
-                }
-            }
-        }
-        codes_.push_back({first, first + section.bytes.size(), isa});
-        // OpenCSD reads four bytes of a T32 instruction, also where it has two.
-        if (isa == isa::Isa::t32) put(0, 2);
-        memory.sections.push_back(std::move(section));
-    }
-    [[nodiscard]] std::pair<std::uint64_t, isa::Isa> somewhere(bool a64) {
-        std::vector<const Code*> fit;
-        for (const Code& code : codes_)
-            if ((code.isa == isa::Isa::a64) == a64) fit.push_back(&code);
-        const Code& code = *fit[below(fit.size())];
-        const std::uint64_t size = code.isa == isa::Isa::t32 ? 2 : 4;
-        return {code.first + below((code.end - code.first) / size) * size, code.isa};
-    }
-    [[nodiscard]] Piece ahead() const {
-        Piece piece;
-        std::uint64_t at = core_.at;
-        for (;;) {
-            const isa::Fetched fetched = isa::fetch(memory, {}, {at}, core_.isa);
-            piece.starts.push_back(at);
-            piece.last = isa::decode_instr({at}, core_.isa, fetched.opcode, fetched.bytes == 4,
-                                           {.wait_waypoints = config_.wfx_p0});
-            at += piece.last.bytes;
-            if (piece.last.waypoint != isa::Waypoint::none) break;
-        }
-        piece.end = at;
-        return piece;
-    }
-
     // ---- packets
 
     template <class P>
@@ -441,7 +328,7 @@ private:
 
     /// One piece of code, up to and including its P0 instruction.
     void step(bool may_mispredict) {
-        const Piece piece = ahead();
+        const Piece piece = ahead({{core_.at}, core_.isa});
         const isa::Instruction& last = piece.last;
         bool taken = last.waypoint != isa::Waypoint::direct || !last.conditional || one_in(2);
         // In A32 any instruction may fail its condition; here only branches have one.
@@ -585,7 +472,7 @@ private:
     }
 
     void exception() {
-        const Piece piece = ahead();
+        const Piece piece = ahead({{core_.at}, core_.isa});
         const std::size_t before = below(piece.starts.size());  // so many instructions executed
         std::vector<std::string> lines;
         if (before != 0) lines.push_back(range_line(piece.starts.front(), piece.starts[before], before, "cut"));
@@ -622,9 +509,7 @@ private:
 
     const Config config_;
     const Options options_;
-    wire::Random random_;
     PacketState state_;
-    std::vector<Code> codes_;
     Core core_;
     Context context_;
     std::vector<bool> atoms_;

@@ -50,7 +50,8 @@ TEST(PtmUnits, WhatAMacrocellDoesNotHave) {
 
 TEST(PtmUnits, AreDescribedAsCapturesDescribeThem) {
     const flow::UnitFactory& units = unit_factory();
-    EXPECT_EQ(row().units(), &units);
+    ASSERT_EQ(row().units().size(), 1U);
+    EXPECT_EQ(row().units().front(), &units);
     EXPECT_EQ(row().words().unit, units.name());
     flow::UnitOptions options = units.defaults();
     EXPECT_EQ(units.name(), "PTM");

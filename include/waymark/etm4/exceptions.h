@@ -15,4 +15,8 @@ inline constexpr std::uint32_t exception_types = 1024;
 /// is below exception_types.
 [[nodiscard]] const flow::ExceptionType& exception_type(std::uint32_t type, const Config& config);
 
+/// The type that a unit of an A profile core sends for an exception of this class, taken to AArch64
+/// (docs/spec/etm4-registers.md, 2.13). A class of which there is none here counts as a trap.
+[[nodiscard]] std::uint32_t exception_type_of(flow::ExceptionClass kind);
+
 }  // namespace waymark::etm4

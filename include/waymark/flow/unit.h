@@ -85,14 +85,22 @@ struct UnitOptions {
     unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
     unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
     unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
+    /// P0 elements that may wait for their commit: the unit's core takes wrong paths, which are invented by `seed`. 0:
+    /// it does not speculate.
+    unsigned speculation_depth = 0;
+    std::uint64_t seed = 1;
 };
 
 /// Makes the units of a protocol, and describes them as a capture does.
 class UnitFactory {
 public:
     virtual ~UnitFactory() = default;
-    /// In capitals, such as `PTM`: names of sources begin with it.
+    /// In capitals, such as `PTM`: names of sources begin with it, and in lower case an option names it.
     [[nodiscard]] virtual std::string_view name() const = 0;
+    /// Of A64 code too; else of A32 and T32 alone.
+    [[nodiscard]] virtual bool traces_aarch64() const { return false; }
+    /// An instruction that raises the Undefined exception counts as executed.
+    [[nodiscard]] virtual bool undefined_executes() const { return true; }
     [[nodiscard]] virtual UnitOptions defaults() const = 0;
     /// Errors: `usage`: a combination the core's unit does not have; the message says which.
     [[nodiscard]] virtual Status check(const UnitOptions& options) const = 0;

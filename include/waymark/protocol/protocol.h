@@ -258,8 +258,8 @@ public:
     [[nodiscard]] virtual bool recovers_head() const { return false; }
     /// All cores with such a unit run A32 and T32 only, so a program for another machine is not what ran.
     [[nodiscard]] virtual bool aarch32_only() const { return false; }
-    /// Makes units as models, for recordings; null: it has none that fits flow/unit.h.
-    [[nodiscard]] virtual const flow::UnitFactory* units() const { return nullptr; }
+    /// Make units as models, for recordings; empty: it has none that fits flow/unit.h.
+    [[nodiscard]] virtual std::span<const flow::UnitFactory* const> units() const { return {}; }
     /// As PacketView::name(), in the order of the specification.
     [[nodiscard]] virtual std::vector<std::string> packet_names() const = 0;
 

@@ -30,6 +30,17 @@ namespace waymark::record {
     return (word & 0xf800) == 0x4800 || (op >= 5 && op <= 9) || op == 0xc || (word & 0xf600) == 0xb400;
 }
 
+/// Loads and stores, those of SVE and SME too; system instructions, of which DC ZVA stores.
+[[nodiscard]] constexpr bool may_stop_a64(std::uint32_t word) {
+    return (word & 0x0a000000) == 0x08000000 || (word & 0x9e000000) == 0x84000000 ||
+           (word & 0x9e000000) == 0x80000000 || (word & 0xfff80000) == 0xd5080000;
+}
+
+/// Exclusives, compare and swap, and the atomics of LSE: QEMU may leave their accesses to a helper function.
+[[nodiscard]] constexpr bool may_be_atomic_a64(std::uint32_t word) {
+    return (word & 0x3f000000) == 0x08000000 || (word & 0x3b200c00) == 0x38200000;
+}
+
 /// Accesses that QEMU may leave to a helper function: exclusives and SWP.
 [[nodiscard]] constexpr bool may_be_atomic(std::uint32_t word, bool thumb) {
     return thumb ? (word & 0xff60) == 0xe840 : (word & 0x0f0000f0) == 0x01000090;

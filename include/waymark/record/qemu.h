@@ -19,6 +19,7 @@ struct QemuOptions {
     std::filesystem::path plugin;               ///< `find_plugin`
     std::vector<std::string> qemu_arguments{};  ///< before the program
     std::vector<std::string> program;           ///< with its arguments
+    bool aarch64 = false;                       ///< an AArch64 program
     bool exact = true;                          ///< false: faster, a fault inside a block is not seen
     bool memory = false;                        ///< accesses too: what a profile of an AArch64 program is made from
     bool sized = false;    ///< accesses of a 32-bit program with their sizes, and `exact`: what record/dpu.h takes

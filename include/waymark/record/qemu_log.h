@@ -112,7 +112,7 @@ private:
 struct LoggedSignal {
     std::uint32_t number{};
     bool raised{};          ///< by an instruction of the thread, so no other sent it
-    std::uint32_t frame{};  ///< where the program's stack now has what was interrupted
+    std::uint64_t frame{};  ///< where the program's stack now has what was interrupted
     bool with_info{};       ///< the frame begins with a siginfo_t (SA_SIGINFO)
     friend bool operator==(const LoggedSignal&, const LoggedSignal&) = default;
 };
@@ -156,5 +156,9 @@ struct SignalFrame {
     static constexpr std::uint32_t pc = 92;           ///< in a ucontext: flags, link, stack, 3 words, r0 to r14
     static constexpr std::uint32_t thumb = 0x20;      ///< in the CPSR
 };
+
+/// The same for an AArch64 program, from where the frame begins: a siginfo_t, and a ucontext with flags, link, stack, a
+/// mask of 128 bytes, the fault address, x0 to x30 and sp, aligned to 16 bytes.
+inline constexpr std::uint64_t a64_frame_pc = 128 + 440;
 
 }  // namespace waymark::record

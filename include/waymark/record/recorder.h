@@ -45,6 +45,7 @@ struct RecorderOptions {
     /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
     /// held in memory. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
+    bool aarch64 = false;            ///< a program in A64; else in A32 and T32
     bool system = false;             ///< processors of a whole system, not threads of a Linux program
     std::optional<Address> reset{};  ///< where a system's processors begin after reset
     /// The program of a whole system: what its map says is mapped from the beginning on.
@@ -109,7 +110,8 @@ private:
         std::unique_ptr<RangeWriter> ranges;
     };
     struct Thread {
-        Thread(std::uint32_t n, Clock& clock, bool system) : number(n), tracker(clock, system) {}
+        Thread(std::uint32_t n, Clock& clock, bool system, bool undefined_executes)
+            : number(n), tracker(clock, system, undefined_executes) {}
         std::uint32_t number;
         Tracker tracker;
         std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end

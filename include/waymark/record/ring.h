@@ -32,7 +32,8 @@ inline constexpr std::uint32_t half = 0x85000000;
 inline constexpr std::uint32_t state = 0x86000000;
 /// A Linux program's thread went to a signal handler, from what the block named just before led to, or from within it.
 /// The value is the signal's number, and `raised` where the thread's own instruction was the cause. Three `half` words
-/// follow: the address it was interrupted at (low half, high half), and the state there.
+/// follow: the address it was interrupted at (low half, high half), and the state there. Five of an AArch64 program,
+/// whose addresses have four halves.
 inline constexpr std::uint32_t signal = 0x87000000;
 inline constexpr std::uint32_t raised = 0x100;
 /// Bits of a state.

@@ -26,7 +26,7 @@ struct Clock {
 struct Row {
     const isa::Instruction* instruction{};  ///< the branch, borrowed from the block's code; null: there is none
     std::uint32_t epoch = 0;                ///< in which its bytes were found to fit; 0: no ordinary block
-    std::uint32_t address{};
+    std::uint64_t address{};
     std::uint32_t before_bytes{}, instructions{};  ///< before the branch; all
     isa::Isa isa{};
     std::uint8_t last_bytes{};  ///< of the instruction before the branch; 0: there is none
@@ -38,7 +38,9 @@ struct Row {
 class Tracker {
 public:
     /// `system`: exception handlers run in what is recorded, not in a kernel that nobody sees.
-    explicit Tracker(Clock& clock, bool system = false) : clock_(clock), system_(system) {}
+    /// `undefined_executes`: flow::UnitFactory's.
+    explicit Tracker(Clock& clock, bool system = false, bool undefined_executes = true)
+        : clock_(clock), system_(system), undefined_executes_(undefined_executes) {}
 
     /// From here on this unit is called; both are borrowed until `detach`. `ranges` may be null.
     void attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges);
@@ -111,7 +113,7 @@ private:
     static constexpr std::uint32_t longest_straight = 512 * 1024;
 
     Clock& clock_;
-    const bool system_;
+    const bool system_, undefined_executes_;
     std::optional<Address> reset_;
     flow::Unit* unit_ = nullptr;
     flow::Context context_{.ns = true};
@@ -137,7 +139,8 @@ private:
 
     // What `follow` is about to report: what ran up to a waypoint, and from where.
     struct Ran {
-        std::uint32_t start, instructions;
+        std::uint64_t start;
+        std::uint32_t instructions;
     };
     std::array<flow::RetiredBlock, 256> blocks_;
     std::array<Ran, 256> ran_;

@@ -6,7 +6,8 @@
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
 // for each stretch of addresses where that log shows how execution came there (record/qemu_log.h); for a Linux program:
 // signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
-// of AArch64 programs: memory=on; for 32-bit programs that stand in for a DSP core: memory=sized.
+// of AArch64 programs: memory=on; for their flow: aarch64=on; for 32-bit programs that stand in for a DSP core:
+// memory=sized.
 //
 // Exactness. The API reports when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -121,6 +122,7 @@ Vcpu vcpus[max_vcpus];
 qemu_plugin_id_t plugin_id;
 bool exact = true;
 bool memory_mode = false;
+bool a64 = false;       ///< an AArch64 program
 bool sized = false;     ///< memory mode: accesses with their size, and blocks left early
 bool detached = false;  ///< a forked child, or the recorder wants no more
 std::atomic<bool> resetting{false};
@@ -307,7 +309,7 @@ inline void enter(Vcpu& v, const Block* block) {
 }
 
 /// Reads the program's memory; false where there is none.
-bool read_guest(std::uint32_t address, void* to, std::size_t bytes) {
+bool read_guest(std::uint64_t address, void* to, std::size_t bytes) {
     if (!has_guest_base.load()) return false;
     const auto from = static_cast<off_t>(guest_base.load() + address);
     return pread(own_memory, to, bytes, from) == static_cast<ssize_t>(bytes);
@@ -334,21 +336,25 @@ std::optional<LoggedSignal> taken_signal() {
 
 /// The first block of what may be a signal's handler: says which signal led there, if one did.
 void enter_handler(Vcpu& v, const Block* block) {
-    struct {
-        std::uint32_t pc, cpsr;
-    } interrupted{};
+    // The pc and, in AArch32, the CPSR.
+    std::array<std::uint32_t, 2> interrupted{};
     const auto signal = taken_signal();
-    if (!signal || !read_guest(signal->frame + (signal->with_info ? SignalFrame::info_bytes : 0) + SignalFrame::pc,
-                               &interrupted, sizeof interrupted)) {
+    const auto pc_at = [&] {
+        return signal->frame +
+               (a64 ? a64_frame_pc : SignalFrame::pc + (signal->with_info ? SignalFrame::info_bytes : 0));
+    };
+    if (!signal || !read_guest(pc_at(), interrupted.data(), sizeof interrupted)) {
         if (exact) settle(v, block->address);
         enter(v, block);
         return;
     }
     // The interrupted place shows how far the block before it came.
     put(v, words::signal | (signal->number & (words::raised - 1)) | (signal->raised ? words::raised : 0));
-    put(v, words::half | (interrupted.pc & 0xffff));
-    put(v, words::half | interrupted.pc >> 16);
-    put(v, words::half | ((interrupted.cpsr & SignalFrame::thumb) != 0 ? words::thumb : 0));
+    for (std::size_t i = 0; i < (a64 ? 2U : 1U); ++i) {
+        put(v, words::half | (interrupted[i] & 0xffff));
+        put(v, words::half | interrupted[i] >> 16);
+    }
+    put(v, words::half | (!a64 && (interrupted[1] & SignalFrame::thumb) != 0 ? words::thumb : 0));
     enter(v, block);
 }
 
@@ -419,8 +425,11 @@ struct Calls {
     std::int64_t prctl, munmap, mremap, mmap, mprotect;
 };
 constexpr Calls a64_calls{167, 215, 216, 222, 226}, arm_calls{172, 91, 163, 192, 125};
-constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174;
-const Calls& calls() { return sized || !memory_mode ? arm_calls : a64_calls; }
+constexpr std::int64_t arm_sigaction = 67, arm_rt_sigaction = 174, a64_rt_sigaction = 134;
+const Calls& calls() { return a64 ? a64_calls : arm_calls; }
+bool installs_handler(std::int64_t number) {
+    return a64 ? number == a64_rt_sigaction : number == arm_sigaction || number == arm_rt_sigaction;
+}
 
 /// Reports what a system call is about to unmap.
 void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
@@ -447,9 +456,9 @@ bool unmapped_nothing(const Vcpu& v, std::int64_t number, std::int64_t result) {
 
 /// A handler is installed: both structures begin with its address. 0 and 1 are none.
 void see_handler(std::uint64_t action) {
-    std::uint32_t address = 0;
-    if (!read_guest(static_cast<std::uint32_t>(action), &address, sizeof address) || address <= 1) return;
-    address &= ~std::uint32_t{1};
+    std::uint64_t address = 0;
+    if (!read_guest(a64 ? action : action & 0xffffffff, &address, a64 ? 8 : 4) || address <= 1) return;
+    address &= ~std::uint64_t{1};
     const std::lock_guard held(lock);
     if (std::find(handlers->begin(), handlers->end(), address) != handlers->end()) return;
     handlers->push_back(address);
@@ -463,8 +472,7 @@ void on_system_call(qemu_plugin_id_t, unsigned vcpu, std::int64_t number, std::u
     Vcpu& v = vcpus[vcpu];
     if (v.open != nullptr) settle(v, v.open->end);
     v.open = nullptr;
-    if (signal_folder != nullptr && second != 0 && !detached && (number == arm_sigaction || number == arm_rt_sigaction))
-        see_handler(second);
+    if (signal_folder != nullptr && second != 0 && !detached && installs_handler(number)) see_handler(second);
     put(v, words::system_call | (static_cast<std::uint32_t>(number) & words::value_mask));
     if (detached) return;
     v.unmapped_number = 0;
@@ -617,9 +625,9 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
         const std::size_t bytes = qemu_plugin_insn_size(instruction);
         code.resize(offset);
         code.append(static_cast<const char*>(qemu_plugin_insn_data(instruction)), bytes);
-        thumb |= (offset & 3) != 0 || bytes == 2;
+        thumb |= !a64 && ((offset & 3) != 0 || bytes == 2);
     }
-    char* const text = code.empty() || (memory_mode && !sized) ? nullptr : qemu_plugin_insn_disas(first);
+    char* const text = code.empty() || a64 ? nullptr : qemu_plugin_insn_disas(first);
     part.code_bytes = static_cast<std::uint32_t>(code.size());
     part.text_bytes = text == nullptr ? 0 : static_cast<std::uint32_t>(std::strlen(text));
     part.words = static_cast<std::uint32_t>((sizeof part + part.code_bytes + part.text_bytes + 3) / 4);
@@ -671,15 +679,17 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     };
     // Without a 16-bit instruction as proof, these may be Thumb all the same. Then what either reading watches is
     // watched, and the recorder ignores a cut at an instruction that cannot be one.
-    bool unsure = !thumb;
+    bool unsure = !thumb && !a64;
     for (std::size_t i = 0; i < count && unsure; ++i) unsure = is_thumb_32_word(word_at(i));
     std::size_t last_check = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t word = word_at(i);
-        if (may_be_atomic(word, thumb) || (unsure && may_be_atomic(word, true)))
+        if ((a64 ? may_be_atomic_a64(word) : may_be_atomic(word, thumb)) || (unsure && may_be_atomic(word, true)))
             qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), on_atomic_access, QEMU_PLUGIN_CB_NO_REGS,
                                              QEMU_PLUGIN_MEM_RW, nullptr);
-        const bool stops = thumb ? may_stop_thumb(word) : may_stop_arm(word) || (unsure && may_stop_thumb(word));
+        const bool stops = a64     ? may_stop_a64(word)
+                           : thumb ? may_stop_thumb(word)
+                                   : may_stop_arm(word) || (unsure && may_stop_thumb(word));
         if (!stops) continue;
         last_check = i;
         if (block.first_check == Block::no_check) {
@@ -699,7 +709,8 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     const std::uint32_t word = word_at(last_check);
     qemu_plugin_insn* const last = qemu_plugin_tb_get_insn(tb, last_check);
     block.last_check = static_cast<std::uint32_t>(last_check);
-    block.last_accesses = unsure ? 1 : accesses_of(word, thumb);
+    // A64 has no load of the pc: what follows such an instruction is the one after it.
+    block.last_accesses = a64 ? 0xffffffff : unsure ? 1 : accesses_of(word, thumb);
     block.end = qemu_plugin_insn_vaddr(last) + (thumb && !is_thumb_32_word(word) ? 2 : 4);
     qemu_plugin_register_vcpu_mem_cb(last, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, nullptr);
 }
@@ -747,6 +758,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         if (argument == "exact=off") exact = false;
         if (argument == "memory=on" || argument == "memory=sized") memory_mode = true;
         if (argument == "memory=sized") sized = true;
+        if (argument == "memory=on" || argument == "aarch64=on") a64 = true;
         if (argument.starts_with("log=")) log_path = argument.substr(4);
         if (argument.starts_with("signals=")) signal_folder = new std::string(argument.substr(8));
         if (argument.starts_with("watch=")) {

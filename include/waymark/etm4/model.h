@@ -1,0 +1,196 @@
+/// An ETMv4 or ETE trace unit as a model: executed instructions and events → exactly the bytes the unit would send
+/// (docs/spec/etm4-registers.md, section 2; docs/spec/etm4.md, sections 3 to 11). Of the decoders it shares packets,
+/// their codecs and compress(); what an instruction is, its caller says.
+///
+///     ByteCollector trace;
+///     ModelConfig config{.registers = tracing_registers(Config{...})};
+///     Model model(config, trace);
+///     model.set_context(context);
+///     model.start({{{0x8000}, Isa::a64}, cycle});
+///     model.retire_block(p0_instruction, bytes_before);   // for each P0 instruction …
+///     model.finish();
+///
+/// Events come in the order in which they happened, cycles never decrease. What happens while the unit is disabled or
+/// where tracing is prohibited is given to the model all the same: it decides what may be seen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "waymark/core/byte_sink.h"
+#include "waymark/etm4/config.h"
+#include "waymark/etm4/registers.h"
+#include "waymark/flow/unit.h"
+#include "waymark/isa/decode_instr.h"
+#include "waymark/isa/place.h"
+
+namespace waymark::etm4 {
+
+/// Where the specification leaves to the implementation what is sent. Names in backquotes are the switches of
+/// docs/spec/etm4-registers.md, section 4; defaults are the values recommended there.
+struct ModelChoices {
+    /// `return_stack_depth`: entries, up to 15.
+    std::uint8_t return_stack_depth = 3;
+    /// `exception_combined`: an exception at the target of an indirect branch has that address once (E = 10).
+    bool folds_exception_address = true;
+    /// `n_atom_omission`, ETE: a taken P0 instruction is sent as a Source Address when at least so many atoms wait, all
+    /// of them N. None: never.
+    std::optional<std::uint8_t> source_address_after{};
+    /// Cycle Count packets of format 2 are used. OpenCSD 1.3.3 misreads them (docs/spec/etm4.md, 16).
+    bool cycle_count_format_2 = true;
+    /// `q_policy`: one in so many blocks is sent as a Q element, chosen by `seed`; 0: never. Takes a unit with Q
+    /// elements (TRCCONFIGR.QE). Blocks that a Q element would hide more of than its outcome never are: with a link, an
+    /// exception return, in T32.
+    std::uint32_t q_one_in = 0;
+    /// `commit_group`: P0 elements that wait for a Commit packet at most; 0: half of MAXSPEC.
+    std::uint32_t commit_after = 0;
+    /// The core mispredicts one in so many conditional branches, chosen by `seed`; 0: none. Takes MAXSPEC of 2 or more.
+    /// The wrong path is invented, and cancelled before the branch is committed: what executed stays as it is.
+    std::uint32_t mispredict_one_in = 0;
+    std::uint64_t seed = 1;
+
+    /// `overflow_bytes`: the FIFO holds so many bytes, at least 64; 0: it never fills. What does not fit is lost, and
+    /// tracing begins again when the FIFO is empty.
+    std::uint32_t fifo_bytes = 0;
+    /// So many bytes leave it in so many cycles.
+    std::uint32_t drain_bytes = 4, drain_cycles = 1;
+
+    /// Trace time: ticks = first + cycle * numerator / denominator.
+    std::uint64_t timestamp_first = 0;
+    std::uint32_t timestamp_numerator = 1, timestamp_denominator = 1;
+
+    bool operator==(const ModelChoices&) const = default;
+};
+
+struct ModelConfig {
+    /// As programmed before TRCPRGCTLR.EN is set, with the ID registers of the unit.
+    Registers registers;
+    Profile profile = Profile::a;
+    ModelChoices choices{};
+};
+
+/// The registers of a unit with this configuration that traces everything: ViewInst is always active, no comparator is
+/// used, and no periodic synchronisation is asked for. The unit has four pairs of address comparators, eight pairs of
+/// resource selectors, a single-shot comparator, a Context ID and a VMID comparator, two counters and the sequencer,
+/// and four external inputs.
+[[nodiscard]] Registers tracing_registers(const Config& config);
+
+/// What decides the form of packets, as decoders of this trace need it.
+[[nodiscard]] Config packets_of(const Registers& registers, Profile profile);
+
+/// Where execution goes on.
+struct Arrival {
+    isa::Place place;
+    std::uint64_t cycle{};
+};
+
+/// A P0 instruction that completed. Instructions that raise an exception (SVC, HVC, SMC, BRK, UDF) are none.
+struct Retired {
+    Address address{};
+    isa::Isa isa{};
+    isa::Instruction instruction{};  ///< decode_instr()'s answer; of the target, `next` is what counts
+    bool passed = true;              ///< its condition; of a barrier: it executed
+    isa::Place next{};               ///< where execution went on
+    std::uint64_t cycle{};
+};
+
+using flow::RetiredBlock;
+
+/// Numbers of exceptions that mean something to the model (docs/spec/etm4.md, section 9); A and R profile.
+namespace exceptions {
+inline constexpr std::uint32_t pe_reset = 0, debug_halt = 1, system_error = 4, transaction_failure = 0x18;
+}
+
+struct ExceptionTaken {
+    std::uint32_t type{};  ///< section 9
+    /// The preferred return address; none: the instruction that would have been next.
+    std::optional<isa::Place> back{};
+    /// Where execution goes on; none: somewhere that is not known and not traced, up to discontinuity().
+    std::optional<isa::Place> handler{};
+    std::uint64_t cycle{};
+};
+
+/// What the model did, for those who keep the truth beside the trace.
+struct ModelCounts {
+    std::uint64_t p0 = 0;          ///< P0 instructions and exceptions that are in the trace
+    std::uint64_t untraced = 0;    ///< those that were filtered, or ran while the unit was disabled
+    std::uint64_t overflowed = 0;  ///< those lost to a full FIFO
+    std::uint64_t overflows = 0;   ///< how often the FIFO filled
+    std::uint64_t cancelled = 0;   ///< P0 elements of wrong paths
+    std::uint64_t bytes = 0;       ///< of trace
+    bool operator==(const ModelCounts&) const = default;
+};
+
+class Model {
+public:
+    /// `trace` is borrowed. It is given whole packets.
+    Model(const ModelConfig& config, ByteSink& trace);
+    ~Model();
+
+    // ---- execution
+
+    /// Sets TRCPRGCTLR.EN, with execution about to go on at `first`. Called once, before anything but set_context().
+    void start(const Arrival& first);
+    /// Exception level, security state and identifiers after the next P0 instruction or exception, or from start() or
+    /// discontinuity() on, whichever comes first (2.13, step 3). The width follows from the instruction set.
+    void set_context(const flow::Context& context);
+    /// Instructions one after another from where execution was, none of them a P0 instruction: `bytes` long in all.
+    /// Nothing if `bytes` is 0.
+    void run(std::uint32_t bytes, std::uint64_t cycle);
+    /// Ordinary instructions up to and including a P0 instruction.
+    void retire_block(const Retired& p0);
+    /// retire_block() for each of them, to the same bytes. Returns how many it took: all, or those up to and including
+    /// the first with which counts().overflowed rose.
+    [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks);
+    void exception(const ExceptionTaken& taken);
+    /// Execution went elsewhere without the model having been given how, such as a system call whose kernel side nobody
+    /// records: the next traced block begins with a Trace On.
+    void discontinuity(const Arrival& next);
+    /// Debug state: nothing is traced inside (2.18).
+    void debug_entry(std::uint64_t cycle);
+    void debug_exit(const Arrival& restart);
+    /// The core waits (WFI, WFE): everything pending is sent.
+    void wait(std::uint64_t cycle);
+
+    // ---- transactions and instrumentation (ETE)
+
+    /// After the P0 instruction TSTART of an outermost transaction.
+    void transaction_start(std::uint64_t cycle);
+    void transaction_commit(std::uint64_t cycle);
+    /// Execution goes on at `resume`; what ran since the last P0 instruction is not in the trace.
+    void transaction_fail(const Arrival& resume);
+    /// TRCIT with this value at the current exception level. Nothing on a unit without instrumentation packets.
+    void instrument(std::uint64_t value, std::uint64_t cycle);
+
+    // ---- requests and signals
+
+    /// External input selector 0 to 3 is asserted, or not (2.11).
+    void set_external_input(unsigned selector, bool level);
+    /// Asks for synchronisation, as the trace bus may.
+    void request_sync();
+    /// Sends what is pending, as a flush of the trace bus asks for.
+    void flush();
+    /// Clears TRCPRGCTLR.EN: pending elements and commits are sent.
+    void finish();
+
+    // ---- what can be read
+
+    [[nodiscard]] const ModelCounts& counts() const;
+    /// The next block would be traced without a Trace On before it.
+    [[nodiscard]] bool tracing() const;
+    /// Bit n: event n is active, which external output n shows (2.11).
+    [[nodiscard]] std::uint8_t external_outputs() const;
+    /// Writes the state of counters, sequencer, start/stop and single-shot comparators into TRCCNTVR, TRCSEQSTR,
+    /// TRCVICTLR.SSSTATUS and TRCSSCSR.
+    void read_back(Registers& registers) const;
+    /// The FIFO filled, and tracing has not begun again.
+    [[nodiscard]] bool overflowing() const;
+
+private:
+    class Unit;
+    std::unique_ptr<Unit> unit_;
+};
+
+}  // namespace waymark::etm4

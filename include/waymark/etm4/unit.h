@@ -1,0 +1,13 @@
+/// ETMv4 and ETE trace units for recordings: etm4::Model as the flow::Unit that all protocols share.
+#pragma once
+
+#include <array>
+
+#include "waymark/flow/unit.h"
+
+namespace waymark::etm4 {
+
+/// An ETE 1.0 as its trace comes from a core of Armv9, and the ETMv4 of a Cortex-A53, in this order.
+[[nodiscard]] const std::array<const flow::UnitFactory*, 2>& unit_factories();
+
+}  // namespace waymark::etm4

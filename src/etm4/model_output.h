@@ -1,0 +1,180 @@
+/// How the model's packets reach the FIFO: whole packets, or groups that are sent or lost as a whole; the atoms that
+/// wait to be sent together; and how many P0 elements wait for their commit (docs/spec/etm4.md, 7 and 8;
+/// docs/spec/etm4-registers.md, 2.16 and 2.18).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/etm4/encoder.h"
+#include "waymark/etm4/model.h"
+#include "waymark/etm4/state.h"
+
+namespace waymark::etm4 {
+
+/// The packet that holds the oldest of `count` atoms, as many as any format can. Precondition: count is not 0.
+[[nodiscard]] inline Atoms first_packet(std::uint32_t e, unsigned count) {
+    const auto es = std::min(static_cast<unsigned>(std::countr_one(e)), count);
+    constexpr unsigned most = 24;
+    // Format 6 is a run of three E at least and one more of any kind.
+    const unsigned longest = es >= 3 && count >= 4 ? std::min({es + 1, count, most}) : std::min(count, 5U);
+    for (unsigned n = longest; n > 1; --n) {
+        const Atoms atoms{static_cast<std::uint8_t>(n), e & ((1U << n) - 1)};
+        if (atom_header(atoms) != 0) return atoms;
+    }
+    return {1, e & 1U};
+}
+
+class ModelOutput {
+protected:
+    /// `trace` is borrowed.
+    ModelOutput(const ModelConfig& config, ByteSink& trace)
+        : config_(packets_of(config.registers, config.profile)),
+          choices_(config.choices),
+          state_(config_),
+          trace_(trace) {
+        if (choices_.fifo_bytes != 0) choices_.fifo_bytes = std::max(choices_.fifo_bytes, least_fifo_bytes);
+        choices_.drain_cycles = std::max(choices_.drain_cycles, 1U);
+    }
+    ~ModelOutput() = default;
+
+    // ---- packets
+
+    /// Sends a packet, after the atoms that wait. `p0`: so many P0 elements are complete with it. False: it is lost.
+    template <class P>
+    bool send(const P& packet, std::uint32_t p0 = 0) {
+        if (!grouping_) flush_atoms();
+        if (overflowing_) return false;
+        encode(group_, packet, config_);
+        state_(packet);
+        group_p0_ += p0;
+        return grouping_ || commit_group();
+    }
+    /// What is sent from here to end_group() goes into the FIFO as a whole or not at all.
+    void begin_group() {
+        flush_atoms();
+        grouping_ = true;
+    }
+    /// False: it is lost.
+    bool end_group() {
+        grouping_ = false;
+        return !overflowing_ && commit_group();
+    }
+
+    // ---- atoms
+
+    void add_atom(bool e) {
+        atoms_ |= (e ? 1U : 0U) << atom_count_;
+        if (++atom_count_ == most_atoms) send_first_atoms();
+    }
+    void flush_atoms() {
+        while (atom_count_ != 0) send_first_atoms();
+    }
+    [[nodiscard]] bool only_n_atoms() const { return atoms_ == 0; }
+    /// Those that wait become part of a Source Address or a Q element.
+    void drop_atoms() { atoms_ = 0, atom_count_ = 0; }
+
+    // ---- P0 elements that wait for their commit
+
+    /// Explicitly commits all that was sent.
+    void commit_all() {
+        flush_atoms();
+        if (depth_ == 0) return;
+        if (send(Commit{depth_})) depth_ = 0;
+    }
+    void committed(std::uint32_t count) { depth_ -= std::min(depth_, count); }
+    void cancelled(std::uint32_t count) { depth_ -= count; }
+    [[nodiscard]] std::uint32_t depth() const { return depth_; }
+
+    // ---- FIFO
+
+    /// Cycles pass, in which bytes leave it.
+    void drain(std::uint64_t cycles) {
+        if (level_ == 0) return;
+        const std::uint64_t parts = drained_ + cycles * choices_.drain_bytes;
+        level_ -= std::min(level_, parts / choices_.drain_cycles);
+        drained_ = level_ == 0 ? 0 : parts % choices_.drain_cycles;
+    }
+    [[nodiscard]] bool empty() const { return level_ == 0; }
+    /// All that is in it leaves.
+    void drain_all() { level_ = drained_ = 0; }
+
+    /// After an overflow: the FIFO is empty, and what had been sent is committed. What comes next is a Trace Info.
+    void recover() {
+        overflowing_ = false;
+        commit_all();
+        send(Overflow{});
+        depth_ = 0;
+    }
+    [[nodiscard]] bool overflowing() const { return overflowing_; }
+
+    /// Bytes of packets that were made elsewhere. Precondition: the FIFO never fills, and nothing waits for a commit.
+    void put_made(Bytes bytes) {
+        trace_.write(bytes);
+        sent(bytes.size());
+    }
+
+    const Config config_;
+    ModelChoices choices_;
+    PacketState state_;
+    ModelCounts counts_;
+    std::uint64_t sync_bytes_ = 0;  ///< since the last A-sync
+
+    static constexpr unsigned most_atoms = 24;
+    std::uint32_t atoms_ = 0;  ///< that wait; bit n: the n-th oldest is E
+    unsigned atom_count_ = 0;
+
+private:
+    /// Overflow, a commit, A-sync, Trace Info, Trace On and the longest address, or tracing would never begin again.
+    static constexpr std::uint32_t least_fifo_bytes = 64;
+
+    void send_first_atoms() {
+        const Atoms atoms = first_packet(atoms_, atom_count_);
+        WM_CHECK(group_.empty());
+        encode(group_, Atom{atoms}, config_);
+        group_p0_ += atoms.count;
+        if (!commit_group()) return;
+        atoms_ >>= atoms.count;
+        atom_count_ -= atoms.count;
+    }
+    bool commit_group() {
+        if (group_.empty()) return true;
+        if (choices_.fifo_bytes != 0) {
+            if (level_ + group_.size() > choices_.fifo_bytes) {
+                overflow();
+                return false;
+            }
+            level_ += group_.size();
+        }
+        trace_.write(group_);
+        sent(group_.size());
+        depth_ = std::min(depth_ + std::exchange(group_p0_, 0U), config_.max_speculation);
+        group_.clear();
+        return true;
+    }
+    /// What waits is lost, and so is all that comes until the FIFO is empty.
+    void overflow() {
+        ++counts_.overflows;
+        counts_.p0 -= atom_count_;
+        counts_.overflowed += atom_count_;
+        drop_atoms();
+        group_.clear();
+        group_p0_ = 0;
+        overflowing_ = true;
+    }
+    void sent(std::size_t bytes) {
+        sync_bytes_ += bytes;
+        counts_.bytes += bytes;
+    }
+
+    ByteSink& trace_;
+    std::vector<std::uint8_t> group_;
+    std::uint32_t group_p0_ = 0, depth_ = 0;
+    std::uint64_t level_ = 0, drained_ = 0;
+    bool grouping_ = false, overflowing_ = false;
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,83 @@
+/// The model's filters and resources: ViewInst, comparators, selectors, counters, sequencer, events
+/// (docs/spec/etm4-registers.md, 2.4 to 2.12).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "waymark/core/types.h"
+#include "waymark/etm4/registers.h"
+#include "waymark/flow/flow.h"
+
+namespace waymark::etm4 {
+
+/// An instruction block (2.3): instructions of `step` bytes from `first` to `last`, in one context. T32 instructions
+/// count as one every two bytes, so the second half of a long one can match too, which 2.6 leaves open.
+struct ViewedBlock {
+    Address first, last;
+    unsigned step = 4;
+    const flow::Context& context;
+};
+
+class ModelResources {
+public:
+    explicit ModelResources(const Registers& registers);
+
+    /// ViewInst is always active, and no event can happen.
+    [[nodiscard]] bool trivial() const { return trivial_; }
+    /// Processor clocks pass (2.9), in which no comparator matches but what view() left.
+    void advance(std::uint64_t cycles);
+    /// ViewInst for this block; the start/stop state and the single-shot comparators go on (2.12, 2.8).
+    [[nodiscard]] bool view(const ViewedBlock& block);
+    /// External input `selector` 0 to 3.
+    void external_input(unsigned selector, bool level);
+    /// Inside a range: an instruction at `address` matches one of the address range comparators in `mask` (2.6).
+    [[nodiscard]] bool in_range(Address address, const flow::Context& context, std::uint8_t mask) const;
+
+    /// Events that happened since this was asked last, as Event packets have them: those that TRCEVENTCTL1R.INSTEN
+    /// selects. Occurrences in between count once.
+    [[nodiscard]] std::uint8_t take_events() { return std::exchange(events_, std::uint8_t{0}); }
+    [[nodiscard]] bool take_timestamp() { return std::exchange(timestamp_, false); }
+    /// External outputs: which events are active now (2.11).
+    [[nodiscard]] std::uint8_t outputs() const { return outputs_; }
+
+    /// Counters, sequencer, start/stop and single-shot states as they are now.
+    void read_back(Registers& registers) const;
+
+private:
+    /// Which resources are active in one clock.
+    struct Active {
+        std::uint32_t sac{}, arc{}, cid{}, vmid{}, single_shot{}, counters{}, sequencer{}, inputs{};
+    };
+    [[nodiscard]] bool excluded(std::uint8_t secure, std::uint8_t non_secure, std::uint8_t realm,
+                                const flow::Context& context) const;
+    /// Whether the comparator's exception level and identifiers match (2.6).
+    [[nodiscard]] bool applies(unsigned comparator, const flow::Context& context) const;
+    [[nodiscard]] std::uint32_t context_ids(const flow::Context& context) const;
+    [[nodiscard]] std::uint32_t vmids(const flow::Context& context) const;
+    [[nodiscard]] bool raw(unsigned selector, const Active& active) const;
+    [[nodiscard]] bool selector(unsigned n, const Active& active) const;
+    [[nodiscard]] bool event(bool pair, unsigned sel, const Active& active) const;
+    [[nodiscard]] Active steady() const;
+    /// One clock (2.9, 2.10). True: something changed.
+    bool tick(Active active);
+    void take(const Active& active);
+
+    Registers r_;
+    unsigned comparators_, selectors_, counters_;
+    bool view_event_fixed_;  ///< there is no resource selector: the event of ViewInst is true
+    bool trivial_;
+    bool start_stop_, start_stop_used_;
+    std::array<std::uint16_t, 4> counter_{};
+    unsigned state_ = 0;  ///< of the sequencer
+    std::uint32_t zeros_ = 0;
+    std::uint32_t single_shots_ = 0;  ///< STATUS
+    std::uint32_t inputs_ = 0;
+    Active matched_;  ///< by blocks since the last clock
+    bool has_matches_ = false;
+    std::uint8_t events_ = 0, outputs_ = 0;
+    bool timestamp_ = false;
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,294 @@
+// The trace unit as a model, by hand: the sequences of docs/spec/etm4-registers.md, 5.6, and its resources (2.5
+// to 2.12), whose states are followed clock by clock.
+
+#include "waymark/etm4/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etm4/support.h"
+#include "waymark/core/byte_sink.h"
+
+namespace waymark::etm4 {
+namespace {
+
+using isa::Isa;
+using isa::Waypoint;
+
+/// A model and the packets it sends.
+class Etm4ModelByHand : public testing::Test {
+protected:
+    void begin(const ModelConfig& config, std::uint64_t at = 0x1000) {
+        config_ = packets_of(config.registers, config.profile);
+        model_.emplace(config, trace_);
+        model_->set_context({.ns = true, .aarch64 = true, .el = 1});
+        model_->start({{{at}, Isa::a64}, cycle_});
+    }
+    static ModelConfig plain(unsigned minor = 0) {
+        Config c = test::ete(minor);
+        c.context_id_trace = c.vmid_trace = c.cycle_counting = c.timestamps = c.q_elements = false;
+        return {.registers = tracing_registers(c)};
+    }
+    /// A branch at `at`; `to` 0: it is not taken.
+    void branch(std::uint64_t at, std::uint64_t to, Waypoint kind = Waypoint::direct, bool link = false) {
+        isa::Instruction i;
+        i.bytes = 4;
+        i.waypoint = kind;
+        i.link = link;
+        i.target = {kind == Waypoint::direct ? to : 0};
+        model_->retire_block({.address = {at},
+                              .isa = Isa::a64,
+                              .instruction = i,
+                              .passed = to != 0,
+                              .next = {{to}, Isa::a64},
+                              .cycle = ++cycle_});
+    }
+    void exception(std::uint32_t type, std::uint32_t bytes_before, std::uint64_t handler) {
+        model_->run(bytes_before, ++cycle_);
+        model_->exception({.type = type, .back = {}, .handler = isa::Place{{handler}, Isa::a64}, .cycle = cycle_});
+    }
+    /// Names of packets with what matters of them.
+    std::string packets() {
+        model_->finish();
+        std::string out;
+        for (const test::Collected::Item& item : test::collect(trace_.bytes(), config_).items)
+            out += (out.empty() ? "" : "; ") + item.text;
+        return out;
+    }
+    /// The state of a counter and the sequencer after so many more clocks.
+    Registers after(std::uint64_t clocks) {
+        cycle_ += clocks;
+        model_->wait(cycle_);
+        Registers r;
+        model_->read_back(r);
+        return r;
+    }
+    static void select(Registers& r, unsigned selector, unsigned group, unsigned mask, bool inverted = false) {
+        r.rsctlr[selector - 2].group = static_cast<std::uint8_t>(group);
+        r.rsctlr[selector - 2].select = static_cast<std::uint16_t>(mask);
+        r.rsctlr[selector - 2].inv = inverted;
+    }
+
+    ByteCollector trace_;
+    Config config_;
+    std::optional<Model> model_;
+    std::uint64_t cycle_ = 1;
+};
+
+// 5.6: a program that an interrupt stops.
+TEST_F(Etm4ModelByHand, BranchesAndAnInterrupt) {
+    begin(plain());
+    branch(0x1000, 0x2000);
+    branch(0x200c, 0);
+    exception(0x0e, 4, 0x8000);
+    const std::string text = packets();
+    EXPECT_EQ(text.find("A-SYNC"), 0U) << text;
+    // TraceInfo TraceOn Context Addr(1000) E | N | Exception(IRQ, 2014)
+    std::vector<std::uint8_t> bytes = trace_.bytes();
+    bytes.erase(bytes.begin(), bytes.begin() + 12);
+    EXPECT_EQ(bytes, test::hex("01 01 00 04 82 00 08 00 00 31 d9 06 1d 95 85 10")) << text;
+}
+
+// 5.6: an exception at the vector of another one has no instruction before it.
+TEST_F(Etm4ModelByHand, AnExceptionAtTheVectorOfAnother) {
+    begin(plain(), 0x2000);
+    branch(0x2000, 0);
+    exception(0x0c, 0, 0x4000);
+    exception(0x0e, 0, 0x4080);
+    model_->finish();
+    std::vector<std::uint8_t> bytes = trace_.bytes();
+    bytes.erase(bytes.begin(), bytes.begin() + 12);
+    // Exception(Data fault, 2004), Addr(4000), Exception(IRQ, 4000)
+    EXPECT_EQ(bytes, test::hex("01 01 00 04 82 00 10 00 00 31 f6 06 19 95 01 95 80 20 06 1d 90"));
+}
+
+// docs/spec/etm4.md, 9: at the target of an indirect branch the address is sent once.
+TEST_F(Etm4ModelByHand, AnExceptionAtTheTargetOfABranch) {
+    for (const bool folds : {true, false}) {
+        trace_ = {};
+        ModelConfig config = plain();
+        config.choices.folds_exception_address = folds;
+        begin(config);
+        branch(0x1000, 0x1020, Waypoint::indirect);
+        exception(0x0e, 0, 0x8000);
+        model_->finish();
+        std::vector<std::uint8_t> bytes = trace_.bytes();
+        bytes.erase(bytes.begin(), bytes.begin() + 23);
+        EXPECT_EQ(bytes, test::hex(folds ? "06 5c 95 08" : "95 08 06 1d 90"));
+    }
+}
+
+// 2.18: a call and its return need no address.
+TEST_F(Etm4ModelByHand, TheReturnStack) {
+    ModelConfig config = plain();
+    config.registers.configr.rs = config.registers.idr0.retstack = true;
+    begin(config);
+    branch(0x1000, 0x1020, Waypoint::direct, true);
+    branch(0x1020, 0x1004, Waypoint::indirect);
+    branch(0x1004, 0);
+    EXPECT_EQ(packets().find("ADDRESS-SHORT"), std::string::npos);
+    EXPECT_EQ(trace_.bytes().back(), 0xfb);  // EEN
+}
+
+// 2.9: a self-reload counter with reload value R is at zero in one clock of R + 1.
+TEST_F(Etm4ModelByHand, ACounterThatReloadsItself) {
+    ModelConfig config = plain();
+    Registers& r = config.registers;
+    r.cntrldvr[0].value = 3;
+    r.cntvr[0].value = 3;
+    r.cntctlr[0].reload_self = true;
+    r.cntctlr[0].count_sel = 1;
+    select(r, 2, 2, 1);  // counter 0 at zero
+    r.eventctl0r.sel0 = 2;
+    begin(config);
+    std::string outputs, values;
+    for (unsigned n = 0; n < 12; ++n) {
+        values += std::to_string(after(1).cntvr[0].value);
+        outputs += (model_->external_outputs() & 1U) != 0 ? '1' : '0';
+    }
+    EXPECT_EQ(values, "210321032103");
+    EXPECT_EQ(outputs, "000100010001");
+}
+
+// 2.9: without it, the counter stays at zero; a chained one counts the reloads of the one before.
+TEST_F(Etm4ModelByHand, CountersThatStopAndChain) {
+    ModelConfig config = plain();
+    Registers& r = config.registers;
+    r.cntvr[0].value = r.cntrldvr[0].value = 1;
+    r.cntctlr[0].reload_self = true;
+    r.cntctlr[0].count_sel = 1;
+    r.cntvr[1].value = 2;
+    r.cntctlr[1].chain = true;
+    begin(config);
+    std::string values;
+    for (unsigned n = 0; n < 8; ++n) values += std::to_string(after(1).cntvr[1].value);
+    EXPECT_EQ(values, "21100000");
+}
+
+// 2.10 and 2.6: addresses move the sequencer on, an external input resets it.
+TEST_F(Etm4ModelByHand, TheSequencer) {
+    ModelConfig config = plain();
+    Registers& r = config.registers;
+    r.acvr[0].address = 0x1008;
+    r.acvr[1].address = 0x1010;
+    select(r, 2, 4, 1);
+    select(r, 3, 4, 2);
+    select(r, 4, 0, 1);
+    r.seqevr[0].forward_sel = 2;
+    r.seqevr[1].forward_sel = 3;
+    r.seqevr[1].back_sel = 2;
+    r.seqrstevr.sel = 4;
+    begin(config);
+    branch(0x1004, 0);
+    EXPECT_EQ(after(1).seqstr.state, 0);
+    branch(0x1008, 0x100c);
+    EXPECT_EQ(after(1).seqstr.state, 1);
+    branch(0x1010, 0x1000);
+    EXPECT_EQ(after(1).seqstr.state, 2);
+    branch(0x1008, 0x100c);
+    EXPECT_EQ(after(1).seqstr.state, 1);
+    model_->set_external_input(0, true);
+    EXPECT_EQ(after(1).seqstr.state, 0);
+    model_->set_external_input(0, false);
+    EXPECT_EQ(after(1).seqstr.state, 0);
+}
+
+// 2.8 and 2.17: a single-shot comparator fires once, and its event is in the trace.
+TEST_F(Etm4ModelByHand, ASingleShotComparatorAndItsEvent) {
+    for (const bool multiple : {false, true}) {
+        trace_ = {};
+        ModelConfig config = plain();
+        Registers& r = config.registers;
+        r.acvr[0].address = 0x1004;
+        r.ssccr[0].sac = 1;
+        r.ssccr[0].rst = multiple;
+        select(r, 4, 3, 1);
+        r.eventctl0r.sel0 = 4;
+        r.eventctl1r.insten = 1;
+        begin(config);
+        EXPECT_FALSE(after(5).sscsr[0].status);
+        branch(0x1004, 0x1004);
+        EXPECT_TRUE(after(1).sscsr[0].status);
+        branch(0x1004, 0x1004);
+        after(5);
+        const std::string text = packets();
+        std::size_t events = 0;
+        for (std::size_t at = 0; (at = text.find("EVENT", at)) != std::string::npos; ++at) ++events;
+        // In single-shot mode it stays active.
+        EXPECT_TRUE(multiple ? events == 2 : events > 2) << text;
+    }
+}
+
+// 2.15: the event of TRCTSCTLR asks for timestamps.
+TEST_F(Etm4ModelByHand, TimestampsByEvent) {
+    ModelConfig config = plain();
+    Registers& r = config.registers;
+    r.configr.ts = true;
+    r.acvr[0].address = 0x1008;
+    select(r, 2, 4, 1);
+    r.tsctlr.sel = 2;
+    begin(config);
+    for (unsigned n = 0; n < 3; ++n) branch(0x1000, 0x1000);
+    const std::size_t before = trace_.bytes().size();
+    branch(0x1008, 0x1000);
+    branch(0x1000, 0x1000);
+    const std::string text = packets();
+    EXPECT_GT(trace_.bytes().size(), before);
+    std::size_t stamps = 0;
+    for (std::size_t at = 0; (at = text.find("TIMESTAMP", at)) != std::string::npos; ++at) ++stamps;
+    EXPECT_EQ(stamps, 2U) << text;  // that of the Trace Info, and this one
+}
+
+// 2.12: TRCERR and TRCRESET trace these exceptions though ViewInst is low.
+TEST_F(Etm4ModelByHand, ForcedExceptions) {
+    for (const bool forced : {false, true}) {
+        trace_ = {};
+        ModelConfig config = plain();
+        config.registers.victlr.sel = 0;
+        config.registers.victlr.trcerr = forced;
+        begin(config);
+        branch(0x1000, 0x1000);
+        exception(exceptions::system_error, 0, 0x8000);
+        exception(0x0e, 0, 0x8080);
+        const std::string text = packets();
+        EXPECT_EQ(text.find("EXCEPTION") != std::string::npos, forced) << text;
+    }
+}
+
+// docs/spec/etm4.md, 8.
+TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
+    std::vector<std::vector<std::uint8_t>> traces;
+    for (const std::uint64_t seed : {1U, 1U, 2U}) {
+        trace_ = {};
+        cycle_ = 1;
+        ModelConfig config = plain();
+        config.registers.idr8.maxspec = 8;
+        config.choices.mispredict_one_in = 2;
+        config.choices.seed = seed;
+        begin(config);
+        isa::Instruction i;
+        i.bytes = 4;
+        i.waypoint = Waypoint::direct;
+        i.conditional = true;
+        i.target = {0x1000};
+        for (unsigned n = 0; n < 40; ++n)
+            model_->retire_block({.address = {0x1000},
+                                  .isa = Isa::a64,
+                                  .instruction = i,
+                                  .passed = true,
+                                  .next = {{0x1000}, Isa::a64},
+                                  .cycle = ++cycle_});
+        model_->finish();
+        EXPECT_NE(model_->counts().cancelled, 0U);
+        traces.push_back(trace_.bytes());
+    }
+    EXPECT_EQ(traces[0], traces[1]);
+    EXPECT_NE(traces[0], traces[2]);
+}
+
+}  // namespace
+}  // namespace waymark::etm4

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Recordings of AArch64 programs by ETE and ETMv4: the truth against QEMU's log of what executed, what Waymark decodes
+against the truth, and what OpenCSD decodes against the truth.
+
+    aarch64_test.py WAYMARK SOURCE_DIR
+
+The rules for QEMU's log are those of executed_test.py. Here BRK, an undefined instruction and a faulting access are
+entered and do not execute: they are where their exceptions return to (docs/spec/etm4-registers.md, 2.13).
+"""
+import collections
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from executed_test import Mismatch, follow, is_straight, run  # noqa: E402
+import truth_file  # noqa: E402
+
+WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+CROSS = "aarch64-linux-gnu-gcc"
+LISTER = shutil.which("trc_pkt_lister")
+KINDS = {"static": ("-static",), "pie": (), "pac": ("-O2", "-mbranch-protection=standard")}
+
+
+def entered(path):
+    found = []
+    for line in path.read_text(errors="replace").splitlines():
+        if line.startswith("Trace "):
+            found.append(int(line.split("/", 2)[1], 16))
+        elif line.startswith("Stopped execution") and found:
+            found.pop()
+    return found
+
+
+class Aarch64(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        for name, options in KINDS.items():
+            done = run(CROSS, "-O1", *options, "-o", cls.folder / name, SOURCE / "tests/record/aarch64.c", "-lpthread")
+            assert done.returncode == 0, done.stdout + done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def record(self, program, *options):
+        out = self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        done = run(WAYMARK, "record", "--truth", "-o", out, *options, "--", program)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return out, done
+
+    def verify(self, out):
+        done = run(WAYMARK, "verify", out)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("equal", done.stdout)
+        return done.stdout
+
+    def test_what_executed(self):
+        """Recording and QEMU's log come from one run."""
+        for name in KINDS:
+            with self.subTest(name):
+                logs = self.folder / "logs"
+                shutil.rmtree(logs, ignore_errors=True)
+                logs.mkdir()
+                log = ("-singlestep", "-d", "exec,nochain,tid", "-D", str(logs / "%d"))
+                out, _ = self.record(self.folder / name, *(f"--qemu={option}" for option in log))
+                left = dict(re.findall(r"^source (\S+) .*unfinished_instructions (\d+) ",
+                                       (out / "truth.txt").read_text(), re.M))
+                entries = [entered(path) for path in sorted(logs.iterdir())]
+                sources = truth_file.sources(out)
+                self.assertEqual(len(sources), 4)
+                stopped = 0
+                for source, ranges in sources:
+                    why = []
+                    for log in entries:
+                        try:
+                            more, rest = follow(ranges, log)
+                        except Mismatch as mismatch:
+                            why.append(str(mismatch))
+                            continue
+                        if is_straight(rest[int(left[source]):]):
+                            break
+                        why.append(f"{len(rest)} entries are left, {left[source]} unfinished")
+                    else:
+                        self.fail(f"{source}: " + "\n".join(why))
+                    entries.remove(log)
+                    stopped += more
+                self.assertFalse([log for log in entries if log], "a thread that was not recorded")
+                self.assertEqual(stopped, 3)
+                self.verify(out)
+
+    def test_every_way_to_program_the_unit(self):
+        for unit in ("ete", "etmv4"):
+            for options in ((), ("--return-stack",), ("--branch-broadcast", "--sync", "256"),
+                            ("--cycle-accurate", "--timestamps", "--context-id", "4"),
+                            ("--return-stack", "--speculation", "2"),
+                            ("--cycle-accurate", "--timestamps", "--speculation", "60"),
+                            ("--sync", "0"), ("--blocks",)):
+                with self.subTest(unit=unit, options=options):
+                    out, _ = self.record(self.folder / "pie", "--unit", unit, *options)
+                    self.verify(out)
+                    if "--speculation" not in options:
+                        self.compare_with_opencsd(out)
+
+    def test_full_fifo(self):
+        for options in ((), ("--cycle-accurate", "--return-stack"), ("--speculation", "16")):
+            with self.subTest(options=options):
+                out, _ = self.record(self.folder / "pie", "--fifo", "64", "--drain", "60", *options)
+                text = self.verify(out)
+                self.assertRegex(text, r"were lost to a full FIFO; the trace declares [0-9,]+ overflows")
+
+    def test_exceptions(self):
+        out, done = self.record(self.folder / "static", "--unit", "etmv4")
+        self.assertIn("hits 4 sum 6000", done.stdout)
+        text = run(WAYMARK, "flow", out).stdout
+        found = collections.Counter(re.findall(r"exception \d+: ([A-Za-z ]+),", text))
+        calls = found.pop("Call")
+        self.assertEqual(found, {"Data fault": 1, "Trap": 1, "Inst debug": 1})
+        self.assertGreater(calls, 20)
+
+    def test_start_and_stop(self):
+        for name in ("static", "pie"):
+            with self.subTest(name):
+                out, _ = self.record(self.folder / name, "--start-at", "main", "--stop-at", "qsort")
+                self.verify(out)
+                listing = run(WAYMARK, "flow", out).stdout
+                self.assertIn("main", listing)
+
+    def test_other_units_and_programs(self):
+        a64, a32 = self.folder / "static", SOURCE / "examples/sort/sort.elf"
+        out = self.folder / "refused"
+        done = run(WAYMARK, "record", "--unit", "ptm", "-o", out, "--", a64)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("is an AArch64 program", done.stderr)
+        for options, text in ((("--system",), "--system goes with --unit ptm only"),
+                              (("--unit", "ete", "--sync", "1000"), "power of two"),
+                              (("--unit", "ete", "--core", "cortex-a53"), "armv9-a is"),
+                              (("--fifo", "32"), "at least 64 bytes"),
+                              (("--speculation", "1"), "from 2 to 256"),
+                              (("--context-id", "2"), "4 bytes, or 0")):
+            with self.subTest(options=options):
+                done = run(WAYMARK, "record", *options, "-o", out, "--", a64)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(text, done.stderr)
+        if not shutil.which("qemu-arm"):
+            self.skipTest("qemu-arm is not on PATH; it is in the Debian package qemu-user")
+        out, _ = self.record(a32, "--unit", "etmv4", "--return-stack")
+        self.verify(out)
+        self.compare_with_opencsd(out)
+
+    def compare_with_opencsd(self, out):
+        """Every range OpenCSD gives, by source."""
+        if LISTER is None:
+            print("NOT COMPARED with OpenCSD: trc_pkt_lister is not on PATH; it is in the Debian package "
+                  "libopencsd-bin")
+            return
+        log = self.folder / "opencsd.txt"
+        log.unlink(missing_ok=True)
+        run(LISTER, "-ss_dir", out, "-decode", "-logfilename", log)
+        text = log.read_text(errors="replace")
+        for number, (source, ranges) in enumerate(truth_file.sources(out)):
+            found = re.findall(rf"ID:{0x10 + number:x}; OCSD_GEN_TRC_ELEM_INSTR_RANGE\(exec range=0x([0-9a-f]+):"
+                               r"\[0x([0-9a-f]+)\] num_i\((\d+)\)", text)
+            found = [(int(first, 16), int(end, 16), int(count)) for first, end, count in found]
+            self.assertEqual(found, [r[:3] for r in ranges if r[2] != 0], source)
+
+
+if __name__ == "__main__":
+    for tool, package in (("qemu-aarch64", "qemu-user"),
+                          (CROSS, "gcc-aarch64-linux-gnu, with libc6-dev-arm64-cross")):
+        if not shutil.which(tool):
+            print(f"SKIPPED: {tool} is not on PATH; it is in the Debian package {package}")
+            sys.exit(77)
+    if not pathlib.Path("/usr/aarch64-linux-gnu/include/stdio.h").exists():
+        print("SKIPPED: the C library for AArch64 is missing; it is in the Debian package libc6-dev-arm64-cross")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
