@@ -38,20 +38,20 @@ std::string difference(const std::vector<std::string>& found, const std::vector<
     return out;
 }
 
-struct Class {
+struct DecoderClass {
     std::string name;
     Config config;
     Simulation::Options options;
 };
 
 /// What changes how a unit's trace is followed.
-std::vector<Class> classes() {
-    std::vector<Class> out;
+std::vector<DecoderClass> decoder_classes() {
+    std::vector<DecoderClass> out;
     for (const bool ete : {false, true})
         for (const std::uint32_t speculation : {0U, 8U, 60U})
             for (const bool return_stack : {false, true})
                 for (const bool broadcast : {false, true}) {
-                    Class c;
+                    DecoderClass c;
                     c.config = ete ? test::ete(3) : test::etmv4();
                     c.config.q_elements = false;
                     c.config.max_speculation = speculation;
@@ -63,14 +63,14 @@ std::vector<Class> classes() {
                              (return_stack ? "_return_stack" : "") + (broadcast ? "_broadcast" : "");
                     out.push_back(c);
                 }
-    Class commit_mode_1 = out[4];
+    DecoderClass commit_mode_1 = out[4];
     commit_mode_1.name = "etmv4_commit_mode_1";
     commit_mode_1.config.commit_mode_1 = true;
     out.push_back(commit_mode_1);
     return out;
 }
 
-class Etm4Class : public testing::TestWithParam<Class> {};
+class Etm4Class : public testing::TestWithParam<DecoderClass> {};
 
 /// WAYMARK_PROPERTY_PROGRAMS=10000 in the environment tries so many of each class.
 unsigned programs(unsigned usual) {
@@ -79,7 +79,7 @@ unsigned programs(unsigned usual) {
 }
 
 TEST_P(Etm4Class, GivesWhatRan) {
-    const Class& c = GetParam();
+    const DecoderClass& c = GetParam();
     std::uint64_t ranges = 0, cancelled = 0;
     for (std::uint64_t seed = 1; seed <= programs(sized(40U, 8U)); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -99,7 +99,7 @@ TEST_P(Etm4Class, GivesWhatRan) {
                 static_cast<unsigned long long>(cancelled));
 }
 
-INSTANTIATE_TEST_SUITE_P(Everything, Etm4Class, testing::ValuesIn(classes()),
+INSTANTIATE_TEST_SUITE_P(Everything, Etm4Class, testing::ValuesIn(decoder_classes()),
                          [](const auto& which) { return which.param.name; });
 
 /// Where A-sync packets begin.
@@ -114,7 +114,7 @@ std::vector<std::size_t> syncs(const std::vector<std::uint8_t>& bytes) {
 // Joined at any later A-sync, a decoder gives the end of what ran: with speculation, the Trace Info says how many of
 // the first commits concern elements from before.
 TEST(Etm4Decoder, JoinsAtEverySynchronisation) {
-    for (const Class& c : classes())
+    for (const DecoderClass& c : decoder_classes())
         for (std::uint64_t seed = 1; seed <= sized(6U, 2U); ++seed) {
             SCOPED_TRACE(c.name + ", seed " + std::to_string(seed));
             Simulation simulation(c.config, seed, c.options);
@@ -150,7 +150,7 @@ void expect_ordered_gaps(const std::vector<Element>& elements, std::size_t size)
 
 TEST(Etm4Decoder, DamagedStreamsEndAndAgree) {
     wire::Random random(7);
-    for (const Class& c : classes())
+    for (const DecoderClass& c : decoder_classes())
         for (std::uint64_t seed = 1; seed <= sized(10U, 3U); ++seed) {
             SCOPED_TRACE(c.name + ", seed " + std::to_string(seed));
             Simulation simulation(c.config, seed, c.options);
