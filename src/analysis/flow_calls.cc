@@ -105,7 +105,9 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 // What an implementation says of a branch that its opcode does not.
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
-                add_stray_cycles(e.cycles, counts);
+                if (!e.of_flow) return add_stray_cycles(e.cycles, counts);
+                add_event_cycles(e.cycles, counts);
+                if (last_edge_ != no_edge) counts.block_cycles[last_edge_ / 2] += e.cycles;
             } else if constexpr (std::is_same_v<T, flow::Untraced>) {
                 go_on_anywhere();
             } else if constexpr (std::is_same_v<T, flow::Mark>) {

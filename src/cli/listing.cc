@@ -115,7 +115,7 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
             } else if constexpr (std::is_same_v<T, flow::Trigger>) {
                 return {"trigger", "", "", "trigger"};
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
-                return {"cycles", "", "", "flow unknown", e.cycles};
+                return {"cycles", "", "", e.of_flow ? "cycle count" : "flow unknown", e.cycles};
             } else if constexpr (std::is_same_v<T, flow::Atoms>) {
                 return {
                     "atoms", "", fmt::format("{} E, {} N", e.taken, e.not_taken),

@@ -430,7 +430,7 @@ public:
     void commit(Offset at, const element::ExceptionReturn&) { elements_.event(at, flow::ExceptionReturn{}); }
     void commit(Offset, const element::FunctionReturn&) {}
     void commit(Offset at, const element::Timestamp& e) { elements_.event(at, e.timestamp); }
-    void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow::Cycles{e.cycles}); }
+    void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow::Cycles{e.cycles, true}); }
     void commit(Offset at, const element::Mark& e) {
         if (e.mark.kind == flow::Mark::Kind::transaction_failed) follower_.leave();
         elements_.event(at, e.mark);

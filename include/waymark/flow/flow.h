@@ -150,9 +150,10 @@ struct Mark {
     std::uint8_t level{};
 };
 
-/// Cycles that belong to no other element, because the flow they were spent in is unknown.
+/// Cycles that belong to no other element: a unit counted them apart from what ran, or what ran is unknown.
 struct Cycles {
     std::uint32_t cycles{};
+    bool of_flow{};  ///< spent in the flow before this, since cycles were counted last; otherwise that flow is unknown
 };
 
 /// Trace and image (or trace and configuration) cannot both be right.
