@@ -253,12 +253,29 @@ class Gates(unittest.TestCase):
         wrong = shutil.copy(other, self.folder / "given" / "app")  # by its name what was recorded
         commands = ("profile", "coverage", "doctor", "flow --format summary")
         for command in (c.split() for c in commands):
-            # What names nothing that ran lacks nothing; names that are wrong are.
-            self.tell(*command, out, "--symbols", other, "--strict")
+            # What names nothing that ran is a mistake, as names that are wrong are.
+            done = self.tell(*command, out, "--symbols", other, "--strict", status=1)
+            self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), "names nothing that ran")
+            self.tell(*command, out, "--symbols", other)
             for option in ("--symbols", "--image"):
                 with self.subTest(command=command[0], option=option):
                     done = self.tell(*command, out, option, wrong, "--strict", status=1)
                     self.assertRegex(done.stderr, r"error: .*\(--strict\)")
+
+    def test_a_file_that_one_capture_needs_is_not_unused(self):
+        # Without build IDs a file is found by its name.
+        home = self.folder / "needed"
+        programs = [self.build(home / f"needed-{n}", "-Wl,--build-id=none", f"-DROUNDS={n}") for n in (200, 203)]
+        sides = [self.record(home / f"out-{program.name}", program) for program in programs]
+        other = self.build(home / "other", "-DROUNDS=7")
+        gate = ("--threshold", "50", "--strict")
+        done = self.tell("diff", *sides, "--symbols", other, *gate, status=1)
+        self.assertRegex(done.stderr, r"error: .*other: .*names nothing that ran.*\(--strict\)")
+        for program in programs:
+            done = self.tell("diff", *sides, "--symbols", program, *gate)
+            self.assertRegex(done.stderr, rf"warning: .*{program.name}: .*names nothing that ran")
+            self.tell("profile", *sides, "--symbols", program, "--strict")
+        self.tell("profile", sides[1], "--symbols", programs[0], "--strict", status=1)
 
     def test_names_come_from_another_copy_of_the_build(self):
         program, before = self.home("stripped")
