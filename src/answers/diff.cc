@@ -29,6 +29,7 @@ struct Change {
     std::string source{};  ///< path of the file it begins in
     std::string shown{};   ///< its name, with what tells it from others of that name
     bool several{};        ///< functions of one name, which nothing distinguishes
+    bool unnamed{};        ///< code without a symbol
     [[nodiscard]] std::int64_t change() const {
         return static_cast<std::int64_t>(after.cost) - static_cast<std::int64_t>(before.cost);
     }
@@ -76,9 +77,37 @@ struct ImagePair {
 
 [[nodiscard]] bool is_unnamed(const Function& f) { return !f.synthetic && f.linkage_name.empty(); }
 
+/// What linkers and start files of the C runtime add to every program and library.
+[[nodiscard]] bool is_in_every_program(std::string_view name) {
+    static const std::set<std::string_view> start_files = {"_start",          "_init",
+                                                           "_fini",           "__do_global_dtors_aux",
+                                                           "call_weak_fn",    "deregister_tm_clones",
+                                                           "frame_dummy",     "__libc_csu_init",
+                                                           "__libc_csu_fini", "register_tm_clones"};
+    return name.ends_with("@plt") || start_files.contains(name);
+}
+
+/// The name of a file without its version: `app-1.0` and `app-1.1` are `app`, `libz-2.so` and `libz.so.1.2` `libz.so`.
+std::string without_version(std::string_view file) {
+    std::string out;
+    for (std::size_t i = 0; i < file.size();) {
+        std::size_t end = i;
+        bool digits = false;
+        for (; end < file.size() && std::string_view("0123456789.-_").find(file[end]) != file.npos; ++end)
+            digits |= file[end] >= '0' && file[end] <= '9';
+        if (end == i) end = i + 1;
+        if (!digits)
+            out += file.substr(i, end - i);
+        else if (end != file.size() && file[end - 1] == '.')
+            out += '.';
+        i = end;
+    }
+    return out;
+}
+
 /// What is in an image of one side.
 struct Contents {
-    /// Named functions without entries of procedure linkage tables: those of all programs are alike.
+    /// Named functions without those that are in every program.
     std::set<std::string_view> functions{};
     std::size_t unnamed{};  ///< functions
     [[nodiscard]] bool has_names() const { return functions.size() > unnamed; }
@@ -89,24 +118,28 @@ std::vector<Contents> contents(const Answers& side) {
         if (f.synthetic || f.image >= out.size()) continue;
         if (is_unnamed(f))
             ++out[f.image].unnamed;
-        else if (!f.name.ends_with("@plt"))
+        else if (!is_in_every_program(f.name))
             out[f.image].functions.insert(without_suffix(f.name));
     }
     return out;
 }
 
-/// Whether two images have most functions in common: the larger part of those of the smaller one.
-bool are_alike(const std::set<std::string_view>& a, const std::set<std::string_view>& b) {
-    const auto common = std::count_if(a.begin(), a.end(), [&](std::string_view name) { return b.contains(name); });
-    return common != 0 && 2 * static_cast<std::size_t>(common) >= std::min(a.size(), b.size());
+/// How alike two images are: the part of all their functions that both have. 0: not the larger part of those of the
+/// smaller one, so they are not one image.
+double likeness(const std::set<std::string_view>& a, const std::set<std::string_view>& b) {
+    const auto common = static_cast<std::size_t>(
+        std::count_if(a.begin(), a.end(), [&](std::string_view name) { return b.contains(name); }));
+    if (common == 0 || 2 * common < std::min(a.size(), b.size())) return 0;
+    return static_cast<double>(common) / static_cast<double>(a.size() + b.size() - common);
 }
+bool are_alike(const std::set<std::string_view>& a, const std::set<std::string_view>& b) { return likeness(a, b) != 0; }
 
 /// Code of which no file is known, as in a dump of memory.
 [[nodiscard]] bool is_named_by_address(const Function& f) { return is_unnamed(f) && f.name.starts_with("0x"); }
 
 /// The images of both sides, and names for code that has none. Two images are one: of one build, whatever its files are
-/// called; or else of one name; or else with most functions in common; or else the only ones left of both sides, of
-/// which at most one has names.
+/// called; or else of one name; or else with most functions in common, and more than either has with any other; or
+/// else, if at most one of them has names, the only ones whose names differ in a version alone, or the only ones left.
 class Images {
 public:
     Images(const Answers& before, const Answers& after) {
@@ -182,6 +215,13 @@ public:
         const auto found = pairs_.find(key);
         return found != pairs_.end() && found->second.on_both_sides() ? &found->second : nullptr;
     }
+    /// The images that the other side does not have, if both sides have such with code without names, and the image of
+    /// a row is one of them: any may be any one of the other side. Null: it is not so.
+    [[nodiscard]] const ImagePair* unpairable(const std::string& key) const {
+        const auto found = pairs_.find(key);
+        if (found == pairs_.end() || found->second.on_both_sides()) return nullptr;
+        return unpaired_.before.unnamed != 0 && unpaired_.after.unnamed != 0 ? &unpaired_ : nullptr;
+    }
     [[nodiscard]] bool is_all(const ImagePair* pair) const { return pair == &all_; }
     [[nodiscard]] bool is_unpaired(const ImagePair* pair) const { return pair == &unpaired_; }
     [[nodiscard]] const std::map<std::string, ImagePair>& pairs() const { return pairs_; }
@@ -200,6 +240,25 @@ public:
     }
 
 private:
+    /// Of some images of the other side, the one that is more like this one than any other; among equals, the only one
+    /// whose name differs in its version alone.
+    static std::optional<std::size_t> most_alike(const Contents& one, const Image& image,
+                                                 const std::vector<std::size_t>& others,
+                                                 const std::vector<Contents>& of, const Answers& side) {
+        std::optional<std::size_t> out;
+        std::pair<double, bool> best;
+        bool several = false;
+        for (const std::size_t k : others) {
+            const double alike = likeness(one.functions, of[k].functions);
+            if (alike == 0) continue;
+            const std::pair mark(alike, without_version(side.images[k].name) == without_version(image.name));
+            several = out && mark == best;
+            if (out && mark <= best) continue;
+            out = k;
+            best = mark;
+        }
+        return several ? std::nullopt : out;
+    }
     /// Pairs what has neither build ID nor name in common.
     void pair_the_rest(const Answers& before, const Answers& after) {
         const std::vector<std::string>& old_keys = keys_.at(&before);
@@ -214,20 +273,28 @@ private:
                     out.push_back(i);
             return out;
         };
-        const auto old_left = left(old_keys, new_keys, old), new_left = left(new_keys, old_keys, now);
-        const auto only_alike = [](const Contents& one, const std::vector<std::size_t>& others,
-                                   const std::vector<Contents>& of) {
-            std::optional<std::size_t> out;
-            for (const std::size_t k : others) {
-                if (!are_alike(one.functions, of[k].functions)) continue;
-                if (out) return std::optional<std::size_t>();
-                out = k;
-            }
-            return out;
-        };
-        for (const std::size_t k : new_left)
-            if (const auto i = only_alike(now[k], old_left, old); i && only_alike(old[*i], new_left, now) == k)
+        // The most alike first: of what is left then, others may be.
+        for (bool again = true; again;) {
+            again = false;
+            const auto old_left = left(old_keys, new_keys, old), new_left = left(new_keys, old_keys, now);
+            for (const std::size_t k : new_left) {
+                const auto i = most_alike(now[k], after.images[k], old_left, old, before);
+                if (!i || most_alike(old[*i], before.images[*i], new_left, now, after) != k) continue;
                 new_keys[k] = old_keys[*i];
+                again = true;
+            }
+        }
+        std::map<std::string, std::vector<std::size_t>> versions[2];
+        for (const std::size_t i : left(old_keys, new_keys, old))
+            versions[0][without_version(before.images[i].name)].push_back(i);
+        for (const std::size_t k : left(new_keys, old_keys, now))
+            versions[1][without_version(after.images[k].name)].push_back(k);
+        for (const auto& [name, those] : versions[0]) {
+            const auto found = versions[1].find(name);
+            if (name.empty() || those.size() != 1 || found == versions[1].end() || found->second.size() != 1) continue;
+            if (old[those[0]].has_names() && now[found->second[0]].has_names()) continue;
+            new_keys[found->second[0]] = old_keys[those[0]];
+        }
         const auto old_last = left(old_keys, new_keys, old), new_last = left(new_keys, old_keys, now);
         if (old_last.size() == 1 && new_last.size() == 1 &&
             !(old[old_last[0]].has_names() && now[new_last[0]].has_names()))
@@ -326,12 +393,22 @@ public:
             }
         for (const auto& [name, of] : all)
             for (const unsigned group : of.several) several_.insert({name, group});
+        for (const bool now : {false, true})
+            for (std::size_t i = 0; i < rows_[now].size(); ++i) {
+                const std::string& name = sides[now]->functions[i].name;
+                if (spots[now][i].source.empty() && ran(costs[now][i]) && !is_in_every_program(name) &&
+                    several_.contains(rows_[now][i]))
+                    lack_sources_.insert(rows_[now][i]);
+            }
     }
     [[nodiscard]] const RowKey& row(bool before, Index function) const { return rows_[!before][function]; }
     /// It is of functions that nothing distinguishes.
     [[nodiscard]] bool is_several(const RowKey& row) const { return several_.contains(row); }
+    /// Of some of them the source file is not known, though debug information would have it.
+    [[nodiscard]] bool lacks_sources(const RowKey& row) const { return lack_sources_.contains(row); }
     /// Chooses what --only asks for. A function that is asked for by name is chosen on both sides, whatever its image;
-    /// one of a source file or an image that is asked for, where both sides have it in that image.
+    /// one of a source file or an image that is asked for, where both sides have it in that image. Of an image that the
+    /// other side does not have, nothing of other images is chosen, whatever their functions are called.
     void choose(const Answers& before, const Answers& after, const Images& images) {
         for (const Answers* side : {&before, &after})
             for (Index i = 0; i < side->functions.size(); ++i) {
@@ -340,12 +417,16 @@ public:
                 if (only_.asks_for(*side, f) || only_.asks_for(Only::Kind::function, key.first) ||
                     (is_unnamed(f) && only_.asks_for(Only::Kind::named_by_image, key.first)))
                     chosen_.insert(key);
-                if (is_in_what_is_wanted(*side, f)) chosen_in_.emplace(images.shared_key(*side, f.image), key);
+                const std::string image = images.shared_key(*side, f.image);
+                if (only_.asks_for(Only::Kind::source, path_text(*side, f.source)) ||
+                    (!image.empty() && is_in_wanted_image(*side, f)))
+                    chosen_in_.emplace(image, key);
             }
     }
     [[nodiscard]] bool is_chosen(const Answers& side, const Function& f, const RowKey& row,
                                  const Images& images) const {
-        return only_.empty() || chosen_.contains(row) || chosen_in_.contains({images.shared_key(side, f.image), row});
+        return only_.empty() || chosen_.contains(row) || is_in_wanted_image(side, f) ||
+               chosen_in_.contains({images.shared_key(side, f.image), row});
     }
     [[nodiscard]] std::string called(const Answers& side, const Function& f, bool before, const Images& images) const {
         return is_unnamed(f) ? images.name(side, f) : of(f.name, before);
@@ -429,15 +510,14 @@ private:
         }
         return Nothing{};
     }
-    [[nodiscard]] bool is_in_what_is_wanted(const Answers& answers, const Function& f) const {
-        return only_.asks_for(Only::Kind::source, path_text(answers, f.source)) ||
-               (f.image < answers.images.size() && only_.asks_for(answers.images[f.image]));
+    [[nodiscard]] bool is_in_wanted_image(const Answers& answers, const Function& f) const {
+        return f.image < answers.images.size() && only_.asks_for(answers.images[f.image]);
     }
 
     explicit Names(const std::vector<std::string>& only) : only_(only) {}
     Only only_;
     std::vector<RowKey> rows_[2];  // by function, of what was before and after
-    std::set<RowKey> several_;
+    std::set<RowKey> several_, lack_sources_;
     std::set<RowKey> chosen_;
     std::set<std::pair<std::string, RowKey>> chosen_in_;  ///< image of both sides, and row
     std::map<std::string, std::string> renames_;
@@ -495,6 +575,7 @@ void gather(const Answers& answers, std::size_t metric, bool inclusive, std::siz
         if (row.image.empty()) row.image = image;
         if (row.source.empty()) row.source = path_text(answers, named.functions[i].source);
         row.several = names.is_several(*keys[i]);
+        row.unnamed |= is_unnamed(named.functions[i]);
         Side& s = before ? row.before : row.after;
         s.cost += cost;
         s.calls += costs[i].calls;
@@ -831,7 +912,7 @@ private:
     /// than it costs now, so where that is within the limits, nothing is hidden.
     [[nodiscard]] bool doubt_wholes(View& view) const {
         std::map<const ImagePair*, std::set<std::string>> unnamed;
-        std::vector<std::string> several;
+        std::vector<std::string> several, lack_sources;
         for (const Row& row : rows_) {
             const Change& r = row.second;
             const bool is_unnamed_code = row.first.first == Images::unnamed(r.image);
@@ -839,10 +920,12 @@ private:
             Change most;
             most.after = r.after;
             if (r.after.cost == 0 || !exceeds_any(most)) continue;
-            if (!is_unnamed_code)
+            if (!is_unnamed_code) {
                 several.push_back(r.shown);
-            else if (const ImagePair* const pair = images_.pair(r.image); pair != nullptr && pair->other_build())
+                if (names_.lacks_sources(row.first)) lack_sources.push_back(r.shown);
+            } else if (const ImagePair* const pair = images_.pair(r.image); pair != nullptr && pair->other_build()) {
                 unnamed[pair].insert(r.image);
+            }
         }
         for (const auto& [pair, keys] : unnamed)
             view.doubt(options_.strict,
@@ -850,12 +933,17 @@ private:
                                    "differ: it is held to the limit as a whole, which may hide that one function grew. "
                                    "{}",
                                    both_names(*keys.begin(), *pair), remedy));
+        const std::string advice = lack_sources.empty()
+                                       ? std::string()
+                                       : fmt::format(". Debug information (-g) has the source files{}",
+                                                     lack_sources.size() == several.size()
+                                                         ? std::string()
+                                                         : fmt::format(" of {}", fmt::join(lack_sources, ", ")));
         if (!several.empty())
             view.doubt(options_.strict,
                        fmt::format("{}: several functions have this name, and neither image nor source file "
-                                   "distinguishes them, so they are held to the limit together. Debug information (-g) "
-                                   "has their source files",
-                                   fmt::join(several, ", ")));
+                                   "distinguishes them, so they are held to the limit together{}",
+                                   fmt::join(several, ", "), advice));
         return !unnamed.empty() || !several.empty();
     }
 
@@ -900,7 +988,7 @@ private:
     void remark_names(View& view) const {
         Unequal unequal;
         for (const Row& row : rows_)
-            if (const ImagePair* pair = images_.unequal(row.second.image)) add(unequal, pair, row.second.image);
+            if (const ImagePair* pair = uncompared(row.second)) add(unequal, pair, row.second.image);
         for (const auto& [pair, of] : unequal)
             view.remark(Finding::Severity::warning,
                         fmt::format("functions {}cannot be compared: {}. {}", in_images(*pair, of), lacking(*pair),
@@ -936,6 +1024,9 @@ private:
         return fmt::format("of {} ", both_names(*keys.begin(), pair));
     }
     [[nodiscard]] std::string lacking(const ImagePair& pair) const {
+        if (images_.is_unpaired(&pair) && !pair.named_on_one_side())
+            return fmt::format("neither build IDs, names nor functions say which image of {} is which one of {}",
+                               before_.capture, after_.capture);
         const bool before = pair.lacks_names_before();
         const std::string_view what = images_.is_all(&pair)        ? "file for {:.1f}% of its code"
                                       : images_.is_unpaired(&pair) ? "names for {:.1f}% of files that it has alone"
@@ -950,10 +1041,15 @@ private:
     [[nodiscard]] bool is_shown(const std::string& key) const {
         return std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row.second.image == key; });
     }
+    /// The images in which code of a row cannot be compared function by function; null: it can.
+    [[nodiscard]] const ImagePair* uncompared(const Change& row) const {
+        if (const ImagePair* const pair = images_.unequal(row.image)) return pair;
+        return row.unnamed ? images_.unpairable(row.image) : nullptr;
+    }
     /// Nothing can be said of how much it grew: the other side may know the same code by no name.
     [[nodiscard]] bool is_unjudged(const Row& row) const {
-        return images_.unequal(row.second.image) != nullptr && (row.second.before.there != row.second.after.there ||
-                                                                row.first.first == Images::unnamed(row.second.image));
+        return uncompared(row.second) != nullptr && (row.second.before.there != row.second.after.there ||
+                                                     row.first.first == Images::unnamed(row.second.image));
     }
     /// Whether a gate must not pass, for what it asks about cannot be compared; says why. A function grew by no more
     /// than it costs now: where all code that cannot be compared keeps to the limits together, nothing is left to
@@ -963,7 +1059,7 @@ private:
         Unequal unequal;
         for (const Row& row : rows_) {
             if (!is_unjudged(row)) continue;
-            const ImagePair* const pair = images_.unequal(row.second.image);
+            const ImagePair* const pair = uncompared(row.second);
             Change& all = most[pair];
             all.after.cost += row.second.after.cost;
             all.after.samples += row.second.after.samples;

@@ -182,9 +182,16 @@ private:
                              std::optional<std::uint64_t> offset = {}) {
             out.health.push_back({severity, std::move(what), std::move(todo), offset});
         };
+        using Kind = capture::Problem::Kind;
         std::vector<capture::Problem> of_names, others;
         for (const capture::Problem& problem : session_.problems)
-            (problem.kind == capture::Problem::Kind::names ? of_names : others).push_back(problem);
+            if (problem.kind == Kind::unused) {
+                add(warning, capture::to_string(problem), "");
+                out.health.back().of_names = true;
+                out.health.back().unused_file = problem.file.string();
+            } else {
+                (problem.kind == Kind::names ? of_names : others).push_back(problem);
+            }
         for (std::string& sentence : gathered(others)) add(warning, std::move(sentence), "");
         for (std::string& sentence : gathered(of_names)) {
             add(warning, std::move(sentence), "");

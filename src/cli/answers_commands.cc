@@ -99,6 +99,17 @@ const answers::Finding* loss(const answers::Answers& answers) {
     return nullptr;
 }
 
+/// A file that was given and that no capture needs, for which --strict fails, too. Null: there is none.
+const answers::Finding* unused_by(std::initializer_list<const answers::Answers*> all) {
+    for (const answers::Finding& f : (*all.begin())->health)
+        if (!f.unused_file.empty() && std::all_of(all.begin(), all.end(), [&](const answers::Answers* answers) {
+                return std::any_of(answers->health.begin(), answers->health.end(),
+                                   [&](const answers::Finding& x) { return x.unused_file == f.unused_file; });
+            }))
+            return &f;
+    return nullptr;
+}
+
 /// Ends a command: what was printed, and what became of the captures.
 Status finish(Output& out, Status shown, std::initializer_list<const answers::Answers*> all, bool strict) {
     if (out.close() != decoded) return unreadable;
@@ -111,6 +122,10 @@ Status finish(Output& out, Status shown, std::initializer_list<const answers::An
             say("error", about(answers->capture, lost->what) + " (--strict)");
             return nothing;
         }
+    if (const answers::Finding* unused = strict ? unused_by(all) : nullptr) {
+        say("error", about((*all.begin())->capture, unused->what) + " (--strict)");
+        return nothing;
+    }
     return decoded;
 }
 
@@ -202,12 +217,15 @@ Result<answers::Answers> answers_of_all(AnswersOptions options, const std::vecto
     const std::vector<std::string> symbols = options.input.symbols, images = options.input.images;
     std::optional<answers::Answers> all;
     std::vector<answers::Answers> counters;  // runs of a DPU, which need not count the same
+    std::map<std::string, std::size_t> unused;
     for (const std::string& capture : captures) {
         options.input.capture = capture;
         options.input.symbols = builds.given_for(capture, symbols);
         options.input.images = builds.given_for(capture, images);
         for (std::string& file : builds.names_for(capture)) options.input.symbols.push_back(std::move(file));
         WM_ASSIGN_OR_RETURN(answers::Answers one, answers_of(options));
+        for (const answers::Finding& f : one.health)
+            if (!f.unused_file.empty()) ++unused[f.unused_file];
         if (!all) {
             all = std::move(one);
             if (all->unit == "DPU" && captures.size() > 1) counters.push_back(*all);
@@ -224,6 +242,9 @@ Result<answers::Answers> answers_of_all(AnswersOptions options, const std::vecto
             counters.push_back(std::move(one));
     }
     if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
+    // What one of them needs is not unused.
+    for (answers::Finding& f : all->health)
+        if (!f.unused_file.empty() && unused[f.unused_file] < captures.size()) f.unused_file.clear();
     if (captures.size() > 1) all->capture = fmt::format("{} and {} more", captures.front(), captures.size() - 1);
     return std::move(*all);
 }

@@ -87,7 +87,7 @@ private:
         for (const std::string& file : options_.symbols) {
             const image::ImageArgument argument{file, std::nullopt};
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, names_.load_bias(argument), maps));
-            check_build(file, found, names_.is_mapped(argument), Problem::Kind::names);
+            check_build(file, found, names_.is_mapped(argument));
         }
         return Nothing{};
     }
@@ -118,9 +118,7 @@ private:
         }
         return Nothing{};
     }
-    /// `unused`: the kind of problem that a file is of which nothing ran.
-    void check_build(const std::filesystem::path& path, const image::Agreement& found, bool placed,
-                     Problem::Kind unused = Problem::Kind::description) {
+    void check_build(const std::filesystem::path& path, const image::Agreement& found, bool placed) {
         const bool other_id = !found.build_id_there.empty() && found.build_id_there != found.build_id;
         // A kernel patches its own code, here and there; of a relocatable file the loader changes what it likes.
         constexpr std::uint64_t enough = 32;
@@ -145,7 +143,7 @@ private:
                                 "names nothing that ran.{}",
                                 found.first.value, found.end.value,
                                 where.empty() ? " Is it the program that was traced?" : where),
-                    unused);
+                    Problem::Kind::unused);
     }
 
     Result<Source> make(const capture::Source& described) {

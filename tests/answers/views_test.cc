@@ -202,7 +202,7 @@ TEST(Comparison, AFunctionWhoseNameOneSideLacksIsNotJudged) {
         EXPECT_NE(said(view->view, bad).find("new knows no names for 9"), std::string::npos) << said(view->view, bad);
     }
     // Of several files of which none is like that of the other side, each may have it.
-    Answers after = stripped_program("new", "app3", "b2", 60);
+    Answers after = stripped_program("new", "tool", "b2", 60);
     after.images.push_back({"other.so", "/lib/other.so", "dd"});
     after.functions.push_back({"other", "other", 2, 0x9000, 4, none, 0, false});
     after.instructions.push_back({0x9000, 4, isa::Isa::a32, Seen::executed, 5, none, 0, 1, {1}, "nop"});
@@ -402,6 +402,100 @@ TEST(Comparison, FunctionsOfOneNameAreComparedEachWithItself) {
         << said(unknown->view, bad);
     // The same build has them at the same places.
     EXPECT_EQ(said(compare(capture("old", "a1", 20, false), capture("new", "a1", 20, false), options)->view, bad), "");
+}
+
+/// Two images whose names and builds are of a version; both have `each` and what is in every program.
+Answers program_and_library(const std::string& version, std::uint64_t in_program, std::uint64_t in_library) {
+    return capture_of(version,
+                      {{"app-" + version, "/tmp/app", "a" + version}, {"lib-" + version, "/tmp/lib", "b" + version}},
+                      {{"_init", "_init", 0, 3},
+                       {"_fini", "_fini", 0, 2},
+                       {"main", "main", 0, 100},
+                       {"run", "run", 0, 50},
+                       {"each", "each", 0, in_program},
+                       {"_init", "_init", 1, 3},
+                       {"_fini", "_fini", 1, 2},
+                       {"work", "work", 1, 70},
+                       {"help", "help", 1, 9},
+                       {"each", "each", 1, in_library}});
+}
+
+TEST(Comparison, ImagesThatWereRenamedTogetherArePairedByWhatIsMostAlike) {
+    DiffOptions options;
+    options.threshold_count = 10;
+    options.strict = true;
+    options.only = {"app-*"};
+    const Answers before = program_and_library("1", 20, 900);
+    const auto grown = compare(before, program_and_library("2", 40, 30), options);
+    ASSERT_TRUE(grown);
+    EXPECT_EQ(grown->chosen_before, 175U);
+    EXPECT_EQ(grown->chosen_after, 195U);
+    EXPECT_NE(said(grown->view, bad).find("each by +20"), std::string::npos) << said(grown->view, bad);
+    options.threshold_count = 0;
+    const auto same = compare(before, program_and_library("2", 20, 900), options);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(said(same->view, bad), "");
+    EXPECT_EQ(said(same->view, warning), "");
+}
+
+TEST(Comparison, OfAnImageThatOneSideHasAloneNothingOfOthersIsChosen) {
+    // Nothing is alike but what is in every program, and `each`.
+    const Answers before = program_and_library("1", 20, 900);
+    Answers after = program_and_library("2", 40, 30);
+    for (Function& f : after.functions)
+        if (f.name == "main" || f.name == "run" || f.name == "work" || f.name == "help")
+            f.name = f.linkage_name = f.name + "_2";
+    DiffOptions options;
+    options.only = {"app-*"};
+    const auto apart = compare(before, after, options);
+    ASSERT_TRUE(apart);
+    EXPECT_EQ(apart->chosen_before, 175U);
+    EXPECT_EQ(apart->chosen_after, 195U);
+}
+
+TEST(Comparison, CodeWithoutNamesOfImagesThatNothingPairsIsNotJudged) {
+    const auto capture = [](const std::string& name, const std::string& one, const std::string& other) {
+        return capture_of(name, {{one, "", "a" + name}, {other, "", "b" + name}},
+                          {{one + "+0x10?", "", 0, 100}, {other + "+0x10?", "", 1, 50}});
+    };
+    DiffOptions options;
+    options.threshold_each = 5;
+    const Answers before = capture("old", "app-1.0", "libx-1.0.so");
+    const auto apart = compare(before, capture("new", "tool", "plug.so"), options);
+    ASSERT_TRUE(apart);
+    EXPECT_TRUE(said(apart->view, bad).starts_with("functions of plug.so, tool cannot be compared"))
+        << said(apart->view, bad);
+    EXPECT_EQ(said(apart->view, bad).find("grew"), std::string::npos) << said(apart->view, bad);
+    // A version is no other name.
+    const auto version = compare(before, capture("new", "app-1.1", "libx-1.1.so"), options);
+    ASSERT_TRUE(version);
+    EXPECT_EQ(said(version->view, bad), "");
+    // Within the limit nothing is left to judge.
+    options.threshold_each.reset();
+    options.threshold_count = 150;
+    const auto within = compare(before, capture("new", "tool", "plug.so"), options);
+    ASSERT_TRUE(within);
+    EXPECT_EQ(said(within->view, bad), "");
+}
+
+TEST(Comparison, DebugInformationIsAdvisedWhereItWouldHelp) {
+    const auto capture = [](const char* name, const char* build, bool sources) {
+        Answers a = capture_of(name, {{"app", "/tmp/app", build}}, {{"each", "each", 0, 100}, {"each", "each", 0, 50}});
+        a.sources = {{"/x/a.c", {}}};
+        if (sources)
+            for (Function& f : a.functions) f.source = 0;
+        return a;
+    };
+    DiffOptions options;
+    options.threshold_each = 5;
+    for (const bool sources : {false, true}) {
+        const auto view = compare(capture("old", "a1", sources), capture("new", "b2", sources), options);
+        ASSERT_TRUE(view);
+        const std::string text = said(view->view, warning);
+        EXPECT_NE(text.find("each"), std::string::npos) << text;
+        EXPECT_NE(text.find("several functions have this name"), std::string::npos) << text;
+        EXPECT_EQ(text.find("(-g)") != std::string::npos, !sources) << text;
+    }
 }
 
 TEST(Comparison, WhatIsNotZeroIsNotSaidToBe) {

@@ -253,12 +253,29 @@ class Gates(unittest.TestCase):
         wrong = shutil.copy(other, self.folder / "given" / "app")  # by its name what was recorded
         commands = ("profile", "coverage", "doctor", "flow --format summary")
         for command in (c.split() for c in commands):
-            # What names nothing that ran lacks nothing; names that are wrong are.
-            self.tell(*command, out, "--symbols", other, "--strict")
+            # What names nothing that ran is a mistake, as names that are wrong are.
+            done = self.tell(*command, out, "--symbols", other, "--strict", status=1)
+            self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), "names nothing that ran")
+            self.tell(*command, out, "--symbols", other)
             for option in ("--symbols", "--image"):
                 with self.subTest(command=command[0], option=option):
                     done = self.tell(*command, out, option, wrong, "--strict", status=1)
                     self.assertRegex(done.stderr, r"error: .*\(--strict\)")
+
+    def test_a_file_that_one_capture_needs_is_not_unused(self):
+        # Without build IDs a file is found by its name.
+        home = self.folder / "needed"
+        programs = [self.build(home / f"needed-{n}", "-Wl,--build-id=none", f"-DROUNDS={n}") for n in (200, 203)]
+        sides = [self.record(home / f"out-{program.name}", program) for program in programs]
+        other = self.build(home / "other", "-DROUNDS=7")
+        gate = ("--threshold", "50", "--strict")
+        done = self.tell("diff", *sides, "--symbols", other, *gate, status=1)
+        self.assertRegex(done.stderr, r"error: .*other: .*names nothing that ran.*\(--strict\)")
+        for program in programs:
+            done = self.tell("diff", *sides, "--symbols", program, *gate)
+            self.assertRegex(done.stderr, rf"warning: .*{program.name}: .*names nothing that ran")
+            self.tell("profile", *sides, "--symbols", program, "--strict")
+        self.tell("profile", sides[1], "--symbols", programs[0], "--strict", status=1)
 
     def test_names_come_from_another_copy_of_the_build(self):
         program, before = self.home("stripped")
@@ -372,24 +389,25 @@ class Gates(unittest.TestCase):
             out.append(self.record(home / f"out-{version}", program))
         return out
 
-    def with_library(self, name, *options, strip=False, debug="-g", split=True):
-        """A recording of USER with LIBRARY, in a folder of their own."""
+    def with_library(self, name, *options, strip=False, debug="-g", split=True, version=""):
+        """A recording of USER with LIBRARY, in a folder of their own; both files have the version in their names."""
+        user, library = f"user{version}", f"libwork{version}.so"
         home = self.folder / name
         home.mkdir()
         (home / "work.c").write_text(LIBRARY)
         (home / "user.c").write_text(USER)
         both = (debug, "-O1", "-Wl,--build-id", *options)
         if split:
-            commands = (("-shared", "-fPIC", "-o", home / "libwork.so", home / "work.c", *both),
-                        ("-o", home / "user", home / "user.c", home / "libwork.so", "-Wl,-rpath,$ORIGIN", *both))
+            commands = (("-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", home / library, home / "work.c", *both),
+                        ("-o", home / user, home / "user.c", home / library, "-Wl,-rpath,$ORIGIN", *both))
         else:
-            commands = (("-o", home / "user", home / "user.c", home / "work.c", *both),)
+            commands = (("-o", home / user, home / "user.c", home / "work.c", *both),)
         for command in commands:
             done = run(CROSS + "gcc", *command)
             self.assertEqual(done.returncode, 0, done.stderr)
         if strip:
-            run(CROSS + "strip", home / "libwork.so")
-        return self.record(home / "out", home / "user")
+            run(CROSS + "strip", home / library)
+        return self.record(home / "out", home / user)
 
     def test_code_without_names_of_two_builds_is_held_to_a_limit_as_a_whole(self):
         # One function grew by a tenth, another one cost more than that before, and less now.
@@ -472,9 +490,59 @@ class Gates(unittest.TestCase):
         before, after = (self.with_library(f"bare{n}", f"-DEACH={n}", split=False, debug="-g0") for n in (20, 30))
         done = self.tell("diff", before, after, "--threshold-each", "10")
         self.assertIn("warning: each: several functions have this name", done.stderr)
+        self.assertIn("Debug information (-g) has the source files\n", done.stderr)
         self.assertIn("error: each: several", self.tell("diff", before, after, "--threshold-each", "10", "--strict",
                                                          status=1).stderr)
         self.tell("diff", before, before, "--threshold-each", "0", "--strict")
+
+    def chosen(self, out, only):
+        return sum(number(row["instructions"]) for row in self.rows("profile", out, "--only", only))
+
+    def without_files(self, out, *renames):
+        """A copy of a recording of `with_library`, whose own files are not found."""
+        copy = out.with_name(f"nameless{len(renames)}")
+        shutil.copytree(out, copy)
+        maps = (copy / "maps.txt").read_text().replace(f"{out.parent}/", "/nowhere/")
+        for old, new in renames:
+            self.assertIn(old, maps)
+            maps = maps.replace(old, new)
+        (copy / "maps.txt").write_text(maps)
+        return copy
+
+    def test_images_that_were_renamed_together_are_paired(self):
+        # Both have `each`: the program's grows, and that of the library shrinks by more.
+        old, same, grown = (self.with_library(f"both{v}", *options, debug="-g0", version=f"-{v}")
+                            for v, options in (("1.0", ("-DEACH=900",)), ("1.1", ("-DEACH=900",)),
+                                               ("1.2", ("-DEACH=20", "-DUSE=600"))))
+        for only in ("user-*", "libwork-*"):
+            for after in (same, grown):
+                sums = [f"{self.chosen(out, only):,}" for out in (old, after)]
+                self.assertRegex(self.tell("diff", old, after, "--only", only).stdout,
+                                 "of --only +{} before, {} after".format(*sums))
+        done = self.tell("diff", old, grown, "--only", "user-*", "--threshold-count", "500", status=1)
+        self.assertRegex(done.stderr, r"instructions grew by \S+ in all")
+        self.assertRegex(done.stderr, "1 function grew .*: each by")
+        self.assertIn("no function grew", self.tell("diff", old, grown, "--only", "libwork-*", "--threshold-each", "5",
+                                                    "--strict").stderr)
+        for only in ((), ("--only", "user-*"), ("--only", "user-1.0", "--only", "user-1.1")):
+            self.tell("diff", old, same, "--threshold-each", "5", *only, "--strict")
+
+        # Without names their versions alone differ.
+        nameless = [self.without_files(out) for out in (old, same)]
+        done = self.tell("diff", *nameless, "--threshold-each", "5", "--only", "user-*")
+        self.assertIn("code without names of user-1.0 (user-1.1 in", done.stderr)
+        self.assertNotIn("grew from", done.stderr)
+        self.assertIn("held to the limit as a whole", self.tell("diff", *nameless, "--threshold-each", "5", "--only",
+                                                                "user-*", "--strict", status=1).stderr)
+        # Of other names, nothing says which is which.
+        nameless[1] = self.without_files(same, ("user-1.1", "tool"), ("libwork-1.1", "libplug"))
+        for more in (("--threshold-each", "5"), ("--threshold-count", "1")):
+            done = self.tell("diff", *nameless, *more, status=1)
+            self.assertRegex(done.stderr, "error: functions of .*tool.* cannot be compared.*: neither build IDs, names nor "
+                                          "functions say which image")
+            self.assertNotIn("from nothing", done.stderr)
+            self.assertNotIn("grew", done.stderr)
+        self.tell("diff", *nameless, "--threshold-count", "1000000", "--strict")
 
     # ---- names that are given
 

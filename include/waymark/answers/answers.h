@@ -262,6 +262,8 @@ struct Finding {
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
     /// A warning about names of code alone: of the trace nothing is missing, and no gate fails for it.
     bool of_names{};
+    /// A file that was given and that none of the captures needs; empty: it is about no such file.
+    std::string unused_file{};
 };
 
 /// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.

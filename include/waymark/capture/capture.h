@@ -95,6 +95,7 @@ struct Problem {
         description,  ///< of the capture: what is decoded may be wrong
         names,        ///< code has no names; the trace is as good as with them
         part,         ///< the capture holds a part of the run
+        unused,       ///< a file that was given, `file`, is of nothing that ran
     };
     std::filesystem::path file;     ///< in which it was found; empty: in none, such as something not given
     unsigned line{};                ///< counted from 1; 0: the file as a whole
