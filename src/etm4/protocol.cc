@@ -101,18 +101,32 @@ private:
 
 /// How bytes parse under one configuration.
 struct Likeness : protocol::Likeness {
-    std::uint64_t asyncs{}, trace_infos{};
+    std::uint64_t asyncs{}, trace_infos{}, atoms{};
+    std::uint64_t cancelled{};  ///< P0 elements, most of which are atoms
     std::optional<Offset> first_async{};
 
     template <class P>
-    void see(const P&, Extent at, const Stretch& stretch) {
+    void see(const P& p, Extent at, const Stretch& stretch) {
         if constexpr (std::is_same_v<P, ASync>) {
             ++asyncs;
             if (!first_async) first_async = stretch.offsets.capture(at.first);
         } else if constexpr (std::is_same_v<P, TraceInfo>) {
             ++trace_infos;
+        } else if constexpr (std::is_same_v<P, Atom>) {
+            atoms += p.atoms.count;
+        } else if constexpr (std::is_same_v<P, CancelF1>) {
+            cancelled += p.count;
+        } else if constexpr (std::is_same_v<P, CancelF2>) {
+            ++cancelled;
+            atoms += p.atoms == 2 ? 2 : p.atoms != 0;
+        } else if constexpr (std::is_same_v<P, CancelF3>) {
+            cancelled += p.count + 2U;
+            atoms += p.atom;
+        } else if constexpr (std::is_same_v<P, Mispredict>) {
+            atoms += p.atoms == 2 ? 2 : p.atoms != 0;
         }
     }
+    [[nodiscard]] std::uint64_t waypoints() const { return atoms - std::min(atoms, cancelled); }
     /// An A-sync is followed by a Trace Info, and damage here and there is no reason to doubt.
     [[nodiscard]] bool enough() const {
         return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos &&
@@ -269,6 +283,7 @@ public:
         out.protocol = this;
         out.configuration = configuration(best->second);
         out.first_sync = p.first_async;
+        out.waypoints = p.waypoints();
         out.remarks.emplace_back("syncs", counted(p.asyncs, "A-sync"));
         return true;
     }

@@ -8,6 +8,7 @@ The rules for QEMU's log are those of executed_test.py. Here BRK, an undefined i
 entered and do not execute: they are where their exceptions return to (docs/spec/etm4-registers.md, 2.13).
 """
 import collections
+import json
 import pathlib
 import re
 import shutil
@@ -107,6 +108,23 @@ class Aarch64(unittest.TestCase):
                     self.verify(out)
                     if "--speculation" not in options:
                         self.compare_with_opencsd(out)
+
+    def test_cycles_are_those_of_the_code_that_took_them(self):
+        # The recorder counts one cycle an instruction. A count may cover the end of the code before as well.
+        out, _ = self.record(self.folder / "static", "--cycle-accurate")
+        rows = json.loads(run(WAYMARK, "profile", out, "--limit", "0", "--format", "json").stdout)["rows"]
+        large = [row for row in rows if row["instructions"] >= 500]
+        self.assertGreater(len(large), 5)
+        for row in large:
+            self.assertAlmostEqual(row["cycles"] / row["instructions"], 1, delta=0.3, msg=row)
+
+    def test_doctor_proves_the_program(self):
+        for options in ((), ("--unit", "etmv4", "--speculation", "8")):
+            out, _ = self.record(self.folder / "static", *options)
+            text = " ".join(run(WAYMARK, "doctor", out).stdout.split())
+            share = re.search(r"agrees, proven: .*? ranges, ([0-9.]+)% of the trace", text)
+            self.assertIsNotNone(share, text)
+            self.assertGreater(float(share[1]), 95)
 
     def test_full_fifo(self):
         for options in ((), ("--cycle-accurate", "--return-stack"), ("--speculation", "16")):
