@@ -27,7 +27,7 @@ struct Change {
     Side before, after;
     std::string image{};   ///< as Images calls it
     std::string source{};  ///< path of the file it begins in
-    std::string shown{};   ///< its name, with what tells it from others of that name
+    std::string shown{};   ///< its name, with what distinguishes it from others of that name
     bool several{};        ///< functions of one name, which nothing distinguishes
     bool unnamed{};        ///< code without a symbol
     [[nodiscard]] std::int64_t change() const {
@@ -450,7 +450,7 @@ private:
                 group[now][spot] = number;
                 if (of[now][spot] > 1) several.insert(number);
             };
-            // What is told apart by all, by less, and by nothing: each where one is left on each side.
+            // First what image and source file distinguish, then what one of them does, then the rest.
             const auto pair_by = [&](auto&& key) {
                 std::map<std::string, std::vector<Spot>> left[2];
                 for (const bool now : {false, true})
@@ -827,7 +827,7 @@ public:
 private:
     using Row = std::pair<const RowKey, Change>;
 
-    /// Functions of one name are told apart by image, or else by source file.
+    /// Image, or else source file, distinguishes functions of one name.
     void call_rows() {
         std::map<std::string_view, std::vector<Row*>> by_name;
         for (Row& row : rows_) by_name[row.first.first].push_back(&row);

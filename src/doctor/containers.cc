@@ -113,7 +113,7 @@ constexpr std::array dpu_words = [] {
         DpuWords{Kind::wide, Severity::warning, "counter-wrap", no_wrap, "readings that lie too far apart, or damage",
                  "read the counters more often (mode sample with a shorter period)"},
         DpuWords{Kind::wide_lossy, Severity::warning, "counter-loss", no_wrap, "readings are missing in between",
-                 "mend what entries were lost by, as told here"},
+                 "avoid what made entries be lost, as the other findings say"},
     };
 }();
 
