@@ -1289,7 +1289,8 @@ private:
     void fill_trust() {
         Trust functions{.view = "functions", .exact = "instructions and calls of all that was decoded"};
         if (options_.cycles)
-            functions.estimated = "cycles of single instructions, lines and inlined calls: trace tells those of blocks";
+            functions.estimated =
+                "cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks";
         const bool lost = std::any_of(streams_.begin(), streams_.end(), [](const FlowStream& s) {
             return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
         });

@@ -344,7 +344,7 @@ private:
                          Offset{out.skipped},
                          fmt::format("frames begin {} into the file", bytes_text(out.skipped)),
                          "a frame at the first byte",
-                         "the dump begins inside a frame, or behind a header",
+                         "the dump begins inside a frame, or after a header",
                          fmt::format("drop the first {} (--write-snapshot does)", bytes_text(out.skipped))});
         return taken;
     }
@@ -492,7 +492,7 @@ private:
                 add_finding(source, Severity::note, "not-recognised", first_offset(source),
                             fmt::format("{} of a protocol that Waymark does not know", bytes_text(source.bytes)),
                             fmt::format("{}, to be decoded", pipeline::decoded_trace()),
-                            fmt::format("the description says {}; what was tried stands with the source",
+                            fmt::format("the description says {}; the source's findings list what was tried",
                                         described(source.trace_id)->type),
                             "another tool for this source; the others are decoded without it");
         }
@@ -957,7 +957,7 @@ private:
                 v.trial.first ? fmt::format("{}: {}", v.image, source.identity.protocol->sentence(v.trial.first->what))
                 : raw
                     ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image, v.trial.no_memory.value)
-                    : fmt::format("{} holds too little of what ran", v.image),
+                    : fmt::format("{} contains too little of the code that ran", v.image),
                 fmt::format("the same image loaded {:#x} bytes {}: there {}",
                             signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
                             signed_shift < 0 ? "lower" : "higher", evidence(v.shift->trial)),
@@ -1137,7 +1137,7 @@ private:
             report_.verdict =
                 report_.sources.empty()
                     ? "There are no bytes of a trace source to diagnose."
-                    : "Nothing here is trace of a protocol that Waymark knows; what was tried stands below.";
+                    : "Nothing here is trace of a protocol that Waymark knows; what was tried is listed below.";
         else if (errors != 0)
             report_.verdict =
                 fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
