@@ -125,8 +125,8 @@ void Images::judge_memory(SourceReport& source, const std::vector<Stretch>& stre
         verdict.shift = find_shift(stretches, {source.configuration}, map, {});
         if (verdict.shift) {
             verdict.kind = ImageVerdict::Kind::shifted;
-            verdict.argument = fmt::format("{}@{:#x}", dump->file.string(),
-                                           (dump->address.value + verdict.shift->bytes) & 0xffffffffU);
+            verdict.argument =
+                fmt::format("{}@{:#x}", dump->file.string(), verdict.shift->applied_to(dump->address).value);
         }
     }
 }
@@ -167,7 +167,7 @@ void Images::judge_image(SourceReport& source, const std::vector<Stretch>& stret
     verdict.kind = ImageVerdict::Kind::shifted;
     const auto parsed = image::parse_image_argument(argument);
     verdict.argument = fmt::format("{}@{:#x}", parsed->path.string(),
-                                   (parsed->address.value_or(Address{}).value + verdict.shift->bytes) & 0xffffffffU);
+                                   verdict.shift->applied_to(parsed->address.value_or(Address{})).value);
 }
 
 void Images::report() const {
@@ -206,7 +206,7 @@ void Images::report_image(const SourceReport& source, const ImageVerdict& v, con
                     "memory",
                     other);
     if (v.kind == Kind::shifted) {
-        const auto signed_shift = static_cast<std::int32_t>(static_cast<std::uint32_t>(v.shift->bytes));
+        const std::int64_t distance = v.shift->distance();
         const bool raw = v.trial.first == std::nullopt && ranges == 0;
         add_finding(
             source, Severity::error, "image-shift",
@@ -214,9 +214,8 @@ void Images::report_image(const SourceReport& source, const ImageVerdict& v, con
             v.trial.first ? fmt::format("{}: {}", v.image, source.identity.protocol->sentence(v.trial.first->what))
             : raw ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image, v.trial.no_memory.value)
                   : fmt::format("{} contains too little of the code that ran", v.image),
-            fmt::format("the same image loaded {:#x} bytes {}: there {}",
-                        signed_shift < 0 ? -std::int64_t{signed_shift} : std::int64_t{signed_shift},
-                        signed_shift < 0 ? "lower" : "higher", evidence(v.shift->trial)),
+            fmt::format("the same image loaded {:#x} bytes {}: there {}", distance < 0 ? -distance : distance,
+                        distance < 0 ? "lower" : "higher", evidence(v.shift->trial)),
             fmt::format("wrong load address; shift found by {}, and proven by decoding ({})",
                         counted(v.shift->votes, "agreeing address", "agreeing addresses"), proof_needs()),
             fmt::format("--image {}", v.argument));

@@ -28,7 +28,7 @@ void MissingMemory::report() const {
         lack.first = std::min(lack.first, Address{from});
         lack.open |= !dump.length;
         lack.bytes += dump.length ? *dump.length - there : 0;
-        constexpr std::uint64_t top = 0xffffffff;
+        constexpr std::uint64_t top = ~std::uint64_t{0};
         lack.ranges.emplace_back(from, dump.length ? dump.address.value + *dump.length - 1 : std::max(top, from));
     }
     for (const auto& [file, lack] : lacks) report(file, lack);

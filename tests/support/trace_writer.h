@@ -149,7 +149,7 @@ private:
     std::uint64_t branch(const pft::Place& to, std::uint32_t exception, bool ns, bool hyp, std::uint32_t cycles);
     [[nodiscard]] pft::Target compressed(const pft::Place& to, unsigned least) const;
     std::uint32_t count(std::uint64_t cycle);
-    [[nodiscard]] std::uint32_t reported(std::uint32_t cycles) const {
+    [[nodiscard]] std::uint32_t delivered(std::uint32_t cycles) const {
         // The largest count means "none" in an element, so it is delivered as one less.
         return config_.cycle_accurate ? std::min(cycles, flow::no_cycles - 1) : flow::no_cycles;
     }

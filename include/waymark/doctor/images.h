@@ -85,7 +85,7 @@ struct Mapping {
 };
 /// Nothing is known without a list, of a raw dump, and of a file without a build ID whose name is not in the list.
 [[nodiscard]] Mapping mapping_of(const std::string& argument, const capture::ModuleMap& modules);
-/// Where a map has bytes, in Non-secure or Secure state.
+/// Where a map has bytes, in Non-secure or Secure state; addresses of 64 bits included.
 [[nodiscard]] std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
 
 /// Where an image can lie: at addresses that differ from its own by a multiple of this.
@@ -97,15 +97,22 @@ struct Grid {
 [[nodiscard]] Grid grid_of(const std::string& argument);
 
 struct Shift {
-    std::uint64_t bytes{};  ///< to be added to the image's addresses, modulo 2^32
+    std::uint64_t bytes{};             ///< to be added to the image's addresses
+    std::uint64_t mask = 0xffffffffU;  ///< of addresses, which wrap: all ones for A64
+    [[nodiscard]] Address applied_to(Address address) const { return {(address.value + bytes) & mask}; }
+    /// `bytes` with a sign.
+    [[nodiscard]] std::int64_t distance() const {
+        const auto whole = static_cast<std::int64_t>(bytes);
+        return mask > 0xffffffffU ? whole : static_cast<std::int32_t>(static_cast<std::uint32_t>(bytes));
+    }
     std::uint64_t votes{}, candidates{};
     std::size_t configuration{};  ///< which of those given
     Trial trial;                  ///< of all bytes
 };
 /// The shift with which the image is proven to hold the code that ran, if there is exactly one. Candidates are
 /// differences between addresses the trace names (I-syncs, branches) and places branches of the image lead to; the most
-/// frequent are decoded with. Time is bounded whatever the size of image and trace: 256 candidates, each dropped at its
-/// first contradiction.
+/// frequent are decoded with. A trace is of A64 code or of A32 and T32 code here: the one that names more addresses.
+/// Time is bounded whatever the size of image and trace: 256 candidates, each dropped at its first contradiction.
 [[nodiscard]] std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                                               const std::vector<std::shared_ptr<const Configuration>>& configurations,
                                               const image::MemoryMap& map, Grid grid);
