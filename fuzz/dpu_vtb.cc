@@ -43,7 +43,7 @@ struct Item {
 struct Collector {
     std::vector<Item> items;
     template <class P>
-    void operator()(const P& entry, const Extent& at) {
+    void operator()(const P& entry, const EntryExtent& at) {
         items.push_back({at.first, at.bytes, Entry(entry), at.doubtful, {}});
     }
     void operator()(const Gap& gap) { items.push_back({gap.first, gap.bytes(), {}, false, gap.reason}); }
