@@ -150,6 +150,8 @@ void Images::judge_image(SourceReport& source, const std::vector<Stretch>& stret
     }
     SharedConfiguration configuration = source.configuration;
     verdict.trial = best_trial(stretches, configuration, **map, !source.configured);
+    const Grid grid = grid_of(argument);
+    if (grid.granule == page_bytes) count_beside(verdict.trial, extents_of(**map, true), 0, ~std::uint64_t{0});
     classify(verdict, waypoints_of(source));
     if (fits(verdict)) {
         verdict.argument = mapping.load_bias ? fmt::format("{}@{:#x}", argument, *mapping.load_bias) : argument;
@@ -161,7 +163,7 @@ void Images::judge_image(SourceReport& source, const std::vector<Stretch>& stret
     if (!source.configured)
         for (SharedConfiguration& variant : source.configuration->variants())
             configurations.push_back(std::move(variant));
-    verdict.shift = find_shift(stretches, configurations, **map, grid_of(argument));
+    verdict.shift = find_shift(stretches, configurations, **map, grid);
     if (verdict.shift) source.configuration = configurations[verdict.shift->configuration];
     if (!verdict.shift) return;
     verdict.kind = ImageVerdict::Kind::shifted;

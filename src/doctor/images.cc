@@ -269,6 +269,19 @@ Trial try_image(const std::vector<Stretch>& stretches, const Configuration& conf
     return out;
 }
 
+void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, std::uint64_t shift,
+                  std::uint64_t mask) {
+    constexpr std::uint64_t near_bytes = 65536;
+    trial.beside = 0;
+    for (const auto& [address, times] : trial.no_memory_at) {
+        const std::uint64_t place = (address - shift) & mask;
+        const bool near = std::any_of(extents.begin(), extents.end(), [&](const follow::CodeExtent& e) {
+            return place + near_bytes >= e.first.value && place < e.first.value + e.bytes + near_bytes;
+        });
+        if (near) trial.beside += times;
+    }
+}
+
 std::string evidence(const Trial& trial) {
     const double share =
         trial.waypoints == 0
@@ -345,6 +358,8 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                                 const std::vector<std::shared_ptr<const Configuration>>& configurations,
                                 const image::MemoryMap& map, Grid grid) {
     Targets targets;
+    const bool whole_program = grid.granule == page_bytes;
+    const std::vector<follow::CodeExtent> extents = extents_of(map, true);
     std::uint64_t bytes = 0;
     for (const Stretch& stretch : stretches) {
         configurations.front()->named_addresses(stretch.bytes, [&](const follow::Place& place) { targets.add(place); });
@@ -378,6 +393,7 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
         if (bytes > enough_bytes)
             shift.trial = try_image(stretches, *configurations[shift.configuration], Moved(map, shift.bytes, mask),
                                     ~std::uint64_t{0}, 0);
+        if (whole_program) count_beside(shift.trial, extents, shift.bytes, mask);
         return !shift.trial.proven();
     });
     if (proven.empty()) return {};

@@ -46,12 +46,15 @@ struct Trial {
     std::optional<Offset> first_no_memory;
     Address no_memory{};                                    ///< where execution went there
     std::map<std::uint64_t, std::uint64_t> no_memory_at{};  ///< how often it went where there is none, by address
-    bool ended{};  ///< there were so many contradictions that the rest was left out
+    std::uint64_t beside{};  ///< of those, how often right beside an ELF file's code (count_beside())
+    bool ended{};            ///< there were so many contradictions that the rest was left out
 
     /// The image holds the code that ran at these addresses: what runs in it is explained to where the trace leaves it,
-    /// enough of it is confirmed, and no contradiction is left.
+    /// enough of it is confirmed, and no contradiction is left. Where much ran right beside the image, the program that
+    /// ran is another one, which has some code in common with it, such as the start of the C library.
     [[nodiscard]] bool proven() const {
-        return contradictions == 0 && confirmed >= paths_to_prove && strayed * 10 <= indirect;
+        return contradictions == 0 && confirmed >= paths_to_prove && strayed * 10 <= indirect &&
+               beside * 4 <= totals.ranges;
     }
     /// Contradictions are so rare that damage or code that was modified explains them.
     [[nodiscard]] bool agrees() const {
@@ -62,6 +65,10 @@ struct Trial {
         return waypoints == 0 ? 0 : std::min<std::uint64_t>(100, totals.ranges * 100 / waypoints);
     }
 };
+/// Fills in Trial::beside: for an ELF file, which holds all code of a program, with its code at `extents` moved by
+/// `shift`, modulo `mask` + 1.
+void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, std::uint64_t shift,
+                  std::uint64_t mask);
 /// `1,058 ranges, 37.0 % of the trace; 23 different paths confirmed, 0 contradictions`.
 [[nodiscard]] std::string evidence(const Trial& trial);
 /// What a proof needs, as a sentence.
