@@ -335,12 +335,10 @@ std::optional<DpuCode::Instruction> DpuCode::instruction(const Place& place) con
 
 std::optional<isa::Isa> DpuCode::isa_at(const Place& place) const {
     const auto contents = layer(place).symbols.contents({place.address});
-    if (contents == image::Contents::a32) return isa::Isa::a32;
-    if (contents == image::Contents::t32) return isa::Isa::t32;
+    if (contents) return image::instruction_set(*contents);
     // A stripped file has no mapping symbols, but its dynamic symbols say how a function is entered.
-    const auto function = contents ? std::nullopt : function_symbol(place);
-    if (!function) return std::nullopt;
-    return function->thumb ? isa::Isa::t32 : isa::Isa::a32;
+    const auto function = function_symbol(place);
+    return function ? std::optional(function->isa) : std::nullopt;
 }
 
 std::optional<DpuCode::Instruction> DpuCode::instruction(const Place& place, isa::Isa isa) const {
