@@ -38,10 +38,10 @@ if [ "${1:-}" = --instructions ]; then
         waypoints=2000000
         [ "$decoder" != opencsd ] || waypoints=100000
         WAYMARK_BENCH_WAYPOINTS=$waypoints valgrind --tool=callgrind --callgrind-out-file="$folder/out" \
-            --collect-atstart=no --toggle-collect='*decode_all*' "$program" --once "$decoder/b" >"$folder/told" \
+            --collect-atstart=no --toggle-collect='*decode_all*' "$program" --once "$decoder/b" >"$folder/collected" \
             2>"$folder/log"
         awk -v d="$decoder" -v n="$(sed -n 's/.*Collected : //p' "$folder/log")" \
-            '{ printf "%-10s %8.1f instructions per range\n", d, n / $1 }' "$folder/told"
+            '{ printf "%-10s %8.1f instructions per range\n", d, n / $1 }' "$folder/collected"
     done
     exit 0
 fi

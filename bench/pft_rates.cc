@@ -164,8 +164,9 @@ void add(Counts& counts, std::span<const std::uint64_t> edges, std::span<const f
 
 // One decoder each, with everything it needs.
 template <class D, class To = CountingSink>
-struct Told {
-    Told(const Part& part, Counts& counts) : sink(counts), out(blocks, sink), decoder(part.config, *part.code, out) {}
+struct Delivered {
+    Delivered(const Part& part, Counts& counts)
+        : sink(counts), out(blocks, sink), decoder(part.config, *part.code, out) {}
     void feed(Bytes bytes) { decoder.feed(bytes); }
     void finish() {
         decoder.finish();
@@ -215,7 +216,8 @@ struct Analysed {
           sink(code, [](Offset at) { return at.value; }, {.calls = calls}),
           decoder(part.config, *part.code, blocks, sink,
                   {.workers = workers,
-                   .ranges = calls ? pft::ParallelDecoder::Ranges::told : pft::ParallelDecoder::Ranges::counted}) {}
+                   .ranges = calls ? pft::ParallelDecoder::Ranges::delivered : pft::ParallelDecoder::Ranges::counted}) {
+    }
     void feed(Bytes bytes) { decoder.feed(bytes); }
     void finish() {
         decoder.finish();
@@ -359,7 +361,7 @@ const Counts& truth(char which) {
     const Stream& s = stream(which);
     t = std::make_unique<Counts>();
     if (which == 'a') {
-        *t = decode_all<Told<pft::ReferenceDecoder, HashingSink>>(s);
+        *t = decode_all<Delivered<pft::ReferenceDecoder, HashingSink>>(s);
     } else {
         for (const Part& part : s.parts) {
             t->ranges += part.truth.ranges;
@@ -489,10 +491,10 @@ int summary(unsigned jobs, const std::filesystem::path& folder) {
 template <class F>
 void for_each_decoder(F&& f) {
     using Reference = pft::ReferenceDecoder;
-    f.template operator()<Told<Reference>, Told<Reference, HashingSink>>("reference", false);
-    f.template operator()<Told<pft::Decoder>, Told<pft::Decoder, HashingSink>>("fast", false);
+    f.template operator()<Delivered<Reference>, Delivered<Reference, HashingSink>>("reference", false);
+    f.template operator()<Delivered<pft::Decoder>, Delivered<pft::Decoder, HashingSink>>("fast", false);
     f.template operator()<Counted, Counted>("counts", false);
-    f.template operator()<Parallel<Ranges::told>, Parallel<Ranges::told, HashingSink>>("fast-2", true);
+    f.template operator()<Parallel<Ranges::delivered>, Parallel<Ranges::delivered, HashingSink>>("fast-2", true);
     f.template operator()<Parallel<Ranges::counted>, Parallel<Ranges::counted>>("counts-2", true);
     f.template operator()<Analysed<false, 1>, Analysed<false, 1>>("analysis-counts", false);
     f.template operator()<Analysed<true, 1>, Analysed<true, 1>>("analysis-calls", false);

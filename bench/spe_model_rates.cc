@@ -54,7 +54,7 @@ void skipped(benchmark::State& state) {
 }
 BENCHMARK(skipped)->Arg(256)->Arg(1024)->Arg(4096)->Arg(65536)->Unit(benchmark::kMillisecond);
 
-void told(benchmark::State& state) {
+void operations(benchmark::State& state) {
     spe::ProfilingBuffer buffer({base}, buffer_bytes);
     spe::Model model(spe::ModelConfig::linux_user(spe::Version::v1_2, 4096, buffer), buffer);
     std::uint64_t cycle = 0;
@@ -66,7 +66,7 @@ void told(benchmark::State& state) {
         }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(operations));
 }
-BENCHMARK(told)->Unit(benchmark::kMillisecond);
+BENCHMARK(operations)->Unit(benchmark::kMillisecond);
 
 void samples(benchmark::State& state) {
     spe::ProfilingBuffer buffer({base}, buffer_bytes);

@@ -43,7 +43,7 @@ struct Item {
 struct Collector {
     std::vector<Item> items;
     template <class P>
-    void operator()(const P& entry, const Extent& at) {
+    void operator()(const P& entry, const EntryExtent& at) {
         items.push_back({at.first, at.bytes, Entry(entry), at.doubtful, {}});
     }
     void operator()(const Gap& gap) { items.push_back({gap.first, gap.bytes(), {}, false, gap.reason}); }
@@ -93,7 +93,7 @@ Elements decode(const Input& in, std::size_t piece) {
 
 /// The entries as Nexus messages: every byte of them is read back.
 void check_nexus(const Input& in, const std::vector<Item>& items) {
-    struct Told {
+    struct Parsed {
         nexus::Reader reader;
         std::uint64_t bytes = 0;
         void operator()(const nexus::Message& message, nexus::Extent at) {
@@ -106,11 +106,11 @@ void check_nexus(const Input& in, const std::vector<Item>& items) {
     nexus::Mapper mapper(out, in.format.mode.value_or(TraceMode::flow), in.complete);
     for (const Item& item : items)
         if (item.entry) mapper.entry(*item.entry, {});
-    Told told;
-    nexus::Parser<Told> parser(told);
+    Parsed parsed;
+    nexus::Parser<Parsed> parser(parsed);
     parser.feed(out);
     parser.finish();
-    WM_CHECK(told.bytes == out.size());
+    WM_CHECK(parsed.bytes == out.size());
 }
 
 /// Registers that mean nothing: a stretch never leaves the dump, and what is read is never more than there is.

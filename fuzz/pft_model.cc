@@ -1,4 +1,4 @@
-/// The model of the macrocell with any registers and choices, told any code and any execution of it: its trace parses
+/// The model of the macrocell with any registers and choices, given any code and any execution of it: its trace parses
 /// without a bad packet and encodes to the same bytes again, and the decoders agree on it. Where the execution kept to
 /// the code they also find nothing wrong, and no range that did not run.
 #include <algorithm>
@@ -105,7 +105,7 @@ pft::ModelConfig model_config(fuzz::Input& input) {
     return m;
 }
 
-/// Executes: tells the model, and remembers where blocks ended.
+/// Executes: drives the model, and remembers where blocks ended.
 class Core {
 public:
     struct Ending {
@@ -162,14 +162,14 @@ private:
         unsigned left = what >> 3 == 0 ? 4000 : what >> 3;
         std::uint32_t bytes = 0;
         std::uint8_t last_bytes = 0;
-        const auto tell = [&] {
+        const auto drive = [&] {
             model_.run(bytes, last_bytes, cycle_);
             bytes = 0;
         };
         for (; left != 0; --left) {
             const auto found = isa::decode_at(code_, {}, at_.address, at_.isa, decode_);
             if (!found) {  // nothing can run here
-                tell();
+                drive();
                 at_ = somewhere();
                 if (at_.isa == Isa::jazelle) at_.isa = Isa::t32;
                 some_ = false;
@@ -178,7 +178,7 @@ private:
             const isa::Instruction& i = *found;
             const Place behind{{(at_.address.value + i.bytes) & 0xffffffffU}, at_.isa};
             if (i.undefined) {
-                tell();
+                drive();
                 const Place raised = at_;
                 at_ = behind;
                 return exception(9, &raised, i.bytes);
@@ -186,7 +186,7 @@ private:
             if (i.waypoint == Waypoint::none) {
                 some_ = true;
                 if ((what & 4U) != 0 && input_.byte() % 8 == 0) {  // by itself, with another state behind it
-                    tell();
+                    drive();
                     state(input_.byte());
                     model_.retire({at_.address, at_.isa, i, true, (what & 1U) != 0, {}, ns_, hyp_, cycle_});
                 } else {
@@ -209,14 +209,14 @@ private:
             if ((what & 2U) != 0) {
                 model_.retire_block(w, last_bytes);
             } else {
-                tell();
+                drive();
                 model_.retire(w);
             }
             end(behind.address.value, w.passed, true);
             at_ = w.passed ? w.next : behind;
             return;
         }
-        tell();
+        drive();
     }
     void exception(std::uint32_t number, const Place* raised = nullptr, std::uint8_t bytes = 0) {
         pft::ExceptionTaken e;

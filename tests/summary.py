@@ -106,8 +106,8 @@ def cases_of(test, status, output):
 
 def whole_cases_of(test, status, output):
     """The same without the parts that it skipped."""
-    for tell in (googletest_cases, unittest_cases, line_cases):
-        cases, expected = tell(output)
+    for count in (googletest_cases, unittest_cases, line_cases):
+        cases, expected = count(output)
         if not expected and not cases:
             continue
         out = [case._replace(name=whole_name(test, case.name)) for case in cases]

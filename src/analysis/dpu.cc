@@ -335,12 +335,10 @@ std::optional<DpuCode::Instruction> DpuCode::instruction(const Place& place) con
 
 std::optional<isa::Isa> DpuCode::isa_at(const Place& place) const {
     const auto contents = layer(place).symbols.contents({place.address});
-    if (contents == image::Contents::a32) return isa::Isa::a32;
-    if (contents == image::Contents::t32) return isa::Isa::t32;
+    if (contents) return image::instruction_set(*contents);
     // A stripped file has no mapping symbols, but its dynamic symbols say how a function is entered.
-    const auto function = contents ? std::nullopt : function_symbol(place);
-    if (!function) return std::nullopt;
-    return function->thumb ? isa::Isa::t32 : isa::Isa::a32;
+    const auto function = function_symbol(place);
+    return function ? std::optional(function->isa) : std::nullopt;
 }
 
 std::optional<DpuCode::Instruction> DpuCode::instruction(const Place& place, isa::Isa isa) const {
@@ -428,7 +426,7 @@ DpuCosts::DpuCosts(DpuSetup setup, const DpuCode& code)
       changes_(setup_.mode == dpu::TraceMode::task || setup_.mode == dpu::TraceMode::flow),
       eonce_(setup_.mode == dpu::TraceMode::eonce_raw || setup_.mode == dpu::TraceMode::eonce_comp),
       context_(setup_.initial_context),
-      readings_told_(setup_),
+      readings_checked_(setup_),
       first_values_(setup_.initial),
       paths_(1),
       ranges_(setup_.ranges.size()) {
@@ -546,9 +544,9 @@ void DpuCosts::doubt(const DpuCounts& counts, std::uint8_t wide, std::optional<O
     wide_.counters |= wide;
 }
 
-void DpuCosts::reading(const Element& e, const Reading& told) {
-    const bool skipped = readings_told_.skipped();
-    const Reading* const believed = readings_told_.next(told);
+void DpuCosts::reading(const Element& e, const Reading& sent) {
+    const bool skipped = readings_checked_.skipped();
+    const Reading* const believed = readings_checked_.next(sent);
     if (believed == nullptr) {
         if (doubted_.readings++ == 0) doubted_.first = e.offset;
         doubted_.last = e.offset;
@@ -561,7 +559,7 @@ void DpuCosts::reading(const Element& e, const Reading& told) {
     const DpuOwner who = owner(e, r);
     const DpuCounts counts = widened(r.deltas);
     if (!first_values_ || r.has(Reading::first)) first_values_ = r.values;
-    if (!r.has(Reading::first)) doubt(counts, r.wide, e.offset, told.has(Reading::lossy));
+    if (!r.has(Reading::first)) doubt(counts, r.wide, e.offset, sent.has(Reading::lossy));
     if (skipped) [[unlikely]] {
         ++doubted_.intervals;
         add(doubted_.counts, counts);
@@ -835,10 +833,10 @@ void DpuCosts::flow(const Element& e) {
 // ---- the end
 
 void DpuCosts::finish() {
-    if (const auto& values = readings_told_.values(); setup_.final && values) {
+    if (const auto& values = readings_checked_.values(); setup_.final && values) {
         DpuCounts counts{};
         for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = dpu::counted((*values)[i], (*setup_.final)[i]);
-        const bool skipped = readings_told_.skipped();
+        const bool skipped = readings_checked_.skipped();
         if (skipped) {
             ++doubted_.intervals;
             add(doubted_.counts, counts);
@@ -895,7 +893,7 @@ std::array<DpuReconciled, dpu::counter_count> DpuCosts::reconciled(const DpuCoun
         if (first_values_) out[i].from = (*first_values_)[i];
         if (setup_.final)
             out[i].to = (*setup_.final)[i];
-        else if (const auto& values = readings_told_.values())
+        else if (const auto& values = readings_checked_.values())
             out[i].to = (*values)[i];
     }
     return out;

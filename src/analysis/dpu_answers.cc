@@ -25,7 +25,7 @@ using dpu::ElementKind;
 // ---- when
 
 DpuTimes::DpuTimes(const DpuSetup& setup)
-    : cycles_(setup.cycles), readings_told_(setup), final_(setup.final), context_(setup.initial_context) {}
+    : cycles_(setup.cycles), readings_checked_(setup), final_(setup.final), context_(setup.initial_context) {}
 
 void DpuTimes::interval(const DpuCounts& counts) {
     const std::uint64_t begin = time_;
@@ -80,7 +80,7 @@ void DpuTimes::consume(const dpu::Batch& batch) {
             (e.kind == ElementKind::gap && e.reason != GapReason::padding && e.reason != GapReason::unsynchronised))
             lose(e);
         if (!e.has_reading()) continue;
-        const dpu::Reading* const believed = readings_told_.next(batch.readings[e.value]);
+        const dpu::Reading* const believed = readings_checked_.next(batch.readings[e.value]);
         if (believed == nullptr) {
             context_ = e.context;
             continue;
@@ -103,7 +103,7 @@ void DpuTimes::consume(const dpu::Batch& batch) {
 }
 
 void DpuTimes::finish() {
-    if (const auto& values = readings_told_.values(); final_ && values) {
+    if (const auto& values = readings_checked_.values(); final_ && values) {
         DpuCounts counts{};
         for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = dpu::counted((*values)[i], (*final_)[i]);
         interval(counts);
@@ -182,7 +182,7 @@ private:
             if (nothing_)
                 metric.note = "the counters of this capture count nothing";
             else if (!knows_owners())
-                metric.note = "the total is exact; whose an interval is, is told by samples at its ends";
+                metric.note = "the total is exact; each interval belongs to the context of the samples at its ends";
             if (!said_.cycles_note.empty() && !nothing_)
                 metric.note += fmt::format("{}cycles are {}", metric.note.empty() ? "" : "; ", said_.cycles_note);
             out_.metrics.push_back(std::move(metric));

@@ -13,31 +13,31 @@ using namespace answers;
 namespace {
 
 /// What modes record of whose the counts are.
-enum class Tells : std::uint8_t {
+enum class Content : std::uint8_t {
     changes,  ///< TASK, FLOW: a reading at each change
     samples,  ///< SWSAMPLE, EDCA5
     flow,     ///< EONCE_RAW, EONCE_COMP: changes without readings
     little    ///< USER, USERRAW, or not known
 };
 
-Tells tells(std::optional<dpu::TraceMode> mode) {
+Content content_of(std::optional<dpu::TraceMode> mode) {
     using enum dpu::TraceMode;
-    if (!mode) return Tells::little;
+    if (!mode) return Content::little;
     switch (*mode) {
         case task:
-        case flow: return Tells::changes;
+        case flow: return Content::changes;
         case sw_sample:
-        case edca5: return Tells::samples;
+        case edca5: return Content::samples;
         case eonce_raw:
-        case eonce_comp: return Tells::flow;
+        case eonce_comp: return Content::flow;
         case user:
-        case user_raw: return Tells::little;
+        case user_raw: return Content::little;
     }
-    return Tells::little;
+    return Content::little;
 }
 
 std::string mode_only(const DpuSaid& said, std::string_view what, std::string_view modes) {
-    return fmt::format("{}: mode {} does not tell; {}", what, said.mode_text, modes);
+    return fmt::format("{}: not recorded in mode {}; {}", what, said.mode_text, modes);
 }
 
 constexpr std::string_view flow_only = "record with --mode flow", changes_only = "record with --mode task or flow";
@@ -48,15 +48,15 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
     const auto sums = costs.reconciled(costs.total());
     const bool known =
         std::any_of(sums.begin(), sums.end(), [](const auto& counter) { return counter.from && counter.to; });
-    switch (tells(said.mode)) {
-        case Tells::changes:
+    switch (content_of(said.mode)) {
+        case Content::changes:
             out.exact = all_there ? "every figure" : "the sum of all rows; each row but those in < > is a lower bound";
             if (costs.filtered()) out.not_known = "what tasks had that IDFLT leaves out, one by one: it is <filtered>";
             return out;
-        case Tells::samples:
-        case Tells::flow:
+        case Content::samples:
+        case Content::flow:
             if (known) out.exact = "the sum of all rows";
-            if (tells(said.mode) == Tells::flow && !stays)
+            if (content_of(said.mode) == Content::flow && !stays)
                 out.exact +=
                     fmt::format("{}how often tasks stayed{}", known ? "; " : "", all_there ? "" : ", as a lower bound");
             if (costs.readings() != 0)
@@ -67,11 +67,11 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
                 out.not_known =
                     "what each task had: there is no sample in the trace, only the counters' first and last "
                     "values; record with --mode task, or with --sample-every for an estimate";
-            if (tells(said.mode) == Tells::samples || stays)
+            if (content_of(said.mode) == Content::samples || stays)
                 out.not_known += fmt::format("{}how often and how long tasks stayed: {}",
                                              out.not_known.empty() ? "" : "; ", changes_only);
             return out;
-        case Tells::little:
+        case Content::little:
             if (known) out.exact = "the sum of all rows";
             out.not_known = mode_only(said, "what each task had", changes_only);
             return out;
@@ -137,7 +137,7 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
     if (view == "timeline") out = in_tasks(said, costs, all_there, true);
     if (view == "functions" || view == "paths") out = in_functions(said, costs, all_there);
     if (view == "interrupts") {
-        if (tells(said.mode) == Tells::changes) {
+        if (content_of(said.mode) == Content::changes) {
             out.exact = all_there ? "those taken in user state; what interrupts them is part of them"
                                   : "those that are shown; others may be in what is missing";
         } else {

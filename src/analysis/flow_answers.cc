@@ -784,8 +784,7 @@ private:
                 if (function != CodeFunction{Kind::symbol, symbol.address.value} || functions.contains(function) ||
                     !never_entered_.insert(function).second)
                     continue;
-                const isa::Isa isa = symbol.thumb ? isa::Isa::t32 : isa::Isa::a32;
-                find_rest(function, *any.stream, any.space, {{symbol.address.value, isa}});
+                find_rest(function, *any.stream, any.space, {{symbol.address.value, symbol.isa}});
             }
         }
         number_code();
@@ -804,10 +803,9 @@ private:
             for (std::uint64_t at = function.value; at < end && at - known_end < most_unknown;) {
                 const auto contents = symbols().contents({at});
                 if (!contents) break;
-                const bool arm = *contents == image::Contents::a32, thumb = *contents == image::Contents::t32;
-                const isa::Isa isa = arm ? isa::Isa::a32 : isa::Isa::t32;
-                const Code* code = arm || thumb ? code_at(s, space, at, isa) : nullptr;
-                at += code != nullptr ? code->what.bytes : arm ? 4U : 2U;
+                const auto isa = image::instruction_set(*contents);
+                const Code* code = isa ? code_at(s, space, at, *isa) : nullptr;
+                at += code != nullptr ? code->what.bytes : isa && isa != isa::Isa::t32 ? 4U : 2U;
                 if (code != nullptr) known_end = at;
             }
         }
@@ -1289,7 +1287,8 @@ private:
     void fill_trust() {
         Trust functions{.view = "functions", .exact = "instructions and calls of all that was decoded"};
         if (options_.cycles)
-            functions.estimated = "cycles of single instructions, lines and inlined calls: trace tells those of blocks";
+            functions.estimated =
+                "cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks";
         const bool lost = std::any_of(streams_.begin(), streams_.end(), [](const FlowStream& s) {
             return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
         });

@@ -68,7 +68,7 @@ std::vector<Erratum> sampling_errata(std::uint32_t midr) {
     const std::uint32_t variant = midr >> 20 & 0xfU, revision = midr & 0xfU;
     if (variant < 4 || (variant == 4 && revision < 1))
         out.push_back({1694299,
-                       "samples are biased: targets of branches are sampled too often, instructions shortly behind "
+                       "samples are biased: targets of branches are sampled too often, instructions shortly after "
                        "them too seldom"});
     out.push_back(
         {1912195, "compare-and-swap may leave records of class 'other' that carry the events of a memory operation"});

@@ -165,9 +165,9 @@ private:
 
     void metrics() {
         const std::string scale = scale_text();
-        std::string note = "how many operations a sample stands for is not known";
+        std::string note = "how many operations a sample represents is not known";
         if (!scale.empty())
-            note = fmt::format("a sample stands for about {} operations{}", scale,
+            note = fmt::format("a sample represents about {} operations{}", scale,
                                quality_.sampling.front().filters.empty() ? "" : " of those the filters let pass");
         if (quality_.sampling.size() > 1) note += "; samples of several events, this is the first's interval";
         out_.metrics.push_back({"samples", "samples", false, note});
@@ -194,14 +194,14 @@ private:
                 "End perf record with Ctrl-C, and wait for it");
         if (q.lost_bytes() != 0)
             say(Severity::bad, fmt::format("{} of trace in no record", bytes_text(q.lost_bytes())),
-                "waymark spe quality tells of which CPU");
+                "waymark spe quality shows on which CPU");
         if (q.damaged_bytes() != 0)
             say(Severity::warning,
                 fmt::format("{} inside records {}; the records were kept", bytes_text(q.damaged_bytes()),
                             q.damaged_bytes() == 1 ? "is no packet" : "are no packets"));
         if (q.truncated.stretches != 0 || q.partial.stretches != 0)
             say(Severity::warning,
-                fmt::format("The buffer was full in {}: samples are missing behind them",
+                fmt::format("The buffer was full in {}: samples are missing after them",
                             counted(q.truncated.stretches, "stretch", "stretches")),
                 "Record with a larger buffer (perf record -m ,16M) or a longer interval (-c)");
         if (q.collided.stretches != 0)
@@ -243,19 +243,18 @@ private:
                                             counted(q.without_mapping, "sample lies", "samples lie")));
         if (!capture_.bare && !q.clock)
             say(Severity::note,
-                "The file does not tell its clock: samples count as if every mapping had been there "
+                "The file does not contain its clock: samples count as if every mapping had been there "
                 "all the time");
         if (capture_.bare)
             say(Severity::note, "Bare bytes of a buffer: neither threads nor programs nor the interval are known",
                 "perf record writes them all into its perf.data");
         if (gathered_.profile.rest().samples != 0)
-            say(Severity::note, fmt::format("{} at further addresses are told in sum only",
+            say(Severity::note, fmt::format("{} at further addresses are only in the sum",
                                             counted(gathered_.profile.rest().samples, "sample", "samples")));
         if (gathered_.branches.rest().samples != 0)
             say(Severity::note, fmt::format("{} had no room and are not among the branches",
                                             counted(gathered_.branches.rest().samples, "sample", "samples")));
-        if (!q.anything_lost() && q.collided.stretches == 0)
-            say(Severity::good, "Nothing of what was sampled was lost");
+        if (!q.anything_lost() && q.collided.stretches == 0) say(Severity::good, "No sample was lost");
         if (q.selected != 0 && q.selected < few_samples)
             say(Severity::warning, fmt::format("{} say little", counted(q.selected, "sample", "samples")),
                 "Record longer, or with a shorter interval (perf record -c)");
@@ -548,7 +547,7 @@ private:
             t.axis.end = time_of(times.last_ticks());
         }
         std::string note = times.empty() ? "no sample has a timestamp" : "by the samples' timestamps";
-        note += clock ? ", in nanoseconds of perf's clock" : "; the file does not tell how ticks become nanoseconds";
+        note += clock ? ", in nanoseconds of perf's clock" : "; the file does not say how ticks become nanoseconds";
         if (times.empty() && !capture_.bare) note += "; perf record -e arm_spe/ts_enable=1/ records them";
         t.axis.note = note;
         // Switches are in nanoseconds: without a clock they do not fit beside samples.
@@ -658,7 +657,7 @@ private:
         std::vector<std::pair<std::string, Profile::SourceSum>> order(sums.begin(), sums.end());
         std::stable_sort(order.begin(), order.end(),
                          [](const auto& a, const auto& b) { return a.second.samples > b.second.samples; });
-        Chart chart{Chart::Kind::shares, "where loads got their data", "", "samples", "loads that tell", {}};
+        Chart chart{Chart::Kind::shares, "where loads got their data", "", "samples", "loads with a data source", {}};
         for (const auto& [name, sum] : order)
             chart.bars.push_back({name, sum.samples, fmt::format("{} cycles", grouped(sum.total))});
         out_.charts.push_back(std::move(chart));

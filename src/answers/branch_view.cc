@@ -74,7 +74,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                                  : answers.branches.empty() ? "no branch of a known image ran"
                                  : options.one_sided        ? "no branch that ran went only one way"
                                  : options.only.empty()     ? "no branch of that function ran"
-                                                            : "no branch of what --only asks for ran")};
+                                                            : "no branch that --only selects ran")};
     View view;
     const bool predictions =
         std::any_of(rows.begin(), rows.end(), [](const Branch* b) { return b->mispredicted.has_value(); });
@@ -129,7 +129,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                  : " ran " + times(all)));
     if (samples)
         view.below.emplace_back(
-            "A sample stands for many operations: what was never sampled may still have happened (0?)");
+            "A sample represents many operations: what was never sampled may still have happened (0?)");
     return view;
 }
 

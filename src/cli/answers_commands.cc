@@ -307,7 +307,7 @@ Run add_profile(CLI::App& app) {
         "A function's own cost is that of its instructions; with callees adds what it called, recursion counted once.\n"
         "Of program flow every number is exact; of samples it is an estimate, with the 95 % interval of its share; of\n"
         "counters it is what the unit counted. Rows of own cost add up to all that ran, with --inlines too: then a\n"
-        "function's cost is that of its lines wherever they are, and inlined tells how much of it was in others.\n"
+        "function's cost is that of its lines wherever they are; inlined is the part of it in other functions.\n"
         "\n"
         "  waymark profile out --symbols program\n"
         "  waymark profile out --symbols program --inlines\n"

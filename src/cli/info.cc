@@ -197,10 +197,10 @@ void find_trouble(ordered_json& info, const pipeline::Session& session, const pi
         std::string others;
         std::uint64_t bytes = 0;
         for (const auto& id : info["buffers"][static_cast<std::size_t>(&b - report.buffers.data())]["ids"]) {
-            const bool told = std::any_of(b.strays.begin(), b.strays.end(), [&](const pipeline::Stray& stray) {
+            const bool shown = std::any_of(b.strays.begin(), b.strays.end(), [&](const pipeline::Stray& stray) {
                 return fmt::format("{:#04x}", stray.id.value) == id["id"].get<std::string>();
             });
-            if (!id["source"].is_null() || told) continue;
+            if (!id["source"].is_null() || shown) continue;
             bytes += id["bytes"].get<std::uint64_t>();
             others += (others.empty() ? "" : ", ") + id["id"].get<std::string>();
         }

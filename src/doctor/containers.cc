@@ -21,7 +21,7 @@ namespace waymark::doctor {
 
 namespace {
 
-void sort_and_conclude(Report& report, std::uint64_t told, std::string_view what) {
+void sort_and_conclude(Report& report, std::uint64_t examined, std::string_view what) {
     std::stable_sort(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
         return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
     });
@@ -30,15 +30,15 @@ void sort_and_conclude(Report& report, std::uint64_t told, std::string_view what
         return f.kind == "image-missing" && f.severity != Severity::note;
     });
     report.labelled = true;
-    report.recognised = told != 0;
+    report.recognised = examined != 0;
     report.verdict =
-        told == 0     ? fmt::format("There are no {} to diagnose.", what)
+        examined == 0 ? fmt::format("There are no {} to diagnose.", what)
         : errors != 0 ? fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"))
         : without_code
             ? fmt::format("This capture decodes, but not all code it needs is there; {} in it should be known.",
                           counted(warnings, "thing"))
         : warnings != 0 ? fmt::format("This capture decodes; {} in it should be known.", counted(warnings, "thing"))
-                        : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(told), what);
+                        : fmt::format("Nothing is wrong with this capture: {} {}.", grouped(examined), what);
 }
 
 /// Where the first of each trouble is.
@@ -268,7 +268,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
     for (const capture::Problem& problem : capture.problems) {
         if (problem.lacks == capture.buffer && !problem.lacks.empty()) continue;  // reported below, with what it costs
         to.add(Severity::warning, "description", {}, capture::to_string(problem), "a complete dpu.ini",
-               "what is missing cannot be told", "add it, if it is known");
+               "what is missing is not known", "add it, if it is known");
     }
     WM_ASSIGN_OR_RETURN(const pipeline::DpuTrace trace, pipeline::dpu_trace(capture));
     analysis::DpuCode code;
@@ -279,7 +279,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
                "it was not copied with the capture, or is damaged", cost_and_remedy(problem));
     if (const std::string turns = turns_not_known(capture, code); !turns.empty())
         to.add(Severity::warning, "turns-not-known", {}, turns, "when each file lay there, in bytes of trace",
-               "which of them ran there cannot be told", "record again with this Waymark");
+               "which of them ran there is not known", "record again with this Waymark");
     bool anything = false;
     std::uint64_t entries = 0;
     const std::filesystem::path& file = pipeline::trace_file(capture, trace);

@@ -83,35 +83,44 @@ private:
 /// Code as if it lay elsewhere.
 class Moved final : public isa::CodeReader {
 public:
-    Moved(const isa::CodeReader& code, std::uint64_t shift) : code_(code), shift_(shift) {}
+    Moved(const isa::CodeReader& code, std::uint64_t shift, std::uint64_t mask)
+        : code_(code), shift_(shift), mask_(mask) {}
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {
-        return code_.at({(address.value - shift_) & 0xffffffffU}, space);
+        return code_.at({(address.value - shift_) & mask_}, space);
     }
     [[nodiscard]] isa::Space view(const isa::Space& space) const override { return code_.view(space); }
 
 private:
     const isa::CodeReader& code_;
-    const std::uint64_t shift_;
+    const std::uint64_t shift_, mask_;
 };
 
 /// Addresses that the trace names, and how often.
 struct Targets {
     void add(const follow::Place& place) {
         constexpr std::size_t most = 1 << 16;
-        const std::pair key{static_cast<std::uint32_t>(place.address.value), place.isa != isa::Isa::a32};
+        const std::pair key{place.isa == isa::Isa::tee ? isa::Isa::t32 : place.isa, place.address.value};
         if (times.size() < most || times.contains(key)) ++times[key];
     }
-    std::map<std::pair<std::uint32_t, bool>, std::uint64_t> times{};  // address, Thumb
+    /// Leaves only addresses of A64 code, or only those of other code: what the trace names more of. Gives the mask of
+    /// such addresses.
+    std::uint64_t settle() {
+        std::size_t wide = 0;
+        for (const auto& [key, n] : times) wide += key.first == isa::Isa::a64 ? 1U : 0U;
+        const bool a64 = wide * 2 > times.size();
+        std::erase_if(times, [&](const auto& one) { return (one.first.first == isa::Isa::a64) != a64; });
+        return a64 ? ~std::uint64_t{0} : 0xffffffffU;
+    }
+    std::map<std::pair<isa::Isa, std::uint64_t>, std::uint64_t> times{};
 };
 
 /// Places branches of the code lead to, and those after calls and returns.
-std::vector<std::uint32_t> entries_of(const image::MemoryMap& map, bool thumb) {
+std::vector<std::uint64_t> entries_of(const image::MemoryMap& map, isa::Isa isa) {
     constexpr std::size_t most = 1 << 17;
     std::uint64_t bytes_left = std::uint64_t{1} << 25;
-    const isa::Isa isa = thumb ? isa::Isa::t32 : isa::Isa::a32;
-    const std::uint64_t size = thumb ? 2 : 4;
+    const std::uint64_t size = isa == isa::Isa::t32 ? 2 : 4;
     const isa::Space space{.ns = true};
-    std::vector<std::uint32_t> out;
+    std::vector<std::uint64_t> out;
     for (const follow::CodeExtent& extent : extents_of(map, true)) {
         const std::uint64_t bytes = std::min(extent.bytes, bytes_left);
         bytes_left -= bytes;
@@ -121,10 +130,9 @@ std::vector<std::uint32_t> entries_of(const image::MemoryMap& map, bool thumb) {
             if (!i) continue;
             if (i->waypoint == isa::Waypoint::direct && i->target_isa == isa && i->target >= extent.first &&
                 i->target - extent.first < extent.bytes)
-                out.push_back(static_cast<std::uint32_t>(i->target.value));
+                out.push_back(i->target.value);
             // After a call it comes back; after a return the next function begins.
-            if (i->link || (i->function_return && !i->conditional))
-                out.push_back(static_cast<std::uint32_t>(at + i->bytes));
+            if (i->link || (i->function_return && !i->conditional)) out.push_back(at + i->bytes);
         }
     }
     std::sort(out.begin(), out.end());
@@ -139,74 +147,72 @@ std::vector<std::uint32_t> entries_of(const image::MemoryMap& map, bool thumb) {
 }
 
 struct Vote {
-    std::uint32_t shift;
+    std::uint64_t shift;
     std::uint64_t votes;
 };
 constexpr std::size_t most_candidates = 256, most_pairs = std::size_t{1} << 24;
 
-using Named = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // times, address; the most frequent first
+using Named = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // times, address; the most frequent first
 
 /// Shifts by whole granules: only entries at the right place of a granule count, so there are few pairs.
-void count_on_pages(const Named& named, const std::vector<std::uint32_t>& entries, Grid grid,
-                    std::vector<std::uint32_t>& shifts) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_place;  // in its granule, entry
+void count_on_pages(const Named& named, const std::vector<std::uint64_t>& entries, Grid grid, std::uint64_t mask,
+                    std::vector<std::uint64_t>& shifts) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> by_place;  // in its granule, entry
     by_place.reserve(entries.size());
-    const auto mask = static_cast<std::uint32_t>(grid.granule - 1);
-    for (const std::uint32_t entry : entries) by_place.emplace_back(entry & mask, entry);
+    const std::uint64_t in_granule = grid.granule - 1;
+    for (const std::uint64_t entry : entries) by_place.emplace_back(entry & in_granule, entry);
     std::sort(by_place.begin(), by_place.end());
-    const auto given = static_cast<std::uint32_t>(grid.given);
     constexpr std::size_t most_shifts = most_pairs / 4;
     for (const auto& [times, address] : named) {
-        const std::pair first{(address + given) & mask, std::uint32_t{0}};
+        const std::pair first{(address + grid.given) & in_granule, std::uint64_t{0}};
         for (auto at = std::lower_bound(by_place.begin(), by_place.end(), first);
              at != by_place.end() && at->first == first.first && shifts.size() < most_shifts; ++at)
-            shifts.push_back(address - at->second);
+            shifts.push_back((address - at->second) & mask);
     }
 }
 
 /// Any shift on the grid: for each bucket of neighbouring shifts, a table of how often each comes.
-void count_on_words(Named named, const std::vector<std::uint32_t>& entries, std::vector<std::uint32_t>& shifts) {
+void count_on_words(Named named, const std::vector<std::uint64_t>& entries, std::uint64_t mask,
+                    std::vector<std::uint64_t>& shifts) {
     constexpr std::size_t most_named = 256;
     named.resize(std::min({named.size(), most_named, most_pairs / entries.size() + 1}));
     std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     constexpr std::uint64_t most_span = std::uint64_t{1} << 26;
-    const std::uint64_t width = std::uint64_t{entries.back()} - entries.front();
+    const std::uint64_t width = entries.back() - entries.front();
     for (std::size_t begin = 0, end = 0; begin < named.size(); begin = end) {
         while (end < named.size() && named[end].second - named[begin].second <= most_span) ++end;
-        const std::uint32_t least = named[begin].second - entries.back();
+        const std::uint64_t least = (named[begin].second - entries.back()) & ~std::uint64_t{word_bytes - 1};
         const std::uint64_t span = named[end - 1].second - named[begin].second + width;
         std::vector<std::uint16_t> times(static_cast<std::size_t>(span / word_bytes + 2));
         for (std::size_t i = begin; i < end; ++i)
-            for (const std::uint32_t entry : entries)
-                if (const std::uint32_t shift = named[i].second - entry; shift % word_bytes == 0)
-                    ++times[(shift - (least & ~std::uint32_t{3})) / word_bytes];
+            for (const std::uint64_t entry : entries)
+                if (const std::uint64_t shift = named[i].second - entry; shift % word_bytes == 0)
+                    ++times[(shift - least) / word_bytes];
         // Only those that come more often than nearly all others are worth a look.
         std::vector<std::size_t> so_often(most_named + 1);
         for (const std::uint16_t n : times) ++so_often[std::min<std::size_t>(n, most_named)];
         std::size_t enough = most_named, above = 0;
         while (enough > 0 && above + so_often[enough] <= most_candidates) above += so_often[enough--];
         for (std::size_t i = 0; i < times.size() && shifts.size() < most_pairs; ++i)
-            if (times[i] > enough)
-                shifts.insert(shifts.end(), times[i],
-                              static_cast<std::uint32_t>((least & ~std::uint32_t{3}) + i * word_bytes));
+            if (times[i] > enough) shifts.insert(shifts.end(), times[i], (least + i * word_bytes) & mask);
     }
 }
 
 /// Differences between what the trace names and where the code can be entered, the most frequent first.
-std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid grid) {
-    std::vector<std::uint32_t> shifts;
-    for (const bool thumb : {false, true}) {
+std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid grid, std::uint64_t mask) {
+    std::vector<std::uint64_t> shifts;
+    for (const isa::Isa isa : {isa::Isa::a32, isa::Isa::t32, isa::Isa::a64}) {
         Named named;
         for (const auto& [key, times] : targets.times)
-            if (key.second == thumb) named.emplace_back(times, key.first);
+            if (key.first == isa) named.emplace_back(times, key.second);
         if (named.empty()) continue;
-        const std::vector<std::uint32_t> entries = entries_of(map, thumb);
+        const std::vector<std::uint64_t> entries = entries_of(map, isa);
         if (entries.empty()) continue;
         std::sort(named.rbegin(), named.rend());
         if (grid.granule > word_bytes)
-            count_on_pages(named, entries, grid, shifts);
+            count_on_pages(named, entries, grid, mask, shifts);
         else
-            count_on_words(std::move(named), entries, shifts);
+            count_on_words(std::move(named), entries, mask, shifts);
     }
     // A small image has few entries to vote by, and few places where a named address can lie in it: all are tried.
     constexpr std::uint64_t small_bytes = 8192;
@@ -217,9 +223,9 @@ std::vector<Vote> vote(const Targets& targets, const image::MemoryMap& map, Grid
     if (grid.granule == word_bytes && extents.size() == 1 && extents.front().bytes <= small_bytes &&
         often != targets.times.end()) {
         most = most_candidates + small_bytes / word_bytes;
-        const auto start = static_cast<std::uint32_t>(extents.front().first.value);
-        const std::uint32_t address = often->first.first & ~std::uint32_t{word_bytes - 1};
-        for (std::uint32_t at = 0; at < extents.front().bytes; at += word_bytes) shifts.push_back(address - start - at);
+        const std::uint64_t address = often->first.second & ~std::uint64_t{word_bytes - 1};
+        for (std::uint64_t at = 0; at < extents.front().bytes; at += word_bytes)
+            shifts.push_back((address - extents.front().first.value - at) & mask);
     }
     std::sort(shifts.begin(), shifts.end());
     std::vector<Vote> votes;
@@ -263,6 +269,19 @@ Trial try_image(const std::vector<Stretch>& stretches, const Configuration& conf
     return out;
 }
 
+void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, std::uint64_t shift,
+                  std::uint64_t mask) {
+    constexpr std::uint64_t near_bytes = 65536;
+    trial.beside = 0;
+    for (const auto& [address, times] : trial.no_memory_at) {
+        const std::uint64_t place = (address - shift) & mask;
+        const bool near = std::any_of(extents.begin(), extents.end(), [&](const follow::CodeExtent& e) {
+            return place + near_bytes >= e.first.value && place < e.first.value + e.bytes + near_bytes;
+        });
+        if (near) trial.beside += times;
+    }
+}
+
 std::string evidence(const Trial& trial) {
     const double share =
         trial.waypoints == 0
@@ -287,7 +306,7 @@ LoadImage load_argument(std::string argument) {
         WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
         WM_ASSIGN_OR_RETURN(const image::ImageKind kind, image::recognise(image.path));
         auto map = std::make_shared<image::MemoryMap>();
-        const std::uint64_t at = (image.address.value_or(Address{}).value + shift) & 0xffffffffU;
+        const std::uint64_t at = image.address.value_or(Address{}).value + shift;
         auto added = kind == image::ImageKind::elf ? map->add_elf(image.path, at) : map->add_file(image.path, {at});
         if (!added) return std::move(added.error());
         return map;
@@ -323,8 +342,7 @@ std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns)
     std::vector<follow::CodeExtent> out;
     const unsigned state = image::SpaceFilter::state({.ns = ns});
     for (const image::Region& region : map.regions())
-        if (!region.shadowed_by && region.space.has(state) && region.address.value <= 0xffffffffU)
-            out.push_back({region.address, std::min(region.bytes, 0x100000000U - region.address.value)});
+        if (!region.shadowed_by && region.space.has(state)) out.push_back({region.address, region.bytes});
     return out;
 }
 
@@ -340,16 +358,19 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                                 const std::vector<std::shared_ptr<const Configuration>>& configurations,
                                 const image::MemoryMap& map, Grid grid) {
     Targets targets;
+    const bool whole_program = grid.granule == page_bytes;
+    const std::vector<follow::CodeExtent> extents = extents_of(map, true);
     std::uint64_t bytes = 0;
     for (const Stretch& stretch : stretches) {
         configurations.front()->named_addresses(stretch.bytes, [&](const follow::Place& place) { targets.add(place); });
         bytes += stretch.bytes.size();
     }
-    const std::vector<Vote> votes = vote(targets, map, grid);
+    const std::uint64_t mask = targets.settle();
+    const std::vector<Vote> votes = vote(targets, map, grid, mask);
     constexpr std::uint64_t enough_bytes = 64 * 1024;
     std::vector<Shift> proven;
     for (const Vote& candidate : votes) {
-        const Moved moved(map, candidate.shift);
+        const Moved moved(map, candidate.shift, mask);
         for (std::size_t i = 0; i < configurations.size(); ++i) {
             Trial trial = try_image(stretches, *configurations[i], moved, enough_bytes, 0);
             if (trial.contradictions != 0) {
@@ -359,7 +380,7 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                     break;
                 continue;
             }
-            proven.push_back({candidate.shift, candidate.votes, votes.size(), i, std::move(trial)});
+            proven.push_back({candidate.shift, mask, candidate.votes, votes.size(), i, std::move(trial)});
             break;
         }
     }
@@ -370,8 +391,9 @@ std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
     proven.resize(std::min(proven.size(), most_decoded));
     std::erase_if(proven, [&](Shift& shift) {
         if (bytes > enough_bytes)
-            shift.trial = try_image(stretches, *configurations[shift.configuration], Moved(map, shift.bytes),
+            shift.trial = try_image(stretches, *configurations[shift.configuration], Moved(map, shift.bytes, mask),
                                     ~std::uint64_t{0}, 0);
+        if (whole_program) count_beside(shift.trial, extents, shift.bytes, mask);
         return !shift.trial.proven();
     });
     if (proven.empty()) return {};

@@ -15,43 +15,43 @@ public:
     ElementBuilder(ElementSink& out, const Start& start) : out_(out) { state_.begin(start); }
 
     // E1, E2, E3: the counters at one instant, in whatever mode.
-    WM_INLINE void operator()(const TaskSwitch& e, const Extent& at) {
+    WM_INLINE void operator()(const TaskSwitch& e, const EntryExtent& at) {
         Element& element = change(ElementKind::task_switch, e.last_pc, e.first_pc, at);
         read(element, e.counters, e.context);
         count<TaskSwitch>(at);
     }
-    WM_INLINE void operator()(const Flow& e, const Extent& at) {
+    WM_INLINE void operator()(const Flow& e, const EntryExtent& at) {
         Element& element = change(ElementKind::flow, e.last_pc, e.first_pc, at);
         read(element, e.counters, e.context);
         count<Flow>(at);
     }
-    WM_INLINE void operator()(const Sample& e, const Extent& at) {
+    WM_INLINE void operator()(const Sample& e, const EntryExtent& at) {
         Element& element = add(ElementKind::sample, at);
         read(element, e.counters, e.context);
         count<Sample>(at);
     }
 
     // A raw pair does not show where it leads: a context entry after it does, if it led elsewhere (5.3).
-    WM_INLINE void operator()(const RawPair& e, const Extent& at) {
+    WM_INLINE void operator()(const RawPair& e, const EntryExtent& at) {
         show_context(change(ElementKind::pair, e.source, e.destination, at));
         after_pair_ = true;
         count<RawPair>(at);
     }
-    WM_INLINE void operator()(const CompressedFlow& e, const Extent& at) {
+    WM_INLINE void operator()(const CompressedFlow& e, const EntryExtent& at) {
         Element& element = change(ElementKind::pair, e.source, e.destination, at);
         state_.show(e.context);
         show_context(element);
         after_pair_ = true;
         count<CompressedFlow>(at);
     }
-    WM_INLINE void operator()(const RawPc& e, const Extent& at) {
+    WM_INLINE void operator()(const RawPc& e, const EntryExtent& at) {
         Element& element = add(ElementKind::pc, at);
         element.from = e.pc;
         show_run(element);
         show_context(element);
         count<RawPc>(at);
     }
-    WM_INLINE void operator()(const CompressedPc& e, const Extent& at) {
+    WM_INLINE void operator()(const CompressedPc& e, const EntryExtent& at) {
         Element& element = add(ElementKind::pc, at);
         element.from = e.pc;
         show_run(element);
@@ -61,29 +61,29 @@ public:
     }
 
     // Loops leave the straight run as it is: it goes through the loop's body once, and on after it.
-    WM_INLINE void operator()(const ShortLoop& e, const Extent& at) {
+    WM_INLINE void operator()(const ShortLoop& e, const EntryExtent& at) {
         loop(ElementKind::short_loop, e.id, e.last_address, e.reps, at);
         count<ShortLoop>(at);
     }
-    WM_INLINE void operator()(const LongLoop& e, const Extent& at) {
+    WM_INLINE void operator()(const LongLoop& e, const EntryExtent& at) {
         loop(ElementKind::long_loop, e.id, e.last_address, e.reps, at);
         count<LongLoop>(at);
     }
 
-    void operator()(const UserData& e, const Extent& at) {
+    void operator()(const UserData& e, const EntryExtent& at) {
         Element& element = add(ElementKind::user_data, at);
         element.value = e.data;
         state_.show(e.context);
         show_context(element);
         count<UserData>(at);
     }
-    WM_INLINE void operator()(const UserRaw& e, const Extent& at) {
+    WM_INLINE void operator()(const UserRaw& e, const EntryExtent& at) {
         Element& element = add(ElementKind::user_raw, at);
         element.value = e.data;
         show_context(element);
         count<UserRaw>(at);
     }
-    void operator()(const ContextEntry& e, const Extent& at) {
+    void operator()(const ContextEntry& e, const EntryExtent& at) {
         const bool directly = after_pair_;
         Element& element = add(ElementKind::context, at);
         if (!at.doubtful) state_.show(e.context);
@@ -97,7 +97,7 @@ public:
         count<ContextEntry>(at);
     }
     // Pads stand where tracing was held (5.10): what happened then is in no entry. One for a run of them.
-    void operator()(const Pad&, const Extent& at) {
+    void operator()(const Pad&, const EntryExtent& at) {
         if (!held_ && !at.doubtful) {
             state_.lose();
             state_.lossy = true;
@@ -107,12 +107,12 @@ public:
         }
         count<Pad>(at);
     }
-    void operator()(const Closed&, const Extent& at) {
+    void operator()(const Closed&, const EntryExtent& at) {
         if (!closed_) show_context(add(ElementKind::closed, at));
         closed_ = true;
         count<Closed>(at);
     }
-    void operator()(const GapEntry& e, const Extent& at) {
+    void operator()(const GapEntry& e, const EntryExtent& at) {
         state_.lose();
         state_.lossy = true;
         Element& element = add(ElementKind::lost, at);
@@ -128,7 +128,7 @@ public:
         if (gap.reason != GapReason::padding) state_.lose();
         // Where a buffer wrapped, only what came before is missing (12.1).
         if (gap.reason != GapReason::padding && gap.reason != GapReason::unsynchronised) state_.lossy = true;
-        Element& element = add(ElementKind::gap, Extent{gap.first, gap.bytes()});
+        Element& element = add(ElementKind::gap, EntryExtent{gap.first, gap.bytes()});
         element.reason = gap.reason;
         element.value = static_cast<std::uint32_t>(std::min<std::uint64_t>(gap.bytes(), 0xffffffffU));
         show_context(element);
@@ -152,12 +152,12 @@ private:
     static constexpr std::size_t capacity = 1000;
 
     template <class P>
-    WM_INLINE void count(const Extent& at) {
+    WM_INLINE void count(const EntryExtent& at) {
         ++totals_.entries[entry_index<P>];
         totals_.entry_bytes += at.bytes;
         if (at.doubtful) ++totals_.doubtful;
     }
-    WM_INLINE Element& add(ElementKind kind, const Extent& at) {
+    WM_INLINE Element& add(ElementKind kind, const EntryExtent& at) {
         if (size_ == capacity) [[unlikely]]
             flush();
         Element& element = elements_[size_++];
@@ -175,7 +175,7 @@ private:
         element.context = state_.context;
         element.flags |= state_.known & State::context_known;
     }
-    WM_INLINE Element& change(ElementKind kind, std::uint32_t from, std::uint32_t to, const Extent& at) {
+    WM_INLINE Element& change(ElementKind kind, std::uint32_t from, std::uint32_t to, const EntryExtent& at) {
         Element& element = add(kind, at);
         element.from = from;
         element.to = to;
@@ -184,7 +184,8 @@ private:
         state_.known |= Element::run_known;
         return element;
     }
-    WM_INLINE void loop(ElementKind kind, std::uint8_t id, std::uint32_t last, std::uint32_t reps, const Extent& at) {
+    WM_INLINE void loop(ElementKind kind, std::uint8_t id, std::uint32_t last, std::uint32_t reps,
+                        const EntryExtent& at) {
         Element& element = add(kind, at);
         element.from = last;
         element.value = reps;

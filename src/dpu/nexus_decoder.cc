@@ -27,8 +27,8 @@ public:
         return builder_.totals();
     }
 
-    void operator()(const Message& message, const nexus::Extent& at) {
-        const dpu::Extent place{at.first, at.bytes};
+    void operator()(const Message& message, const wire::Extent& at) {
+        const EntryExtent place{at.first, at.bytes};
         const auto meaning = reader_.read(message);
         // A message that carries only the place of flow belongs to the pair after it.
         if (!meaning) return;
@@ -71,7 +71,7 @@ public:
 private:
     /// A change of flow or sample, until it is known whether more belongs to it.
     struct Pending {
-        dpu::Extent at;
+        EntryExtent at;
         bool read = false, change = false, loop = false;
         Counters values{};
         std::uint32_t from{}, to{}, reps{};
@@ -79,7 +79,7 @@ private:
 
     [[nodiscard]] bool changes() const { return mode_ == TraceMode::task || mode_ == TraceMode::flow; }
 
-    void owner(const Process& process, const dpu::Extent& at) {
+    void owner(const Process& process, const EntryExtent& at) {
         const Context context{process.supervisor, shows_did_ ? process.did : process.pid};
         const bool of_pair = pending_ && pending_->change && !pending_->loop;
         if (!of_pair) settle();
@@ -90,7 +90,7 @@ private:
         builder_(ContextEntry{context}, at);
     }
 
-    void branch(const Meaning& meaning, const dpu::Extent& at) {
+    void branch(const Meaning& meaning, const EntryExtent& at) {
         if (pending_ && pending_->read && !pending_->change && changes()) {
             pending_->change = true;
             pending_->from = meaning.from;
@@ -108,7 +108,7 @@ private:
         pending_ = next;
     }
 
-    void counters(const Meaning& meaning, const dpu::Extent& at) {
+    void counters(const Meaning& meaning, const EntryExtent& at) {
         Pending next{at};
         next.read = true;
         next.values = meaning.data;

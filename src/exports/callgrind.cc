@@ -145,11 +145,11 @@ private:
 
     /// `(3) name` the first time, `(3)` later. Not every reader looks at the lines of jumps: there a name that was not
     /// written yet is given in full, unless it looks like a number itself.
-    std::string compressed(std::vector<bool>& told, std::size_t id, std::string_view name) {
-        if (told.size() <= id) told.resize(id + 1);
-        if (told[id]) return fmt::format("({})", id + 1);
+    std::string compressed(std::vector<bool>& named, std::size_t id, std::string_view name) {
+        if (named.size() <= id) named.resize(id + 1);
+        if (named[id]) return fmt::format("({})", id + 1);
         if (in_jump_ && !name.starts_with('(')) return one_line(name);
-        told[id] = true;
+        named[id] = true;
         return fmt::format("({}) {}", id + 1, one_line(name));
     }
     // The last number of each kind means not known.

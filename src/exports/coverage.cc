@@ -27,9 +27,10 @@ std::uint64_t CoveredFile::branches_hit() const {
 
 Result<std::vector<CoveredFile>> covered_files(const Answers& answers) {
     if (!answers.metrics.empty() && !answers.metrics.front().exact)
-        return Error{Errc::not_found,
-                     "samples show some of what ran, and nothing of what did not, so they are no coverage; csv, pprof "
-                     "and autofdo have their counts by line"};
+        return Error{
+            Errc::not_found,
+            "samples show some of the code that ran and cannot show what did not, so they are no coverage; csv, pprof "
+            "and autofdo have their counts by line"};
     std::vector<CoveredFile> files;
     for (std::size_t i = 0; i < answers.lines.size();) {
         std::size_t end = i;

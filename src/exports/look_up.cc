@@ -62,7 +62,7 @@ std::string line_list(const std::vector<std::uint32_t>& lines) {
 }
 
 std::string lacks(const Answers& a, std::string_view what) {
-    return fmt::format("this {} capture tells no {}", a.unit.empty() ? "kind of" : a.unit, what);
+    return fmt::format("this {} capture contains no {}", a.unit.empty() ? "kind of" : a.unit, what);
 }
 
 std::string lacks_lines(const Answers& a) {

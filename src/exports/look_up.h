@@ -64,7 +64,7 @@ template <class Row>
 /// Lines in words: `3, 7-9`. `lines` ascend.
 [[nodiscard]] std::string line_list(const std::vector<std::uint32_t>& lines);
 
-/// What a capture like this one lacks, as the beginning of a sentence: `this SPE capture tells no …`.
+/// What a capture like this one lacks, as the beginning of a sentence: `this SPE capture contains no …`.
 [[nodiscard]] std::string lacks(const answers::Answers& a, std::string_view what);
 /// That source lines are missing, and what to do where something can be done.
 [[nodiscard]] std::string lacks_lines(const answers::Answers& a);

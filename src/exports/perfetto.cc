@@ -194,7 +194,7 @@ private:
                 emit(s.begin, event::begin, function_name(answers_, s.function), [&](pbf_writer& e) {
                     if (s.merged <= 1) return;
                     pbf_writer note(e, event::annotations);
-                    note.add_string(annotation::name, "stands for slices");
+                    note.add_string(annotation::name, "represents slices");
                     note.add_uint64(annotation::uint_value, s.merged);
                 });
             },

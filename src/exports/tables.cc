@@ -124,7 +124,7 @@ constexpr std::array trust_columns{
     Column{"view", string, "whose figures: functions, timeline, coverage, tasks, …"},
     Column{"exact", string, "which are exact; empty: none"},
     Column{"estimated", string, "which are estimates"},
-    Column{"not_known", string, "what the capture cannot tell, and how it would be recorded"},
+    Column{"not_known", string, "what the capture does not contain, and how it would be recorded"},
 };
 void trust_rows(const Answers& a, const RowSink& sink) {
     for (const auto& t : a.trust) put(sink, {words(t.view), words(t.exact), words(t.estimated), words(t.not_known)});
@@ -291,7 +291,7 @@ constexpr std::array branches_columns{
     Column{"not_taken", integer, "times"},
     Column{"seen_taken", string, "executed, not executed or not observed"},
     Column{"seen_not_taken", string, "executed, not executed or not observed"},
-    Column{"mispredicted", integer, "samples of it that were; null: the trace does not tell"},
+    Column{"mispredicted", integer, "samples of it that were; null: not in the trace"},
 };
 void branches_rows(const Answers& a, const RowSink& sink) {
     for (const auto& b : a.branches)
@@ -407,7 +407,7 @@ constexpr std::array slices_columns{
     Column{"end_time", integer, "the first moment it was over"},
     Column{"depth", integer, "slices around it"},
     Column{"function", integer, "that was active", "functions.id"},
-    Column{"merged", integer, "1, or how many shorter ones it stands for, of which function took most"},
+    Column{"merged", integer, "number of slices it represents; of several, `function` took most"},
 };
 void slices_rows(const Answers& a, const RowSink& sink) {
     for (const auto& s : a.timeline.slices)

@@ -8,7 +8,7 @@ namespace waymark::flow {
 
 namespace {
 std::uint64_t hash(const Block& b) {
-    // Where a block starts, how long it is and which image it stands in nearly always tell it apart.
+    // Start, length and image nearly always identify a block.
     const std::uint64_t h =
         (b.start ^ static_cast<std::uint64_t>(b.section) << 40 ^ static_cast<std::uint64_t>(b.bytes) << 32);
     return (h ^ h >> 29) * 0x9e3779b97f4a7c15U;

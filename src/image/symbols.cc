@@ -29,10 +29,11 @@ struct Entry {
     std::uint64_t address{}, bytes{};
     std::uint64_t limit = highest;  // last address its section has; for symbols without a size
     SymbolKind kind{};
-    bool thumb{}, global{};
+    isa::Isa isa{};
+    bool global{};
 
     [[nodiscard]] std::string_view name() const { return demangled.empty() ? linkage_name : demangled; }
-    [[nodiscard]] Symbol view() const { return {name(), linkage_name, Address{address}, bytes, kind, thumb}; }
+    [[nodiscard]] Symbol view() const { return {name(), linkage_name, Address{address}, bytes, kind, isa}; }
 };
 
 struct Mark {
@@ -218,8 +219,9 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
             case STT_NOTYPE: entry.kind = SymbolKind::none; break;
             default: continue;  // sections, files, thread-local offsets: no addresses of code
         }
-        entry.thumb = elf.is_arm() && entry.kind == SymbolKind::function && (address & 1) != 0;
-        entry.address = entry.thumb ? address - 1 : address;
+        const bool thumb = elf.is_arm() && entry.kind == SymbolKind::function && (address & 1) != 0;
+        entry.isa = !elf.is_arm() ? isa::Isa::a64 : thumb ? isa::Isa::t32 : isa::Isa::a32;
+        entry.address = thumb ? address - 1 : address;
         entry.bytes = symbol.bytes;
         entry.limit = limit;
         entry.global = symbol.binding != STB_LOCAL;

@@ -83,7 +83,8 @@ public:
 
     Elements(const Config& config, Out& out) : Base(out), config_(config) {}
 
-    /// A packet's cycle count as elements carry it. The largest of all means "none" there, and so is told as one less.
+    /// A packet's cycle count as elements carry it. The largest of all means "none" there, and so is delivered as one
+    /// less.
     [[nodiscard]] std::uint32_t cycles(std::uint32_t count) const {
         return config_.cycle_accurate ? std::min(count, flow::no_cycles - 1) : flow::no_cycles;
     }
@@ -95,7 +96,7 @@ public:
         Base::unplaced(at, count);
     }
 
-    /// A cycle count whose range cannot be told.
+    /// A cycle count whose range is not known.
     void stray_cycles(Offset at, std::uint32_t count) {
         if (config_.cycle_accurate) event(at, flow::Cycles{count});
     }
@@ -128,14 +129,14 @@ public:
         event(gap.first, gap);
         forget();
     }
-    /// What was told before does not hold for what comes.
+    /// Earlier state does not hold for what comes.
     void forget() {
         Base::forget();
         timestamps_.forget();
         late_.to_the_end = false;
     }
 
-    /// What elements are told against.
+    /// What elements are relative to.
     struct State {
         typename Base::State base;
         TimestampState timestamps;

@@ -196,7 +196,7 @@ void find_facts(Identity& to, Recognised& out, const std::vector<Alternative>& a
                             out.encoding_proven,
                             out.encoding_proven ? fmt::format("as Gray code {} of {} go backwards, as binary {}",
                                                               p.backwards_gray, p.timestamps, p.backwards_binary)
-                                                : "too few timestamps to tell"});
+                                                : "too few timestamps to decide"});
     } else {
         to.facts.push_back({"timestamps", "none", true, "no timestamp packet"});
     }
@@ -213,7 +213,7 @@ void find_facts(Identity& to, Recognised& out, const std::vector<Alternative>& a
     to.facts.push_back({"version", fmt::format("PFT v1.{}", out.config.minor_version), out.version_proven,
                         !why.empty()                    ? why + ", which only v1.1 has"
                         : out.config.minor_version == 0 ? "Gray code, and nothing that only v1.1 has"
-                                                        : "nothing in the bytes tells v1.0 from v1.1"});
+                                                        : "nothing in the bytes distinguishes v1.0 from v1.1"});
 }
 
 std::string syncs_text(const Likeness& p) {

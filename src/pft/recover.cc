@@ -60,7 +60,7 @@ struct Path {
     std::uint32_t believed = none;             ///< checks when an address first could have come from elsewhere
     std::array<std::uint64_t, 2> explained{};  ///< a bit for each waypoint instruction with its outcome, by a hash
     std::uint32_t past = none;                 ///< an index into pasts
-    std::uint32_t cut = none;                  ///< where what `past` tells ends; `none`: it goes on
+    std::uint32_t cut = none;                  ///< where the knowledge of `past` ends; `none`: it goes on
     std::uint32_t start = none;  ///< the packet from which on this path has one past only; `none`: not yet
     std::uint32_t start_current{}, start_last{}, start_stack = none;
     Isa isa = Isa::a32, last_isa = Isa::a32, start_isa = Isa::a32, start_last_isa = Isa::a32;
@@ -71,7 +71,7 @@ struct Path {
     bool emptied{};  ///< since the start, a decoder has emptied its return stack where the unit may not have
     bool fresh{};    ///< a waypoint instruction, whose block may have been entered anywhere
 
-    /// The path had to explain this. What it has explained before, as in a loop, tells nothing new.
+    /// The path had to explain this. What it has explained before, as in a loop, adds nothing.
     void check(Address at, unsigned outcome) {
         const std::uint64_t hash = (at.value << 2 | outcome) * 0x9e37'79b9'7f4a'7c15U >> 57;
         std::uint64_t& bits = explained[hash >> 6];
@@ -533,7 +533,8 @@ private:
     template <class Put>
     void to_all_calls(Path path, const Place& back, Put&& put) {
         keep_start(path);
-        // A decoder that starts where the path does can be told what it will take, unless it has emptied its stack.
+        // A decoder that starts where the path does can be given its outcomes in advance, unless it has emptied its
+        // stack.
         const bool told = path.start != none && !path.emptied;
         for (const Place& place : program_.behind_calls()) {
             ++program_.steps;
@@ -768,7 +769,7 @@ private:
         places_ = fixed_bits_of_isync;
     }
 
-    void take(const auto&) {}  // tells nothing of where execution goes
+    void take(const auto&) {}  // does not say where execution goes
 
     /// The one path, or the one for which far more speaks than for any other, or what all of them share.
     [[nodiscard]] std::optional<Path> choose() {
@@ -834,7 +835,7 @@ private:
     std::uint32_t seeded_at_ = 0, packet_ = 0;
     Shared before_;                    // what was known before the seeding
     std::optional<Shared> forgotten_;  // what is left of paths that were too many
-    double places_ = 1;                // that were told apart since the last seeding
+    double places_ = 1;                // that were distinguished since the last seeding
     std::uint64_t tested_ = 0, passed_ = 0;
 
     std::unordered_map<std::uint64_t, std::uint32_t> entry_of_;
@@ -931,7 +932,7 @@ private:
     std::vector<std::uint8_t> leads_, length_;
 };
 
-/// Counts the bytes of trace that tell of execution where no code is known, or of code other than the image's.
+/// Counts the bytes of trace of execution where no code is known, or of code other than the image's.
 class Unseen final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {

@@ -38,7 +38,7 @@ public:
     void extended(unsigned number, bool level);
     void watchpoint(unsigned number, bool level);
     void instrumentation(unsigned number, bool level);
-    /// Trace is prohibited: resources must not tell what runs (5.3). `frozen`: non-invasive debug is off altogether.
+    /// Trace is prohibited: resources must not show what runs (5.3). `frozen`: non-invasive debug is off altogether.
     void prohibited(bool on, bool frozen);
 
     [[nodiscard]] bool start_stop() const { return start_stop_; }

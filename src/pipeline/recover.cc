@@ -17,11 +17,11 @@ public:
     HeadSink(flow::Sink& next, const follow::HeadRecovery& head) : next_(next), head_(head) {}
     void consume(const flow::Batch& batch) override {
         if (recovered_.empty()) return next_.consume(batch);
-        std::size_t told = 0;
+        std::size_t replaced = 0;
         if (!batch.events.empty() && batch.events.front().before == 0)
             if (const auto* gap = std::get_if<Gap>(&batch.events.front().what);
                 gap != nullptr && gap->first == Offset{}) {
-                told = 1;
+                replaced = 1;
                 if (head_.first != Offset{}) {
                     const flow::Event event{0, {}, Gap{{}, head_.first, gap->reason}};
                     next_.consume({batch.blocks, batch.base, {}, {&event, 1}});
@@ -30,10 +30,10 @@ public:
                 if (batch.events.size() > 1 && batch.events[1].before == 0 &&
                     std::holds_alternative<Gap>(batch.events[1].what) &&
                     std::get<Gap>(batch.events[1].what).end == head_.sync)
-                    told = 2;
+                    replaced = 2;
             }
         for (const auto& owned : std::exchange(recovered_, {})) next_.consume(owned->batch(batch.blocks));
-        next_.consume({batch.blocks, batch.base, batch.ranges, batch.events.subspan(told)});
+        next_.consume({batch.blocks, batch.base, batch.ranges, batch.events.subspan(replaced)});
     }
     void take(std::vector<std::unique_ptr<flow::BatchWriter::Owned>>&& recovered) { recovered_ = std::move(recovered); }
 

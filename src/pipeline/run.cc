@@ -387,7 +387,7 @@ public:
           decoder_(stream.source.configuration->parallel_decoder(
               *memory_, blocks_, sink,
               {.workers = jobs,
-               .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::told,
+               .ranges = sink.counts_suffice() ? follow::Ranges::counted : follow::Ranges::delivered,
                // Some ten thousand rows of text are in memory for each piece.
                .piece_bytes = sink.split() == flow::Split::per_chunk ? std::size_t{1} << 13 : std::size_t{1} << 14})) {}
     void feed(Bytes bytes) override { decoder_->feed(bytes); }

@@ -249,9 +249,9 @@ private:
         // names it.
         std::error_code error;
         const std::uintmax_t bytes = std::filesystem::file_size(dump.file, error);
-        const bool told = error || bytes < dump.offset || bytes - dump.offset < dump.length.value_or(0);
-        if (!added && !told) problem({}, added.error().message);
-        if (!added || told) return;
+        const bool reported = error || bytes < dump.offset || bytes - dump.offset < dump.length.value_or(0);
+        if (!added && !reported) problem({}, added.error().message);
+        if (!added || reported) return;
         for (std::string& note : added->notes) problem({}, std::move(note));
     }
 

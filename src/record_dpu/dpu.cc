@@ -923,7 +923,7 @@ void DpuRecorder::item(EonceItem what) {
         destinations += what.dst;
     }
     const bool own = what.kind == ItemKind::interrupt || what.kind == ItemKind::mark || what.kind == ItemKind::edca;
-    // An item that only changes the context has to be told all the same.
+    // An item that only changes the context has to be given all the same.
     if (own || what.kind == ItemKind::rte || options_.eonce.passes(what.kind)) items_.push_back(what);
 }
 
@@ -935,7 +935,7 @@ void DpuRecorder::end_interval(std::uint32_t start) {
     interval_start_ = start;
 }
 
-/// Before cycles are added: what belongs to the last one is told.
+/// Before cycles are added: what belongs to the last one is given to the unit.
 void DpuRecorder::begin_cost() {
     if (!items_.empty() || !writes_.empty()) advance();
     if (now_.pid != std::exchange(id_before_, now_.pid)) ++total_.count[task_switches];
@@ -975,7 +975,7 @@ void whole(dpu::CycleInput& in, const Happened& happened) {
 
 }  // namespace
 
-/// Tells the unit what happened since it was last told; items and writes belong to the last cycle of it.
+/// Gives the unit what happened since the last call; items and writes belong to the last cycle of it.
 void DpuRecorder::advance() {
     Happened rest = total_ - done_;
     done_ = total_;

@@ -87,7 +87,7 @@ public:
              {},
              "the bare bytes of a profiling buffer",
              "a perf.data file",
-             "they tell neither threads nor programs nor the interval",
+             "they contain neither threads nor programs nor the interval",
              fmt::format("waymark spe report {} shows what they hold; perf record writes all of it", buffer)});
         return out;
     }

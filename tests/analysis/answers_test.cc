@@ -407,7 +407,7 @@ TEST_F(SampleAnswers, PhysicalLinesAreOneAcrossProcesses) {
     made.samples = {store(fill, 0x7000), store(fill, 0x9008)};
     made.samples[0].physical = 0x80001000;
     made.samples[1].physical = 0x80001008;
-    made.samples[1].context = 500;  // a thread of a process nobody told of
+    made.samples[1].context = 500;  // a thread of an unknown process
     const SampleCapture capture = open(made);
     LineCandidates candidates(64);
     static_cast<void>(run_samples(capture, {}, candidates, 1));

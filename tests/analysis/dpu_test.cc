@@ -46,7 +46,7 @@ public:
         end_without_registers();
         return run(1000);
     }
-    /// Doubts first, as the commands do. Counts from where the end was told.
+    /// Doubts first, as the commands do. Counts from the reported end.
     DpuCosts& doubt(std::size_t piece = 1000) {
         DpuDoubts doubts(setup_);
         feed(doubts, piece);
@@ -339,7 +339,7 @@ TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
         EXPECT_EQ(costs.total()[0], 1005U);
         expect_reconciled(costs);
     }
-    // Nothing is known of what follows the last: it stays, and is told of.
+    // Nothing is known of what follows the last: it stays, and is reported.
     Script script(setup(dpu::TraceMode::task));
     for (unsigned i = 0; i < 10; ++i) script.change(ElementKind::task_switch, 0x10, 0x20, user5, 100);
     script.damage(9, 0, 1U << 30);
@@ -351,7 +351,7 @@ TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
     expect_reconciled(costs);
 }
 
-/// What was counted is all there, and long intervals are told of.
+/// What was counted is all there, and long intervals are reported.
 void expect_all_true(Script& script, std::uint64_t counted, std::uint64_t wide, const std::string& where) {
     const DpuCosts& costs = script.doubt();
     EXPECT_EQ(script.doubtful(), std::vector<std::uint64_t>()) << where;
@@ -492,8 +492,8 @@ TEST(DpuDoubts, SumsAreWhatWasCounted) {
                 // What is too small to be seen shifts counts between two neighbours.
                 EXPECT_LE(task.sum[0], truth.tasks().at(who).sum[0] + 2 * most * damaged.size()) << round;
             }
-        const auto told = tasks(costs);
-        EXPECT_EQ(tasks(script.doubt(7)), told) << "in pieces, round " << round;
+        const auto delivered = tasks(costs);
+        EXPECT_EQ(tasks(script.doubt(7)), delivered) << "in pieces, round " << round;
     }
     EXPECT_GT(doubted, all * 9 / 10);
     EXPECT_LT(doubted, all * 3 / 2);

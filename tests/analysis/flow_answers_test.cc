@@ -390,7 +390,7 @@ TEST(FlowTimelines, OverflowsLastFromOneTimestampToTheNext) {
     timeline.happened({5, 50}, overflow());  // nothing came before it
     timeline.happened({10, 100}, timestamp(1000));
     timeline.happened({20, 200}, overflow());
-    timeline.happened({20, 210}, timestamp(7, false));  // tells nothing
+    timeline.happened({20, 210}, timestamp(7, false));  // carries nothing
     timeline.happened({30, 300}, timestamp(1600));
     timeline.happened({40, 400}, timestamp(1700));
     timeline.happened({50, 500}, overflow());
@@ -417,7 +417,7 @@ TEST(FlowTimelines, TicksGoByWhatPassesBetweenTimestamps) {
 // ---- loops, in random programs
 
 /// A function f of random branches at 0x1000 and a function g behind it that f calls, run at random; and what of loops
-/// the order of what ran tells.
+/// the order of execution decides.
 class RandomLoops {
 public:
     explicit RandomLoops(std::uint64_t seed) : random_(seed) {
@@ -614,9 +614,9 @@ private:
                 next = random_.below(words + 1);
             }
             if (branches) first = next;
-            bool told = code_[n] != 0xe12fff13 && op != 0xeb;
+            bool delivered = code_[n] != 0xe12fff13 && op != 0xeb;
             if (random_.below(20) == 0) {
-                told = true;
+                delivered = true;
                 if (!branches) emit(first, n, End::not_a_waypoint, 0, 0, false);
                 handle(next);
                 first = next;
@@ -624,8 +624,8 @@ private:
             if (steps > 150) {
                 if (first != next) emit(first, n, End::not_a_waypoint, 0, 0, false);
                 // Control came there, but it is not seen to run; and of an indirect branch or a return
-                // nothing tells where it led.
-                if (told) {
+                // nothing shows where it led.
+                if (delivered) {
                     run.push_back(next);
                     unseen_.push_back(next);
                 }

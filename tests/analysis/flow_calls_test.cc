@@ -58,7 +58,7 @@ class Flow {
 public:
     explicit Flow(Program& program) : program_(program) {}
 
-    /// `instructions` of 4 bytes from `start` on, the last of which is as told.
+    /// `instructions` of 4 bytes from `start` on, the last of which is as given.
     Flow& range(std::uint64_t start, std::uint32_t instructions, End end, std::uint8_t flags, std::uint64_t target,
                 bool taken, std::uint32_t cycles = flow::no_cycles) {
         const Block block{.start = start,
@@ -217,10 +217,10 @@ std::string sums_text(const FlowSink& sink) {
 
 class Calls : public testing::Test {
 protected:
-    std::string run(const Flow& told, FlowCalls::Limits limits = {}) {
+    std::string run(const Flow& delivered, FlowCalls::Limits limits = {}) {
         FlowCode code(program.symbols, program.memory);
         FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true, .limits = limits});
-        consume(sink, program, told.elements(), 0, told.elements().size());
+        consume(sink, program, delivered.elements(), 0, delivered.elements().size());
         sink.finish();
         sums = sums_text(sink);
         exceptions.clear();
@@ -818,11 +818,11 @@ TEST(FlowSources, OfOneThreadGiveWhatOneSourceGives) {
 // ---- random programs, whose true stack is known
 
 /// What each function, by name, cost and how often it was called.
-struct Told {
+struct Delivered {
     std::uint64_t self{}, inclusive{}, calls{};
-    friend bool operator==(const Told&, const Told&) = default;
+    friend bool operator==(const Delivered&, const Delivered&) = default;
 };
-std::string text_of(const std::map<std::string, Told>& all) {
+std::string text_of(const std::map<std::string, Delivered>& all) {
     std::string out;
     for (const auto& [name, t] : all)
         out += name + " self " + std::to_string(t.self) + " inclusive " + std::to_string(t.inclusive) + " calls " +
@@ -841,13 +841,13 @@ public:
         for (Thread& t : threads_) t.now = begin(t.stack.back().function);
         flow.context(1);
         for (std::size_t i = 0; i < 600; ++i) step();
-        // A handler none of which is in the trace would not be told.
+        // A handler none of which is in the trace would not be reported.
         work(threads_[thread_], 1);
         flow.plain(threads_[thread_].now);
     }
 
     Flow flow;
-    std::map<std::string, Told> told;
+    std::map<std::string, Delivered> delivered;
     std::uint64_t all = 0;
 
 private:
@@ -865,10 +865,10 @@ private:
     /// So many instructions of the function on top.
     void work(Thread& t, std::uint32_t n) {
         all += n;
-        told[t.stack.back().function].self += n;
+        delivered[t.stack.back().function].self += n;
         std::set<std::string> on_stack;
         for (const Frame& f : t.stack) on_stack.insert(f.function);
-        for (const std::string& function : on_stack) told[function].inclusive += n;
+        for (const std::string& function : on_stack) delivered[function].inclusive += n;
     }
 
     void step() {
@@ -894,7 +894,7 @@ private:
                 work(t, n);
                 flow.call(t.now, begin(to), n);
                 t.stack.push_back({to, t.now + 4 * n});
-                ++told[to].calls;
+                ++delivered[to].calls;
                 t.now = begin(to);
                 return;
             }
@@ -922,7 +922,7 @@ private:
                 work(t, n);
                 flow.jump(t.now, begin(to), n);
                 t.stack.back().function = to;
-                ++told[to].calls;
+                ++delivered[to].calls;
                 t.now = begin(to);
                 return;
             }
@@ -951,8 +951,8 @@ private:
                 flow.exception(fast ? 15 : 14, t.now, begin(to));
                 t.stack.push_back({fast ? "!15" : "!14", t.now});
                 t.stack.push_back({to, t.now});
-                ++told[t.stack[t.stack.size() - 2].function].calls;
-                ++told[to].calls;
+                ++delivered[t.stack[t.stack.size() - 2].function].calls;
+                ++delivered[to].calls;
                 t.now = begin(to);
                 // Or whatever comes next comes before the handler's first instruction.
                 if (random_.half()) return;
@@ -986,26 +986,26 @@ private:
     std::uint32_t thread_ = 0;
 };
 
-std::map<std::string, Told> told_by_answers(const Program& program, const Flow& flow) {
+std::map<std::string, Delivered> delivered_by_answers(const Program& program, const Flow& flow) {
     FlowCode code(program.symbols, program.memory);
     FlowSink sink(code, [](Offset at) { return at.value; }, {.calls = true});
     consume(sink, program, flow.elements(), 0, flow.elements().size());
     sink.finish();
     Answers answers;
     fill_flow_answers(answers, {{.sink = &sink, .source = "core"}}, {});
-    std::map<std::string, Told> out;
+    std::map<std::string, Delivered> out;
     const std::vector<FunctionCosts> costs = function_costs(answers);
     for (std::size_t i = 0; i < costs.size(); ++i) {
         std::string name = answers.functions[i].name;
         if (name == "[exception: IRQ]") name = "!14";
         if (name == "[exception: FIQ]") name = "!15";
         if (name.starts_with("context ")) continue;
-        Told& t = out[name];
+        Delivered& t = out[name];
         t.self += costs[i].self[0];
         t.inclusive += costs[i].inclusive[0];
         t.calls += costs[i].calls;
     }
-    std::erase_if(out, [](const auto& one) { return one.second == Told{}; });
+    std::erase_if(out, [](const auto& one) { return one.second == Delivered{}; });
     return out;
 }
 
@@ -1018,8 +1018,8 @@ TEST(FlowPrograms, AreToldAsTheyRan) {
     for (std::uint64_t seed = 1; seed <= programs(); ++seed) {
         Program program;
         TrueProgram truth(program, seed, false);
-        std::erase_if(truth.told, [](const auto& one) { return one.second == Told{}; });
-        ASSERT_EQ(text_of(told_by_answers(program, truth.flow)), text_of(truth.told)) << "seed " << seed;
+        std::erase_if(truth.delivered, [](const auto& one) { return one.second == Delivered{}; });
+        ASSERT_EQ(text_of(delivered_by_answers(program, truth.flow)), text_of(truth.delivered)) << "seed " << seed;
     }
 }
 
@@ -1028,8 +1028,8 @@ TEST(FlowPrograms, WhereTraceIsLostNothingCountsTwice) {
         Program program;
         TrueProgram truth(program, seed, true);
         std::uint64_t all = 0;
-        for (const auto& [name, t] : told_by_answers(program, truth.flow)) {
-            EXPECT_EQ(t.self, truth.told[name].self) << name << ", seed " << seed;
+        for (const auto& [name, t] : delivered_by_answers(program, truth.flow)) {
+            EXPECT_EQ(t.self, truth.delivered[name].self) << name << ", seed " << seed;
             EXPECT_GE(t.inclusive, t.self) << name << ", seed " << seed;
             EXPECT_LE(t.inclusive, truth.all) << name << ", seed " << seed;
             all += t.self;

@@ -178,7 +178,7 @@ TEST_F(SpeAnswers, PlacesAndBranches) {
     EXPECT_EQ(a.branches[0].seen_taken, Seen::executed);
     EXPECT_EQ(a.branches[1].kind, Branch::Kind::indirect);
     EXPECT_EQ(a.branches[1].target, 0U) << "an indirect branch has no one target";
-    EXPECT_EQ(a.branches[1].seen_not_taken, Seen::not_observed) << "samples never tell that something did not happen";
+    EXPECT_EQ(a.branches[1].seen_not_taken, Seen::not_observed) << "samples never show that something did not happen";
     ASSERT_EQ(a.edges.size(), 3U);
     EXPECT_EQ(a.edges[0].to, 0x401004U);
     EXPECT_EQ(a.edges[0].times, 1U);

@@ -81,8 +81,8 @@ std::string place(const Answers& a, const InlineFrame& frame) {
            std::to_string(frame.line);
 }
 
-/// All that is told, by name: in which order tables are is no answer.
-std::multimap<std::string, std::string> told(const Answers& a) {
+/// All answers, by name: the order of tables is none.
+std::multimap<std::string, std::string> delivered(const Answers& a) {
     std::multimap<std::string, std::string> out;
     const auto costs = [&](const Costs& c) {
         std::map<std::string, std::uint64_t> by_name;
@@ -130,7 +130,7 @@ Answers merged(Answers a, const Answers& b) {
 TEST(Merging, IsAssociative) {
     for (std::uint64_t seed = 0; seed < sized(300U, 90U); seed += 3) {
         const Answers a = random_answers(seed), b = random_answers(seed + 1), c = random_answers(seed + 2);
-        EXPECT_EQ(told(merged(merged(a, b), c)), told(merged(a, merged(b, c)))) << "seed " << seed;
+        EXPECT_EQ(delivered(merged(merged(a, b), c)), delivered(merged(a, merged(b, c)))) << "seed " << seed;
     }
 }
 

@@ -148,7 +148,7 @@ TEST(DpuFolder, Errors) {
     EXPECT_EQ(write_dpu_folder(example(folder.path()), folder.path() / "file").error().code, Errc::unreadable);
 }
 
-/// Everything wrong is told, and what is right is kept.
+/// Everything wrong is reported, and what is right is kept.
 TEST(DpuFolder, Problems) {
     Texts files;
     files.sizes["c/vtb.bin"] = 96;

@@ -766,7 +766,7 @@ TEST(SnapshotWriter, OpenCsdListsARewrittenFolderLikeTheOriginal) {
         ASSERT_TRUE(write_snapshot(capture, folder.path()).has_value());
         EXPECT_EQ(read_snapshot(folder.path()).value(), capture);
 
-        // The program leaves a log file where it runs, whatever it is told.
+        // The program leaves a log file where it runs, whatever its options.
         const auto list = [&folder](const fs::path& snapshot) {
             std::string text = output_of("cd " + folder.path().string() + " && trc_pkt_lister -ss_dir " +
                                          snapshot.string() + " -decode -logstdout");

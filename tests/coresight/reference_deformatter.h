@@ -1,6 +1,6 @@
-/// The deformatter as docs/spec/pft.md 6.2 and 6.4 tell it: over a whole capture, byte by byte, without a thought for
-/// speed or for input in pieces. Shares no code with coresight/deformatter.h beyond its types. Also the recorder that
-/// brings either of them to the same form.
+/// The deformatter as docs/spec/pft.md 6.2 and 6.4 describe it: over a whole capture, byte by byte, without a thought
+/// for speed or for input in pieces. Shares no code with coresight/deformatter.h beyond its types. Also the recorder
+/// that brings either of them to the same form.
 #pragma once
 
 #include <algorithm>

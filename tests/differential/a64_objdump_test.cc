@@ -145,7 +145,7 @@ Meaning meaning(const Line& line) {
         return m;
     }
 
-    // Registers of SVE and SME are z, p and za; mnemonics alone do not tell.
+    // Registers of SVE and SME are z, p and za; mnemonics alone do not decide.
     const auto has_file = [&](char file) {
         for (std::size_t at = 0; at < line.operands.size(); ++at) {
             if (line.operands[at] != file) continue;
@@ -244,7 +244,7 @@ Meaning meaning(const Line& line) {
     }
     m.conditional = any_of(op, {"csel", "csinc", "csinv", "csneg", "cset", "csetm", "cinc", "cinv", "cneg", "ccmp",
                                 "ccmn", "fcsel", "fccmp", "fccmpe"});
-    // By the top-level encoding where the text has no register to tell by: SVE's counters, for one.
+    // By the top-level encoding where the text has no register to decide by: SVE's counters, for one.
     const std::uint32_t group = line.word >> 25 & 0xf;
     if (group == 2 || (group == 0 && line.word >> 31 != 0)) {
         m.sve = !is_prefetch;

@@ -194,8 +194,8 @@ constexpr auto t32_allowed = std::to_array<Allowed>({
     {"ENTERX, unknown to objdump", 0xffffffff, 0xf3bf8f1f, "undefined (bcc, cond=0xE)", Waypoint::direct},
     {"LEAVEX, unknown to objdump", 0xffffffff, 0xf3bf8f0f, "undefined (bcc, cond=0xE)", Waypoint::direct},
     {"LDR neither indexed nor written back is UNDEFINED", 0xfff0fd00, 0xf850f800, "<undefined>", Waypoint::none},
-    {"LDR pc, [SP], #-0: objdump drops the sign that tells it from a return", 0xffffffff, 0xf85df900, "[sp], #0",
-     Waypoint::indirect},
+    {"LDR pc, [SP], #-0: objdump drops the sign that distinguishes it from a return", 0xffffffff, 0xf85df900,
+     "[sp], #0", Waypoint::indirect},
     {"LDR register with a bit of 10:6 set is UNDEFINED", 0xfff0f800, 0xf850f000, "ldr.w\tpc, [", Waypoint::none},
 });
 constexpr auto a32_allowed = std::to_array<Allowed>({

@@ -96,11 +96,11 @@ TEST_P(RecoverRecording, GivesNineTenthsOfWhatTheUncutRecordingGives) {
         const Ranges expected = ranges_of(truth, 0, cut, cut + head.sync.value);
         expected_ranges += expected.size();
         recovered += head.outcome == pft::HeadOutcome::recovered ? 1 : 0;
-        synthetic::ElementSink told;
+        synthetic::ElementSink delivered;
         flow::BlockTable blocks;
-        flow::BatchWriter to(blocks, told);
+        flow::BatchWriter to(blocks, delivered);
         pft::decode_head(head, config, *unit.memory, stream, to);
-        const Ranges found = ranges_of(told.take(), cut, cut, cut + head.sync.value);
+        const Ranges found = ranges_of(delivered.take(), cut, cut, cut + head.sync.value);
         std::uint64_t same = 0;
         auto next = expected.begin();
         for (const auto& range : found) {

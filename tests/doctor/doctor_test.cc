@@ -65,7 +65,7 @@ const SourceReport* source(const Report& report, std::uint8_t id) {
     return found == report.sources.end() ? nullptr : &*found;
 }
 
-/// Everything a folder's macrocells tell, by source.
+/// Everything a folder's macrocells deliver, by source.
 std::map<std::string, flow::Totals> decode(const fs::path& folder) {
     auto capture = capture::read_snapshot(folder);
     EXPECT_TRUE(capture.has_value());
@@ -317,10 +317,10 @@ TEST(Doctor, SaysDecodesOnlyWhereSomethingDecodes) {
     EXPECT_EQ(report.verdict.find("decodes"), std::string::npos) << report.verdict;
     EXPECT_FALSE(report.cut);
     // The program, given otherwise, takes its place.
-    const Report told = examine_folder(folder.path(), {(sort_folder / "sort.elf").string()});
-    ASSERT_NE(find(told, "image-missing"), nullptr);
-    EXPECT_EQ(find(told, "image-missing")->severity, Severity::note);
-    EXPECT_EQ(told.count(Severity::error), 0U);
+    const Report delivered = examine_folder(folder.path(), {(sort_folder / "sort.elf").string()});
+    ASSERT_NE(find(delivered, "image-missing"), nullptr);
+    EXPECT_EQ(find(delivered, "image-missing")->severity, Severity::note);
+    EXPECT_EQ(delivered.count(Severity::error), 0U);
     // A bare file without a program decodes to nothing.
     EXPECT_NE(examine_bare(sort_folder / "capture" / "trace.bin").verdict.find("decode to nothing"), std::string::npos);
 }

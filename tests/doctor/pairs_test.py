@@ -4,9 +4,9 @@
     pairs_test.py WAYMARK
 
 A few small programs are generated and compiled: static, position-independent and without a C library, in ARM and Thumb
-state, at several optimisation levels. Each runs once under qemu-arm. Dumps that contain only trace are then judged with
-the program that ran and with others, at the address where it ran and at others. The program itself gives its address: it
-prints the address of main. The environment variable WAYMARK_PAIRS sets the number of pairs; without it, a few are tried.
+state and for AArch64, at several optimisation levels. Each runs once under QEMU, with a modelled PTM or ETE. Dumps that
+contain only trace are then judged with the program that ran and with others, at the address where it ran and at others.
+The program itself gives its address: it prints the address of main. The environment variable WAYMARK_PAIRS sets the number of pairs; without it, a few are tried.
 
 No wrong program, and no wrong address of the right one, may be reported as agreeing; 99 % of the right ones must be found.
 """
@@ -26,15 +26,14 @@ import unittest
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 PAIRS = int(os.environ.get("WAYMARK_PAIRS") or 0)
-COMPILER = shutil.which("arm-linux-gnueabihf-gcc")
-NAMES, COPY, DUMP = (shutil.which(f"arm-linux-gnueabihf-{tool}") for tool in ("nm", "objcopy", "objdump"))
+PREFIXES = {"arm": "arm-linux-gnueabihf-", "aarch64": "aarch64-linux-gnu-"}
 SEED = int(os.environ.get("WAYMARK_SEED") or 1)
 PATHS_TO_PROVE = 10  # different ones: doctor::paths_to_prove
-KINDS = ("static", "pie", "bare")
+KINDS = [(machine, kind) for machine in PREFIXES for kind in ("static", "pie", "bare")]
 PAGE = 4096
 DUMP_BYTES = 7168  # of a part of a trace
 
-Program = collections.namedtuple("Program", "name kind path bias trace raw raw_address")
+Program = collections.namedtuple("Program", "name machine kind path bias trace raw raw_address")
 Pair = collections.namedtuple("Pair", "program trace image given right")  # right: the true address; None: another program
 
 
@@ -76,14 +75,26 @@ NOINLINE static unsigned sink(unsigned a) {{ sunk += a; return sunk & 7; }}
 {chr(10).join(functions)}
 #ifdef BARE
 static long call(long number, long a, long b, long c) {{
-    register long r7 __asm__("r7") = number;
-    register long r0 __asm__("r0") = a;
-    register long r1 __asm__("r1") = b;
-    register long r2 __asm__("r2") = c;
-    __asm__ volatile("svc 0" : "+r"(r0) : "r"(r7), "r"(r1), "r"(r2) : "memory");
-    return r0;
+#ifdef __aarch64__
+    register long n __asm__("x8") = number;
+    register long x __asm__("x0") = a;
+    register long y __asm__("x1") = b;
+    register long z __asm__("x2") = c;
+#else
+    register long n __asm__("r7") = number;
+    register long x __asm__("r0") = a;
+    register long y __asm__("r1") = b;
+    register long z __asm__("r2") = c;
+#endif
+    __asm__ volatile("svc 0" : "+r"(x) : "r"(n), "r"(y), "r"(z) : "memory");
+    return x;
 }}
-#define WRITE(text, bytes) call(4, 1, (long)(text), bytes)
+#ifdef __aarch64__
+enum {{ write_number = 64, exit_number = 94 }};
+#else
+enum {{ write_number = 4, exit_number = 248 }};
+#endif
+#define WRITE(text, bytes) call(write_number, 1, (long)(text), bytes)
 #else
 #include <unistd.h>
 #define WRITE(text, bytes) write(1, text, bytes)
@@ -91,45 +102,47 @@ static long call(long number, long a, long b, long c) {{
 int main(void) {{
     unsigned s = {draw.getrandbits(20)}u;
     for (unsigned i = 0; i < {rounds}u; ++i) {{ {calls} }}
-    char text[9];
-    for (int i = 0; i < 8; ++i) {{
-        unsigned digit = (unsigned)(unsigned long)main >> (28 - 4 * i) & 15;
+    char text[17];
+    for (int i = 0; i < 16; ++i) {{
+        unsigned digit = (unsigned)((unsigned long long)(unsigned long)main >> (60 - 4 * i)) & 15;
         text[i] = (char)(digit + (digit < 10 ? '0' : 'a' - 10));
     }}
-    text[8] = '\\n';
-    return WRITE(text, 9) != 9;
+    text[16] = '\\n';
+    return WRITE(text, 17) != 17;
 }}
 #ifdef BARE
 int raise(int signal) {{ (void)signal; __builtin_trap(); }}
-void _start(void) {{ call(248, main(), 0, 0); __builtin_unreachable(); }}
+void _start(void) {{ call(exit_number, main(), 0, 0); __builtin_unreachable(); }}
 #endif
 """
 
 
-def build(folder, number, kind, draw):
+def build(folder, number, machine, kind, draw):
     """A program that ran once, with its recording."""
+    tool = PREFIXES[machine]
     level, state = draw.choice(("-O0", "-O1", "-O2", "-Os", "-O3")), draw.choice(("-marm", "-mthumb"))
-    name = f"{kind}{number}{level}{state}"
+    states = [state, "-march=armv7-a+fp"] if machine == "arm" else []
+    name = f"{machine}-{kind}{number}{level}{state if states else ''}"
     path = folder / name
     text = folder / f"{name}.c"
     text.write_text(source(draw))
     flags = {"static": ["-static", "-no-pie"], "pie": ["-fPIE", "-pie"],
              "bare": ["-DBARE", "-nostdlib", "-static", "-no-pie", "-fno-builtin", "-fno-stack-protector", "-fomit-frame-pointer",
                       f"-Wl,-Ttext-segment={0x10000 * draw.randint(1, 9):#x}"]}[kind]
-    done = run(COMPILER, "-w", "-march=armv7-a+fp", level, state, *flags, "-o", path, text, "-lgcc")
+    done = run(f"{tool}gcc", "-w", level, *states, *flags, "-o", path, text, "-lgcc")
     assert done.returncode == 0, done.stderr.decode()
     out = folder / f"{name}.out"
     done = run(WAYMARK, "record", "-q", "-o", out, "--", path)
     assert done.returncode == 0, done.stderr.decode()
-    main = int(re.search(rb"^([0-9a-f]{8})$", done.stdout, re.MULTILINE)[1], 16) & ~1
-    symbol = int(re.search(rb"^([0-9a-f]{8}) T main$", run(NAMES, path).stdout, re.MULTILINE)[1], 16) & ~1
+    main = int(re.search(rb"^([0-9a-f]{16})$", done.stdout, re.MULTILINE)[1], 16) & ~1
+    symbol = int(re.search(rb"^([0-9a-f]+) T main$", run(f"{tool}nm", path).stdout, re.MULTILINE)[1], 16) & ~1
     trace = max(out.glob("*.bin"), key=lambda p: (p.name.startswith("trace"), p.stat().st_size))
     # The same as a raw dump of memory, beginning with the code.
     raw = folder / f"{name}.raw"
-    done = run(COPY, "-O", "binary", "-j", ".text", path, raw)
+    done = run(f"{tool}objcopy", "-O", "binary", "-j", ".text", path, raw)
     assert done.returncode == 0, done.stderr.decode()
-    text = int(re.search(rb" \.text +[0-9a-f]{8} +([0-9a-f]{8})", run(DUMP, "-h", path).stdout)[1], 16)
-    return Program(name, kind, path, main - symbol, trace, raw, text)
+    text = int(re.search(rb" \.text +[0-9a-f]{8} +([0-9a-f]+)", run(f"{tool}objdump", "-h", path).stdout)[1], 16)
+    return Program(name, machine, kind, path, main - symbol, trace, raw, text)
 
 
 class Pairs(unittest.TestCase):
@@ -139,9 +152,9 @@ class Pairs(unittest.TestCase):
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.draw = random.Random(SEED)
-        count = 21 if PAIRS else 6
+        count = 24 if PAIRS else 6
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = [pool.submit(build, cls.folder, i, KINDS[i % len(KINDS)], random.Random(SEED * 1000 + i))
+            made = [pool.submit(build, cls.folder, i, *KINDS[i % len(KINDS)], random.Random(SEED * 1000 + i))
                     for i in range(count)]
             cls.programs = [m.result() for m in made]
 
@@ -151,9 +164,10 @@ class Pairs(unittest.TestCase):
             return program.raw, program.raw_address
         return program.path, program.bias
 
-    def elsewhere(self, address):
+    def elsewhere(self, address, machine):
         """A page or many off."""
-        return (address + PAGE * self.draw.choice((1, 2, 3, 16, 100, 4321, -1 + (1 << 20)))) & 0xffffffff
+        pages = self.draw.choice((1, 2, 3, 16, 100, 4321, -1 + (1 << 20), 1 << 26))
+        return (address + PAGE * pages) & (0xffffffff if machine == "arm" else 0xffffffffffffffff)
 
     def piece(self, program):
         """A dump of a part of a trace: of a program all of whose code is in one file."""
@@ -173,12 +187,12 @@ class Pairs(unittest.TestCase):
         while len(rights) < wanted // 2:
             for program in self.programs:
                 path, address = self.image(program)
-                given = address if self.draw.random() < 0.3 else self.elsewhere(address)
+                given = address if self.draw.random() < 0.3 else self.elsewhere(address, program.machine)
                 rights.append(Pair(program, self.piece(program), path, given, address))
         while len(wrongs) < wanted - wanted // 2:
             program, other = self.draw.sample(self.programs, 2)
             path, address = self.image(other)
-            given = address if self.draw.random() < 0.5 else self.elsewhere(address)
+            given = address if self.draw.random() < 0.5 else self.elsewhere(address, other.machine)
             wrongs.append(Pair(program, self.piece(program), path, given, None))
         return rights[:wanted // 2] + wrongs
 
@@ -219,8 +233,9 @@ class Pairs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if COMPILER is None or NAMES is None:
-        print("SKIPPED: arm-linux-gnueabihf-gcc is missing (Debian package gcc-arm-linux-gnueabihf)")
-        sys.exit(77)
+    for prefix in PREFIXES.values():
+        if shutil.which(f"{prefix}gcc") is None:
+            print(f"SKIPPED: {prefix}gcc is missing (Debian package gcc-{prefix[:-1]})")
+            sys.exit(77)
     del sys.argv[1:]
     unittest.main(verbosity=2)

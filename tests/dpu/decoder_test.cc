@@ -116,7 +116,7 @@ TEST(Decoder, RawPairsAndTheirContext) {
                                  "24 pc start=0x402014 from=0x402020 value=0 supervisor id=7"}));
 }
 
-// A loop's flag tells the ID alone.
+// A loop's flag carries the ID alone.
 TEST(Decoder, LoopsShowTheIdOnly) {
     const Elements out = decoded("FFF0A60F 00403008 0000001E", in(TraceMode::eonce_comp));
     EXPECT_EQ(texts(out), Texts{"0 short loop from=0x403008 value=0xf id=7"});

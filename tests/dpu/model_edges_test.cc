@@ -247,11 +247,12 @@ TEST(NexusReader, ResourceFullAddsToTheCount) {
     EXPECT_FALSE(reader.read(nexus::ProgramTraceSync{0, nexus::Sync::trace_enabled, 0, 0x1000 >> 1}));
     EXPECT_FALSE(reader.read(nexus::ResourceFull{0, 0, 0x10}));
     EXPECT_EQ(reader.read(nexus::ResourceFull{0, 1, 0x100})->kind, nexus::Meaning::Kind::unknown);
-    const auto told = reader.read(nexus::IndirectBranch{0, nexus::BranchType::indirect, 2, (0x1000 ^ 0x3000) >> 1});
-    ASSERT_TRUE(told.has_value());
-    EXPECT_TRUE(told->from_known);
-    EXPECT_EQ(told->from, 0x1000U + 2 * (0x10 + 2));
-    EXPECT_EQ(told->to, 0x3000U);
+    const auto delivered =
+        reader.read(nexus::IndirectBranch{0, nexus::BranchType::indirect, 2, (0x1000 ^ 0x3000) >> 1});
+    ASSERT_TRUE(delivered.has_value());
+    EXPECT_TRUE(delivered->from_known);
+    EXPECT_EQ(delivered->from, 0x1000U + 2 * (0x10 + 2));
+    EXPECT_EQ(delivered->to, 0x3000U);
     const auto next = reader.read(nexus::IndirectBranch{0, nexus::BranchType::indirect, 1, 0});
     EXPECT_EQ(next->from, 0x3002U) << "it counted once";
 }

@@ -235,7 +235,7 @@ std::uint32_t random_value(Random& random) {
 constexpr std::uint32_t control_offsets[] = {0x20, 0x24, 0x2c, 0x34, 0x3c, 0x54, 0x5c, 0x64};
 constexpr std::uint32_t value_offsets[] = {0x30, 0x38, 0x40, 0x58, 0x60, 0x68};
 
-/// The unit and the truth, told the same.
+/// The unit and the truth, given the same.
 struct Pair {
     Driver d;
     CounterTruth truth;
@@ -330,7 +330,7 @@ struct EntryTruth {
     }
 };
 
-/// Entries that tell something, and how many were lost before each.
+/// Entries that carry something, and how many were lost before each.
 struct Decoded {
     std::vector<Entry> entries;
     std::vector<std::uint64_t> lost_before;
@@ -450,7 +450,7 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
         p.d.write(DpTc::offset, tc);
         Execution execution(random);
         using Key = std::pair<bool, std::uint8_t>;
-        std::map<Key, std::array<std::uint64_t, counter_count>> truth, told;
+        std::map<Key, std::array<std::uint64_t, counter_count>> truth, reported;
         std::vector<Key> stays, shown;
         for (unsigned cycle = 0; cycle < 3000; ++cycle) {
             execution.next(p.d.in, 20, false);
@@ -489,19 +489,19 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
         shown.push_back(at);
         for (const Element& e : found.elements) {
             if (!e.has_reading()) continue;
-            for (unsigned i = 0; i < counter_count; ++i) told[at][i] += found.readings[e.value].deltas[i];
+            for (unsigned i = 0; i < counter_count; ++i) reported[at][i] += found.readings[e.value].deltas[i];
             at = {e.context.supervisor, e.context.id};
             if (shown.back() != at) shown.push_back(at);
         }
-        ASSERT_EQ(told, truth);
+        ASSERT_EQ(reported, truth);
         ASSERT_EQ(shown, stays);
         activations += stays.size();
     }
     EXPECT_GT(activations, sized(2000U, 400U));
 }
 
-/// What is told of one item once loops are written out again.
-struct Told {
+/// What is delivered of one item once loops are written out again.
+struct Reported {
     std::uint32_t src{}, dst{};
     bool pc_alone = false, dst_known = true;
     Context context;
@@ -528,7 +528,7 @@ TEST(DpuModelProperty, EonceWordsRawAndCompressed) {
             trace_control(mode, random.below(3) << 16 | (tids ? test::tc_tids : 0) | test::tc_uden);
         d.write(DpTc::offset, tc);
         Execution execution(random);
-        std::vector<Told> truth;
+        std::vector<Reported> truth;
         CoreContext now;
         for (unsigned cycle = 0; cycle < 1500; ++cycle) {
             if (cycle != 0 && random.chance(50)) d.write(DpTc::offset, tc | test::tc_sample);
@@ -561,49 +561,49 @@ TEST(DpuModelProperty, EonceWordsRawAndCompressed) {
 
         // Written out again. A context entry directly behind a pair holds from its destination.
         const auto parsed = test::parse(test::memory(d.written), config.format(from_value<DpTc>(tc)), true);
-        std::vector<Told> told;
+        std::vector<Reported> reported;
         Context context;
         bool behind_pair = false;
         for (const Entry& entry : parsed.entries) {
             const bool was_behind = std::exchange(behind_pair, false);
             if (const auto* c = std::get_if<ContextEntry>(&entry)) {
                 context = c->context;
-                if (was_behind) told.back().context = context;
+                if (was_behind) reported.back().context = context;
             } else if (const auto* s = std::get_if<Sample>(&entry)) {
                 context = s->context;
             } else if (const auto* u = std::get_if<UserData>(&entry)) {
                 context = u->context;
             } else if (const auto* pair = std::get_if<RawPair>(&entry)) {
-                told.push_back({pair->source, pair->destination, false, true, context});
+                reported.push_back({pair->source, pair->destination, false, true, context});
                 behind_pair = true;
             } else if (const auto* pc = std::get_if<RawPc>(&entry)) {
-                told.push_back({pc->pc, 0, true, true, context});
+                reported.push_back({pc->pc, 0, true, true, context});
             } else if (const auto* flow = std::get_if<CompressedFlow>(&entry)) {
                 context = flow->context;
-                told.push_back({flow->source, flow->destination, false, true, context});
+                reported.push_back({flow->source, flow->destination, false, true, context});
             } else if (const auto* marked = std::get_if<CompressedPc>(&entry)) {
                 context = marked->context;
-                told.push_back({marked->pc, 0, true, true, context});
+                reported.push_back({marked->pc, 0, true, true, context});
             } else if (const auto* shorter = std::get_if<ShortLoop>(&entry)) {
                 EXPECT_EQ(shorter->id, context.id);
-                told.insert(told.end(), shorter->reps, {shorter->last_address, 0, true, true, context});
+                reported.insert(reported.end(), shorter->reps, {shorter->last_address, 0, true, true, context});
                 ++loops;
             } else if (const auto* longer = std::get_if<LongLoop>(&entry)) {
                 EXPECT_EQ(longer->id, context.id);
-                told.insert(told.end(), longer->reps, {longer->last_address, 0, false, false, context});
+                reported.insert(reported.end(), longer->reps, {longer->last_address, 0, false, false, context});
                 ++loops;
             }
         }
-        ASSERT_EQ(told.size(), truth.size());
-        for (std::size_t i = 0; i < told.size(); ++i) {
-            ASSERT_EQ(told[i].src, truth[i].src) << i;
-            ASSERT_EQ(told[i].pc_alone, truth[i].pc_alone) << i;
-            if (told[i].dst_known) {
-                ASSERT_EQ(told[i].dst, truth[i].dst) << i;
+        ASSERT_EQ(reported.size(), truth.size());
+        for (std::size_t i = 0; i < reported.size(); ++i) {
+            ASSERT_EQ(reported[i].src, truth[i].src) << i;
+            ASSERT_EQ(reported[i].pc_alone, truth[i].pc_alone) << i;
+            if (reported[i].dst_known) {
+                ASSERT_EQ(reported[i].dst, truth[i].dst) << i;
             }
             // With a sample in the same cycle, the pair's own context entry does not stand behind it.
             if (mode == TraceMode::eonce_comp) {
-                ASSERT_EQ(told[i].context, truth[i].context) << i;
+                ASSERT_EQ(reported[i].context, truth[i].context) << i;
             }
         }
     }

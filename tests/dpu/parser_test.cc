@@ -21,7 +21,7 @@ TEST(Parser, RoundTripOfRandomEntries) {
         }
 }
 
-// With TMODE unknown whole entries are told apart all the same: all but literal user data.
+// With TMODE unknown whole entries are distinguished all the same: all but literal user data.
 TEST(Parser, RoundTripWithUnknownMode) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         const std::vector<Entry> entries = RandomTrace(any_mode(), seed).entries(300);

@@ -50,7 +50,7 @@ class Collector {
 public:
     explicit Collector(const Format& f) : format(f) {}
     template <class P>
-    void operator()(const P& entry, Extent at) {
+    void operator()(const P& entry, EntryExtent at) {
         items.push_back({at.first.value, at.bytes, to_text(entry, format) + (at.doubtful ? " doubtful" : "")});
         entries.emplace_back(entry);
     }

@@ -68,7 +68,7 @@ public:
 private:
     struct Count {
         std::uint64_t gaps = 0;
-        void operator()(const auto&, Extent) {}
+        void operator()(const auto&, dpu::EntryExtent) {}
         void operator()(const Gap& gap) { gaps += gap.reason != GapReason::incomplete_packet; }
     };
     /// A period begins with its own cycle, whose entries may leave at once.

@@ -48,8 +48,8 @@ class Coverage(unittest.TestCase):
 
     def test_what_never_ran_is_not_covered(self):
         """Lines and functions are those of `waymark coverage`, which counts functions that were never entered."""
-        told = json.loads(self.recording.says("coverage", "--by", "file", "--format", "json"))
-        ours, = (row for row in told["rows"] if row["path"] == str(self.recording.source))
+        delivered = json.loads(self.recording.says("coverage", "--by", "file", "--format", "json"))
+        ours, = (row for row in delivered["rows"] if row["path"] == str(self.recording.source))
         lines = self.lines()
         self.assertEqual(len(lines), ours["lines"])
         self.assertEqual(sum(times != 0 for times in lines.values()), ours["lines executed"])

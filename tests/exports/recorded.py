@@ -64,10 +64,10 @@ class Capture:
 
     def costs(self, metric=0, *options):
         """Name → self and inclusive costs of functions by a metric, as `waymark profile` has them; its name."""
-        told = json.loads(self.says("profile", "--format", "json", *options))
-        metric, own, total = told["metrics"][metric]["name"], collections.Counter(), collections.Counter()
+        delivered = json.loads(self.says("profile", "--format", "json", *options))
+        metric, own, total = delivered["metrics"][metric]["name"], collections.Counter(), collections.Counter()
         # Functions in different files may share a name.
-        for row in told["rows"]:
+        for row in delivered["rows"]:
             own[row["function"]] += row[metric]
             total[row["function"]] += row.get(f"{metric} inclusive") or row[metric]
         return own, total, metric

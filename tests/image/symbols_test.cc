@@ -220,8 +220,8 @@ TEST(SymbolsElf, ArmWithThumbBitsAndMappingSymbols) {
         EXPECT_EQ(*count, 5U);
         EXPECT_EQ(at(symbols, 0x8004), "arm+4");
         EXPECT_EQ(at(symbols, 0x8008), "thumb+0");
-        EXPECT_TRUE(symbols.find(Address{0x8008})->symbol.thumb);
-        EXPECT_FALSE(symbols.find(Address{0x8004})->symbol.thumb);
+        EXPECT_EQ(symbols.find(Address{0x8008})->symbol.isa, isa::Isa::t32);
+        EXPECT_EQ(symbols.find(Address{0x8004})->symbol.isa, isa::Isa::a32);
         EXPECT_EQ(symbols.address_of("thumb"), Address{0x8008});
         EXPECT_EQ(at(symbols, 0x8010), "-");
         EXPECT_EQ(at(symbols, 0x8011), "table+0");  // an object at an odd address is no Thumb code
@@ -452,7 +452,7 @@ TEST(SymbolsElf, AProgramFromTheCrossCompiler) {
     ASSERT_TRUE(f && start);
     EXPECT_EQ(symbols.contents(*f), Contents::a32);
     EXPECT_EQ(symbols.contents(*start), Contents::t32);
-    EXPECT_TRUE(symbols.find(*start)->symbol.thumb);
+    EXPECT_EQ(symbols.find(*start)->symbol.isa, isa::Isa::t32);
     // add r0, r0, r0, lsl #1; bx lr
     const Bytes code = map.at(*f, {}).bytes;
     ASSERT_GE(code.size(), 8U);

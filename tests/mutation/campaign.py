@@ -74,7 +74,7 @@ def programs_of(folder):
     return PROGRAMS.get(folder, (f"{folder}_test",))
 
 
-def told(m):
+def text_of(m):
     return m.file, m.operator, m.text, m.change
 
 
@@ -189,7 +189,7 @@ class Campaign:
                 if wanted == 0:
                     break
                 drawn.append(m)
-                wanted -= told(m) not in self.equivalents
+                wanted -= text_of(m) not in self.equivalents
             # Separate numbers for each folder: mutants drawn in one folder change no source of another.
             if len(drawn) > 2 * self.options.count:
                 fail(f"most mutants of {folder} are equivalent")
@@ -328,7 +328,7 @@ class Campaign:
             results = list(pool.map(lambda m: self.judge_and_log(m, programs), self.drawn[folder]))
         killed, total, wrong, lines = 0, 0, [], []
         for m, result in zip(self.drawn[folder], results):
-            if told(m) in self.equivalents:
+            if text_of(m) in self.equivalents:
                 if result == "killed":
                     wrong.append(m)
                 continue

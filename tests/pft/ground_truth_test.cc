@@ -391,12 +391,12 @@ TEST(GroundTruth, MissingMemoryHidesOnlyWhatLiesInIt) {
         const std::vector<Element> found = decode_both(c.config, memory, c.bytes, random_cuts(random, c.bytes.size()));
         ASSERT_FALSE(HasFailure());
         if (c.config.return_stack) continue;  // entries are lost with the calls that made them: less is known
-        Blind blind, told;
+        Blind blind, reported;
         const std::vector<Element> expected = with_holes(c, memory, blind);
-        ASSERT_EQ(difference(without_misses(found, memory, told), expected), "");
-        ASSERT_EQ(told.taken, blind.taken);
-        ASSERT_EQ(told.not_taken, blind.not_taken);
-        ASSERT_EQ(told.reached, blind.reached);
+        ASSERT_EQ(difference(without_misses(found, memory, reported), expected), "");
+        ASSERT_EQ(reported.taken, blind.taken);
+        ASSERT_EQ(reported.not_taken, blind.not_taken);
+        ASSERT_EQ(reported.reached, blind.reached);
         kept += expected.size();
         all += c.truth.size();
     }
@@ -415,14 +415,14 @@ void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory
     }
 }
 
-/// Behind a gap nothing is known: the context is told anew before anything runs.
+/// Behind a gap nothing is known: the context is delivered anew before anything runs.
 void expect_context_after_gaps(const std::vector<Element>& elements) {
-    bool told = false;
+    bool reported = false;
     for (const Element& e : elements) {
-        if (e.kind == Kind::gap) told = false;
-        if (e.kind == Kind::context) told = true;
+        if (e.kind == Kind::gap) reported = false;
+        if (e.kind == Kind::context) reported = true;
         if (e.kind != Kind::range) continue;
-        ASSERT_TRUE(told) << to_text(e);
+        ASSERT_TRUE(reported) << to_text(e);
     }
 }
 

@@ -149,7 +149,7 @@ TEST(ModelCase, WhatAMistakeNeedsIsKept) {
 
 // ---- many blocks at once
 
-/// Blocks of an invented program, which needs no code: the model is told what its instructions are.
+/// Blocks of an invented program, which needs no code: the model is given what its instructions are.
 struct Invented {
     struct Block {
         std::uint32_t address;
@@ -285,7 +285,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
 
 // ---- bytes worked out by hand
 
-/// A model with execution told in few words; A32 unless said otherwise.
+/// A model with execution given in few words; A32 unless said otherwise.
 class Unit {
 public:
     explicit Unit(const ModelConfig& config) : model_(config, trace_) {}
@@ -431,11 +431,11 @@ TEST(Model, NothingIsUpgradedDirectlyBehindAWaypoint) {  // 4.7: behind an atom,
     EXPECT_EQ(u.sent(), hex("8d 80 40 1c  8f 40 1e  81 40 10"));
 }
 
-TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: SVC, told with its exception or before it
-    for (const bool told : {false, true}) {
+TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: SVC, given with its exception or before it
+    for (const bool delivered : {false, true}) {
         Unit u(plain_model());
         u.start(0x8000).direct(0x8000).skip().run(4);
-        if (told)
+        if (delivered)
             u.run(4).exception(10, 8);
         else
             u.model().exception({10, {{8}, Isa::a32}, false, false, u.now(), Place{{0x8004}, Isa::a32}, 4});

@@ -262,7 +262,7 @@ TEST(PftRecognition, ProvesNothingWithBytesThatParseAnyWay) {
                                   {"cycle counts", "no", false, "with them would parse as well"},
                                   {"Context ID", "not traced", false, "1 byte would parse as well"},
                                   {"timestamps", "none", true, "no timestamp packet"},
-                                  {"version", "PFT v1.1", false, "nothing in the bytes tells v1.0 from v1.1"},
+                                  {"version", "PFT v1.1", false, "nothing in the bytes distinguishes v1.0 from v1.1"},
                               }));
     EXPECT_FALSE(evidence(identity).cycle_accurate_proven);
     EXPECT_FALSE(evidence(identity).context_id_proven);
@@ -371,7 +371,7 @@ TEST(PftRecognition, TellsTheVersionByWhatOnlyOneHas) {
     EXPECT_EQ(version(Packed(c).sync().time(1, 7).time(3, 1).time(2, 1)),
               "PFT v1.0: Gray code, and nothing that only v1.1 has");
     // One timestamp shows no order, so it shows no encoding.
-    EXPECT_EQ(version(Packed(c).sync().time(1, 7)), "PFT v1.1: nothing in the bytes tells v1.0 from v1.1");
+    EXPECT_EQ(version(Packed(c).sync().time(1, 7)), "PFT v1.1: nothing in the bytes distinguishes v1.0 from v1.1");
     Config wide;
     wide.timestamp_bytes = 9;
     Packed p(wide);
@@ -391,7 +391,7 @@ TEST(PftRecognition, SaysHowTimestampsAreEncodedAndWhy) {
               "timestamp encoding: natural binary, proven: as Gray code 1 of 3 go backwards, as binary 0");
     EXPECT_EQ(encoding(Packed(c).sync().time(1, 7).time(3, 1).time(2, 1)),
               "timestamp encoding: Gray, proven: as Gray code 0 of 3 go backwards, as binary 1");
-    EXPECT_EQ(encoding(Packed(c).sync().time(1, 7)), "timestamp encoding: Gray: too few timestamps to tell");
+    EXPECT_EQ(encoding(Packed(c).sync().time(1, 7)), "timestamp encoding: Gray: too few timestamps to decide");
     EXPECT_TRUE(evidence(identified(Packed(c).sync().time(1, 7).time(2, 1).time(3, 1).stretches())).encoding_proven);
 }
 

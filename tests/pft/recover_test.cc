@@ -71,7 +71,7 @@ Trace make_trace(const Setting& setting, std::uint64_t seed) {
     return t;
 }
 
-/// The ranges in a list, by the packet that told them.
+/// The ranges in a list, by their packet.
 using Ranges = std::vector<std::pair<std::uint64_t, flow::Block>>;
 Ranges ranges_of(const std::vector<Element>& elements, std::uint64_t shift, std::uint64_t from, std::uint64_t to) {
     Ranges out;

@@ -107,14 +107,14 @@ TEST_P(FrameDamage, IsReportedWhereItCanBeKnown) {
             if (kind == Write::another_id_over_an_id) bytes[at] |= 1;
         } while (bytes[at] == was);
         const Decoded now = decode_bytes();
-        const bool told = now.trouble() != whole.trouble();
-        if (now.story() != whole.story() || told) {
+        const bool delivered = now.trouble() != whole.trouble();
+        if (now.story() != whole.story() || delivered) {
             ++changed;
-            reported += told ? 1 : 0;
+            reported += delivered ? 1 : 0;
         }
         if (now.strays != 0) {
             ++strange;
-            EXPECT_TRUE(told);
+            EXPECT_TRUE(delivered);
         }
         bytes[at] = was;
     }

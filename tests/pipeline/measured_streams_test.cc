@@ -46,9 +46,9 @@ void expect_truth_of_all_decoders(const MeasuredPart& part, Bytes bytes) {
         SCOPED_TRACE(std::to_string(workers) + " workers");
         flow::Summary summary, events;
         flow::BlockTable blocks, counted_blocks;
-        pft::ParallelDecoder told(part.config, *part.code, blocks, summary, {.workers = workers});
-        told.feed(bytes);
-        told.finish();
+        pft::ParallelDecoder delivered(part.config, *part.code, blocks, summary, {.workers = workers});
+        delivered.feed(bytes);
+        delivered.finish();
         expect_truth(summary.totals(), part);
         pft::ParallelDecoder counted(part.config, *part.code, counted_blocks, events,
                                      {.workers = workers, .ranges = pft::ParallelDecoder::Ranges::counted});

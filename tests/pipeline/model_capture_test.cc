@@ -110,7 +110,7 @@ TEST_P(RealTrace, PacketsEncodeToTheBytesThatWereSent) {
 }
 
 /// What a decoder made of a trace, flattened.
-struct Told {
+struct Delivered {
     std::uint64_t offset{};
     bool is_range{}, taken{};
     flow::Block block{};
@@ -124,20 +124,20 @@ public:
         flow::in_order(
             batch,
             [&](const flow::Block& block, const flow::Range& range) {
-                told.push_back({(batch.base + range.offset).value, true, range.taken(), block, range.cycles, {}});
+                delivered.push_back({(batch.base + range.offset).value, true, range.taken(), block, range.cycles, {}});
             },
             [&](const flow::Event& event) {
-                told.push_back({event.offset.value, false, false, {}, flow::no_cycles, event.what});
+                delivered.push_back({event.offset.value, false, false, {}, flow::no_cycles, event.what});
             });
     }
-    std::vector<Told> told;
+    std::vector<Delivered> delivered;
 };
 
 /// Lets the model run what a decoder found, and asks for synchronisation where the hardware had it.
 class Replay {
 public:
-    Replay(const Source& source, const Packets& packets, std::vector<Told> told)
-        : packets_(packets), told_(std::move(told)) {
+    Replay(const Source& source, const Packets& packets, std::vector<Delivered> delivered)
+        : packets_(packets), delivered_(std::move(delivered)) {
         model_config_.registers.cr.cycle_accurate = source.configuration->cycle_counts();
         for (const auto& r : source.registers) {
             const unsigned number = r.name == "ETMCR"     ? 0x00
@@ -154,7 +154,7 @@ public:
         where_to();
         ByteCollector trace;
         pft::Model model(model_config_, trace);
-        for (std::size_t i = 0; i < told_.size(); ++i) step(model, i);
+        for (std::size_t i = 0; i < delivered_.size(); ++i) step(model, i);
         model.finish();
         return trace.take();
     }
@@ -190,9 +190,9 @@ private:
     }
     /// The value of a timestamp that the hardware sent behind the waypoint at `i`.
     void set_time(pft::Model& model, std::size_t i) const {
-        for (std::size_t k = i + 1; k < told_.size() && !told_[k].is_range; ++k) {
-            if (const auto* t = std::get_if<flow::Timestamp>(&told_[k].what)) return model.set_timestamp(t->value);
-            if (std::holds_alternative<flow::TraceOn>(told_[k].what)) return;
+        for (std::size_t k = i + 1; k < delivered_.size() && !delivered_[k].is_range; ++k) {
+            if (const auto* t = std::get_if<flow::Timestamp>(&delivered_[k].what)) return model.set_timestamp(t->value);
+            if (std::holds_alternative<flow::TraceOn>(delivered_[k].what)) return;
         }
     }
     void sync(pft::Model& model, std::uint64_t before) {
@@ -202,7 +202,7 @@ private:
         }
     }
     void step(pft::Model& model, std::size_t i) {
-        const Told& t = told_[i];
+        const Delivered& t = delivered_[i];
         if (t.cycles != flow::no_cycles) cycle_ += t.cycles;
         if (t.is_range) {
             sync(model, t.offset);
@@ -239,15 +239,15 @@ private:
     }
     /// The program is not known here, so neither is the waypoint instruction: a branch packet says where it went.
     void unseen_waypoint(pft::Model& model, std::size_t i) {
-        const auto shown = shown_.find(told_[i].offset);
+        const auto shown = shown_.find(delivered_[i].offset);
         if (shown == shown_.end()) return;
         std::uint64_t cycle = cycle_;
-        if (i + 1 < told_.size())
-            if (const auto* spent = std::get_if<flow::Cycles>(&told_[i + 1].what)) cycle += spent->cycles;
-        sync(model, told_[i].offset);
+        if (i + 1 < delivered_.size())
+            if (const auto* spent = std::get_if<flow::Cycles>(&delivered_[i + 1].what)) cycle += spent->cycles;
+        sync(model, delivered_[i].offset);
         set_time(model, i);
         pft::Retired r;
-        r.address = std::get<flow::NoMemory>(told_[i].what).address;
+        r.address = std::get<flow::NoMemory>(delivered_[i].what).address;
         r.isa = isa_;
         r.instruction.bytes = 2;
         r.instruction.waypoint = isa::Waypoint::indirect;
@@ -257,7 +257,7 @@ private:
         model.retire(r);
         isa_ = r.next.isa;
     }
-    pft::Retired waypoint(pft::Model& model, const Told& t, std::size_t i) {
+    pft::Retired waypoint(pft::Model& model, const Delivered& t, std::size_t i) {
         const flow::Block& b = t.block;
         model.run(b.bytes - b.last_bytes, 2, cycle_);
         pft::Retired r;
@@ -274,10 +274,10 @@ private:
         if (const auto shown = shown_.find(t.offset); shown != shown_.end()) {
             r.next = shown->second.place;
             ns_ = shown->second.ns;
-        } else if (i + 1 < told_.size()) {
-            for (std::size_t k = i + 1; k < told_.size(); ++k)
-                if (told_[k].is_range) {
-                    if (told_[k].block.start == b.target) r.next.isa = told_[k].block.isa;
+        } else if (i + 1 < delivered_.size()) {
+            for (std::size_t k = i + 1; k < delivered_.size(); ++k)
+                if (delivered_[k].is_range) {
+                    if (delivered_[k].block.start == b.target) r.next.isa = delivered_[k].block.isa;
                     break;
                 }
         }
@@ -288,7 +288,7 @@ private:
     }
 
     const Packets& packets_;
-    const std::vector<Told> told_;
+    const std::vector<Delivered> delivered_;
     pft::ModelConfig model_config_;
     std::map<std::uint64_t, Shown> shown_;
     std::vector<std::uint64_t> syncs_;
@@ -327,18 +327,18 @@ TEST(RealTraceReplay, TheModelSendsWhatACortexA15Sent) {
     const Buffer& bytes = board.streams.at("PTM_0");
     const Packets packets = parse(pft::config_of(*source->configuration), bytes);
     flow::BlockTable table;
-    Teller teller;
-    flow::BatchWriter out(table, teller);
+    Teller listing_of;
+    flow::BatchWriter out(table, listing_of);
     pft::ReferenceDecoder decoder(pft::config_of(*source->configuration), *source->memory, out);
     decoder.feed(bytes);
     decoder.finish();
     std::vector<std::uint64_t> unknown;
-    for (const Told& t : teller.told)
+    for (const Delivered& t : listing_of.delivered)
         if (!t.is_range && std::holds_alternative<flow::NoMemory>(t.what)) unknown.push_back(t.offset);
 
     const std::vector<Stretch> expected = stretches(packets);
     const std::vector<Stretch> sent =
-        stretches(parse(pft::config_of(*source->configuration), Replay(*source, packets, teller.told).run()));
+        stretches(parse(pft::config_of(*source->configuration), Replay(*source, packets, listing_of.delivered).run()));
     ASSERT_EQ(sent.size(), expected.size());
     std::size_t same = 0, hidden = 0, different = 0;
     for (std::size_t i = 0; i < sent.size(); ++i) {

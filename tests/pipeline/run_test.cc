@@ -198,7 +198,7 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     const std::vector<std::uint64_t> found = places(1);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(places(2), found);
-    // Of which frame byte the bad byte is can be told by taking the frames apart once more.
+    // Of which frame byte the bad byte is is found by taking the frames apart once more.
     struct Find {
         std::size_t want, seen = 0;
         std::uint64_t place = 0;

@@ -153,6 +153,35 @@ class Aarch64(unittest.TestCase):
                 listing = run(WAYMARK, "flow", out).stdout
                 self.assertIn("main", listing)
 
+    def test_coverage_counts_what_never_ran(self):
+        """Functions that never ran, and parts of those that did, have the instructions that objdump shows."""
+        program = self.folder / "static"
+        out, _ = self.record(program)
+        done = run(WAYMARK, "coverage", out, "--symbols", program, "--by", "function", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)["rows"]
+        listing = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", program).stdout
+        shown, size = {}, {}
+        for block in listing.split("\n\n"):
+            if head := re.match(r"([0-9a-f]+) <([^>@]+)>:\n", block):
+                lines = re.findall(r"^ +[0-9a-f]+:\t(\S+)", block, re.MULTILINE)
+                if not any(word.startswith((".", "udf")) for word in lines):
+                    shown[head[2]] = len(lines)
+        for line in run("aarch64-linux-gnu-nm", "-S", program).stdout.splitlines():
+            if field := re.match(r"[0-9a-f]+ ([0-9a-f]+) [tTwW] (\S+)$", line):
+                size.setdefault(field[2], []).append(int(field[1], 16))
+        compared = idle = 0
+        for row in rows:
+            name = row["function"]
+            # objdump ends a block at the next label, and includes padding.
+            if size.get(name) != [4 * shown.get(name, 0)]:
+                continue
+            self.assertEqual(row["instructions"], shown[name], row)
+            compared += 1
+            idle += row["instructions executed"] == 0
+        self.assertGreater(compared, 300)
+        self.assertGreater(idle, 200)
+
     def test_other_units_and_programs(self):
         a64, a32 = self.folder / "static", SOURCE / "examples/sort/sort.elf"
         out = self.folder / "refused"

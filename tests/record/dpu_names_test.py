@@ -98,13 +98,13 @@ class DpuNames(unittest.TestCase):
         self.assertEqual(len(places), 1, "the libraries should come to lie at one address")
         return out
 
-    def tell(self, *arguments, status=0):
+    def waymark(self, *arguments, status=0):
         done = run(WAYMARK, *arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
     def json(self, *arguments):
-        return json.loads(self.tell(*arguments, "--format", "json").stdout)
+        return json.loads(self.waymark(*arguments, "--format", "json").stdout)
 
     def calls(self, rows):
         """How often functions of the libraries were called; what has no such name is left out."""
@@ -144,7 +144,7 @@ class DpuNames(unittest.TestCase):
         out = self.record(*self.turns)
         rows = self.check(out)
         self.check_costs(out, rows, self.want)
-        self.assertIn("\nequal:", self.tell("verify", out).stdout)
+        self.assertIn("\nequal:", self.waymark("verify", out).stdout)
         text = (out / "maps.txt").read_text()
         self.assertIn("\nclock trace-bytes\n", text)
         maps = [line.split(" ", 8) for line in text.splitlines() if line.startswith("map ")]
@@ -166,7 +166,7 @@ class DpuNames(unittest.TestCase):
         self.assertLessEqual({"first.so", "other.so", "loads", "libc.so.6", "ld-linux-armhf.so.3"}, images)
 
         # The listing: the runs of each library, in order.
-        flow = self.tell("flow", out).stdout
+        flow = self.waymark("flow", out).stdout
         entered = re.findall(r"→ 0x\w+ <(first|other)>", flow)
         self.assertEqual(entered, ["first"] * 5 + ["other"] * 7 + ["first"] * 3)
         left = re.findall(r"0x\w+ <(first|other)(?:\+0x\w+)?> → 0x\w+ <main\+", flow)
@@ -177,15 +177,15 @@ class DpuNames(unittest.TestCase):
             mine = [row["calls"] for row in paths if row["path"].endswith(f"main;{name};{name}_inner")]
             self.assertEqual(mine, [self.want[name]])
         self.assertNotRegex("\n".join(row["path"] for row in paths), r"other;first|first;other")
-        self.assertNotIn("first.so or", self.tell("dpu", "report", out).stdout)
+        self.assertNotIn("first.so or", self.waymark("dpu", "report", out).stdout)
 
         folded = self.folder / "folded"
-        self.tell("export", out, "--to", "folded", "-o", folded)
+        self.waymark("export", out, "--to", "folded", "-o", folded)
         self.assertRegex(folded.read_text(), r"main;first;first_inner \d+\n")
         self.assertRegex(folded.read_text(), r"main;other;other_inner \d+\n")
         database = self.folder / "answers.db"
-        self.tell("export", out, "--to", "sqlite", "-o", database)
-        done = self.tell("query", database, "select f.name, i.name, sum(c.calls) from calls c join functions f "
+        self.waymark("export", out, "--to", "sqlite", "-o", database)
+        done = self.waymark("query", database, "select f.name, i.name, sum(c.calls) from calls c join functions f "
                          "on f.id = c.function join images i on i.id = f.image where f.name in ('first', 'other') "
                          "group by 1, 2 order by 1", "--format", "tsv")
         self.assertEqual(done.stdout.splitlines()[1:], ["first\tfirst.so\t8", "other\tother.so\t7"])
@@ -193,14 +193,14 @@ class DpuNames(unittest.TestCase):
         lines = {row["function"]: row.get("file") or row.get("line") for row in rows if row["function"] in self.want}
         for name, line in lines.items():
             self.assertIn(f"{name.split('_')[0]}.so.c", str(line))
-        self.tell("diff", out, out, "--threshold", "0")
+        self.waymark("diff", out, out, "--threshold", "0")
 
     def test_info_says_which_file_each_copy_is(self):
         out = self.record(*self.turns)
         images = {image["copy_of"]: pathlib.Path(image["file"]) for image in self.json("info", out)["images"]}
         for file in (self.first, self.second, self.loads):
             self.assertEqual(images[str(file)].read_bytes(), file.read_bytes())
-        self.assertIn(f", a copy of {self.second}\n", self.tell("info", out).stdout)
+        self.assertIn(f", a copy of {self.second}\n", self.waymark("info", out).stdout)
 
     def test_ranges_of_a_function(self):
         out = self.record(*self.turns)
@@ -214,7 +214,7 @@ class DpuNames(unittest.TestCase):
         """A ring that wrapped, one that is read out, and messages instead of a buffer."""
         last = self.turns[:6] + (self.first, "first", "2000")
         ring = self.record(*last, options=("--buffer", "65536"))
-        self.assertIn("overwritten", self.tell("dpu", "functions", ring).stdout)
+        self.assertIn("overwritten", self.waymark("dpu", "functions", ring).stdout)
         names = {row["function"] for row in self.json("dpu", "functions", ring, "--limit", "0")["rows"]}
         self.assertIn("first_inner", names)
         self.assertNotIn("other_inner", names)
@@ -231,7 +231,7 @@ class DpuNames(unittest.TestCase):
         for options in ((), ("--nexus", "only"), ("--buffer", "4096", "--buffer-mode", "request")):
             with self.subTest(options=options):
                 out = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "out"
-                self.tell("record", "--unit", "dpu", "-o", out, *options, "--", host, *libraries)
+                self.waymark("record", "--unit", "dpu", "-o", out, *options, "--", host, *libraries)
                 self.assertGreater((out / "maps.txt").read_text().count("\nmap "), 40, "libraries took turns")
                 rows = self.json("dpu", "functions", out, "--limit", "0")["rows"]
                 self.check_costs(out, rows, names)
@@ -273,7 +273,7 @@ class DpuNames(unittest.TestCase):
         plugin = self.library("first", *options, file="bare")
         out = self.record(plugin, "first", "5", f"{plugin}={self.library('other', *options, file='bare_again')}",
                           "other", "7")
-        done = self.tell("dpu", "functions", out, "--limit", "0", "--format", "json")
+        done = self.waymark("dpu", "functions", out, "--limit", "0", "--format", "json")
         rows = json.loads(done.stdout)["rows"]
         self.assertEqual(self.calls(rows), {})
         self.assertTrue(any(row["function"].startswith("bare.so+0x") for row in rows))
@@ -284,7 +284,7 @@ class DpuNames(unittest.TestCase):
         copies = [line.split(" ", 3) for line in (out / "maps.txt").read_text().splitlines() if line.startswith("copy ")]
         name = {words[3]: words[1] for words in copies}
         shutil.copy(out / name[str(self.first)], out / name[str(self.second)])
-        done = self.tell("dpu", "functions", out, "--limit", "0", "--format", "json")
+        done = self.waymark("dpu", "functions", out, "--limit", "0", "--format", "json")
         rows = json.loads(done.stdout)["rows"]
         self.assertEqual(self.calls(rows), {"first": 8, "first_inner": 8})
         self.assertTrue(any(row["function"].startswith("other.so+0x") for row in rows))
@@ -296,14 +296,14 @@ class DpuNames(unittest.TestCase):
         text = (out / "maps.txt").read_text()
         for changed in (text.replace("clock trace-bytes", "clock instructions"), text.replace("clock trace-bytes\n", "")):
             (out / "maps.txt").write_text(changed)
-            done = self.tell("dpu", "functions", out, "--limit", "0", "--format", "json")
+            done = self.waymark("dpu", "functions", out, "--limit", "0", "--format", "json")
             rows = json.loads(done.stdout)["rows"]
             self.assertEqual(self.calls(rows), {})
             doubtful = self.doubtful(rows)
             self.assertEqual([row["function"] for row in doubtful], ["[first.so or other.so]"])
             self.assertRegex(done.stderr, r"maps\.txt.*first\.so or other\.so")
             self.assertTrue(any(row["function"] == "main" for row in rows))
-            flow = self.tell("flow", out).stdout
+            flow = self.waymark("flow", out).stdout
             self.assertNotRegex(flow, r"<(first|other)\b")
             self.assertIn("[first.so or other.so]", flow)
             images = {row["image"] for row in self.json("profile", out, "--by", "image")["rows"]}

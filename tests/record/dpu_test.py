@@ -365,7 +365,7 @@ class Dpu(unittest.TestCase):
         rows = self.view(folder, "tasks")["rows"]
         self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
         self.assertTrue(any(row["task"].startswith("<between") for row in rows))
-        self.assertTrue(all(row["stays"] is None for row in rows), "samples do not tell stays")
+        self.assertTrue(all(row["stays"] is None for row in rows), "samples do not record stays")
         self.verify(folder)
 
     def test_ring(self):

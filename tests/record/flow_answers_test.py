@@ -180,7 +180,7 @@ class Answers(unittest.TestCase):
         self.assertGreater(len(branches), 20)
 
         trees = {run(WAYMARK, "profile", out, *asked, "--jobs", jobs, "--limit", "0") for jobs in JOBS}
-        self.assertEqual(len(trees), 1, "any number of workers tells the same")
+        self.assertEqual(len(trees), 1, "any number of workers gives the same")
 
     @staticmethod
     def step(program, before, start, calls, branches):
@@ -205,12 +205,12 @@ class Answers(unittest.TestCase):
             shutil.rmtree(out, ignore_errors=True)
             run(WAYMARK, "record", "-o", out, *options.split(), "--", self.folder / "interpreter", "sieve", "3000")
             self.assertGreater(sum(p.stat().st_size for p in out.iterdir() if "trace" in p.name), 1 << 18)
-            told = {run(WAYMARK, *command, out, "--image", self.folder / "interpreter", "--jobs", jobs)
+            delivered = {run(WAYMARK, *command, out, "--image", self.folder / "interpreter", "--jobs", jobs)
                     for jobs in JOBS for command in (["flow", "--format", "calls"],)}
-            self.assertEqual(len(told), 1, "any number of workers tells the same")
-            told = {run(WAYMARK, "profile", out, "--image", self.folder / "interpreter", "--by", "instruction",
+            self.assertEqual(len(delivered), 1, "any number of workers gives the same")
+            delivered = {run(WAYMARK, "profile", out, "--image", self.folder / "interpreter", "--by", "instruction",
                         "--format", "tsv", "--jobs", jobs) for jobs in JOBS}
-            self.assertEqual(len(told), 1, "any number of workers tells the same")
+            self.assertEqual(len(delivered), 1, "any number of workers gives the same")
 
     def test_mixed(self):
         self.check("mixed", "16", "--core cortex-a15 --branch-broadcast")
@@ -250,7 +250,7 @@ class Captures(unittest.TestCase):
         if exceptions:  # otherwise there is nothing to show, and the command says so
             self.assertEqual(sum(int(r["times"]) for r in table("exceptions", capture)), exceptions)
         trees = {run(WAYMARK, "flow", capture, "--format", "calls", "--jobs", jobs) for jobs in JOBS}
-        self.assertEqual(len(trees), 1, "any number of workers tells the same")
+        self.assertEqual(len(trees), 1, "any number of workers gives the same")
 
     def test_tc2(self):
         self.check("tc2")

@@ -130,13 +130,13 @@ class Gates(unittest.TestCase):
         assert done.returncode == 0, done.stdout + done.stderr
         return out
 
-    def tell(self, *arguments, status=0):
+    def waymark(self, *arguments, status=0):
         done = run(WAYMARK, *arguments)
         self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}{done.stderr}")
         return done
 
     def rows(self, *arguments):
-        text = self.tell(*arguments, "--format", "tsv").stdout
+        text = self.waymark(*arguments, "--format", "tsv").stdout
         return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
     # ---- a part of the run
@@ -145,19 +145,19 @@ class Gates(unittest.TestCase):
         """Every command says so, nothing counts as not executed, and no gate passes under --strict."""
         for command in ("profile", "coverage", "branches", "loops"):
             with self.subTest(command=command):
-                done = self.tell(command, out)
+                done = self.waymark(command, out)
                 self.assertRegex(done.stdout, rf"(?m)^warning .*{words}")
-                self.assertRegex(self.tell(command, out, "--strict", status=1).stderr, words)
+                self.assertRegex(self.waymark(command, out, "--strict", status=1).stderr, words)
         for command, *more in (("flow", "--format", "summary"), ("doctor",), ("diff", self.whole)):
             with self.subTest(command=command):
-                done = self.tell(command, *([*more, out] if command == "diff" else [out, *more]))
+                done = self.waymark(command, *([*more, out] if command == "diff" else [out, *more]))
                 # doctor breaks lines.
                 self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), words)
-                self.tell(command, *([*more, out] if command == "diff" else [out, *more]), "--strict", status=1)
-        info = self.tell("info", out).stdout
+                self.waymark(command, *([*more, out] if command == "diff" else [out, *more]), "--strict", status=1)
+        info = self.waymark("info", out).stdout
         self.assertRegex(info, words)
         self.assertNotIn("Nothing wrong was found", info)
-        health = json.loads(self.tell("profile", out, "--format", "json").stdout)["health"]
+        health = json.loads(self.waymark("profile", out, "--format", "json").stdout)["health"]
         self.assertNotIn("good", [finding["severity"] for finding in health])
         for row in self.rows("coverage", out, "--by", "function"):
             self.assertEqual(number(row["instructions not executed"]), 0, row)
@@ -187,22 +187,22 @@ class Gates(unittest.TestCase):
                                      ("dpu-wrapped", ("--buffer", "4096"), "Older trace was overwritten")):
             with self.subTest(name):
                 out = self.record(self.folder / name, self.program, "--unit", "dpu", *options)
-                self.assertRegex(self.tell("profile", out).stdout, f"(?m)^warning .*{words}")
-                self.assertIn(words, self.tell("profile", out, "--strict", status=1).stderr)
-                self.tell("dpu", "report", out, "--strict", status=1)
+                self.assertRegex(self.waymark("profile", out).stdout, f"(?m)^warning .*{words}")
+                self.assertIn(words, self.waymark("profile", out, "--strict", status=1).stderr)
+                self.waymark("dpu", "report", out, "--strict", status=1)
 
     def test_a_cut_file_leaves_the_rest_unknown(self):
         out = self.folder / "cut"
         shutil.copytree(self.whole, out)
         os.truncate(out / "trace.bin", (out / "trace.bin").stat().st_size // 32 * 16)
-        done = self.tell("coverage", out, "--by", "function", "--format", "tsv", status=3)
+        done = self.waymark("coverage", out, "--by", "function", "--format", "tsv", status=3)
         for row in csv.DictReader(done.stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
             self.assertEqual(number(row["instructions not executed"]), 0, row)
 
     def test_the_whole_run_is_no_part(self):
         for command in ("profile", "coverage", "branches", "doctor"):
-            self.tell(command, self.whole, "--strict")
-        self.assertIn("Nothing wrong was found", self.tell("info", self.whole).stdout)
+            self.waymark(command, self.whole, "--strict")
+        self.assertIn("Nothing wrong was found", self.waymark("info", self.whole).stdout)
         rows = self.rows("coverage", self.whole, "--by", "function")
         self.assertGreater(sum(number(r["instructions not executed"]) for r in rows), 100)
 
@@ -220,15 +220,15 @@ class Gates(unittest.TestCase):
         program = self.build(home / "here" / "app")
         out = self.record(home / "out", program)
         copy = shutil.move(program, home / "there" / "app")
-        advice = self.tell("doctor", out).stdout
+        advice = self.waymark("doctor", out).stdout
         self.assertIn("app was not found", advice)
         for option in set(re.findall(r"--[a-z-]+", advice)):
             self.assertIn(option, run(WAYMARK, "doctor", "--help").stdout)
-        self.assertNotIn("app was not found", self.tell("doctor", out, "--symbols", copy).stdout)
-        self.assertNotIn("app was not found", self.tell("doctor", out, "--symfs", home / "there").stdout)
-        self.assertIn("is no folder", self.tell("doctor", out, "--symfs", home / "nosuch", status=2).stderr)
+        self.assertNotIn("app was not found", self.waymark("doctor", out, "--symbols", copy).stdout)
+        self.assertNotIn("app was not found", self.waymark("doctor", out, "--symfs", home / "there").stdout)
+        self.assertIn("is no folder", self.waymark("doctor", out, "--symfs", home / "nosuch", status=2).stderr)
         trace = next(out.glob("trace*.bin"))
-        self.assertIn("--symbols is for captures that say", self.tell("doctor", trace, "--symbols", copy, status=2).stderr)
+        self.assertIn("--symbols is for captures that say", self.waymark("doctor", trace, "--symbols", copy, status=2).stderr)
 
     def home(self, name, *options):
         """A program of its own and its recording."""
@@ -241,10 +241,10 @@ class Gates(unittest.TestCase):
         program.unlink()
         for command in ("profile", "coverage", "branches", "loops", "doctor"):
             with self.subTest(command=command):
-                self.tell(command, out, "--strict")
-        self.assertRegex(self.tell("profile", out).stdout, "(?m)^warning .*app was not found")
-        self.tell("flow", out, "--format", "summary", "--strict")
-        self.tell("diff", out, out, "--threshold-count", "0", "--strict")
+                self.waymark(command, out, "--strict")
+        self.assertRegex(self.waymark("profile", out).stdout, "(?m)^warning .*app was not found")
+        self.waymark("flow", out, "--format", "summary", "--strict")
+        self.waymark("diff", out, out, "--threshold-count", "0", "--strict")
 
     def test_files_that_are_given_are_judged_alike_everywhere(self):
         program, out = self.home("given")
@@ -254,12 +254,12 @@ class Gates(unittest.TestCase):
         commands = ("profile", "coverage", "doctor", "flow --format summary")
         for command in (c.split() for c in commands):
             # What names nothing that ran is a mistake, as names that are wrong are.
-            done = self.tell(*command, out, "--symbols", other, "--strict", status=1)
+            done = self.waymark(*command, out, "--symbols", other, "--strict", status=1)
             self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), "names nothing that ran")
-            self.tell(*command, out, "--symbols", other)
+            self.waymark(*command, out, "--symbols", other)
             for option in ("--symbols", "--image"):
                 with self.subTest(command=command[0], option=option):
-                    done = self.tell(*command, out, option, wrong, "--strict", status=1)
+                    done = self.waymark(*command, out, option, wrong, "--strict", status=1)
                     self.assertRegex(done.stderr, r"error: .*\(--strict\)")
 
     def test_a_file_that_one_capture_needs_is_not_unused(self):
@@ -269,13 +269,13 @@ class Gates(unittest.TestCase):
         sides = [self.record(home / f"out-{program.name}", program) for program in programs]
         other = self.build(home / "other", "-DROUNDS=7")
         gate = ("--threshold", "50", "--strict")
-        done = self.tell("diff", *sides, "--symbols", other, *gate, status=1)
+        done = self.waymark("diff", *sides, "--symbols", other, *gate, status=1)
         self.assertRegex(done.stderr, r"error: .*other: .*names nothing that ran.*\(--strict\)")
         for program in programs:
-            done = self.tell("diff", *sides, "--symbols", program, *gate)
+            done = self.waymark("diff", *sides, "--symbols", program, *gate)
             self.assertRegex(done.stderr, rf"warning: .*{program.name}: .*names nothing that ran")
-            self.tell("profile", *sides, "--symbols", program, "--strict")
-        self.tell("profile", sides[1], "--symbols", programs[0], "--strict", status=1)
+            self.waymark("profile", *sides, "--symbols", program, "--strict")
+        self.waymark("profile", sides[1], "--symbols", programs[0], "--strict", status=1)
 
     def test_names_come_from_another_copy_of_the_build(self):
         program, before = self.home("stripped")
@@ -285,10 +285,10 @@ class Gates(unittest.TestCase):
         names = {r["function"] for r in self.rows("profile", before)}
         self.assertNotIn("first", names, "the file is not stripped")
         for sides in ((before, after), (after, before)):
-            text = self.tell("diff", *sides, "--threshold-count", "0").stdout
+            text = self.waymark("diff", *sides, "--threshold-count", "0").stdout
             self.assertIn("no function changed", text)
         program.unlink()
-        self.assertIn("no function changed", self.tell("diff", before, after, "--threshold-count", "0").stdout)
+        self.assertIn("no function changed", self.waymark("diff", before, after, "--threshold-count", "0").stdout)
 
     def test_names_of_one_side_only_are_compared_with_nothing(self):
         program, before = self.home("rebuilt")
@@ -297,7 +297,7 @@ class Gates(unittest.TestCase):
         for sides, lacks in (((before, after), before), ((after, before), before)):
             for threshold in (("--threshold-each", "60", "--least", "100"), ("--threshold-count", "200"),
                               ("--only", "first", "--threshold-each", "1")):
-                done = self.tell("diff", *sides, *threshold, status=1)
+                done = self.waymark("diff", *sides, *threshold, status=1)
                 self.assertIn("functions of app cannot be compared", done.stderr)
                 self.assertRegex(done.stderr, rf"{lacks} knows no names for \d+\.\d% of it")
                 self.assertNotIn("grew", done.stderr)
@@ -315,7 +315,7 @@ class Gates(unittest.TestCase):
             after = self.record(home / "after", home / "stool-1.1", "--unit", unit)
             for gate in (("--only", "first", "--threshold-each", "100"), ("--only", "first", "--threshold-count", "1"),
                          ("--only", "*tool-*", "--threshold-each", "1"), ("--threshold-each", "1", "--least", "900")):
-                done = self.tell("diff", before, after, *gate, status=1)
+                done = self.waymark("diff", before, after, *gate, status=1)
                 self.assertIn(f"functions of tool-1.0 (stool-1.1 in {after}) cannot be compared", done.stderr)
                 self.assertNotIn("grew", done.stderr)
 
@@ -329,12 +329,12 @@ class Gates(unittest.TestCase):
         sides = captures.values()
         # Most of the program's cost has moved nowhere.
         compared = "no function that can be compared alone, and no code as a whole, grew"
-        self.assertIn(compared, self.tell("diff", *sides, "--threshold", "0.5").stderr)
-        done = self.tell("diff", *sides, "--only", "prog-*", "--threshold-each", "5", "--format", "json")
+        self.assertIn(compared, self.waymark("diff", *sides, "--threshold", "0.5").stderr)
+        done = self.waymark("diff", *sides, "--only", "prog-*", "--threshold-each", "5", "--format", "json")
         self.assertIn(compared, done.stderr)
         of_image = lambda out: sum(number(r["instructions"]) for r in self.rows("profile", out, "--only", "prog-*"))
         self.assertIn(f"{of_image(captures['prog-1.0']):,} before, {of_image(captures['prog-1.1']):,} after",
-                      self.tell("diff", *sides, "--only", "prog-*").stdout)
+                      self.waymark("diff", *sides, "--only", "prog-*").stdout)
 
     def test_only_an_image_sums_what_profile_sums(self):
         home = self.folder / "twins"
@@ -351,31 +351,31 @@ class Gates(unittest.TestCase):
         self.assertEqual([r["function"] for r in self.rows("profile", out)].count("twin"), 2)
         for image in ("twins", "libplus.so"):
             self.assertIn(f"of --only  {sums[image]:,} before, {sums[image]:,} after",
-                          self.tell("diff", out, out, "--only", image).stdout)
+                          self.waymark("diff", out, out, "--only", image).stdout)
         # By name, in all images.
         both = sum(number(r["instructions"]) for r in self.rows("profile", out, "--only", "twin"))
-        self.assertIn(f"of --only  {both:,} before", self.tell("diff", out, out, "--only", "twin").stdout)
+        self.assertIn(f"of --only  {both:,} before", self.waymark("diff", out, out, "--only", "twin").stdout)
 
     def test_a_capture_without_its_map_has_no_names(self):
         out = self.folder / "no-map"
         shutil.copytree(self.whole, out)
         (out / "maps.txt").unlink()
         said = f"{out}/maps.txt: This file is missing"
-        self.assertIn(said, self.tell("profile", out, "--strict").stdout + self.tell("profile", out).stderr)
-        self.assertIn(said, self.tell("info", out).stdout)
-        self.assertIn("maps.txt: This file is missing", re.sub(r"\s+", " ", self.tell("doctor", out, "--strict").stdout))
+        self.assertIn(said, self.waymark("profile", out, "--strict").stdout + self.waymark("profile", out).stderr)
+        self.assertIn(said, self.waymark("info", out).stdout)
+        self.assertIn("maps.txt: This file is missing", re.sub(r"\s+", " ", self.waymark("doctor", out, "--strict").stdout))
         for sides in ((self.whole, out), (out, self.whole)):
-            done = self.tell("diff", *sides, "--threshold", "0", status=1)
+            done = self.waymark("diff", *sides, "--threshold", "0", status=1)
             self.assertIn(f"{out} knows no file for 100.0% of its code", done.stderr)
             self.assertNotIn("grew", done.stderr)
-        self.tell("diff", out, out, "--threshold", "0", "--strict")
+        self.waymark("diff", out, out, "--threshold", "0", "--strict")
 
     def test_builds_whose_names_are_known_are_compared(self):
         _, before = self.home("one")
         _, after = self.home("two", "-DROUNDS=300")
-        done = self.tell("diff", before, after, "--threshold-each", "45", "--least", "100", status=1)
+        done = self.waymark("diff", before, after, "--threshold-each", "45", "--least", "100", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: first by 5")
-        self.tell("diff", before, after, "--threshold-each", "60", "--least", "100")
+        self.waymark("diff", before, after, "--threshold-each", "60", "--least", "100")
 
     # ---- what is one row and several functions
 
@@ -414,43 +414,43 @@ class Gates(unittest.TestCase):
         before, after = self.pair("wholes", (), ("-DROUNDS=220", "-DSECOND=1"))
         for only in ((), ("--only", "wholes-*"), ("--only", "wholes-1.0", "--only", "wholes-1.1")):
             gate = (before, after, *only, "--threshold-each", "0", "--least", "200")
-            done = self.tell("diff", *gate)
+            done = self.waymark("diff", *gate)
             self.assertRegex(done.stderr, "warning: code without names of wholes-1.0 .* cannot be compared function by "
                                           "function")
-            done = self.tell("diff", *gate, "--strict", status=1)
+            done = self.waymark("diff", *gate, "--strict", status=1)
             self.assertRegex(done.stderr, "error: code without names of wholes-1.0 .* cannot be compared function by "
                                           r"function.*\(--strict\)")
             self.assertNotIn("no function grew", done.stderr)
         # As a whole it grew, the other way round.
-        self.assertIn("grew", self.tell("diff", after, before, "--threshold-each", "0", "--only", "wholes-*",
+        self.assertIn("grew", self.waymark("diff", after, before, "--threshold-each", "0", "--only", "wholes-*",
                                         status=1).stderr)
         # No function grew by more than all of them cost.
-        done = self.tell("diff", before, after, "--threshold-count", "1000000", "--strict")
+        done = self.waymark("diff", before, after, "--threshold-count", "1000000", "--strict")
         self.assertNotIn("cannot be compared", done.stderr)
         # Names change nothing of what is known.
         names = [word for v in ("1.0", "1.1") for word in ("--symbols", self.folder / "wholes" / f"named-{v}")]
         for version, options in (("1.0", ()), ("1.1", ("-DROUNDS=220", "-DSECOND=1"))):
             self.build(self.folder / "wholes" / f"named-{version}", *options)
-        done = self.tell("diff", before, after, *names, "--threshold-each", "5", "--least", "200", "--strict", status=1)
+        done = self.waymark("diff", before, after, *names, "--threshold-each", "5", "--least", "200", "--strict", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: first by ")
         self.assertNotIn("cannot be compared", done.stderr)
         self.assertNotIn("warning", done.stderr, "each file is of one side")
 
     def test_named_code_that_became_cheaper_lacks_no_names(self):
         old, new = (self.with_library(f"pl{n}", f"-DWORK={n}00", strip=True) for n in (5, 1))
-        done = self.tell("diff", old, new, "--threshold-each", "0")
+        done = self.waymark("diff", old, new, "--threshold-each", "0")
         self.assertNotIn("knows no names", done.stderr)
         self.assertIn("code without names of libwork.so cannot be compared function by function", done.stderr)
-        self.assertRegex(self.tell("diff", new, old, "--threshold-each", "0", status=1).stderr, "1 function grew.*: work by")
+        self.assertRegex(self.waymark("diff", new, old, "--threshold-each", "0", status=1).stderr, "1 function grew.*: work by")
 
     def test_one_build_is_no_two_builds(self):
         program, before = self.home("build")
         run(CROSS + "strip", "-o", program.with_name("sap"), program)
         after = self.record(self.folder / "build" / "after", program.with_name("sap"))
         for sides in ((before, after), (after, before)):
-            done = self.tell("diff", *sides)
+            done = self.waymark("diff", *sides)
             self.assertNotIn("two builds", done.stderr)
-            self.tell("diff", *sides, "--only", "first", "--threshold-each", "0", "--strict")
+            self.waymark("diff", *sides, "--only", "first", "--threshold-each", "0", "--strict")
         # One program, whatever its file is called.
         alone = self.rows("coverage", before, "--only", "app", "--by", "image")
         for captures in ((before, after), (after, before)):
@@ -476,24 +476,24 @@ class Gates(unittest.TestCase):
     def test_functions_of_one_name_are_not_one(self):
         # The one of the library grows by half; that of the program is 20 times its size.
         before, after = self.with_library("each1"), self.with_library("each2", "-DEACH=30")
-        done = self.tell("diff", before, after, "--threshold-each", "10", "--strict", status=1)
+        done = self.waymark("diff", before, after, "--threshold-each", "10", "--strict", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: each in libwork.so by [34]")
         rows = {r["image"]: r for r in self.rows("diff", before, after, "--only", "each")}
         self.assertEqual(number(rows["user"]["change"]), 0)
         self.assertEqual(rows["libwork.so"]["exceeds"] if "exceeds" in rows["libwork.so"] else "", "false")
         # In one image source files distinguish them; without those nothing does.
         before, after = (self.with_library(f"one{n}", f"-DEACH={n}", split=False) for n in (20, 30))
-        done = self.tell("diff", before, after, "--threshold-each", "10", "--strict", status=1)
+        done = self.waymark("diff", before, after, "--threshold-each", "10", "--strict", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: each in work.c by [34]")
         self.assertEqual({r["file"].split("/")[-1] for r in self.rows("diff", before, after, "--only", "work.c")
                           if r["function"] == "each"}, {"work.c"})
         before, after = (self.with_library(f"bare{n}", f"-DEACH={n}", split=False, debug="-g0") for n in (20, 30))
-        done = self.tell("diff", before, after, "--threshold-each", "10")
+        done = self.waymark("diff", before, after, "--threshold-each", "10")
         self.assertIn("warning: each: several functions have this name", done.stderr)
         self.assertIn("Debug information (-g) has the source files\n", done.stderr)
-        self.assertIn("error: each: several", self.tell("diff", before, after, "--threshold-each", "10", "--strict",
+        self.assertIn("error: each: several", self.waymark("diff", before, after, "--threshold-each", "10", "--strict",
                                                          status=1).stderr)
-        self.tell("diff", before, before, "--threshold-each", "0", "--strict")
+        self.waymark("diff", before, before, "--threshold-each", "0", "--strict")
 
     def chosen(self, out, only):
         return sum(number(row["instructions"]) for row in self.rows("profile", out, "--only", only))
@@ -517,32 +517,32 @@ class Gates(unittest.TestCase):
         for only in ("user-*", "libwork-*"):
             for after in (same, grown):
                 sums = [f"{self.chosen(out, only):,}" for out in (old, after)]
-                self.assertRegex(self.tell("diff", old, after, "--only", only).stdout,
+                self.assertRegex(self.waymark("diff", old, after, "--only", only).stdout,
                                  "of --only +{} before, {} after".format(*sums))
-        done = self.tell("diff", old, grown, "--only", "user-*", "--threshold-count", "500", status=1)
+        done = self.waymark("diff", old, grown, "--only", "user-*", "--threshold-count", "500", status=1)
         self.assertRegex(done.stderr, r"instructions grew by \S+ in all")
         self.assertRegex(done.stderr, "1 function grew .*: each by")
-        self.assertIn("no function grew", self.tell("diff", old, grown, "--only", "libwork-*", "--threshold-each", "5",
+        self.assertIn("no function grew", self.waymark("diff", old, grown, "--only", "libwork-*", "--threshold-each", "5",
                                                     "--strict").stderr)
         for only in ((), ("--only", "user-*"), ("--only", "user-1.0", "--only", "user-1.1")):
-            self.tell("diff", old, same, "--threshold-each", "5", *only, "--strict")
+            self.waymark("diff", old, same, "--threshold-each", "5", *only, "--strict")
 
         # Without names their versions alone differ.
         nameless = [self.without_files(out) for out in (old, same)]
-        done = self.tell("diff", *nameless, "--threshold-each", "5", "--only", "user-*")
+        done = self.waymark("diff", *nameless, "--threshold-each", "5", "--only", "user-*")
         self.assertIn("code without names of user-1.0 (user-1.1 in", done.stderr)
         self.assertNotIn("grew from", done.stderr)
-        self.assertIn("held to the limit as a whole", self.tell("diff", *nameless, "--threshold-each", "5", "--only",
+        self.assertIn("held to the limit as a whole", self.waymark("diff", *nameless, "--threshold-each", "5", "--only",
                                                                 "user-*", "--strict", status=1).stderr)
         # Of other names, nothing says which is which.
         nameless[1] = self.without_files(same, ("user-1.1", "tool"), ("libwork-1.1", "libplug"))
         for more in (("--threshold-each", "5"), ("--threshold-count", "1")):
-            done = self.tell("diff", *nameless, *more, status=1)
+            done = self.waymark("diff", *nameless, *more, status=1)
             self.assertRegex(done.stderr, "error: functions of .*tool.* cannot be compared.*: neither build IDs, names nor "
                                           "functions say which image")
             self.assertNotIn("from nothing", done.stderr)
             self.assertNotIn("grew", done.stderr)
-        self.tell("diff", *nameless, "--threshold-count", "1000000", "--strict")
+        self.waymark("diff", *nameless, "--threshold-count", "1000000", "--strict")
 
     # ---- names that are given
 
@@ -557,31 +557,31 @@ class Gates(unittest.TestCase):
     def test_renames_take_names_as_only_does(self):
         before, after = self.overloads("areas"), self.overloads("zones", "-DNAME=zones")
         gate = ("--threshold-each", "0", "--strict")
-        self.assertIn("from nothing", self.tell("diff", before, after, *gate, status=1).stderr)
-        self.tell("diff", before, after, "--rename", "areas=zones", *gate)
+        self.assertIn("from nothing", self.waymark("diff", before, after, *gate, status=1).stderr)
+        self.waymark("diff", before, after, "--rename", "areas=zones", *gate)
         whole = "areas(Shape const&)=zones(Shape const&)", "areas(Shape const&, unsigned int)=zones(Shape const&, unsigned int)"
-        self.tell("diff", before, after, *[word for each in whole for word in ("--rename", each)], *gate)
-        self.tell("diff", before, after, "--rename", "areas=zones", "--only", "zones", *gate)
-        done = self.tell("diff", before, after, "--rename", "area=zones", status=2)
+        self.waymark("diff", before, after, *[word for each in whole for word in ("--rename", each)], *gate)
+        self.waymark("diff", before, after, "--rename", "areas=zones", "--only", "zones", *gate)
+        done = self.waymark("diff", before, after, "--rename", "area=zones", status=2)
         self.assertRegex(done.stderr, r"--rename area=zones: .*no function that ran is called 'area', but areas\(Shape")
-        done = self.tell("diff", before, after, "--rename", "areas=znoes", status=2)
+        done = self.waymark("diff", before, after, "--rename", "areas=znoes", status=2)
         self.assertRegex(done.stderr, "no function that ran is called 'znoes', but zones")
-        done = self.tell("diff", before, after, "--rename", "areas=zone", status=2)
+        done = self.waymark("diff", before, after, "--rename", "areas=zone", status=2)
         self.assertRegex(done.stderr, "no function that ran is called 'zone', but zones")
-        done = self.tell("diff", before, after, "--rename", "areas=other", status=2)
+        done = self.waymark("diff", before, after, "--rename", "areas=other", status=2)
         self.assertIn("give both with their parameters", done.stderr)
 
     def test_a_function_that_one_side_has_alone_is_compared_with_nothing(self):
         before, after = self.overloads("old-areas"), self.overloads("new-areas", "-DNAME=zones")
         for sides, word in (((before, after), "areas"), ((after, before), "zones")):
             gate = (*sides, "--only", word, "--threshold", "50")
-            done = self.tell("diff", *gate)
+            done = self.waymark("diff", *gate)
             self.assertRegex(done.stderr, rf"warning: --only {word}: .* ran before alone.*--rename '{word}")
-            done = self.tell("diff", *gate, "--strict", status=1)
+            done = self.waymark("diff", *gate, "--strict", status=1)
             self.assertRegex(done.stderr, rf"error: --only {word}: .*\(--strict\)")
         # One that is called on both sides is no doubt, nor is a pattern of which some are.
-        self.tell("diff", before, after, "--only", "other", "--threshold", "50", "--strict")
-        self.assertNotIn("warning", self.tell("diff", before, after, "--only", "o*", "--threshold", "50", "--strict").stderr)
+        self.waymark("diff", before, after, "--only", "other", "--threshold", "50", "--strict")
+        self.assertNotIn("warning", self.waymark("diff", before, after, "--only", "o*", "--threshold", "50", "--strict").stderr)
 
     def test_patterns_are_of_names_as_they_are_shown(self):
         before, after = self.pair("patterns", (), ("-DROUNDS=220",))
@@ -597,8 +597,8 @@ class Gates(unittest.TestCase):
     def test_a_gate_on_coverage_needs_to_know_what_there_is(self):
         program, out = self.home("covered")
         gate = ("coverage", out, "--only", "app", "--fail-under")
-        self.assertNotIn("warning", self.tell(*gate, "20", "--strict").stderr)
-        self.tell(*gate, "100", "--strict", status=1)
+        self.assertNotIn("warning", self.waymark(*gate, "20", "--strict").stderr)
+        self.waymark(*gate, "100", "--strict", status=1)
         whole = shutil.move(program, program.with_name("whole"))
         run(CROSS + "strip", "-o", program.with_name("strip"), whole)
         self.build(program.with_name("other"), "-DROUNDS=3")
@@ -607,20 +607,20 @@ class Gates(unittest.TestCase):
                 program.unlink(missing_ok=True)
                 if name:
                     shutil.copy(program.with_name(name), program)
-                done = self.tell(*gate, "20")
+                done = self.waymark(*gate, "20")
                 self.assertIn("how many instructions there are in all is not known of app", done.stderr)
                 self.assertIn("warning", done.stderr)
-                self.assertRegex(self.tell(*gate, "20", "--strict", status=1).stderr,
+                self.assertRegex(self.waymark(*gate, "20", "--strict", status=1).stderr,
                                  r"error: .*not known of app.*\(--strict\)")
-                self.tell(*gate, "100", status=1)
+                self.waymark(*gate, "100", status=1)
                 # Names of the build make it known again.
                 if name != "other":
-                    self.tell(*gate, "20", "--strict", "--symbols", whole)
+                    self.waymark(*gate, "20", "--strict", "--symbols", whole)
         shutil.copy(whole, program)
-        self.tell(*gate, "20", "--strict")
+        self.waymark(*gate, "20", "--strict")
         # Everything includes libraries without symbols; a function that has one is known.
-        self.tell("coverage", out, "--fail-under", "0.1", "--strict", status=1)
-        self.tell("coverage", out, "--fail-under", "50", "--only", "first", "--strict")
+        self.waymark("coverage", out, "--fail-under", "0.1", "--strict", status=1)
+        self.waymark("coverage", out, "--fail-under", "50", "--only", "first", "--strict")
 
     # ---- --only
 
@@ -633,20 +633,20 @@ class Gates(unittest.TestCase):
         own = number(every["change"]) / number(every["before"])
         of_all = float(every["change_points"])
         self.assertLess(of_all, 100 * own / 2)
-        self.tell("diff", self.whole, after, "--only", "first", "--threshold", of_all * 1.5)
-        self.tell("diff", self.whole, after, "--only", "first", "--threshold", of_all / 2, status=1)
+        self.waymark("diff", self.whole, after, "--only", "first", "--threshold", of_all * 1.5)
+        self.waymark("diff", self.whole, after, "--only", "first", "--threshold", of_all / 2, status=1)
 
     def test_an_image_of_another_name_is_not_passed(self):
         grown = self.build(self.folder / "program2", "-DROUNDS=400")
         after = self.record(self.folder / "grown", grown)
         gate = ("--threshold-count", "10")
-        done = self.tell("diff", self.whole, after, "--only", "program", *gate, status=1)
+        done = self.waymark("diff", self.whole, after, "--only", "program", *gate, status=1)
         self.assertIn(f"{after} has no image called 'program'", done.stderr)
-        done = self.tell("diff", self.whole, after, "--only", "program2", *gate, status=1)
+        done = self.waymark("diff", self.whole, after, "--only", "program2", *gate, status=1)
         self.assertIn(f"{self.whole} has no image called 'program2'", done.stderr)
         for names in (("program", "program2"), ("program*",)):
             only = [word for name in names for word in ("--only", name)]
-            self.assertIn("grew", self.tell("diff", self.whole, after, *only, *gate, status=1).stderr)
+            self.assertIn("grew", self.waymark("diff", self.whole, after, *only, *gate, status=1).stderr)
         # Two names are of one image if most functions are the same, and not because there are two.
         home = self.folder / "unlike"
         home.mkdir()
@@ -661,12 +661,12 @@ class Gates(unittest.TestCase):
                 run(CROSS + "strip", "-o", home / name, grown)
             other = run(WAYMARK, "record", "-o", home / f"{name}-out", "--", home / name)
             self.assertTrue((home / f"{name}-out").exists(), other.stderr)
-            done = self.tell("diff", self.whole, home / f"{name}-out", "--only", "program", "--only", name, *gate,
+            done = self.waymark("diff", self.whole, home / f"{name}-out", "--only", "program", "--only", name, *gate,
                              status=1)
             self.assertIn("cannot be compared as one image", re.sub(r"\s+", " ", done.stderr))
             self.assertNotIn("grew", done.stderr)
         same = self.record(self.folder / "same", shutil.copy(self.program, self.folder / "progran"))
-        self.tell("diff", self.whole, same, "--only", "program", "--threshold-count", "0")
+        self.waymark("diff", self.whole, same, "--only", "program", "--threshold-count", "0")
 
     def test_only_means_the_same_everywhere(self):
         def rows(command, *only):
@@ -684,7 +684,7 @@ class Gates(unittest.TestCase):
             self.assertLess(len(image), len(every))
             self.assertLessEqual({"last"}, {r[column] for r in image})
             self.assertIn("no function, source file or image is called 'program.d'",
-                          self.tell(command, self.whole, "--only", "program.d", status=1).stderr)
+                          self.waymark(command, self.whole, "--only", "program.d", status=1).stderr)
         every = rows("branches")
         self.assertEqual(rows("branches", "last"), [r for r in every if r["place"].split("+")[0] == "last"])
         own = {by: sum(number(r["instructions"]) for r in self.rows("profile", self.whole, "--only", "program.c", "--by",
@@ -708,17 +708,17 @@ class Gates(unittest.TestCase):
         out = self.record(home / "out", home / "long")
         note = "… in a name: shortened"
         for command in (("profile", "--only", name), ("loops", "--only", name), ("profile", "--by", "instruction", "--only", name)):
-            text = self.tell(*command, out).stdout
+            text = self.waymark(*command, out).stdout
             self.assertNotIn(name, text)
             self.assertRegex(text, "a_name_that_[a-z_]*…[a-z_]*_long_f")
             self.assertIn(note, text)
             self.assertLessEqual(max(len(line) for line in text.splitlines()), 200)
-            wide = self.tell(*command, out, "--wide").stdout
+            wide = self.waymark(*command, out, "--wide").stdout
             self.assertIn(name, wide)
             self.assertNotIn(note, wide)
             for form in ("tsv", "json"):
-                self.assertIn(name, self.tell(*command, out, "--format", form).stdout)
-        self.assertNotIn(note, self.tell("profile", self.whole).stdout)
+                self.assertIn(name, self.waymark(*command, out, "--format", form).stdout)
+        self.assertNotIn(note, self.waymark("profile", self.whole).stdout)
 
     # ---- code that never ran
 
@@ -741,21 +741,21 @@ class Gates(unittest.TestCase):
         self.assertEqual(found["never"], expected)
         self.assertEqual(row(), row("--image", program))
         self.assertEqual({r["function"] for r in row("--entered")}, {"main"})
-        self.tell("export", out, "--to", "lcov", "-o", home / "lcov")
+        self.waymark("export", out, "--to", "lcov", "-o", home / "lcov")
         self.assertRegex((home / "lcov").read_text(), r"FNDA:0,never")
         # Of another build nothing is taken, and that is said.
         moved = shutil.move(program, home / "moved")
-        self.assertIn("only the pages of it that ran are known", self.tell("coverage", out).stdout)
+        self.assertIn("only the pages of it that ran are known", self.waymark("coverage", out).stdout)
         self.assertEqual({r["function"]: number(r["instructions"]) for r in row("--symbols", moved)}["never"], expected)
         self.build(program)
-        text = self.tell("coverage", out).stdout
+        text = self.waymark("coverage", out).stdout
         self.assertRegex(re.sub(r"\s+", " ", text), "only the pages of it that ran are known")
 
     def test_a_file_without_a_build_id_gives_no_code(self):
         program = self.build(self.folder / "no-id", "-Wl,--build-id=none")
         out = self.record(self.folder / "no-id-out", program)
-        self.assertRegex(self.tell("coverage", out).stdout, "of .*no-id only the pages that ran are known")
-        self.assertEqual(self.tell("profile", out).stdout.count("only the pages"), 0)
+        self.assertRegex(self.waymark("coverage", out).stdout, "of .*no-id only the pages that ran are known")
+        self.assertEqual(self.waymark("profile", out).stdout.count("only the pages"), 0)
 
     # ---- images
 
@@ -765,17 +765,17 @@ class Gates(unittest.TestCase):
         home = self.folder / "same-name"
         home.mkdir()
         for image in (other, pathlib.Path(shutil.copy(other, home / "program"))):
-            done = self.tell("coverage", self.whole, "--image", image)
+            done = self.waymark("coverage", self.whole, "--image", image)
             self.assertRegex(done.stderr, f"warning: {image}: .*it is not used")
             self.assertEqual(self.rows("coverage", self.whole, "--image", image), self.rows("coverage", self.whole))
-            self.tell("coverage", self.whole, "--image", image, "--strict", status=1)
+            self.waymark("coverage", self.whole, "--image", image, "--strict", status=1)
         self.assertNotEqual(right, [])
-        self.assertEqual(self.tell("coverage", self.whole, "--image", self.program, "--strict").stderr, "")
+        self.assertEqual(self.waymark("coverage", self.whole, "--image", self.program, "--strict").stderr, "")
 
     def test_another_build_at_an_address_is_told(self):
         base = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "main") & ~0xfff
         other = self.build(self.folder / "program4", "-DROUNDS=3", "-DPAD")
-        done = self.tell("profile", self.whole, "--image", f"{other}@{base:#x}")
+        done = self.waymark("profile", self.whole, "--image", f"{other}@{base:#x}")
         self.assertRegex(done.stderr, f"warning: {other}: it is of another build")
 
     # ---- the rest
@@ -786,14 +786,14 @@ class Gates(unittest.TestCase):
         plain = pathlib.Path(shutil.copy(self.program, self.folder / "plain"))
         plain.chmod(0o644)
         for unit in ("ptm", "dpu"):
-            done = self.tell("record", "--unit", unit, "-o", self.folder / "none", "--", plain, status=3)
+            done = self.waymark("record", "--unit", unit, "-o", self.folder / "none", "--", plain, status=3)
             self.assertIn(f"{plain} is not executable", done.stderr)
             self.assertFalse((self.folder / "none").exists())
 
     def test_a_stretch_without_a_branch_is_nothing(self):
         # The first two instructions of a function lie in one block.
         address = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "second")
-        done = self.tell("record", "-o", self.folder / "nothing", "--start-at", hex(address), "--stop-at",
+        done = self.waymark("record", "-o", self.folder / "nothing", "--start-at", hex(address), "--stop-at",
                          hex(address + 4), "--", self.program, status=1)
         self.assertIn("nothing recorded: ", done.stderr)
 
@@ -803,20 +803,20 @@ class Gates(unittest.TestCase):
         program = self.folder / "samples"
         self.assertEqual(run("aarch64-linux-gnu-gcc", "-O1", "-o", program, self.folder / "program.c").returncode, 0)
         data = self.record(self.folder / "perf.data", program, "--unit", "spe", "--period", "1024")
-        done = self.tell("verify", data, status=4)
+        done = self.waymark("verify", data, status=4)
         self.assertRegex(done.stderr, rf"{data}: NOT COMPARED: .*summed in {data}.truth.txt")
         self.assertTrue(pathlib.Path(f"{data}.truth.txt").exists())
 
     def test_verify_says_what_it_cannot_compare(self):
-        self.assertIn("nosuch: no such file or folder", self.tell("verify", self.folder / "nosuch", status=3).stderr)
-        self.assertIn("nosuch: no such file or folder", self.tell("profile", self.folder / "nosuch", status=3).stderr)
+        self.assertIn("nosuch: no such file or folder", self.waymark("verify", self.folder / "nosuch", status=3).stderr)
+        self.assertIn("nosuch: no such file or folder", self.waymark("profile", self.folder / "nosuch", status=3).stderr)
         empty = self.folder / "empty"
         empty.mkdir()
-        self.assertEqual(self.tell("verify", empty, status=3).stderr, self.tell("profile", empty, status=3).stderr)
+        self.assertEqual(self.waymark("verify", empty, status=3).stderr, self.waymark("profile", empty, status=3).stderr)
 
     def test_numbers_below_zero_are_refused(self):
         for command in ("profile", "coverage", "loops"):
-            self.assertIn("'-1' is below 0", self.tell(command, self.whole, "--limit", "-1", status=2).stderr)
+            self.assertIn("'-1' is below 0", self.waymark(command, self.whole, "--limit", "-1", status=2).stderr)
 
     def test_a_name_has_one_cost_in_all_views(self):
         program, out = self.home("nameless")
@@ -824,7 +824,7 @@ class Gates(unittest.TestCase):
             if stripped:
                 run(CROSS + "strip", program)
             base = self.folder / f"costs-{stripped}.sqlite"
-            self.tell("export", out, "--to", "sqlite", "-o", base)
+            self.waymark("export", out, "--to", "sqlite", "-o", base)
             with contextlib.closing(sqlite3.connect(base)) as db:
                 rows = db.execute("SELECT f.name, f.self, (SELECT coalesce(sum(i.times), 0) FROM instructions i "
                                   "WHERE i.function = f.id) FROM functions f").fetchall()
@@ -842,7 +842,7 @@ class Gates(unittest.TestCase):
         """Own costs by function, as callgrind's format has them: lines after calls= and jump= are not own costs."""
         path = self.folder / "callgrind.out"
         path.unlink(missing_ok=True)
-        self.tell("export", out, "--to", "callgrind", "-o", path)
+        self.waymark("export", out, "--to", "callgrind", "-o", path)
         names, costs, function, called = {}, collections.Counter(), None, False
         for line in path.read_text().splitlines():
             if match := re.match(r"[cj]?fn=\((\d+)\)(?: (.*))?$", line):
@@ -860,8 +860,8 @@ class Gates(unittest.TestCase):
 
     def test_functions_are_as_many_as_their_table_has(self):
         base = self.folder / "all.sqlite"
-        self.tell("export", self.whole, "--to", "sqlite", "-o", base)
-        query = lambda text: self.tell("query", base, text, "--format", "tsv").stdout.split()[-1]
+        self.waymark("export", self.whole, "--to", "sqlite", "-o", base)
+        query = lambda text: self.waymark("query", base, text, "--format", "tsv").stdout.split()[-1]
         self.assertEqual(query("SELECT value FROM summary WHERE name='functions'"),
                          query("SELECT count(*) FROM functions"))
 

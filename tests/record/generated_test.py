@@ -39,7 +39,7 @@ typedef unsigned (*function)(unsigned);
 static unsigned* place[2];
 static FILE *map, *dump;
 __attribute__((noinline)) unsigned deep(unsigned x) { return x * 3 + 1; }
-static void tell(const unsigned* at, unsigned words, const char* name, unsigned number) {
+static void drive(const unsigned* at, unsigned words, const char* name, unsigned number) {
     if (map) fprintf(map, "%lx %x %s\n", (unsigned long)at, words * 4, name);
     if (!dump) return;
     struct { uint32_t id, bytes; uint64_t time; uint32_t pid, tid; uint64_t vma, address, size, number; } load = {
@@ -66,7 +66,7 @@ static function make(int which, unsigned version) {
     __builtin___clear_cache((char*)p, (char*)(p + n));
     char name[40];
     sprintf(name, "%s version %u", which ? "second" : "first", version);
-    tell(p, n, name, version * 2 + which);
+    drive(p, n, name, version * 2 + which);
     return (function)p;
 }
 static __attribute__((noinline)) unsigned use(function f, unsigned times) {
@@ -180,13 +180,13 @@ class Generated(unittest.TestCase):
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 
-    def tell(self, *arguments, status=0):
+    def waymark(self, *arguments, status=0):
         done = run(WAYMARK, *arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
     def profile(self, *options):
-        done = self.tell("profile", self.out, *options, "--format", "json")
+        done = self.waymark("profile", self.out, *options, "--format", "json")
         return json.loads(done.stdout)["rows"], done.stderr
 
     def calls_of(self, *options):
@@ -198,7 +198,7 @@ class Generated(unittest.TestCase):
     def tree(self, *options):
         """(depth, function, calls, instructions, own instructions) of `flow --format calls`, and how often a source is
         named."""
-        text = self.tell("flow", self.out, "--format", "calls", *options).stdout
+        text = self.waymark("flow", self.out, "--format", "calls", *options).stdout
         rows = re.findall(r"^ *([\d,]+) +([\d,]+) +([\d,]+)  \S+ +[<>\d.]+%  ( *)(\S.*)$", text, re.M)
         return ([(len(r[3]) // 2, r[4], number(r[2]), number(r[0]), number(r[1])) for r in rows],
                 text.count("source 0x"))
@@ -227,14 +227,14 @@ class Generated(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run(WAYMARK, "record", "-o", out, "--", program)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("equal: ", self.tell("verify", out).stdout)
-        text = self.tell("flow", out, "--format", "calls").stdout
+        self.assertIn("equal: ", self.waymark("verify", out).stdout)
+        text = self.waymark("flow", out, "--format", "calls").stdout
         threads = re.split(r"^source .*$", text, flags=re.M)[1:]
         self.assertEqual(len(threads), 3)
         for thread in threads[1:]:
             self.assertEqual(re.findall(r"([\d,]+)  \S+ +\S+%  +use$", thread, re.M), ["20"])
             self.assertEqual(re.findall(r"([\d,]+)  \S+ +\S+%  +\[no file\]\S+$", thread, re.M), ["100"])
-        self.assertLess(len(self.tell("info", out).stdout.splitlines()), 160)
+        self.assertLess(len(self.waymark("info", out).stdout.splitlines()), 160)
 
     def test_mappings_that_are_joined_keep_their_names(self):
         """Linux makes one mapping of neighbouring ones that no file backs: the same code then lies elsewhere in it."""
@@ -247,15 +247,15 @@ class Generated(unittest.TestCase):
         starts = {line.split()[4] for line in (out / "maps.txt").read_text().splitlines()
                   if line.startswith("map ") and line.endswith(" - -")}
         self.assertEqual(len(starts), 2, "Linux did not join them")
-        rows = [row for row in json.loads(self.tell("profile", out, "--format", "json").stdout)["rows"]
+        rows = [row for row in json.loads(self.waymark("profile", out, "--format", "json").stdout)["rows"]
                 if row["function"].startswith("[no file]")]
         self.assertEqual([(row["function"], row["calls"]) for row in rows], [("[no file]+0x1000?", 2), ("[no file]+0x0?", 1)])
 
     def test_sums_agree(self):
-        whole = json.loads(self.tell("flow", self.out, "--format", "json", "--source", "PTM_1_60").stdout
+        whole = json.loads(self.waymark("flow", self.out, "--format", "json", "--source", "PTM_1_60").stdout
                            .splitlines()[-1])
         self.assertTrue(whole)
-        summary = self.tell("flow", self.out, "--format", "summary").stdout
+        summary = self.waymark("flow", self.out, "--format", "summary").stdout
         instructions = number(re.findall(r"instructions +([\d,]+)", summary)[-1])
         rows, _ = self.tree()
         self.assertEqual(sum(row[4] for row in rows), instructions)
@@ -315,14 +315,14 @@ class Generated(unittest.TestCase):
         return times
 
     def test_files_and_info_are_few(self):
-        self.assertLess(len(self.tell("info", self.out).stdout.splitlines()), 80)
+        self.assertLess(len(self.waymark("info", self.out).stdout.splitlines()), 80)
         # A version costs what other readers need of it, three files; its code is in one with that of all others.
         files = [path.name for path in self.out.iterdir()]
         self.assertEqual(sum(name.startswith("code") for name in files), 2, files)
         self.assertLess(len(files), 3 * VERSIONS + 12)
         code = sum(path.stat().st_size for path in self.out.glob("code*.bin"))
         self.assertLess(code, 1_500_000)  # each version for itself would be twice that
-        self.assertIn("equal: ", self.tell("verify", self.out).stdout)
+        self.assertIn("equal: ", self.waymark("verify", self.out).stdout)
 
     @unittest.skipUnless(LISTER, "trc_pkt_lister is not on PATH; it is in the Debian package libopencsd-bin")
     def test_opencsd_reads_each_version(self):
@@ -334,7 +334,7 @@ class Generated(unittest.TestCase):
                       re.findall(r"OCSD_GEN_TRC_ELEM_INSTR_RANGE\(exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\]",
                                  log.read_text())]
             mine = []
-            listing = self.tell("flow", self.out, "--source", "PTM_1_" + buffer[4:], "--format", "json").stdout
+            listing = self.waymark("flow", self.out, "--source", "PTM_1_" + buffer[4:], "--format", "json").stdout
             for line in listing.splitlines():
                 row = json.loads(line)
                 if row.get("kind") == "range" or "end" in row and "start" in row:
@@ -366,31 +366,31 @@ class Generated(unittest.TestCase):
         self.assertEqual([row[2] for row in rows if row[1] == "use"], [2 * VERSIONS])
         instructions = sum(row[4] for row in self.tree()[0])
         self.assertEqual(sum(row[4] for row in rows), instructions)
-        flow = self.tell("flow", self.out, "--source", "PTM_1_7", "--jitdump", self.dump).stdout
+        flow = self.waymark("flow", self.out, "--source", "PTM_1_7", "--jitdump", self.dump).stdout
         self.assertIn("first version 6", flow)
         self.assertNotIn("first version 7", flow)
 
     def test_every_command_that_names_code_does(self):
         for command in ("profile", "branches", "loops", "flow"):
-            self.assertIn("first version 59", self.tell(command, self.out, "--perf-map", self.map).stdout, command)
-        done = self.tell("coverage", self.out, "--perf-map", self.map, "--by", "function", "--only", "second version 0")
+            self.assertIn("first version 59", self.waymark(command, self.out, "--perf-map", self.map).stdout, command)
+        done = self.waymark("coverage", self.out, "--perf-map", self.map, "--by", "function", "--only", "second version 0")
         self.assertIn("second version 0", done.stdout)
         made = self.folder / "out.folded"
-        self.tell("export", self.out, "--to", "folded", "-o", made, "--jitdump", self.dump)
+        self.waymark("export", self.out, "--to", "folded", "-o", made, "--jitdump", self.dump)
         self.assertRegex(made.read_text(), r"main;use;first version 3(;deep)? \d+")
-        self.tell("diff", self.out, self.out, "--perf-map", self.map, "--threshold", "0")
+        self.waymark("diff", self.out, self.out, "--perf-map", self.map, "--threshold", "0")
         # Units whose names come from elsewhere say so.
         dpu = self.folder / "dpu"
         self.assertEqual(run(WAYMARK, "record", "--unit", "dpu", "-o", dpu, "--", self.program, "1").returncode, 0)
-        self.assertIn("--perf-map", self.tell("profile", dpu, "--perf-map", self.map, status=2).stderr)
+        self.assertIn("--perf-map", self.waymark("profile", dpu, "--perf-map", self.map, status=2).stderr)
 
     def test_a_perf_map_of_the_process_is_found_without_an_option(self):
         out = self.folder / "found"
         self.record(out, 2, "pid")
         self.assertIn("names perf-map perf.map\n", (out / "maps.txt").read_text())
-        rows = json.loads(self.tell("profile", out, "--format", "json").stdout)["rows"]
+        rows = json.loads(self.waymark("profile", out, "--format", "json").stdout)["rows"]
         self.assertEqual({row["function"]: number(row["calls"]) for row in rows}["first version 1"], 10)
-        self.assertIn("perf.map", json.dumps(json.loads(self.tell("info", out, "--format", "json").stdout)))
+        self.assertIn("perf.map", json.dumps(json.loads(self.waymark("info", out, "--format", "json").stdout)))
         # A recording in its place has none.
         self.record(out, 2)
         self.assertFalse((out / "perf.map").exists())
@@ -419,8 +419,8 @@ class Generated(unittest.TestCase):
                                      ("version", whole[:4] + b"\x02" + whole[5:], "version 2"),
                                      ("head", whole[:20], "inside its header")):
             (self.folder / name).write_bytes(contents)
-            self.assertIn(what, self.tell("profile", self.out, "--jitdump", self.folder / name, status=3).stderr)
-        self.assertIn("no such file", self.tell("profile", self.out, "--perf-map", "/nowhere", status=3).stderr)
+            self.assertIn(what, self.waymark("profile", self.out, "--jitdump", self.folder / name, status=3).stderr)
+        self.assertIn("no such file", self.waymark("profile", self.out, "--perf-map", "/nowhere", status=3).stderr)
 
 
 if __name__ == "__main__":

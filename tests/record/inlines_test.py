@@ -122,8 +122,8 @@ class Inlines(unittest.TestCase):
             if len(frames) == 1:
                 self.assertFalse(row.get("inlined through"), (row, frames))
                 continue
-            told = [tuple(f.split(" at ")) for f in row["inlined through"].split(", called by ")]
-            self.assertEqual(frames, told, row)
+            delivered = [tuple(f.split(" at ")) for f in row["inlined through"].split(", called by ")]
+            self.assertEqual(frames, delivered, row)
             compared += 1
         self.assertGreater(compared, least)
         own = self.rows(asked)
@@ -154,13 +154,13 @@ class Inlines(unittest.TestCase):
 
     def test_split_debug_information(self):
         # addr2line does not read it; the code is the same.
-        def told(asked):
+        def delivered(asked):
             rows = self.rows(asked, "--by", "instruction")
             return {r["instruction"]: r["inlined through"] for r in rows if r["inlined through"]}
         _, whole = self.flow("whole")
         _, split = self.flow("split", "-gsplit-dwarf")
-        self.assertEqual(told(whole), told(split))
-        self.assertGreater(len(told(whole)), 50)
+        self.assertEqual(delivered(whole), delivered(split))
+        self.assertGreater(len(delivered(whole)), 50)
 
     def test_what_is_missing(self):
         program, asked = self.flow("lost", "-gsplit-dwarf")

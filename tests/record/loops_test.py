@@ -101,7 +101,7 @@ class Loops(unittest.TestCase):
         run(CXX, level, *LEVELS[level], "-static", "-g", "-o", program, HERE / "loops.cc")
         run(WAYMARK, "record", "-o", folder / "capture", "--start-at", "main", "--", program)
         run("qemu-arm", "-singlestep", "-d", "exec,nochain", "-D", log, program)
-        told = json.loads(run(WAYMARK, "loops", folder / "capture", "--symbols", program, "--format", "json").stdout)["rows"]
+        delivered = json.loads(run(WAYMARK, "loops", folder / "capture", "--symbols", program, "--format", "json").stdout)["rows"]
         pcs = [int(pc, 16) for pc in re.findall(r"^Trace \d+: \S+ \[\w+/(\w+)/", log.read_text(), re.M)]
         kinds = collections.Counter()
         symbols = {}
@@ -114,7 +114,7 @@ class Loops(unittest.TestCase):
             parts = [symbols[part] for part in (name, name + ".cold") if part in symbols]
             runs = activations(pcs, [(first, first + bytes) for first, bytes in parts])
             expected = loops_of(runs)
-            rows = [row for row in told if row["function"] == name]
+            rows = [row for row in delivered if row["function"] == name]
             where = f"{level} {name}: {rows}"
             self.assertEqual(len(rows), len(expected), (where, expected))
             for entered, begun, came, depth, kind in expected:

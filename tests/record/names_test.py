@@ -120,13 +120,13 @@ class Names(unittest.TestCase):
         assert done.returncode == 0, done.stdout + done.stderr
         return out
 
-    def tell(self, *arguments, status=0):
+    def waymark(self, *arguments, status=0):
         done = run(WAYMARK, *arguments)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
     def rows(self, *arguments):
-        return json.loads(self.tell("profile", *arguments, "--format", "json").stdout)["rows"]
+        return json.loads(self.waymark("profile", *arguments, "--format", "json").stdout)["rows"]
 
     def calls_of(self, *arguments):
         times = collections.Counter()
@@ -171,19 +171,19 @@ class Names(unittest.TestCase):
             log = self.folder / "lister.log"
             self.assertEqual(run(LISTER, "-ss_dir", self.out, "-decode_only", "-logfilename", log).returncode, 0)
             self.assertIn("OCSD_GEN_TRC_ELEM_INSTR_RANGE", log.read_text())
-        self.assertIn("equal: ", self.tell("verify", self.out).stdout)
+        self.assertIn("equal: ", self.waymark("verify", self.out).stdout)
 
     def test_every_command_that_names_code_does(self):
         for command in ("profile", "branches", "loops", "coverage --by function --only mix"):
-            self.assertIn("mix", self.tell(*command.split()[:1], self.out, *command.split()[1:]).stdout, command)
-        flow = self.tell("flow", self.out).stdout
+            self.assertIn("mix", self.waymark(*command.split()[:1], self.out, *command.split()[1:]).stdout, command)
+        flow = self.waymark("flow", self.out).stdout
         self.assertRegex(flow, r"-> mix\b")
         self.assertRegex(flow, r" mix\+0x\w+ ")
-        self.assertIn("qsort", self.tell("flow", self.out, "--format", "calls").stdout)
-        symbols = {line.split("\t")[14] for line in self.tell("flow", self.out, "--format", "tsv").stdout.splitlines()}
+        self.assertIn("qsort", self.waymark("flow", self.out, "--format", "calls").stdout)
+        symbols = {line.split("\t")[14] for line in self.waymark("flow", self.out, "--format", "tsv").stdout.splitlines()}
         self.assertIn("main", symbols)
         made = self.folder / "export.folded"
-        self.tell("export", self.out, "--to", "folded", "-o", made)
+        self.waymark("export", self.out, "--to", "folded", "-o", made)
         self.assertRegex(made.read_text(), r"main;(qsort|.*order)")
         page = self.folder / "report.html"
         if self.tell_report(page):
@@ -198,14 +198,14 @@ class Names(unittest.TestCase):
         return True
 
     def test_lines_of_source_are_those_of_the_compiler(self):
-        rows = json.loads(self.tell("coverage", self.out, "--format", "json").stdout)
+        rows = json.loads(self.waymark("coverage", self.out, "--format", "json").stdout)
         self.assertIn("program.c", json.dumps(rows))
 
     # ---- files in other places, stripped, or of another build
 
     def test_symbols_and_image_are_placed_where_they_were_mapped(self):
         out, now, _ = self.moved("placed")
-        done = self.tell("profile", out)
+        done = self.waymark("profile", out)
         self.assertIn("gone was not found", done.stderr)
         self.assertNotIn("mix", done.stdout)
         self.assertRegex(done.stdout, r"gone\+0x[0-9a-f]+\?")
@@ -219,7 +219,7 @@ class Names(unittest.TestCase):
         run(CROSS + "strip", "-o", stripped, self.program)
 
         def lines(*options):
-            text = self.tell("profile", self.out, "--by", "line", "--format", "tsv", *options).stdout
+            text = self.waymark("profile", self.out, "--by", "line", "--format", "tsv", *options).stdout
             return {row[-4] for row in (line.split("\t") for line in text.splitlines()) if row[-2].endswith("program.c")}
 
         self.assertGreater(len(lines()), 5)
@@ -228,13 +228,13 @@ class Names(unittest.TestCase):
             self.assertEqual(self.calls_of(self.out, option, stripped), self.calls_of(self.out), option)
 
     def test_doctor_places_an_image_where_it_was_mapped(self):
-        self.tell("doctor", self.out, "--image", self.program, "--strict")
-        self.assertIn(f"agrees, proven: {self.program}", self.tell("doctor", self.out, "--image", self.program).stdout)
+        self.waymark("doctor", self.out, "--image", self.program, "--strict")
+        self.assertIn(f"agrees, proven: {self.program}", self.waymark("doctor", self.out, "--image", self.program).stdout)
         # The same code built anew: by its build ID it is not what ran, however well it decodes.
         other = self.folder / "another_build"
         self.assertEqual(run(CROSS + "gcc", "-O2", "-g", "-Wl,--build-id=0x0123456789abcdef", "-o", other,
                              self.folder / "program.c").returncode, 0)
-        done = self.tell("doctor", self.out, "--image", other, "--strict", status=1)
+        done = self.waymark("doctor", self.out, "--image", other, "--strict", status=1)
         self.assertIn("its build ID is 0123456789abcdef", done.stdout)
         self.assertNotIn("another_build: agrees", done.stdout)
 
@@ -263,7 +263,7 @@ class Names(unittest.TestCase):
         shutil.copy(now, root / pathlib.Path(before).relative_to("/"))
         self.assertEqual(self.calls_of(out, "--symfs", root)["mix"], 3 * 64)
         self.assertEqual(self.calls_of(out, "--symfs", now.parent)["mix"], 3 * 64)
-        self.assertIn("is no folder", self.tell("profile", out, "--symfs", "/nowhere", status=2).stderr)
+        self.assertIn("is no folder", self.waymark("profile", out, "--symfs", "/nowhere", status=2).stderr)
 
     def test_debug_dir_has_files_by_build_id(self):
         out, now, before = self.moved("debug")
@@ -273,21 +273,21 @@ class Names(unittest.TestCase):
         self.assertEqual(run(CROSS + "objcopy", "--only-keep-debug", now, place / f"{build_id[2:]}.debug").returncode,
                          0)
         self.assertEqual(run(CROSS + "strip", "--strip-all", "-o", before, now).returncode, 0)
-        self.assertNotIn("mix", self.tell("profile", out).stdout)
+        self.assertNotIn("mix", self.waymark("profile", out).stdout)
         folder = self.folder / "debug" / "dir"
         self.assertEqual(self.calls_of(out, "--debug-dir", folder)["mix"], 3 * 64)
         self.assertEqual(self.calls_of(out, "--debug-dir", os.path.relpath(folder))["mix"], 3 * 64)
         for command in (("branches",), ("loops",), ("coverage", "--by", "function", "--only", "mix"), ("flow",),
                         ("flow", "--format", "calls")):
-            text = self.tell(command[0], out, *command[1:], "--debug-dir", folder).stdout
+            text = self.waymark(command[0], out, *command[1:], "--debug-dir", folder).stdout
             self.assertIn("mix", text, command)
-        self.assertEqual(self.tell("diff", out, out, "--debug-dir", folder, "--threshold", "0").returncode, 0)
+        self.assertEqual(self.waymark("diff", out, out, "--debug-dir", folder, "--threshold", "0").returncode, 0)
 
     def test_another_build_names_nothing(self):
         out, _, before = self.moved("rebuilt")
         done = run(CROSS + "gcc", "-O2", "-o", before, self.folder / "program.c")
         self.assertEqual(done.returncode, 0)
-        done = self.tell("profile", out)
+        done = self.waymark("profile", out)
         self.assertIn("is another build", done.stderr)
         self.assertNotRegex(done.stdout, r"\bmix\b")
         self.assertRegex(done.stdout, r"gone\+0x[0-9a-f]+\?")
@@ -351,8 +351,8 @@ class Names(unittest.TestCase):
         self.assertEqual(sum(line[8] == str(first) for line in maps), 2)
         ended = [line for line in maps if line[8] in (str(first), str(second))]
         self.assertTrue(all(line[3] != "-" for line in ended[:-1]), ended)
-        self.assertIn("equal: ", self.tell("verify", out).stdout)
-        flow = self.tell("flow", out).stdout
+        self.assertIn("equal: ", self.waymark("verify", out).stdout)
+        flow = self.waymark("flow", out).stdout
         self.assertIn("in_first", flow)
         self.assertIn("in_other", flow)
 
@@ -402,7 +402,7 @@ class Names(unittest.TestCase):
         self.assertNotEqual(libc[0], libc[1])
 
         def differences(*options):
-            done = self.tell("diff", *outs, *options, "--only", "libc.so.6", "--only", "gone", "--threshold", "0.1",
+            done = self.waymark("diff", *outs, *options, "--only", "libc.so.6", "--only", "gone", "--threshold", "0.1",
                              "--threshold-each", "0.5", "--format", "json")
             rows = json.loads(done.stdout)["rows"]
             self.assertGreater(len(rows), 5)
@@ -432,16 +432,16 @@ class Names(unittest.TestCase):
         empty = home / "empty"
         empty.mkdir()
         for options in ((), ("--symfs", empty)):
-            done = self.tell("diff", *outs, *options, "--only", "gone", "--threshold", "0", "--threshold-each", "0",
+            done = self.waymark("diff", *outs, *options, "--only", "gone", "--threshold", "0", "--threshold-each", "0",
                              "--format", "json")
             rows = json.loads(done.stdout)["rows"]
             self.assertGreater(len(rows), 0 if options else 5)
             self.assertEqual([r for r in rows if r["what"] != "same"], [])
             # The C library too, but for what it makes of names and places when it begins.
-            self.tell("diff", *outs, *options, "--only", "gone", "--only", "libc.so.6", "--threshold", "0.1")
+            self.waymark("diff", *outs, *options, "--only", "gone", "--only", "libc.so.6", "--threshold", "0.1")
         # What is another program's function grows.
         other = self.record(home / "more", lib / "ld-linux-armhf.so.3", "--library-path", lib, program, "4")
-        self.tell("diff", outs[0], other, "--only", "gone", "--threshold", "1", status=1)
+        self.waymark("diff", outs[0], other, "--only", "gone", "--threshold", "1", status=1)
 
     # ---- where recording begins and stops
 
@@ -454,7 +454,7 @@ class Names(unittest.TestCase):
 
     def first_place(self):
         rows = [line.split("\t") for line in
-                self.tell("flow", self.folder / "part", "--format", "tsv").stdout.splitlines()]
+                self.waymark("flow", self.folder / "part", "--format", "tsv").stdout.splitlines()]
         return next(row[14] for row in rows if "range" in row)
 
     def test_recording_begins_at_a_symbol_of_a_program_that_is_loaded_anywhere(self):
@@ -462,7 +462,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.first_place(), "mix")
         self.assertEqual(calls["mix"], 3 * 64 - 1, "the first call came before")
         self.assertEqual(calls["_start"], 0)
-        self.assertIn("equal: ", self.tell("verify", self.folder / "part").stdout)
+        self.assertIn("equal: ", self.waymark("verify", self.folder / "part").stdout)
 
     def test_recording_stops_there(self):
         calls, _ = self.flow_of("--start-at", "main", "--stop-at", "order")
@@ -506,13 +506,13 @@ class Names(unittest.TestCase):
     # ---- what info says
 
     def test_info_lists_what_was_mapped(self):
-        maps = json.loads(self.tell("info", self.out, "--format", "json").stdout)["maps"]
+        maps = json.loads(self.waymark("info", self.out, "--format", "json").stdout)["maps"]
         self.assertEqual({pathlib.Path(f["file"]).name for f in maps["files"]},
                          {"program", "libc.so.6", "ld-linux-armhf.so.3"})
         build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", self.program).stdout)[1]
         mine = next(f for f in maps["files"] if f["file"] == str(self.program))
         self.assertEqual(mine["build_id"], build_id)
-        text = self.tell("info", self.out).stdout
+        text = self.waymark("info", self.out).stdout
         self.assertIn("mapped  3 files", text)
         address, size = int(mine["mapped"][0]["address"], 16), mine["mapped"][0]["bytes"]
         self.assertIn(f"  {address:#010x}-{address + size:#010x}  {self.program}, build ID {build_id[:16]}\n", text)
@@ -527,12 +527,12 @@ class Names(unittest.TestCase):
         at = next(i for i, line in enumerate(lines) if line.startswith("map ") and "libc" in line)
         lines[at] = lines[at].replace(" 0x", " 0xz", 1)
         (copy / "maps.txt").write_text("\n".join(lines) + "\n")
-        done = self.tell("profile", copy)
+        done = self.waymark("profile", copy)
         self.assertRegex(done.stderr, rf"maps\.txt:{at + 1}: This line was left out: .*no numbers")
         self.assertIn("mix", done.stdout)
         for contents in ("", "waymark-maps 99\n", "\0\0\0", text[:37], "map 0 0 - 1 1 1 - /x\n"):
             (copy / "maps.txt").write_text(contents)
-            self.assertIn("maps.txt", self.tell("profile", copy).stderr, contents)
+            self.assertIn("maps.txt", self.waymark("profile", copy).stderr, contents)
 
     # ---- other units
 
@@ -542,7 +542,7 @@ class Names(unittest.TestCase):
         program = shutil.copy(self.program, home / "prog")
         out = self.record(home / "out", program, "3", options=("--unit", "dpu"))
         self.assertIn(f" {program}\n", (out / "maps.txt").read_text())
-        text = self.tell("dpu", "functions", out).stdout
+        text = self.waymark("dpu", "functions", out).stdout
         self.assertRegex(text, r"\bmix\b")
         build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", program).stdout)[1]
         place = home / "dir" / ".build-id" / build_id[:2]
@@ -551,10 +551,10 @@ class Names(unittest.TestCase):
             if image.read_bytes() == pathlib.Path(program).read_bytes():
                 run(CROSS + "objcopy", "--only-keep-debug", image, place / f"{build_id[2:]}.debug")
                 run(CROSS + "strip", "--strip-all", image)
-        text = self.tell("dpu", "functions", out, "--limit", "0").stdout
+        text = self.waymark("dpu", "functions", out, "--limit", "0").stdout
         self.assertNotRegex(text, r"\bmix\b")
         self.assertRegex(text, r"[\w.]+\+0x[0-9a-f]+\?")
-        text = self.tell("dpu", "functions", out, "--debug-dir", home / "dir").stdout
+        text = self.waymark("dpu", "functions", out, "--debug-dir", home / "dir").stdout
         self.assertRegex(text, r"\bmix\b")
 
     def test_spe_names_a_stripped_library_with_a_mark(self):
@@ -565,7 +565,7 @@ class Names(unittest.TestCase):
         run("aarch64-linux-gnu-objcopy", "--strip-all", "--keep-symbol=main", program)
         data = self.folder / "perf.data"
         self.record(data, program, "60", options=("--unit", "spe", "--period", "256"))
-        text = self.tell("spe", "report", data).stdout
+        text = self.waymark("spe", "report", data).stdout
         self.assertRegex(text, r"main\+0x[0-9a-f]+\?|\w+\+0x[0-9a-f]+\?")
 
 

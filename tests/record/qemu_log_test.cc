@@ -47,7 +47,7 @@ TEST(QemuLog, WhatQemuHandlesItselfIsNoException) {
     ASSERT_EQ(entries.size(), 1U);
     EXPECT_EQ(entries[0].exception, std::nullopt);
     EXPECT_TRUE(entries[0].thumb);
-    EXPECT_TRUE(entries[0].ns);  // no EL3: neither is told
+    EXPECT_TRUE(entries[0].ns);  // no EL3: neither is known
 }
 
 TEST(QemuLog, ProcessorsAreKeptApart) {

@@ -147,8 +147,8 @@ class Answers(unittest.TestCase):
         quality = json.loads(self.answer("quality", data, "--format", "json"))
         self.assertTrue(quality["modelled"])
         self.assertEqual(quality["errata"], [])
-        for told in (run(WAYMARK, "doctor", data), run(WAYMARK, "profile", data)):
-            self.assertNotRegex(told.stdout + told.stderr, "[Ee]rratum|r3p1|biased")
+        for delivered in (run(WAYMARK, "doctor", data), run(WAYMARK, "profile", data)):
+            self.assertNotRegex(delivered.stdout + delivered.stderr, "[Ee]rratum|r3p1|biased")
         self.assertIn("modelled", run(WAYMARK, "doctor", data).stdout)
 
     def test_packets(self):
@@ -326,9 +326,9 @@ class Answers(unittest.TestCase):
         data = self.record("hello", 256, "gone")
         place = data.parent
         (place / "hello").rename(self.folder / "moved")
-        told = run(WAYMARK, "spe", "report", data, "--symfs", place)
-        self.assertIn("(no symbol) hello", told.stdout)
-        self.assertRegex(told.stderr, r"note: no names for .*/hello: ")
+        delivered = run(WAYMARK, "spe", "report", data, "--symfs", place)
+        self.assertIn("(no symbol) hello", delivered.stdout)
+        self.assertRegex(delivered.stderr, r"note: no names for .*/hello: ")
 
         by_name = self.folder / "by-name"
         by_name.mkdir()

@@ -16,12 +16,12 @@ namespace {
 
 using isa::Isa;
 
-/// Writes down what it is told.
+/// Writes down what it is given.
 class Notes final : public flow::Unit {
 public:
     std::vector<std::string> lines;
     std::uint64_t losing = 0;         ///< with each call
-    bool may = false, keeps = false;  ///< it may lose some; it keeps the one it is told last
+    bool may = false, keeps = false;  ///< it may lose some; it keeps the one it is given last
 
     void start(Place first, std::uint64_t cycle) override { add("start {:x} @{}", first.address.value, cycle); }
     void waypoint(const Straight& before, const flow::RetiredWaypoint& w, std::uint64_t cycle) override {
@@ -366,7 +366,7 @@ TEST(Tracker, HowExecutionCameTellsTheInstructionSet) {
     EXPECT_EQ(c.tracker.arriving({0x9000}), std::nullopt);
 }
 
-// The quick way against the other: the unit is told the same, and the truth is the same, also of what a unit lost.
+// The quick way against the other: the unit is given the same, and the truth is the same, also of what a unit lost.
 TEST(Tracker, FollowingRowsTellsTheSame) {
     constexpr std::uint32_t bl_plus_16 = 0xeb000002, isb_or_wfi[] = {isb, 0xe320f003};
     std::uint64_t followed = 0, words = 0;

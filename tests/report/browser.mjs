@@ -331,7 +331,7 @@ async function interact(name) {
         const kept = await seen();
         if (await page.$('[aria-label="Gaps"]')) {
             await page.click('[aria-label="Gaps"] button:last-child');
-            is("the first gap is told", /^Gap 1 of \d+: ./.test(await page.textContent("main > p[role=status]")), await page.textContent("main > p[role=status]"));
+            is("the first gap is reported", /^Gap 1 of \d+: ./.test(await page.textContent("main > p[role=status]")), await page.textContent("main > p[role=status]"));
             await page.focus(".timeline");
             const address = await page.evaluate(() => location.hash);
             await moved(() => page.keyboard.press("g"));
@@ -354,14 +354,14 @@ async function interact(name) {
     if (there.includes("code")) {
         await go(page, "code");
         await page.waitForSelector(".listing .line");
-        is("marks tell coverage", (await page.$$(".line .seen[aria-label]")).length > 0);
+        is("marks show coverage", (await page.$$(".line .seen[aria-label]")).length > 0);
         const line = await page.$('section[aria-label="Source"] .line.with-code');
         if (line) {
             await line.click();
             is("a line is chosen", (await page.$$(".line.chosen")).length > 0);
         }
         if (name === "flow" || name === "hostile")
-            is("inlined calls are told", (await page.$$eval(".inlined-head", (all) => all.map((h) => h.textContent).join(" | "))).includes("inlined from inner | inlined from "));
+            is("inlined calls are shown", (await page.$$eval(".inlined-head", (all) => all.map((h) => h.textContent).join(" | "))).includes("inlined from inner | inlined from "));
         if (name === "spe" || name === "ptm") {
             const texts = await page.$$eval('section[aria-label="Instructions"] .line > code', (all) => all.map((c) => c.textContent));
             is("instructions are text", texts.length > 0 && texts.every((t) => /^[a-z]/.test(t)), texts.join(" | "));

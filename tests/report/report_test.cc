@@ -268,11 +268,11 @@ TEST(Report, CallsFromFunctionToFunctionAreThoseOfBranches) {
 
 TEST(Report, TellsWhatIsExactAndInWhichUnitExceptionsAre) {
     Answers answers = made_flow();
-    answers.trust = {{"tasks", "every figure", "", ""}, {"loops", "", "", "the mode does not tell"}};
+    answers.trust = {{"tasks", "every figure", "", ""}, {"loops", "", "", "not recorded in this mode"}};
     answers.exceptions = {{"IRQ", 14, 2, 0, 5, 7, 12, 2, "cycles"}};
     const json head = part(written(answers), "head");
     EXPECT_EQ(head["trust"][0]["exact"], "every figure");
-    EXPECT_EQ(head["trust"][1]["notKnown"], "the mode does not tell");
+    EXPECT_EQ(head["trust"][1]["notKnown"], "not recorded in this mode");
     EXPECT_EQ(head["exceptions"][0]["unit"], "cycles");
 }
 

@@ -1,5 +1,5 @@
 /// The properties of docs/spec/spe.md, 3.15, on random states; what the later versions change; and that every answer
-/// tells the condition that decided it.
+/// names the condition that decided it.
 #include "waymark/spe/architecture.h"
 
 #include <gtest/gtest.h>

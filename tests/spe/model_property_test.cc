@@ -159,7 +159,7 @@ struct Outcome {
     bool operator==(const Outcome&) const = default;
 };
 
-std::string told(const SampleFate& s) {
+std::string delivered(const SampleFate& s) {
     std::string out = std::to_string(s.member) + " " + std::string(name(s.fate)) + " " +
                       std::to_string(s.operation.pc.value) + " " + std::to_string(s.operation.cycle);
     if (s.record) out += " at " + std::to_string(s.record->first.value) + " " + std::to_string(s.record->timestamp);
@@ -184,7 +184,7 @@ std::string difference(const std::vector<Record>& a, const std::vector<Record>& 
 }
 
 /// A stream of operations with all that can happen between them, the same for the same seed. Skipping leaves out what
-/// may be left out, and tells the branches among it.
+/// may be left out, and marks the branches among it.
 class Driver {
 public:
     Driver(std::uint64_t seed, bool skipping)
@@ -197,14 +197,14 @@ public:
     Outcome run(unsigned operations) {
         while (operations-- != 0) {
             cycle_ += random_.below(3);
-            tell(random_operation(random_, cycle_));
+            drive(random_operation(random_, cycle_));
             if (model_->pmbirq() || model_->profiling_exception()) serve();
             if (random_.chance(30)) happening();
         }
         model_->drain(cycle_);
         read_back();
         Outcome out{{buffer_.bytes().begin(), buffer_.bytes().end()}, model_->counts(), {}};
-        for (const SampleFate& s : witness_.samples) out.story.push_back(told(s));
+        for (const SampleFate& s : witness_.samples) out.story.push_back(delivered(s));
         out.story.insert(out.story.end(), story_.begin(), story_.end());
         EXPECT_EQ(model_->pending(), 0U);
         return out;
@@ -219,7 +219,7 @@ private:
         return !(op.continues && config_.state.regs.pmsidr_el1.arch_inst) &&
                (op.retired || config_.choices.speculation);
     }
-    void tell(const Executed& op) {
+    void drive(const Executed& op) {
         if (!skipping_ || !member(op) || model_->until_next() == 0) return model_->retire(op);
         model_->skip(1);
         ++skipped_;
@@ -340,7 +340,7 @@ TEST(ModelProperty, SkippingChangesNothing) {
     EXPECT_GT(skipped, operations / 2);
 }
 
-/// What an operation type packet can tell of an operation, by the reader.
+/// What an operation type packet can carry of an operation, by the reader.
 TEST(ModelProperty, OperationTypesReadBack) {
     Random random(3);
     Architecture arch = Architecture::of(Version::v1_4);

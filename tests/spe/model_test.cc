@@ -468,7 +468,7 @@ TEST(Records, Contexts) {
 }
 
 TEST(Records, EventsOfTheVersion) {
-    const auto events = [](Version version, bool sve, bool sme, std::uint64_t told, std::uint8_t bytes = 0) {
+    const auto events = [](Version version, bool sve, bool sme, std::uint64_t delivered, std::uint8_t bytes = 0) {
         UnitUnderTest unit;
         unit.config.state.arch = Architecture::of(version);
         unit.config.state.arch.sve = sve;
@@ -479,7 +479,7 @@ TEST(Records, EventsOfTheVersion) {
         unit.config.choices.event_bytes = bytes;
         unit.config.choices.events = ~std::uint64_t{0};
         Executed op = other(0x100, 0);
-        op.events = told;
+        op.events = delivered;
         unit.sample(op);
         return unit.witness.written().at(0).events;
     };
@@ -1256,7 +1256,7 @@ TEST(Check, LinuxUser) {
     }
 }
 
-// ---- records of real units, told to the model as operations
+// ---- records of real units, given to the model as operations
 
 /// The operation behind a record, and a unit that is programmed as its unit was.
 void replay(const Record& r, UnitUnderTest& unit, Executed& op) {

@@ -35,7 +35,7 @@ struct Element {
     Kind kind{};
     bool taken{};                           ///< range
     std::uint32_t cycles{flow::no_cycles};  ///< range, trace_on, exception, timestamp, cycles
-    std::uint64_t offset{};                 ///< of the packet that told it
+    std::uint64_t offset{};                 ///< of its packet
     flow::Block block{};                    ///< range
     /// gap: first, end, reason. trace_on: reason. context: NS, HYP, Context ID, VMID. timestamp: value, known,
     /// frequency changed. exception: number, preferred return, vector. no_memory: address. inconsistency: conflict,

@@ -86,7 +86,7 @@ bool ModelDriver::wants(const Block& block, std::uint64_t end) {
            }) != options_.exclude;
 }
 
-std::uint32_t ModelDriver::told(std::uint64_t cycle) const {
+std::uint32_t ModelDriver::delivered(std::uint64_t cycle) const {
     return packets_.cycle_accurate ? static_cast<std::uint32_t>(cycle - first_cycle_) : flow::no_cycles;
 }
 
@@ -237,7 +237,7 @@ void ModelDriver::waypoint(const Executed& w) {
         block.instructions = 1;
         block.section = w.last_section;
     }
-    entry.elements.push_back(in_context(range_element(0, block, w.passed, told(w.cycle))));
+    entry.elements.push_back(in_context(range_element(0, block, w.passed, delivered(w.cycle))));
     if (w.passed && (block.flags & Block::exception_return) != 0 && packets_.minor_version >= 1)
         entry.elements.push_back(event_element(0, flow::ExceptionReturn{}));
     go_to(w.ns, w.hyp);
@@ -276,20 +276,20 @@ void ModelDriver::exception(const Interrupted& e) {
         shown_hyp_ = hyp_;
     }
     Entry entry;
-    flow::Exception told_exception{&pft::exception_type(e.number), Address{e.block.start}, std::nullopt,
-                                   flow::no_cycles};
+    flow::Exception expected_exception{&pft::exception_type(e.number), Address{e.block.start}, std::nullopt,
+                                       flow::no_cycles};
     if (e.update && some && (e.number != pft::exceptions::hyp_entry || config_.choices.hyp_entry_updates)) {
         Block block = e.block;
         block.end = End::not_a_waypoint;
         block.target = block.flags = 0;
         entry.elements.push_back(in_context(range_element(0, block, false)));
-        told_exception.preferred_return = Address{block.start + block.bytes};
+        expected_exception.preferred_return = Address{block.start + block.bytes};
     }
     go_to(e.ns, e.hyp);
     const bool hidden = prohibited();
-    if (!debug) told_exception.vector = hidden ? Address{0} : e.vector.address;
-    told_exception.cycles = told(e.cycle);
-    entry.elements.push_back(event_element(0, told_exception));
+    if (!debug) expected_exception.vector = hidden ? Address{0} : e.vector.address;
+    expected_exception.cycles = delivered(e.cycle);
+    entry.elements.push_back(event_element(0, expected_exception));
     if (wanted && !debug && !hidden &&
         config_.choices.exception_state == pft::ModelChoices::ExceptionState::handler) {  // OQ17
         shown_ns_ = ns_;

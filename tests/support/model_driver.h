@@ -81,7 +81,7 @@ private:
     }
     enum class Wanted : std::uint8_t {
         no,
-        silent,  ///< traced up to here, but nothing may be told of it
+        silent,  ///< traced up to here, but nothing may be reported of it
         yes
     };
     void end(const Before& before, Wanted wanted, Entry entry);
@@ -93,7 +93,7 @@ private:
     void noise(std::uint64_t cycle);
     void happens(std::uint64_t cycle);
     [[nodiscard]] Element in_context(Element e) const;
-    [[nodiscard]] std::uint32_t told(std::uint64_t cycle) const;
+    [[nodiscard]] std::uint32_t delivered(std::uint64_t cycle) const;
 
     const pft::ModelConfig config_;
     const pft::Config packets_;
@@ -119,7 +119,7 @@ private:
 
 /// Decoded elements without offsets, each range with the context it ran in, counts summed up from the start;
 /// timestamps, triggers and contexts by themselves are left out. `wrong` takes what no trace of the driver's model may
-/// give; `offsets`, where not null, that of the packet which told each.
+/// give; `offsets`, where not null, that of each one's packet.
 [[nodiscard]] std::vector<Element> normalise(const std::vector<Element>& elements, const ModelDriver& driver,
                                              std::string& wrong, std::vector<std::uint64_t>* offsets = nullptr);
 

@@ -33,7 +33,7 @@ void TraceWriter::waypoint(const Executed& w) {
             before.last_bytes = w.before_last_bytes;
             before.end = End::not_a_waypoint;
             before.target = before.flags = 0;
-            tell_range(update(before), before, false);
+            expect_range(update(before), before, false);
             block.start = last;
             block.bytes = block.last_bytes;
             block.instructions = 1;
@@ -59,7 +59,7 @@ void TraceWriter::waypoint(const Executed& w) {
             if (indirect) stack_.pop_back();
         } else {
             flush_atoms();
-            tell_range(here(), block, true, told(cycles));
+            expect_range(here(), block, true, delivered(cycles));
             tell_context(branch(w.to, 0, w.ns, w.hyp, cycles));
         }
         if (w.passed && config_.return_stack && (block.flags & Block::link) != 0) {
@@ -70,7 +70,7 @@ void TraceWriter::waypoint(const Executed& w) {
         }
         if (w.passed && exception_return && config_.minor_version >= 1) {
             flush_atoms();
-            tell_event(here(), flow::ExceptionReturn{});
+            expect_event(here(), flow::ExceptionReturn{});
             send(pft::ExceptionReturn{});
             timestamp(false);
         }
@@ -89,20 +89,20 @@ void TraceWriter::exception(const Interrupted& e) {
     if (traced) {
         ++traced_count_;
         flush_atoms();
-        flow::Exception told_exception{&pft::exception_type(e.number), Address{e.block.start}, std::nullopt,
-                                       flow::no_cycles};
+        flow::Exception expected_exception{&pft::exception_type(e.number), Address{e.block.start}, std::nullopt,
+                                           flow::no_cycles};
         if (e.update && e.block.instructions != 0) {
             Block block = e.block;
             block.end = End::not_a_waypoint;
             block.target = block.flags = 0;
-            tell_range(update(block), block, false);
-            told_exception.preferred_return = Address{block.start + block.bytes};
+            expect_range(update(block), block, false);
+            expected_exception.preferred_return = Address{block.start + block.bytes};
         }
         const std::uint32_t cycles = count(e.cycle);
-        told_exception.cycles = told(cycles);
+        expected_exception.cycles = delivered(cycles);
         const Place vector = debug || e.hidden ? Place{{0}, Isa::a32} : e.vector;
-        if (!debug) told_exception.vector = vector.address;
-        tell_event(here(), told_exception);
+        if (!debug) expected_exception.vector = vector.address;
+        expect_event(here(), expected_exception);
         if (debug || e.hidden) {
             // Nothing is revealed: the state sent is the one before. (Of a debug entry it means nothing anyway.)
             const std::uint64_t at = branch(vector, e.number, traced_ns_, traced_hyp_, cycles);
@@ -146,7 +146,7 @@ void TraceWriter::tell_context(std::uint64_t offset) {
     const flow::Context now{traced_ns_, traced_hyp_, sent_context_id_, sent_vmid_};
     if (told_context_ == now) return;
     told_context_ = now;
-    tell_event(offset, now);
+    expect_event(offset, now);
 }
 
 /// A block [start, end] ran: is it traced? Sends what stands at a block's start. 5.3, rules 1 and 2.
@@ -210,7 +210,7 @@ void TraceWriter::send_isync(ISyncReason reason, const Place& place) {
         constexpr flow::TraceOnReason reasons[] = {flow::TraceOnReason::begin, flow::TraceOnReason::enabled,
                                                    flow::TraceOnReason::overflow, flow::TraceOnReason::debug_restart};
         p.cycles = count(last_waypoint_cycle_);
-        tell_event(at, flow::TraceOn{reasons[static_cast<unsigned>(reason)], told(p.cycles)});
+        expect_event(at, flow::TraceOn{reasons[static_cast<unsigned>(reason)], delivered(p.cycles)});
     }
     send(p);
     syncs_.push_back({last_async_, at, async_is_new_});
@@ -254,7 +254,7 @@ void TraceWriter::boundary(const Place& start) {
 
 void TraceWriter::noise() {
     if (random_.chance(options_.trigger_chance)) {
-        tell_event(here(), flow::Trigger{});
+        expect_event(here(), flow::Trigger{});
         send(pft::Trigger{});
     }
     if (random_.chance(options_.ignore_chance)) send(pft::Ignore{});
@@ -278,12 +278,12 @@ void TraceWriter::timestamp(bool whole) {
     sent_timestamp_ = sent;
     whole_timestamp_sent_ |= p.value.bytes == config_.timestamp_bytes;
     send(p);
-    tell_event(at, flow::Timestamp{value, whole_timestamp_sent_, p.frequency_changed, told(p.cycles)});
+    expect_event(at, flow::Timestamp{value, whole_timestamp_sent_, p.frequency_changed, delivered(p.cycles)});
 }
 
 void TraceWriter::atom(bool e, const Block& block, std::uint32_t cycles) {
     if (config_.cycle_accurate) {
-        tell_range(here(), block, e, cycles);
+        expect_range(here(), block, e, cycles);
         send(pft::Atom{{{1, static_cast<std::uint8_t>(e ? 0 : 1)}, cycles}});
         return;
     }
@@ -296,7 +296,7 @@ void TraceWriter::flush_atoms() {
     const std::uint64_t at = here();
     pft::Atom p{{{static_cast<std::uint8_t>(atom_count_), 0}, 0}};
     for (unsigned i = 0; i < atom_count_; ++i) {
-        tell_range(at, atoms_[i].block, atoms_[i].e);
+        expect_range(at, atoms_[i].block, atoms_[i].e);
         p.outcome.atoms.n = static_cast<std::uint8_t>(p.outcome.atoms.n << 1 | (atoms_[i].e ? 0 : 1));
     }
     atom_count_ = 0;

@@ -1,7 +1,7 @@
 /// Turns an execution into Program Flow Trace by the rules of docs/spec/pft.md, section 5, and writes down beside it
-/// what a decoder must make of the bytes. It is the small stand-in for a macrocell that tests need: it is told about
-/// blocks that ran, not about single instructions, and has no registers. Of the decoders it shares packet formats,
-/// `compress` and `compress_timestamp` only; its truth follows from what it was told.
+/// what a decoder must make of the bytes. It is the small stand-in for a macrocell that tests need: it is informed
+/// about blocks that ran, not about single instructions, and has no registers. Of the decoders it shares packet
+/// formats, `compress` and `compress_timestamp` only; its truth follows from what it was given.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Interrupted {
     std::uint64_t cycle{};
 };
 
-/// Who is told what an invented program does.
+/// Who learns what an invented program does.
 class Execution {
 public:
     virtual ~Execution() = default;
@@ -120,15 +120,15 @@ private:
     void send(const P& packet) {
         pft::encode(bytes_, packet, config_);
     }
-    void tell_range(std::uint64_t offset, const flow::Block& block, bool taken,
-                    std::uint32_t cycles = flow::no_cycles) {
+    void expect_range(std::uint64_t offset, const flow::Block& block, bool taken,
+                      std::uint32_t cycles = flow::no_cycles) {
         ++range_truth_.ranges;
         range_truth_.instructions += block.instructions;
         range_truth_.hash.add(block.start);
         range_truth_.hash.add(block.start + block.bytes);
         if (options_.keep_truth) truth_.push_back(range_element(offset, block, taken, cycles));
     }
-    void tell_event(std::uint64_t offset, const flow::What& what) {
+    void expect_event(std::uint64_t offset, const flow::What& what) {
         if (options_.keep_truth) truth_.push_back(event_element(offset, what));
     }
     void tell_context(std::uint64_t offset);
@@ -149,8 +149,8 @@ private:
     std::uint64_t branch(const pft::Place& to, std::uint32_t exception, bool ns, bool hyp, std::uint32_t cycles);
     [[nodiscard]] pft::Target compressed(const pft::Place& to, unsigned least) const;
     std::uint32_t count(std::uint64_t cycle);
-    [[nodiscard]] std::uint32_t told(std::uint32_t cycles) const {
-        // The largest count means "none" in an element, so it is told as one less.
+    [[nodiscard]] std::uint32_t delivered(std::uint32_t cycles) const {
+        // The largest count means "none" in an element, so it is delivered as one less.
         return config_.cycle_accurate ? std::min(cycles, flow::no_cycles - 1) : flow::no_cycles;
     }
 

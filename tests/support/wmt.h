@@ -6,7 +6,7 @@
 ///     [config]                                default: pft::Config{}
 ///     ETMCR=0x20001000 ETMCCER=… ETMIDR=…     registers (first, if at all; ETMCCER is 0 and ETMIDR PFTv1.1 if not
 ///     given) return_stack=1                          or members of pft::Config by name offsets=1 flow lines end in
-///     `@n`, the offset of the packet that told them [code A32 0x8000]                       A32, T32 or TEE; more:
+///     `@n`, the offset of their packet       [code A32 0x8000]                       A32, T32 or TEE; more:
 ///     section=name space=S|N|H context_id=n vmid=n 8000: eb000001  bl 0x800c               opcode as one word or, in
 ///     Thumb, as halfwords; then text for the reader 8004: e1a00000*4096  nop                so many times. Where
 ///     sections overlap, the last one is seen [packets] A-SYNC zeros=5                          as pft::from_text reads

@@ -96,7 +96,7 @@ describe("call trees", () => {
             ["print", 35],
             ["sort", 30],
         ]);
-        // Short of room, callers are not told apart, and nothing is lost.
+        // Short of room, callers are not distinguished, and nothing is lost.
         expect(inclusive(inverted(tree, 0, names.length, 3), 0)[0]).toBe(100);
     });
     it("counts recursion once", () => {
@@ -160,7 +160,7 @@ describe("text", () => {
         expect(percent(1, 0)).toBe("–");
         expect(hex(0x8000n)).toBe("0x00008000");
     });
-    it("tells times in a fitting unit", () => {
+    it("shows times in a fitting unit", () => {
         expect(timeText(1500, "ns")).toBe("1.5\u00a0µs");
         expect(timeText(48, "ticks", 24e6)).toBe("2\u00a0µs");
         expect(timeText(1, "instructions")).toBe("1\u00a0instruction");
@@ -202,7 +202,7 @@ describe("cores, threads and tasks", () => {
         calls: Float64Array.from([0, 1, 1, 4, 2, 1, 7]),
         self: [Float64Array.from([0, 0, 10, 20, 5, 0, 3])],
     };
-    it("are told apart where there are several", () => {
+    it("are distinguished where there are several", () => {
         expect(contexts(tree)).toEqual([1, 5]);
         expect(contexts(subtree(tree, 1))).toEqual([]);
     });

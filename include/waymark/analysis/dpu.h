@@ -432,7 +432,7 @@ private:
     std::optional<dpu::Context> shown_;    ///< by whatever element
     std::optional<dpu::Context> context_;  ///< shown by the reading before
     std::optional<Place> run_;             ///< where the run behind that reading began
-    DpuReadings readings_told_;
+    DpuReadings readings_checked_;
     std::optional<dpu::Counters> first_values_;
     std::optional<std::uint64_t> reading_at_;  ///< offset of the reading before
     bool lossy_ = false;                       ///< something was lost since

@@ -55,7 +55,7 @@ private:
     void close_service();
 
     std::optional<unsigned> cycles_;
-    DpuReadings readings_told_;
+    DpuReadings readings_checked_;
     std::optional<dpu::Counters> final_;
     std::optional<dpu::Context> context_;
     std::uint64_t time_ = 0;

@@ -41,7 +41,7 @@
 
 namespace waymark::analysis {
 
-/// Told of frames as they come and go, and of events in their places among them. `now`: what was done so far. Depth 0
+/// Learns of frames as they come and go, and of events in their places among them. `now`: what was done so far. Depth 0
 /// is the bottom of the stack.
 class CallObserver {
 public:

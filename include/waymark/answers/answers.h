@@ -55,7 +55,7 @@ struct Function {
     /// The function its author wrote, of which this is the code, a copy or a part, as debug information has it. Known
     /// where inlined calls were asked for.
     std::string declared_name{};    ///< linkage name; empty: it has none but that of its symbol, or is not known
-    Index declared_source = none;   ///< where its name stands
+    Index declared_source = none;   ///< place of its name
     std::uint32_t declared_line{};  ///< 0: not known
     /// Discriminators of its lines are in LLVM's encoding.
     bool by_llvm{};
@@ -204,7 +204,7 @@ struct Slice {
     std::uint64_t begin{}, end{};
     Index track{}, function{};
     std::uint32_t depth{};
-    /// 1, or how many shorter ones it stands for, of which `function` took most.
+    /// Number of slices it represents; of several, `function` took most.
     std::uint32_t merged = 1;
 };
 
@@ -293,7 +293,7 @@ struct Answers {
     bool cut{};  ///< the capture could not be read to its end: `health` says why
 
     std::vector<Finding> health;  ///< the worst first
-    std::vector<Trust> trust;     ///< of the kinds of figures that are here, or that the unit could have told
+    std::vector<Trust> trust;     ///< of each kind of figure that is here, or that the unit could have delivered
     std::vector<Figure> summary;
     std::vector<Metric> metrics;  ///< at least one; the first is what tables are sorted by
 

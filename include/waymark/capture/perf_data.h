@@ -224,7 +224,7 @@ struct PerfData {
 /// True if the file begins as a perf.data file does, of either byte order.
 [[nodiscard]] bool is_perf_data(Bytes first_bytes);
 
-/// Told how far reading has come, in bytes of the file; may be called often.
+/// Receives how far reading has come, in bytes of the file; may be called often.
 class Progress {
 public:
     virtual ~Progress() = default;

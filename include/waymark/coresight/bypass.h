@@ -16,10 +16,10 @@ inline constexpr unsigned max_memory_width_bytes = 16;
 ///
 /// When a buffer stops in bypass, it writes one byte 0x01 after the last byte of trace and then zeros until the memory
 /// width is full. Padding is therefore the last 0x01 of the capture and the at most `memory_width_bytes - 1` zeros
-/// behind it; a 0x01 or zeros before that mark are trace. Without a mark there (a buffer read while it ran, or longer
-/// zeros, as an A-sync has) nothing is stripped, zeros included. Nobody can tell a mark from a capture that was never
-/// stopped and whose trace happens to end in `01 00 …`; this takes it for a mark, which costs a decoder one packet at
-/// most, whereas a mark left in would decode as a branch that never was.
+/// after it; a 0x01 or zeros before that mark are trace. Without a mark there (a buffer read while it ran, or longer
+/// zeros, as an A-sync has) nothing is stripped, zeros included. Nothing distinguishes a mark from a capture that was
+/// never stopped and whose trace happens to end in `01 00 …`; this takes it for a mark, which costs a decoder one
+/// packet at most, whereas a mark left in would decode as a branch that never was.
 ///
 /// `memory_width_bytes`: of the buffer, if known; the limit of the zeros accepted. The default is the widest there is.
 [[nodiscard]] Bytes strip_bypass_padding(Bytes capture, unsigned memory_width_bytes = max_memory_width_bytes);

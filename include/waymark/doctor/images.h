@@ -46,12 +46,15 @@ struct Trial {
     std::optional<Offset> first_no_memory;
     Address no_memory{};                                    ///< where execution went there
     std::map<std::uint64_t, std::uint64_t> no_memory_at{};  ///< how often it went where there is none, by address
-    bool ended{};  ///< there were so many contradictions that the rest was left out
+    std::uint64_t beside{};  ///< of those, how often right beside an ELF file's code (count_beside())
+    bool ended{};            ///< there were so many contradictions that the rest was left out
 
     /// The image holds the code that ran at these addresses: what runs in it is explained to where the trace leaves it,
-    /// enough of it is confirmed, and no contradiction is left.
+    /// enough of it is confirmed, and no contradiction is left. Where much ran right beside the image, the program that
+    /// ran is another one, which has some code in common with it, such as the start of the C library.
     [[nodiscard]] bool proven() const {
-        return contradictions == 0 && confirmed >= paths_to_prove && strayed * 10 <= indirect;
+        return contradictions == 0 && confirmed >= paths_to_prove && strayed * 10 <= indirect &&
+               beside * 4 <= totals.ranges;
     }
     /// Contradictions are so rare that damage or code that was modified explains them.
     [[nodiscard]] bool agrees() const {
@@ -62,6 +65,10 @@ struct Trial {
         return waypoints == 0 ? 0 : std::min<std::uint64_t>(100, totals.ranges * 100 / waypoints);
     }
 };
+/// Fills in Trial::beside: for an ELF file, which holds all code of a program, with its code at `extents` moved by
+/// `shift`, modulo `mask` + 1.
+void count_beside(Trial& trial, const std::vector<follow::CodeExtent>& extents, std::uint64_t shift,
+                  std::uint64_t mask);
 /// `1,058 ranges, 37.0 % of the trace; 23 different paths confirmed, 0 contradictions`.
 [[nodiscard]] std::string evidence(const Trial& trial);
 /// What a proof needs, as a sentence.
@@ -85,7 +92,7 @@ struct Mapping {
 };
 /// Nothing is known without a list, of a raw dump, and of a file without a build ID whose name is not in the list.
 [[nodiscard]] Mapping mapping_of(const std::string& argument, const capture::ModuleMap& modules);
-/// Where a map has bytes, in Non-secure or Secure state.
+/// Where a map has bytes, in Non-secure or Secure state; addresses of 64 bits included.
 [[nodiscard]] std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
 
 /// Where an image can lie: at addresses that differ from its own by a multiple of this.
@@ -97,15 +104,22 @@ struct Grid {
 [[nodiscard]] Grid grid_of(const std::string& argument);
 
 struct Shift {
-    std::uint64_t bytes{};  ///< to be added to the image's addresses, modulo 2^32
+    std::uint64_t bytes{};             ///< to be added to the image's addresses
+    std::uint64_t mask = 0xffffffffU;  ///< of addresses, which wrap: all ones for A64
+    [[nodiscard]] Address applied_to(Address address) const { return {(address.value + bytes) & mask}; }
+    /// `bytes` with a sign.
+    [[nodiscard]] std::int64_t distance() const {
+        const auto whole = static_cast<std::int64_t>(bytes);
+        return mask > 0xffffffffU ? whole : static_cast<std::int32_t>(static_cast<std::uint32_t>(bytes));
+    }
     std::uint64_t votes{}, candidates{};
     std::size_t configuration{};  ///< which of those given
     Trial trial;                  ///< of all bytes
 };
 /// The shift with which the image is proven to hold the code that ran, if there is exactly one. Candidates are
 /// differences between addresses the trace names (I-syncs, branches) and places branches of the image lead to; the most
-/// frequent are decoded with. Time is bounded whatever the size of image and trace: 256 candidates, each dropped at its
-/// first contradiction.
+/// frequent are decoded with. A trace is of A64 code or of A32 and T32 code here: the one that names more addresses.
+/// Time is bounded whatever the size of image and trace: 256 candidates, each dropped at its first contradiction.
 [[nodiscard]] std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                                               const std::vector<std::shared_ptr<const Configuration>>& configurations,
                                               const image::MemoryMap& map, Grid grid);

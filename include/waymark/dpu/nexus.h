@@ -16,6 +16,7 @@
 
 #include "waymark/core/cursor.h"
 #include "waymark/core/gap.h"
+#include "waymark/core/packet_parser.h"
 #include "waymark/core/result.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/loop_starts.h"
@@ -223,12 +224,7 @@ void encode(std::vector<std::uint8_t>& out, const Message& message);
 /// Random legal values.
 [[nodiscard]] Message random_message(wire::Random& random);
 
-/// Where a message was in its stream.
-struct Extent {
-    Offset first;
-    std::uint64_t bytes{};
-    [[nodiscard]] constexpr Offset end() const { return first + bytes; }
-};
+using wire::Extent;
 
 /// A stream of messages, in chunks of any size: how the input is cut never changes what is reported. Every byte is in
 /// one message, one gap, or idle; idle bytes are counted and not reported. A stream that begins inside a message

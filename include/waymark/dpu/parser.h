@@ -17,13 +17,13 @@
 namespace waymark::dpu {
 
 /// Where an entry was in its stream.
-struct Extent {
+struct EntryExtent {
     Offset first;
     std::uint64_t bytes{};
     /// Next to a piece that is no entry, and of a kind damage likes to look like: context, padding, gap (7.3, 4).
     bool doubtful = false;
     [[nodiscard]] constexpr Offset end() const { return first + bytes; }
-    friend bool operator==(const Extent&, const Extent&) = default;
+    friend bool operator==(const EntryExtent&, const EntryExtent&) = default;
 };
 
 /// The word at `at`, as it lies in memory.
@@ -75,7 +75,7 @@ public:
     /// The handler is borrowed and must outlive the parser.
     Parser(const Format& format, ByteOrder order, Handler& handler)
         : format_(format), order_(order), handler_(handler) {
-        wire::check_handles<Handler, Entries, Extent>();
+        wire::check_handles<Handler, Entries, EntryExtent>();
     }
 
     /// The next bytes of the stream, borrowed for the call.
@@ -155,7 +155,7 @@ private:
     template <class P>
     void report(const P& entry) {
         release(false);
-        const Extent extent{at_, 4 * words_, after_malformed_};
+        const EntryExtent extent{at_, 4 * words_, after_malformed_};
         after_malformed_ = false;
         at_ = extent.end();
         words_ = 0;
@@ -163,7 +163,7 @@ private:
             held_ = entry;
             held_extent_ = extent;
         } else {
-            handler_(entry, Extent{extent.first, extent.bytes});
+            handler_(entry, EntryExtent{extent.first, extent.bytes});
         }
     }
 
@@ -209,7 +209,7 @@ private:
     bool after_malformed_ = false;  // the piece before was no entry
     std::size_t carried_ = 0;       // bytes of an unfinished word, kept in carry_
     std::optional<Held> held_;
-    Extent held_extent_;
+    EntryExtent held_extent_;
     std::array<std::uint8_t, 4> carry_{};
     std::array<std::uint8_t, std::size_t{4} * max_entry_words> piece_{};
 };

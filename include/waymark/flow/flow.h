@@ -20,7 +20,7 @@ using isa::Isa;
 /// How a block ends.
 enum class End : std::uint8_t {
     not_a_waypoint,  ///< cut short: an exception, unreadable memory, a waypoint update
-    direct,          ///< branch whose target stands in the instruction
+    direct,          ///< branch whose target is in the instruction
     indirect,        ///< branch whose target does not
     barrier,         ///< synchronisation barrier traced as a waypoint
 };
@@ -49,7 +49,7 @@ inline constexpr std::uint32_t no_cycles = 0xffffffff;
 /// One execution of a block.
 struct Range {
     std::uint32_t edge{};              ///< block id * 2 + taken: also the index into an array of counts
-    std::uint32_t offset{};            ///< of the packet that told it, less Batch::base
+    std::uint32_t offset{};            ///< of its packet, less Batch::base
     std::uint32_t cycles = no_cycles;  ///< that came with it, or no_cycles
     std::uint32_t times = 1;           ///< more where the unit itself compresses loops
 
@@ -179,7 +179,7 @@ using What = std::variant<Gap, TraceOn, Context, Timestamp, Exception, Exception
 /// Everything that is not a range, in its place among them.
 struct Event {
     std::uint32_t before{};  ///< happened before ranges[before] of its batch
-    Offset offset{};         ///< of the packet that told it
+    Offset offset{};         ///< of its packet
     What what;
 };
 

@@ -1,5 +1,5 @@
-/// Counts of everything a decoder delivers, and a hash of the ranges: two decodes with equal summaries told the same
-/// story.
+/// Counts of everything a decoder delivers, and a hash of the ranges: two decodes with equal summaries delivered the
+/// same story.
 #pragma once
 
 #include <array>

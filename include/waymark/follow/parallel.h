@@ -22,12 +22,12 @@ namespace waymark::follow {
 
 /// How the sink receives ranges.
 enum class Ranges : std::uint8_t {
-    told,    ///< each, in batches
-    counted  ///< none: `counts` has how often each edge ran
+    delivered,  ///< each, in batches
+    counted     ///< none: `counts` has how often each edge ran
 };
 struct ParallelOptions {
     unsigned workers = 1;  ///< threads that decode, the caller's among them
-    Ranges ranges = Ranges::told;
+    Ranges ranges = Ranges::delivered;
     std::size_t piece_bytes = std::size_t{1} << 14;  ///< approximate size of a piece
 };
 

@@ -11,6 +11,7 @@
 
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
+#include "waymark/isa/isa.h"
 
 namespace waymark::image {
 
@@ -23,7 +24,7 @@ struct Symbol {
     Address address{};              ///< bit 0 (Thumb) cleared
     std::uint64_t bytes{};          ///< as in the file; 0: not given
     SymbolKind kind{};
-    bool thumb{};  ///< a function entered in Thumb state
+    isa::Isa isa{};  ///< of a function: the instruction set in which it is entered
 };
 
 /// An address seen from the symbol it lies in.
@@ -35,6 +36,16 @@ struct SymbolOffset {
 
 /// What an ELF file says about the contents of an address ($a, $t, $d, $x: "mapping symbols").
 enum class Contents : std::uint8_t { a32, t32, a64, data };
+/// Nothing: data.
+[[nodiscard]] constexpr std::optional<isa::Isa> instruction_set(Contents contents) {
+    switch (contents) {
+        case Contents::a32: return isa::Isa::a32;
+        case Contents::t32: return isa::Isa::t32;
+        case Contents::a64: return isa::Isa::a64;
+        case Contents::data: break;
+    }
+    return std::nullopt;
+}
 
 /// Symbols of any number of files. Where files or symbols overlap, the innermost symbol wins; among those that begin at
 /// one address a function before an object before none, then the global one, then the one with a size, then the one

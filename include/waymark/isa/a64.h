@@ -53,7 +53,7 @@ struct A64Instruction {
     bool link = false;             ///< leaves a return address
     bool function_return = false;  ///< RET and its authenticated forms
     bool exception_return = false;
-    bool floating_point = false;  ///< works on floating point numbers; not told of SVE and SME but for accesses
+    bool floating_point = false;  ///< works on floating point numbers; of SVE and SME only known for accesses
     bool simd = false;            ///< Advanced SIMD
     bool sve = false;             ///< SVE and SME
     bool system_call = false;     ///< SVC

@@ -1,6 +1,6 @@
 /// A Program Trace Macrocell as a model: executed instructions and events → exactly the bytes the hardware would send
 /// (docs/spec/pft.md, section 5). Of the decoders it shares packets, their codecs and compress(); what an instruction
-/// is, it is told.
+/// is, it is given.
 ///
 ///     ByteCollector trace;
 ///     ModelConfig config;
@@ -11,7 +11,7 @@
 ///     model.finish();
 ///
 /// Events come in the order in which they happened, cycles never decrease. What changes while the Programming bit is
-/// set, in Debug state or where tracing is prohibited is told all the same: the model knows what may be seen of it.
+/// set, in Debug state or where tracing is prohibited is given all the same: the model knows what may be seen of it.
 #pragma once
 
 #include <cstdint>
@@ -117,7 +117,7 @@ struct Arrival {
 };
 
 /// An instruction that completed (5.1). SVC, SMC, HVC and undefined instructions that raise their exception complete
-/// too, and are followed by it; one that a fault or breakpoint stopped does not and is not told.
+/// too, and are followed by it; one that a fault or breakpoint stopped does not and is not given.
 struct Retired {
     Address address{};
     Isa isa{};
@@ -137,11 +137,11 @@ inline constexpr std::uint32_t none = 0, debug_entry = 1, hyp_entry = 3, reset =
 }
 
 struct ExceptionTaken {
-    std::uint32_t number{};  ///< 2.5; not 1: debug_entry() tells that
+    std::uint32_t number{};  ///< 2.5; not 1: that is debug_entry()
     Place vector{};
     bool ns{}, hyp{};  ///< in the handler
     std::uint64_t cycle{};
-    /// The instruction that raised it, where it counts as executed (SVC, SMC, HVC, Undefined) and was not told by
+    /// The instruction that raised it, where it counts as executed (SVC, SMC, HVC, Undefined) and was not given by
     /// retire() or run(). The waypoint update names it; else the last instruction executed since the last waypoint, if
     /// there is one (4.7).
     std::optional<Place> raised_by{};
@@ -162,7 +162,7 @@ struct ModelCounts {
     std::uint64_t overflowed = 0;    ///< those lost to a full FIFO
     std::uint64_t overflows = 0;     ///< how often the FIFO filled
     std::uint64_t bytes = 0;         ///< of trace
-    std::uint64_t instructions = 0;  ///< told by retire(); run() and retire_block() count as one and two
+    std::uint64_t instructions = 0;  ///< given by retire(); run() and retire_block() count as one and two
     bool operator==(const ModelCounts&) const = default;
 };
 
@@ -189,7 +189,7 @@ public:
     /// up to and including the first with which counts().overflowed rose.
     [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp);
     void exception(const ExceptionTaken& taken);
-    /// Execution went elsewhere without being told, such as a system call whose kernel side nobody records: what was
+    /// Execution went elsewhere unseen, such as a system call whose kernel side nobody records: what was
     /// pending is sent, and the next traced instruction is preceded by an I-sync with reason 1.
     void discontinuity(const Arrival& next);
     void debug_entry(std::uint64_t cycle);
@@ -207,7 +207,7 @@ public:
     // ---- signals
 
     void set_authentication(const Authentication& signals);
-    /// What the timestamp bus shows now: told before the instructions that it is the time of, and before start().
+    /// What the timestamp bus shows now: given before the instructions that it is the time of, and before start().
     void set_timestamp(std::uint64_t ticks);
     /// The processor clock has another frequency: the next timestamp says so.
     void clock_changed();

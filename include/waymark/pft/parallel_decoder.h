@@ -5,7 +5,7 @@
 /// which gives address, state and Context ID, and empties the return stack. What an I-sync does not give:
 ///
 /// - VMID: taken to be that of the last piece whose end is known.
-/// - Timestamps: told incomplete, and completed when the end of the piece before is known.
+/// - Timestamps: delivered incomplete, and completed when the end of the piece before is known.
 ///
 /// Each piece ends at the next one's beginning. Only if the decoder of the piece before has read an I-sync that ends
 /// there, and its state then is the one assumed, are the next piece's elements taken; else that piece is decoded again

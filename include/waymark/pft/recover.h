@@ -37,7 +37,7 @@ using follow::RecoverLimits;
 
 /// Decodes what was recovered: of each stretch a `TraceOn` with the reason `recovered`, then what the decoders would
 /// have given for it, had they known where they stood; a gap between stretches and behind the last, if it ends before
-/// the sync. Context ID and VMID stay unknown until a packet tells them. All is delivered.
+/// the sync. Context ID and VMID stay unknown until a packet carries them. All is delivered.
 void decode_head(const HeadRecovery& head, const Config& config, const isa::CodeReader& code, Bytes stream,
                  flow::BatchWriter& out);
 

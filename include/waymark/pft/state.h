@@ -31,7 +31,7 @@ using follow::Place;
     return {{kept | std::uint64_t{target.bits} << shift}, last.isa};
 }
 
-/// AltISA tells ThumbEE from Thumb, and means nothing elsewhere.
+/// AltISA distinguishes ThumbEE from Thumb, and means nothing elsewhere.
 [[nodiscard]] WM_INLINE Isa with_alt_isa(Isa isa, bool alt_isa) {
     return isa == Isa::t32 || isa == Isa::tee ? (alt_isa ? Isa::tee : Isa::t32) : isa;
 }
@@ -43,7 +43,7 @@ using follow::Place;
 /// The last timestamp, as transmitted (possibly Gray coded).
 class TimestampState {
 public:
-    /// Takes a timestamp's value in and gives back the whole one, as transmitted; `known()` tells whether its high bits
+    /// Takes a timestamp's value in and gives back the whole one, as transmitted; `known()` says whether its high bits
     /// are.
     std::uint64_t update(const TimestampValue& sent, const Config& config) {
         const TimestampField field{config.timestamp_bytes};

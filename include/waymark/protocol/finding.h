@@ -1,4 +1,4 @@
-/// Something that is wrong with a capture, or that a user of it would want to be told: where, what was found, what was
+/// Something that is wrong with a capture, or that its user should know: where, what was found, what was
 /// expected, why, and what to do.
 #pragma once
 

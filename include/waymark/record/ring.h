@@ -97,7 +97,7 @@ struct MapPart {
     std::uint32_t name_bytes{};
 };
 
-/// The program is about to unmap this: earlier reports of it no longer hold. Told before the kernel does it, since
+/// The program is about to unmap this: earlier reports of it no longer hold. Sent before the kernel does it, since
 /// another thread may map something else there before the system call has returned.
 struct UnmapPart {
     PartKind kind = PartKind::unmap;

@@ -184,7 +184,7 @@ private:
         isa::Isa isa = isa::Isa::a32;
         std::uint32_t arrival{};                ///< destination of its last item
         std::optional<std::uint32_t> stands{};  ///< where it goes on, once it executed anything
-        std::optional<isa::Isa> expected{};     ///< and in which instruction set, if a branch tells
+        std::optional<isa::Isa> expected{};     ///< and in which instruction set, if a branch shows it
     };
     class Cache;
 
@@ -260,13 +260,13 @@ private:
     bool in_os_ = false;
     std::uint32_t os_exit_ = 0;
     std::map<std::uint32_t, std::string> os_symbols_;
-    dpu::CoreContext context_;  ///< of the cycles that were not told to the unit yet
-    dpu::CoreContext now_;      ///< behind all items
+    dpu::CoreContext context_;  ///< of the cycles that the unit has not received yet
+    dpu::CoreContext now_;      ///< after all items
     std::uint8_t id_before_ = 0;
     /// Of the last cycle that was added up.
     std::vector<dpu::EonceItem> items_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> writes_;
-    Happened total_, done_, interval_;  ///< so far; told to the unit; where the interval began
+    Happened total_, done_, interval_;  ///< so far; given to the unit; where the interval began
     std::uint32_t interval_start_ = 0;
     dpu::CoreContext interval_context_;
     std::size_t next_write_ = 0;
@@ -290,7 +290,7 @@ private:
     std::optional<dpu::Registers> stopped_registers_;  ///< as they were before the unit was stopped
     std::optional<dpu::CounterHistory> history_;
     bool counted_all_ = false;   ///< tracing was on at the first and at the last instruction
-    dpu::Registers programmed_;  ///< behind the writes of cycle 0
+    dpu::Registers programmed_;  ///< after the writes of cycle 0
     std::string ended_ = "not yet, for it is still being recorded, or the recorder was killed";
     bool stopped_ = false, finished_ = false, made_folder_ = false;
     std::optional<Error> failure_;

@@ -55,7 +55,7 @@ struct MachineModel {
         f("hz", m.hz, "clock of the cores");
         f("counter_hz", m.counter_hz, "clock of the generic timer: timestamps");
         f("dispatch_width", m.dispatch_width, "operations dispatched in a cycle");
-        f("window", m.window, "operations in flight behind one that waits for memory");
+        f("window", m.window, "operations in flight after one that waits for memory");
         f("mispredict_cycles", m.mispredict_cycles, "from a mispredicted branch to the next operation");
         f("system_call_cycles", m.system_call_cycles, "spent in the kernel, which is not sampled");
         f("line_bytes", m.line_bytes, "of all caches");
@@ -161,7 +161,7 @@ public:
         return state != nullptr && (kind == Kind::load || *state == modified);
     }
     Accessed access(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind);
-    /// A branch: true if it was mispredicted, which delays what comes behind it. `next`: where execution went on.
+    /// A branch: true if it was mispredicted, which delays later operations. `next`: where execution went on.
     bool branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& instruction, bool taken, Address next);
     /// Frames are given to pages in the order of their first access.
     [[nodiscard]] Address physical(Address address);

@@ -64,7 +64,7 @@ public:
     std::uint64_t writable(Address at, std::uint64_t bytes, WriteFault& fault) override;
     void write(Address at, Bytes bytes) override;
 
-    /// The byte at `at` faults from now on. Tell the model: Model::change().
+    /// The byte at `at` faults from now on. Report it to the model: Model::change().
     void fault_at(Address at, const WriteFault& fault) { faults_[at.value] = fault; }
     void clear_faults() { faults_.clear(); }
 

@@ -487,7 +487,7 @@ Run add_dpu(CLI::App& app) {
     dpu.footer(
         "Captures are folders with a dpu.ini. Every view says which of its figures are exact, which estimated and "
         "which\n"
-        "the trace mode cannot tell; where its rows hold all that was counted, it shows that they add up.\n"
+        "the trace mode does not record; where its rows hold all that was counted, it shows that they add up.\n"
         "Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, for the "
         "published\n"
         "description of the unit omits them.\n");

@@ -153,7 +153,7 @@ public:
     EntryPrinter(const DpuInput& input, LinePrinter& lines) : input_(input), lines_(lines) {}
 
     template <class P>
-    void operator()(const P& entry, const dpu::Extent& at) {
+    void operator()(const P& entry, const dpu::EntryExtent& at) {
         if (lines_.is_wanted(P::info.name))
             lines_.print({file_offset(at.first), at.bytes, P::info.id, P::info.name, fields_text(entry, format),
                           lines_.is_json() ? "{" + json_fields(entry, format) + "}" : std::string(),

@@ -290,7 +290,7 @@ void Answer::print_quality(Output& out, bool all) const {
             s.scale_low() == s.scale_high()
                 ? fmt::format("{:.0f}", s.scale_low())
                 : fmt::format("{} to {}", quantity_text(s.scale_low()), quantity_text(s.scale_high()));
-        out.print("interval  {}{}: a sample stands for about {} operations{}\n", grouped(s.interval),
+        out.print("interval  {}{}: a sample represents about {} operations{}\n", grouped(s.interval),
                   s.asked == s.interval ? "" : fmt::format(" (asked for {})", grouped(s.asked)), scale,
                   s.filters.empty() ? "" : " among those the filters let pass");
         std::string filters;

@@ -336,7 +336,7 @@ private:
     void findings() {
         bool head = false;
         for (const spe::Finding& finding : e_.findings) {
-            if (told(finding)) continue;
+            if (shown(finding)) continue;
             if (!head) out_.print("\nfurther\n");
             head = true;
             constexpr std::string_view weights[] = {"no samples", "perhaps", "note"};
@@ -345,7 +345,7 @@ private:
         }
     }
     /// Some level names it already, as what prevents sampling.
-    [[nodiscard]] bool told(const spe::Finding& finding) const {
+    [[nodiscard]] bool shown(const spe::Finding& finding) const {
         return finding.weight == spe::Weight::stops &&
                std::any_of(e_.levels.begin(), e_.levels.end(), [&](const spe::Level& level) {
                    return std::any_of(level.obstacles.begin(), level.obstacles.end(),

@@ -187,7 +187,7 @@ Run add_spe_report(CLI::App& spe) {
         ->capture_default_str();
     command.footer(
         "The head shows how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
-        "table, unless the table says otherwise. Cycles are those of the samples; a sample stands for as many\n"
+        "table, unless the table says otherwise. Cycles are those of the samples; a sample represents as many\n"
         "operations as the interval says, so shares hold for the program, sums do not.\n"
         "tsv is the table of --by alone, with more columns; json is everything.\n"
         "\n"

@@ -1,4 +1,4 @@
-/* Two threads count in turn: in one cache line in shared(), in lines of their own in alone(). A pipe tells whose turn it
+/* Two threads count in turn: in one cache line in shared(), in lines of their own in alone(). A pipe says whose turn it
    is, so that the line goes from one to the other however the system runs them, and no other line does. */
 #include <pthread.h>
 #include <unistd.h>

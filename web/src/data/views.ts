@@ -24,8 +24,8 @@ export function viewsOf(head: Head): ViewInfo[] {
     const blind = nothing.startsWith("No program");
     return [
         { id: "summary", name: "Summary" },
-        info("calls", "Flame graph", has.calls > 1 && !blind, reason(head, nothing, "Samples do not tell who called whom.",
-            "Only the modes that count at each call and return tell who called whom.")),
+        info("calls", "Flame graph", has.calls > 1 && !blind, reason(head, nothing, "Samples do not show who called whom.",
+            "Only the modes that count at each call and return show who called whom.")),
         info("timeline", "Timeline", has.slices + has.marks + has.series > 0, reason(head, nothing,
             "The samples carry no time.", "The trace has no entries to place in time.")),
         info("functions", "Functions", head.functions.name.length > 0 && !blind, nothing),
@@ -33,17 +33,17 @@ export function viewsOf(head: Head): ViewInfo[] {
             "No program image was known: give one with --image.", "No sample lies in a file that was found: see --symfs.",
             "Counters are of functions and tasks, not of single instructions.")),
         info("branches", "Branches", has.branches > 0, reason(head, blind ? nothing : "No branch ran in code that is known.",
-            "No branch was sampled: record with branch_filter=1 or without a filter.", "Counters do not tell outcomes of branches.")),
+            "No branch was sampled: record with branch_filter=1 or without a filter.", "Counters do not show outcomes of branches.")),
         info("blocks", "Blocks", has.blocks > 0, reason(head, nothing,
             "Samples are of single operations, not of blocks.", "Counters are not of single instructions.")),
         info("loops", "Loops", head.loops.head.length > 0, reason(head, blind ? nothing : "No loop ran.",
-            "Samples do not tell how often a loop was begun.", "Loops are told in the compressed mode.")),
+            "Samples do not count the entries of a loop.", "Loops are recorded in the compressed mode.")),
         info("exceptions", "Exceptions", head.exceptions.length > 0, reason(head, "No exception was traced.",
-            "Samples do not tell exceptions.", "No interrupt was traced.")),
+            "Samples do not show exceptions.", "No interrupt was traced.")),
         info("charts", "Charts", head.charts.length > 0, reason(head,
             "Program flow has no latencies and no data sources; samples (SPE) have.", "No sample has a latency or a data source.",
             "Counters have no distributions.")),
-        info("tables", "Tables", head.tables.length > 0, reason(head, "All that program flow tells is in the other views.",
+        info("tables", "Tables", head.tables.length > 0, reason(head, "All results of program flow are in the other views.",
             "No table belongs to these samples.", "No task was traced.")),
     ];
 }

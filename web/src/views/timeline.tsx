@@ -696,7 +696,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                         if (found && found.mark !== undefined) lines.push(`${markKinds[marks.kind[found.mark]!]}: ${texts[marks.text[found.mark]!]}`, marks.end[found.mark]! > marks.begin[found.mark]! ? `for ${time(marks.end[found.mark]! - marks.begin[found.mark]!)}` : `at ${time(marks.begin[found.mark]!)}`);
                         else if (found && found.slice >= 0) {
                             lines.push(shortened(nameOf(found.slice), 160), `${time(timeline.length[found.slice]!)} from ${time(timeline.begin[found.slice]!)}`);
-                            if (slices.merged[found.slice]! > 1) lines.push(`stands for ${counted(slices.merged[found.slice]!, "slice")}, of which this took most`);
+                            if (slices.merged[found.slice]! > 1) lines.push(`represents ${counted(slices.merged[found.slice]!, "slice")}, of which this took most`);
                         } else if (found?.series !== undefined) {
                             const s = timeline.series[found.series]!;
                             const i = lowerBound(s.time, found.t + 1e-9) - 1;
@@ -736,7 +736,7 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
                         <div><dt>track</dt><dd>{tracks.name[timeline.track[selected]!]}</dd></div>
                         <div><dt>begins at</dt><dd>{time(timeline.begin[selected]!)}</dd></div>
                         <div><dt>takes</dt><dd>{time(timeline.length[selected]!)}</dd></div>
-                        {slices.merged[selected]! > 1 && <div><dt>stands for</dt><dd>{counted(slices.merged[selected]!, "slice")}, of which this took most</dd></div>}
+                        {slices.merged[selected]! > 1 && <div><dt>represents</dt><dd>{counted(slices.merged[selected]!, "slice")}, of which this took most</dd></div>}
                     </dl>
                     {slices.function[selected]! >= 0 && (
                         <p class="links">

@@ -1,0 +1,247 @@
+// Buffers, and the sources in them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "examination.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/id_register.h"
+
+namespace waymark::doctor {
+
+using capture::Buffer;
+using coresight::TraceId;
+
+void Buffers::look_at(const Buffer& buffer) {
+    auto sample = take_sample(buffer.files, options_.most_bytes);
+    if (!sample) {
+        report_.cut = true;
+        add_finding({Severity::error,
+                     "unreadable",
+                     buffer.name,
+                     {},
+                     {},
+                     sample.error().message,
+                     "a readable file",
+                     "the file is missing, empty or not permitted",
+                     "name the right file, or make it readable"});
+        return;
+    }
+    if (sample->damage) {
+        report_.cut = true;
+        add_finding({Severity::error,
+                     "unreadable",
+                     buffer.name,
+                     {},
+                     sample->damage->offset.value_or(Offset{}),
+                     sample->damage->message,
+                     "a file that can be read to its end",
+                     "a damaged disk or compressed file",
+                     "get the file anew; what came before was looked at"});
+    }
+    BufferReport out;
+    out.name = buffer.name;
+    out.files = buffer.files;
+    out.looked_at = sample->bytes();
+    out.bytes = sample->size_bytes;
+    out.pieces = static_cast<unsigned>(sample->pieces.size());
+    if (out.looked_at == 0) {
+        add_finding({Severity::error,
+                     "empty",
+                     buffer.name,
+                     {},
+                     {},
+                     "the buffer holds no byte",
+                     "trace",
+                     "nothing was recorded, or the file was not written",
+                     "record again"});
+        report_.buffers.push_back(std::move(out));
+        samples_.emplace_back();
+        return;
+    }
+    if (buffer.length && out.bytes && *out.bytes < *buffer.length) {
+        report_.cut = true;
+        add_finding({Severity::error,
+                     "cut",
+                     buffer.name,
+                     {},
+                     Offset{*out.bytes},
+                     fmt::format("the file holds {}", bytes_text(*out.bytes)),
+                     fmt::format("the {} that were written (length in trace.ini)", bytes_text(*buffer.length)),
+                     "the file was cut",
+                     "copy the whole file again"});
+    }
+    const Taken taken = Framing(examination_).choose(buffer, *sample, out);
+    report_frames(buffer, out, taken);
+    find_sources(buffer, out, taken);
+    report_.buffers.push_back(std::move(out));
+    samples_.push_back(std::move(*sample));
+}
+
+void Buffers::report_frames(const Buffer& buffer, BufferReport& out, const Taken& taken) {
+    out.frames = taken.frames;
+    const coresight::Totals& t = taken.frames;
+    if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown) return;
+    for (pipeline::Damage& damage : pipeline::damage_in({buffer.name, out.format, t, taken.gaps}))
+        report_frame_damage(std::move(damage), out);
+    if (t.unassociated != 0 && out.pieces == 1)
+        add_finding({Severity::note,
+                     "no-id-yet",
+                     buffer.name,
+                     {},
+                     {},
+                     fmt::format("{} before the first trace ID", bytes_text(t.unassociated)),
+                     "an ID first",
+                     "the buffer wrapped: the ID they belong to was overwritten",
+                     "nothing; a larger buffer loses less"});
+    if (const auto idle = t.padding_bytes(); idle * 2 > t.bytes_read)
+        add_finding({Severity::note,
+                     "idle",
+                     buffer.name,
+                     {},
+                     {},
+                     fmt::format("{} of {} are padding (null ID)", idle, bytes_text(t.bytes_read)),
+                     "mostly trace",
+                     "the sources had little to send while the formatter was flushed, or the buffer is not full",
+                     "nothing, unless trace is missing"});
+}
+
+void Buffers::report_frame_damage(pipeline::Damage damage, const BufferReport& buffer) {
+    using Kind = pipeline::Damage::Kind;
+    // A stream with syncs ends anywhere, and so does one whose first frame is not all there.
+    const bool cut =
+        damage.kind == Kind::partial_frame && buffer.format == Buffer::Format::coresight && buffer.skipped == 0;
+    report_.cut |= cut;
+    const auto add = [&](Severity severity, std::string kind, std::string expected, std::string advice) {
+        add_finding({severity,
+                     std::move(kind),
+                     damage.buffer,
+                     {},
+                     damage.first,
+                     std::move(damage.found),
+                     std::move(expected),
+                     std::move(damage.means),
+                     std::move(advice)});
+    };
+    if (damage.kind == Kind::lost_frames)
+        add(Severity::warning, "damaged-frames", "frames with IDs of sources",
+            "get the buffer anew; trace continues at the next synchronisation after each damage");
+    else if (damage.kind == Kind::no_frame_sync && buffer.pieces == 1)
+        add(Severity::note, "no-frame-sync", "a sync first",
+            buffer.frames.fsyncs == 0 ? "give the format the buffer has" : "nothing");
+    else if (cut)
+        add(Severity::error, "cut", "a multiple of 16 bytes",
+            "copy the whole file, or read the whole buffer out, if it is still there");
+    else if (damage.kind == Kind::partial_frame)
+        add(Severity::note, "cut-frame", "a multiple of 16 bytes", "nothing, unless the file was cut");
+}
+
+void Buffers::find_sources(const Buffer& buffer, const BufferReport& out, const Taken& taken) {
+    const auto described = [&](std::optional<TraceId> id) -> const pipeline::Source* {
+        for (const std::string& name : buffer.sources)
+            for (const pipeline::Source& source : session_.sources)
+                if (source.name == name && (!id || source.trace_id == id)) return &source;
+        return nullptr;
+    };
+    const auto take = [&](const std::vector<Stretch>& stretches, std::optional<TraceId> id) {
+        SourceReport source;
+        const pipeline::Source* known = described(id);
+        source.described = known != nullptr;
+        source.name = known != nullptr ? known->name : id ? fmt::format("source_{:02x}", id->value) : "source";
+        source.buffer = buffer.name;
+        source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
+        for (const Stretch& s : stretches) source.bytes += s.bytes.size();
+        source.identity = identify(stretches, id.has_value());
+        source.configuration = source.identity.configuration;
+        source.configured = known != nullptr && source.configuration && known->protocol == source.identity.protocol;
+        report_.sources.push_back(std::move(source));
+        stretches_.push_back(stretches);
+        known_.push_back(known);
+        own_memory_.emplace_back();
+    };
+    if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown)
+        return take(taken.bare, std::nullopt);
+    for (unsigned id = 0; id < coresight::trace_ids; ++id)
+        if (coresight::is_source({static_cast<std::uint8_t>(id)}) && !taken.by_id[id].empty())
+            take(taken.by_id[id], TraceId{static_cast<std::uint8_t>(id)});
+    if (!report_.labelled) return;
+    for (const std::string& name : buffer.sources)
+        for (const pipeline::Source& source : session_.sources)
+            if (source.name == name && !source.trace_id)
+                report_no_id(buffer, source);
+            else if (source.name == name && taken.by_id[source.trace_id->value].empty())
+                report_absent(buffer, source);
+    for (const SourceReport& source : report_.sources) {
+        if (source.buffer != buffer.name) continue;
+        if (source.described && source.identity.protocol == nullptr)
+            add_finding(source, Severity::note, "not-recognised", first_offset(source),
+                        fmt::format("{} of a protocol that Waymark does not know", bytes_text(source.bytes)),
+                        fmt::format("{}, to be decoded", pipeline::decoded_trace()),
+                        fmt::format("the description says {}; the source's findings list what was tried",
+                                    described(source.trace_id)->type),
+                        "another tool for this source; the others are decoded without it");
+    }
+}
+
+/// A source whose description lacks its trace ID: which IDs of the buffer may be its.
+void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source) {
+    const auto* const protocol = source.protocol;  // null of other units: then the bytes that are of no protocol
+    std::vector<std::string> ids;
+    std::string setting;
+    std::uint64_t bytes = 0;
+    for (const SourceReport& other : report_.sources)
+        if (other.buffer == buffer.name && !other.described && other.identity.protocol == protocol) {
+            ids.push_back(fmt::format("{:#04x}", other.trace_id->value));
+            bytes += other.bytes;
+            if (setting.empty()) setting = pipeline::id_setting(source, *other.trace_id);
+        }
+    const std::string_view name = pipeline::id_register(source);
+    const capture::Source* const described = session_.capture.find_source(source.name);
+    const std::string where =
+        described == nullptr || described->file.empty() ? std::string("the description") : described->file;
+    add_finding({Severity::error,
+                 "no-trace-id",
+                 buffer.name,
+                 source.name,
+                 {},
+                 fmt::format("{} lacks {}, so no byte is known to be of this source; {}", where, name,
+                             ids.empty() ? "nor is there a byte of an ID that no source has"
+                                         : fmt::format("{} {} of IDs that no source has: {}", bytes_text(bytes),
+                                                       are(bytes), fmt::join(ids, ", "))),
+                 fmt::format("the trace ID that the unit was programmed with, in {}", name),
+                 "the register was not read out, or was left out of the description",
+                 ids.empty() ? fmt::format("write {}=ID into [regs] of {}, or remove the source", name, where)
+                             : fmt::format("write {} into [regs] of {}{}", setting, where,
+                                           ids.size() == 1 ? "" : ", or another of these IDs: try each")});
+}
+
+void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source) {
+    // A stranger that speaks the same protocol is likely to be it.
+    const SourceReport* likely = nullptr;
+    for (const SourceReport& other : report_.sources)
+        if (other.buffer == buffer.name && !other.described && other.identity.protocol != nullptr &&
+            other.identity.protocol == source.protocol)
+            likely = &other;
+    const std::string_view id_register = pipeline::trace_id_register(source.registers, source.type);
+    if (likely != nullptr)
+        add_finding({Severity::error, "trace-id", buffer.name, source.name, first_offset(*likely).value_or(Offset{}),
+                     fmt::format("no byte of trace ID {:#04x}, but {} of {} under {:#04x}, which no source has",
+                                 source.trace_id->value, bytes_text(likely->bytes), source.protocol->words().trace,
+                                 likely->trace_id->value),
+                     fmt::format("{}={:#04x}", id_register, likely->trace_id->value),
+                     "the ID was programmed anew, or the register was read from another unit",
+                     fmt::format("write {}={:#04x} for {}", id_register, likely->trace_id->value, source.name)});
+    else
+        add_finding({Severity::note,
+                     "no-bytes",
+                     buffer.name,
+                     source.name,
+                     {},
+                     fmt::format("no byte of trace ID {:#04x}", source.trace_id->value),
+                     "some trace of it",
+                     "the core was off or idle, its unit not enabled, or its trace overwritten",
+                     "nothing, if the core did not run"});
+}
+
+}  // namespace waymark::doctor

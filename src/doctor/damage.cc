@@ -1,0 +1,166 @@
+// Damage, as the pipeline finds it for all commands.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "examination.h"
+#include "waymark/coresight/dstream.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/packet_counter.h"
+
+namespace waymark::doctor {
+
+using capture::Buffer;
+
+namespace {
+
+void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
+    const auto same = std::find_if(to.begin(), to.end(), [&](const pipeline::Stray& s) { return s.id == stray.id; });
+    if (same == to.end()) return to.push_back(stray);
+    same->bytes += stray.bytes;
+    same->stretches += stray.stretches;
+    same->damage &= stray.damage;
+}
+
+}  // namespace
+
+/// The buffer as it is to be decoded, with the sources that were recognised in it.
+pipeline::Session DamageOfBuffer::session_of(const BufferReport& buffer) const {
+    pipeline::Session out;
+    capture::Buffer& read = out.capture.buffers.emplace_back();
+    read.name = buffer.name;
+    read.format = buffer.format;
+    // Without a description nobody knows which IDs are those of sources.
+    read.other_sources = !report_.labelled;
+    for (const Buffer& b : session_.capture.buffers)
+        if (report_.labelled && b.name == buffer.name) {
+            read.other_sources = b.other_sources;
+            for (const pipeline::Source& s : session_.sources)
+                if (std::find(b.sources.begin(), b.sources.end(), s.name) != b.sources.end()) out.sources.push_back(s);
+        }
+    for (const SourceReport& source : report_.sources) {
+        if (source.buffer != buffer.name || !source.configuration) continue;
+        if (report_.labelled && !source.described) continue;
+        auto at = std::find_if(out.sources.begin(), out.sources.end(),
+                               [&](const pipeline::Source& s) { return s.name == source.name; });
+        if (at == out.sources.end()) at = out.sources.insert(at, pipeline::Source{});
+        at->name = source.name;
+        at->trace_id = source.trace_id;
+        at->protocol = source.identity.protocol;
+        at->configuration = source.configuration;
+    }
+    for (const pipeline::Source& s : out.sources) read.sources.push_back(s.name);
+    return out;
+}
+
+void DamageOfBuffer::look_for(const BufferReport& buffer, const Sample& sample) {
+    if (buffer.format == Buffer::Format::unknown) return;
+    const pipeline::Session session = session_of(buffer);
+    std::vector<const pipeline::Source*> selected;
+    for (const pipeline::Source& s : session.sources) selected.push_back(&s);
+    pipeline::BufferReport all;
+    all.name = buffer.name;
+    std::vector<Cut> cuts(report_.sources.size());
+    for (const Piece& piece : sample.pieces) {
+        // Footers of a DSTREAM are found by their distance from where reading begins.
+        constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
+        const std::uint64_t before = buffer.format == Buffer::Format::dstream_coresight
+                                         ? (block_bytes - piece.first.value % block_bytes) % block_bytes
+                                         : buffer.skipped;
+        const std::uint64_t skip = std::min<std::uint64_t>(before, piece.bytes.size());
+        const Offset base = piece.first + skip;
+        const pipeline::Report report = pipeline::run(
+            session, selected,
+            [](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+                if (!stream.source.has_packets()) return nullptr;
+                return std::make_unique<pipeline::PacketCounter>(stream);
+            },
+            {},
+            [&](const Buffer&) -> Result<std::unique_ptr<capture::ByteStream>> {
+                const Bytes bytes = Bytes(piece.bytes).subspan(skip);
+                return capture::from_memory({bytes.begin(), bytes.end()});
+            });
+        for (pipeline::Stray stray : report.buffers.front().strays) {
+            stray.first = base + stray.first.value;
+            add_stray(all.strays, stray);
+        }
+        // Where not all was looked at, a source may well go on.
+        for (const pipeline::StreamReport& stream : report.streams)
+            report_stream(buffer, stream, base, sample.whole(), cuts);
+    }
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+        if (cuts[i].bytes != 0)
+            add_finding(report_.sources[i], Severity::warning, "packets-cut-in-two", cuts[i].first,
+                        fmt::format("{} of packets that were cut in two where frames were lost",
+                                    counted(cuts[i].bytes, "byte")),
+                        "whole packets", "the other findings about this buffer's frames say what was lost",
+                        "get the buffer anew; trace continues at the next synchronisation after each damage");
+    for (const pipeline::Damage& damage : pipeline::stray_damage(all)) report_damage(damage);
+    report_unknown_ids(buffer, all.strays);
+}
+void DamageOfBuffer::report_damage(const pipeline::Damage& damage) {
+    using Kind = pipeline::Damage::Kind;
+    if (damage.kind == Kind::undescribed_ids) return;  // below, with what each of them is
+    const std::string_view kind = damage.kind == Kind::reserved_ids  ? "reserved-id"
+                                  : damage.kind == Kind::damaged_ids ? "damaged-id"
+                                                                     : "stray-bytes";
+    add_finding({Severity::warning,
+                 std::string(kind),
+                 damage.buffer,
+                 {},
+                 damage.first,
+                 damage.found,
+                 damage.kind == Kind::damaged_ids ? "IDs of described sources only"
+                                                  : "IDs 0x01 to 0x6f, padding of zeros, and triggers (0x7d) that "
+                                                    "name a source",
+                 damage.means,
+                 "get the buffer anew; trace continues at the next synchronisation after each damage"});
+}
+
+void DamageOfBuffer::report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base,
+                                   bool whole, std::vector<Cut>& cuts) {
+    const auto* counter = dynamic_cast<const pipeline::PacketCounter*>(stream.consumer.get());
+    if (counter == nullptr) return;
+    const auto source = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const SourceReport& s) {
+        return s.buffer == buffer.name && s.name == stream.source->name;
+    });
+    if (source == report_.sources.end()) return;
+    const auto& gaps = counter->survey().gaps;
+    if (const auto& cut = gaps[static_cast<unsigned>(GapReason::framing)]; cut.bytes != 0) {
+        Cut& sum = cuts[static_cast<std::size_t>(source - report_.sources.begin())];
+        if (sum.bytes == 0) sum.first = base + cut.first.value;
+        sum.bytes += cut.bytes;
+    }
+    const auto damage = whole ? pipeline::silence_of(stream) : std::nullopt;
+    if (damage)
+        add_finding(*source, Severity::warning, "silence", base + damage->first.value, damage->found,
+                    "a source that ends between two packets, or where recording stops", damage->means,
+                    "get the buffer anew: bytes of this source are missing, or are taken for others'");
+    else if (const auto& cut = gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; whole && cut.bytes != 0)
+        add_finding(*source, Severity::note, "cut-packet", base + cut.first.value,
+                    fmt::format("the last {} {} a packet that is cut off", bytes_text(cut.bytes),
+                                cut.bytes == 1 ? "begins" : "begin"),
+                    "a whole packet", "recording stopped there, or the file was cut",
+                    "nothing, unless the file was cut");
+}
+
+void DamageOfBuffer::report_unknown_ids(const BufferReport& buffer, const std::vector<pipeline::Stray>& strays) {
+    for (const SourceReport& source : report_.sources) {
+        if (!report_.labelled || source.buffer != buffer.name || source.described) continue;
+        const bool damaged = std::any_of(strays.begin(), strays.end(),
+                                         [&](const pipeline::Stray& s) { return s.damage && s.id == source.trace_id; });
+        if (damaged) continue;
+        add_finding(source, Severity::warning, "unknown-id", first_offset(source),
+                    fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
+                                name(source.identity.protocol)),
+                    "IDs of described sources only", "a source was left out of the description, or has another ID",
+                    source.identity.protocol != nullptr && source.identity.protocol->trace_id()
+                        ? fmt::format("describe it: a device with {}={:#04x}",
+                                      source.identity.protocol->trace_id()->register_name, source.trace_id->value)
+                        : fmt::format("describe it, unless the frames are damaged: a device with this ID in the "
+                                      "register of its kind (TRCTRACEIDR={:#04x} of an ETMv4 or ETE)",
+                                      source.trace_id->value));
+    }
+}
+
+}  // namespace waymark::doctor

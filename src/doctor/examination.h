@@ -1,0 +1,166 @@
+/// The parts of an examination (examine.h): each looks at one side of the capture and adds to one report.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/numbers.h"
+#include "waymark/doctor/examine.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::doctor {
+
+/// What the parts share: the capture, and the report as it grows.
+struct Examination {
+    const pipeline::Session& session;
+    const ExamineOptions& options;
+    Report report;
+    std::vector<Sample> samples;                  ///< of report.buffers
+    std::vector<std::vector<Stretch>> stretches;  ///< of report.sources
+    std::vector<const pipeline::Source*> known;   ///< of report.sources; null: not described
+    std::vector<Trial> own_memory;                ///< of report.sources: decoded with the capture's own memory
+};
+
+inline std::string bytes_text(std::uint64_t n) { return counted(n, "byte"); }
+
+/// A buffer, taken apart as one framing has it.
+struct Taken {
+    std::array<std::vector<Stretch>, coresight::trace_ids> by_id;
+    std::vector<Stretch> bare;
+    coresight::Totals frames;
+    std::vector<Gap> gaps;
+};
+
+/// A part: names for what it shares with the others.
+class Part {
+public:
+    explicit Part(Examination& e)
+        : examination_(e),
+          session_(e.session),
+          options_(e.options),
+          report_(e.report),
+          samples_(e.samples),
+          stretches_(e.stretches),
+          known_(e.known),
+          own_memory_(e.own_memory) {}
+
+protected:
+    void add_finding(Finding finding) const { report_.findings.push_back(std::move(finding)); }
+    void add_finding(const SourceReport& source, Severity severity, std::string kind, std::optional<Offset> at,
+                     std::string found, std::string expected, std::string cause, std::string advice) const {
+        add_finding({severity, std::move(kind), source.buffer, source.name, at, std::move(found), std::move(expected),
+                     std::move(cause), std::move(advice)});
+    }
+    void add_findings(const SourceReport& source, std::vector<Finding> findings) const {
+        for (Finding& finding : findings) {
+            finding.buffer = source.buffer;
+            finding.source = source.name;
+            add_finding(std::move(finding));
+        }
+    }
+    [[nodiscard]] std::size_t index_of(const SourceReport& source) const {
+        return static_cast<std::size_t>(&source - report_.sources.data());
+    }
+    [[nodiscard]] std::optional<Offset> first_offset(const SourceReport& source) const {
+        const std::vector<Stretch>& stretches = stretches_[index_of(source)];
+        return stretches.empty() ? std::optional<Offset>() : stretches.front().offsets.capture({0});
+    }
+
+    Examination& examination_;
+    const pipeline::Session& session_;
+    const ExamineOptions& options_;
+    Report& report_;
+    std::vector<Sample>& samples_;
+    std::vector<std::vector<Stretch>>& stretches_;
+    std::vector<const pipeline::Source*>& known_;
+    std::vector<Trial>& own_memory_;
+};
+
+/// Finds out how a buffer is framed, by what its bytes are in each framing, and takes it apart.
+class Framing : Part {
+public:
+    using Part::Part;
+    /// What the description says of `buffer`, if it is labelled, is checked; a framing that differs is reported.
+    [[nodiscard]] Taken choose(const capture::Buffer& buffer, const Sample& sample, BufferReport& out) const;
+
+private:
+    [[nodiscard]] Taken hold_against(const capture::Buffer& buffer, const Sample& sample, BufferReport& out) const;
+};
+
+/// Reads a buffer and finds the sources in it.
+class Buffers : Part {
+public:
+    using Part::Part;
+    void look_at(const capture::Buffer& buffer);
+
+private:
+    void report_frames(const capture::Buffer& buffer, BufferReport& out, const Taken& taken);
+    void report_frame_damage(pipeline::Damage damage, const BufferReport& buffer);
+    void find_sources(const capture::Buffer& buffer, const BufferReport& out, const Taken& taken);
+    void report_no_id(const capture::Buffer& buffer, const pipeline::Source& source);
+    void report_absent(const capture::Buffer& buffer, const pipeline::Source& source);
+};
+
+/// Reports what is damaged or missing in a buffer, as the pipeline finds it for all commands.
+class DamageOfBuffer : Part {
+public:
+    using Part::Part;
+    void look_for(const BufferReport& buffer, const Sample& sample);
+
+private:
+    /// Packets of a source that were cut in two, in all pieces of a buffer that were looked at.
+    struct Cut {
+        Offset first{};
+        std::uint64_t bytes{};
+    };
+    [[nodiscard]] pipeline::Session session_of(const BufferReport& buffer) const;
+    void report_damage(const pipeline::Damage& damage);
+    void report_stream(const BufferReport& buffer, const pipeline::StreamReport& stream, Offset base, bool whole,
+                       std::vector<Cut>& cuts);
+    void report_unknown_ids(const BufferReport& buffer, const std::vector<pipeline::Stray>& strays);
+};
+
+/// Holds the trace of a source against images of the program.
+class Images : Part {
+public:
+    using Part::Part;
+    /// Fills in the verdicts about `source` and its best image.
+    void judge(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known);
+    /// Reports the verdicts on all sources.
+    void report() const;
+
+private:
+    void judge_memory(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
+                      ImageVerdict& verdict);
+    void judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
+                     ImageVerdict& verdict);
+    void report_image(const SourceReport& source, const ImageVerdict& v, const std::string& right) const;
+};
+
+/// Reports memory that the description names and that is not there, with what it costs.
+class MissingMemory : Part {
+public:
+    using Part::Part;
+    void report() const;
+
+private:
+    struct Lack {
+        std::uint64_t pieces = 0, bytes = 0;  ///< of memory
+        bool there = false, open = false;     ///< the file is; a dump of unknown length is among them
+        Address first{~std::uint64_t{0}};
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};  ///< [first, second]
+        std::vector<std::string> cores{};
+    };
+    void report(const std::filesystem::path& file, const Lack& lack) const;
+};
+
+}  // namespace waymark::doctor

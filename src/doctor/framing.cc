@@ -1,0 +1,228 @@
+// How a buffer is framed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "examination.h"
+#include "waymark/coresight/bypass.h"
+#include "waymark/coresight/dstream.h"
+
+namespace waymark::doctor {
+
+namespace {
+
+using capture::Buffer;
+using coresight::TraceId;
+
+/// Takes the frames of one piece apart.
+class Split {
+public:
+    Split(std::array<std::vector<Stretch>, coresight::trace_ids>& out, Offset base, bool first_piece)
+        : out_(out), base_(base), first_piece_(first_piece) {}
+    void data(TraceId id, Bytes bytes, Offset first) {
+        Stretch*& stretch = current_[id.value];
+        if (stretch == nullptr) {
+            std::vector<Stretch>& all = out_[id.value];
+            all.emplace_back();
+            stretch = &all.back();
+            stretch->head = first_piece_ && all.size() == 1;
+        }
+        stretch->offsets.add({stretch->bytes.size()}, base_ + first.value);
+        stretch->bytes.insert(stretch->bytes.end(), bytes.begin(), bytes.end());
+    }
+    void trigger(TraceId, Offset, std::uint8_t payload) {
+        if (payload != 0 && !coresight::is_source({payload})) current_.fill(nullptr);
+    }
+    /// Any source may have sent these bytes, so what follows does not continue what came before (pipeline::Stray, which
+    /// counts them).
+    void stray(TraceId, Bytes, Offset) { current_.fill(nullptr); }
+    void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
+    void reset(Offset) { current_.fill(nullptr); }
+
+    std::vector<Gap> gaps;
+
+private:
+    std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
+    const Offset base_;
+    const bool first_piece_;
+    std::array<Stretch*, coresight::trace_ids> current_{};
+};
+
+void add(coresight::Totals& to, const coresight::Totals& t, Offset base) {
+    to.bytes_read += t.bytes_read;
+    to.id_bytes += t.id_bytes;
+    to.aux_bytes += t.aux_bytes;
+    to.fsyncs += t.fsyncs;
+    to.hsyncs += t.hsyncs;
+    for (std::size_t i = 0; i < t.data.size(); ++i) to.data[i] += t.data[i];
+    for (std::size_t i = 0; i < t.lost.size(); ++i) to.lost[i] += t.lost[i];
+    to.unassociated += t.unassociated;
+    to.footer_bytes += t.footer_bytes;
+    to.frames += t.frames;
+    to.barriers += t.barriers;
+    to.damaged_frames += t.damaged_frames;
+    to.sync_losses += t.sync_losses;
+    if (!to.first_forbidden && t.first_forbidden) to.first_forbidden = base + t.first_forbidden->value;
+    if (!to.first_id && t.first_id) to.first_id = base + t.first_id->value;
+    if (!to.first_fsync && t.first_fsync) to.first_fsync = base + t.first_fsync->value;
+}
+
+Taken take_apart(const Sample& sample, Buffer::Format format, std::uint64_t skip) {
+    Taken out;
+    coresight::DstreamLayout layout{coresight::Framing::aligned, false};
+    if (format == Buffer::Format::dstream_coresight && !sample.pieces.empty()) {
+        constexpr std::size_t head_bytes = 1 << 16;
+        const Bytes all = sample.pieces.front().bytes;
+        layout = coresight::dstream_layout(all.first(std::min(all.size(), head_bytes)));
+    }
+    const bool framed = format != Buffer::Format::source_data;
+    for (const Piece& piece : sample.pieces) {
+        const bool first = &piece == &sample.pieces.front();
+        const std::uint64_t drop = framed ? std::min<std::uint64_t>(skip, piece.bytes.size()) : 0;
+        Bytes bytes = Bytes(piece.bytes).subspan(drop);
+        const Offset base = piece.first + drop;
+        if (!framed) {
+            Stretch stretch;
+            if (&piece == &sample.pieces.back())
+                stretch.end_mark_bytes = bytes.size() - coresight::strip_bypass_padding(bytes).size();
+            stretch.bytes.assign(bytes.begin(), bytes.end());
+            stretch.offsets.add({0}, base);
+            stretch.head = first;
+            out.bare.push_back(std::move(stretch));
+            continue;
+        }
+        Split split(out.by_id, base, first);
+        coresight::DstreamDeformatter deformatter(layout, base);
+        deformatter.feed(bytes, split);
+        deformatter.finish(split);
+        add(out.frames, deformatter.totals(), base);
+        out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
+    }
+    return out;
+}
+
+Buffer::Format format_of(const coresight::FramingGuess& guess) {
+    const coresight::BufferKind kind = guess.kind;
+    return guess.footers                            ? Buffer::Format::dstream_coresight
+           : kind == coresight::BufferKind::aligned ? Buffer::Format::coresight
+           : kind == coresight::BufferKind::tpiu    ? Buffer::Format::dstream_coresight
+                                                    : Buffer::Format::source_data;
+}
+
+/// Bytes of sources whose protocol is recognised, taken apart so.
+std::uint64_t recognised(const Taken& taken) {
+    std::uint64_t sum = 0;
+    const auto add_bytes = [&](const std::vector<Stretch>& stretches, bool framed) {
+        if (stretches.empty()) return;
+        // A part will do to choose by, and there is much to choose from.
+        constexpr std::size_t enough_bytes = 1 << 18;
+        const auto longest =
+            std::max_element(stretches.begin(), stretches.end(),
+                             [](const Stretch& a, const Stretch& b) { return a.bytes.size() < b.bytes.size(); });
+        std::vector<Stretch> part(1, *longest);
+        if (part.front().bytes.size() > enough_bytes) {
+            part.front().bytes.resize(enough_bytes);
+            part.front().end_mark_bytes = 0;
+        }
+        if (identify(part, framed).protocol == nullptr) return;
+        for (const Stretch& s : stretches) sum += s.bytes.size();
+    };
+    for (const auto& stretches : taken.by_id) add_bytes(stretches, true);
+    add_bytes(taken.bare, false);
+    return sum;
+}
+
+/// Any bytes can be read as frames. What speaks against it where no source is recognised; empty: nothing.
+std::string why_no_frames(const Taken& taken) {
+    constexpr auto plausible = 16;  // sources of one bus
+    const auto ids = std::count_if(taken.by_id.begin(), taken.by_id.end(), [](const auto& s) { return !s.empty(); });
+    std::uint64_t reserved = 0;
+    for (unsigned id = 0; id < coresight::trace_ids; ++id)
+        if (id != 0 && !coresight::is_source({static_cast<std::uint8_t>(id)}))
+            for (const Stretch& s : taken.by_id[id]) reserved += s.bytes.size();
+    const std::uint64_t forbidden = taken.frames.lost[static_cast<unsigned>(GapReason::framing)];
+    if (ids <= plausible && reserved == 0 && forbidden == 0) return {};
+    return fmt::format(
+        "as CoreSight frames they would be of {}, {} of them under reserved ones, and {} in frames that cannot be",
+        counted(static_cast<std::uint64_t>(ids), "trace ID"), bytes_text(reserved), bytes_text(forbidden));
+}
+
+}  // namespace
+
+Taken Framing::choose(const Buffer& buffer, const Sample& sample, BufferReport& out) const {
+    constexpr std::size_t head_bytes = 1 << 16;
+    const Bytes all = sample.pieces.front().bytes;
+    const Bytes head = all.first(std::min(all.size(), head_bytes));
+    out.guess = coresight::guess_framing(head);
+    out.format = format_of(out.guess);
+    if (report_.labelled && buffer.format != Buffer::Format::unknown) return hold_against(buffer, sample, out);
+    Taken taken = take_apart(sample, out.format, 0);
+    const std::uint64_t as_guessed = recognised(taken);
+    if (as_guessed * 2 >= out.looked_at) return taken;
+    // A short or odd dump may be taken for the wrong thing; whichever framing explains most bytes is right.
+    std::uint64_t most = as_guessed;
+    const auto consider = [&](Buffer::Format format, std::uint64_t skip) {
+        Taken other = take_apart(sample, format, skip);
+        const std::uint64_t bytes = recognised(other);
+        if (bytes <= most) return;
+        most = bytes;
+        taken = std::move(other);
+        out.format = format;
+        out.skipped = skip;
+    };
+    for (const Buffer::Format format :
+         {Buffer::Format::coresight, Buffer::Format::dstream_coresight, Buffer::Format::source_data})
+        if (format != out.format) consider(format, 0);
+    if (most * 4 < out.looked_at)
+        for (std::uint64_t skip = 1; skip < 16 && skip < head.size(); ++skip)
+            if (coresight::guess_framing(head.subspan(skip)).kind == coresight::BufferKind::aligned)
+                consider(Buffer::Format::coresight, skip);
+    if (most == 0 && out.format == Buffer::Format::coresight) {
+        out.not_frames = why_no_frames(taken);
+        if (!out.not_frames.empty()) {
+            out.format = Buffer::Format::unknown;
+            return take_apart(sample, Buffer::Format::source_data, 0);
+        }
+    }
+    if (out.skipped != 0)
+        add_finding({Severity::warning,
+                     "frame-offset",
+                     buffer.name,
+                     {},
+                     Offset{out.skipped},
+                     fmt::format("frames begin {} into the file", bytes_text(out.skipped)),
+                     "a frame at the first byte",
+                     "the dump begins inside a frame, or after a header",
+                     fmt::format("drop the first {} (--write-snapshot does)", bytes_text(out.skipped))});
+    return taken;
+}
+
+/// The description says how the buffer is framed. Is it?
+Taken Framing::hold_against(const Buffer& buffer, const Sample& sample, BufferReport& out) const {
+    Taken declared = take_apart(sample, buffer.format, 0);
+    const Buffer::Format guessed = out.format;
+    out.format = buffer.format;
+    if (guessed == buffer.format) return declared;
+    const std::uint64_t as_declared = recognised(declared);
+    Taken other = take_apart(sample, guessed, 0);
+    const std::uint64_t as_guessed = recognised(other);
+    if (as_guessed <= as_declared) return declared;
+    const Offset at = declared.frames.first_forbidden.value_or(Offset{});
+    add_finding({Severity::error,
+                 "framing",
+                 buffer.name,
+                 {},
+                 at,
+                 fmt::format("read as {}, {} of {} looked at belong to a source of a known protocol; as {}, {} do",
+                             capture::name(buffer.format), as_declared, bytes_text(out.looked_at),
+                             capture::name(guessed), as_guessed),
+                 fmt::format("format={}", capture::name(guessed)),
+                 guessed == Buffer::Format::source_data
+                     ? "the formatter was in bypass, or something took the frames apart already"
+                     : "the formatter was on",
+                 fmt::format("write format={} into the buffer's section of trace.ini", capture::name(guessed))});
+    out.format = guessed;
+    return other;
+}
+
+}  // namespace waymark::doctor

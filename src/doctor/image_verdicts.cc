@@ -1,0 +1,254 @@
+// The trace against images of the program.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "examination.h"
+
+namespace waymark::doctor {
+
+namespace {
+
+using SharedConfiguration = std::shared_ptr<const Configuration>;
+
+bool better(const Trial& a, const Trial& b) {
+    if (a.proven() != b.proven()) return a.proven();
+    if (a.agrees() != b.agrees()) return a.agrees();
+    return a.contradictions * std::max<std::uint64_t>(b.totals.ranges, 1) <
+           b.contradictions * std::max<std::uint64_t>(a.totals.ranges, 1);
+}
+
+/// Which of the variants the image needs, where `free`: they differ in what bytes alone do not show.
+Trial best_trial(const std::vector<Stretch>& stretches, SharedConfiguration& configuration, const isa::CodeReader& code,
+                 bool free) {
+    Trial best = try_image(stretches, *configuration, code);
+    if (!free || best.contradictions == 0) return best;
+    for (SharedConfiguration& variant : configuration->variants()) {
+        Trial trial = try_image(stretches, *variant, code);
+        if (!better(trial, best)) continue;
+        best = std::move(trial);
+        configuration = std::move(variant);
+    }
+    return best;
+}
+
+std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches, const Configuration& configuration,
+                                          const isa::CodeReader& code) {
+    const Trial trial = try_image(stretches, configuration, code);
+    return trial.first ? std::optional(trial.first->offset) : std::nullopt;
+}
+/// Atoms and branch packets of the trace.
+std::uint64_t waypoints_of(const SourceReport& source) { return source.identity.waypoints; }
+void classify(ImageVerdict& verdict, std::uint64_t waypoints) {
+    using Kind = ImageVerdict::Kind;
+    Trial& trial = verdict.trial;
+    trial.waypoints = waypoints;
+    const bool most = trial.contradictions == 0 && trial.totals.ranges != 0 &&
+                      trial.percent_explained() >= percent_to_agree && trial.strayed <= 1 + trial.totals.ranges / 10;
+    verdict.kind = trial.proven() || most                                                             ? Kind::matches
+                   : trial.agrees() && trial.contradictions != 0 && trial.confirmed >= paths_to_prove ? Kind::in_part
+                   : trial.contradictions != 0 ? Kind::contradicts
+                                               : Kind::not_reached;
+}
+bool fits(const ImageVerdict& verdict) {
+    using Kind = ImageVerdict::Kind;
+    return verdict.kind == Kind::matches || verdict.kind == Kind::in_part || verdict.kind == Kind::shifted;
+}
+
+}  // namespace
+
+void Images::judge(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source* known) {
+    Trial& own = own_memory_[index_of(source)];
+    if (known != nullptr && !known->memory->empty()) {
+        ImageVerdict verdict{"the capture's memory", source.name, {}, {}, {}};
+        judge_memory(source, stretches, *known, verdict);
+        own = verdict.trial;
+        report_.images.push_back(std::move(verdict));
+    } else if (known != nullptr && !session_.capture.dumps.empty()) {
+        own = try_image(stretches, *source.configuration, *known->memory);
+    }
+    for (const std::string& argument : options_.images) {
+        ImageVerdict verdict{argument, source.name, {}, {}, {}};
+        judge_image(source, stretches, argument, verdict);
+        report_.images.push_back(std::move(verdict));
+    }
+    for (ImageVerdict& v : report_.images) {
+        if (v.source != source.name) continue;
+        v.trial.waypoints = waypoints_of(source);
+        if (v.shift) v.shift->trial.waypoints = waypoints_of(source);
+    }
+    for (std::size_t i = 0; i < report_.images.size(); ++i) {
+        const ImageVerdict& v = report_.images[i];
+        if (v.source != source.name || !fits(v)) continue;
+        const auto rank = [&](std::size_t k) {
+            const ImageVerdict& w = report_.images[k];
+            const Trial& trial = w.shift ? w.shift->trial : w.trial;
+            return std::pair(w.kind != ImageVerdict::Kind::in_part, trial.totals.ranges);
+        };
+        if (!source.image || rank(i) > rank(*source.image)) source.image = i;
+    }
+}
+
+void Images::judge_memory(SourceReport& source, const std::vector<Stretch>& stretches, const pipeline::Source& known,
+                          ImageVerdict& verdict) {
+    const SharedConfiguration before = source.configuration;
+    verdict.trial = best_trial(stretches, source.configuration, *known.memory, true);
+    if (!source.configuration->equals(*before)) {
+        // Damage contradicts the image under every setting. A setting is wrong only if another removes most
+        // contradictions, and decodes no less.
+        Trial as_described = try_image(stretches, *before, *known.memory);
+        const bool removes_them = verdict.trial.contradictions * 4 <= as_described.contradictions &&
+                                  verdict.trial.totals.ranges * 10 >= as_described.totals.ranges * 9;
+        if (!removes_them && !as_described.ended) {
+            source.configuration = before;
+            verdict.trial = std::move(as_described);
+        }
+    }
+    if (verdict.trial.agrees() && !source.configuration->equals(*before)) {
+        std::vector<Finding> wrong = source.configuration->differences(*before, source.name);
+        const auto at = first_contradiction(stretches, *before, *known.memory);
+        for (Finding& finding : wrong) finding.offset = at;
+        add_findings(source, std::move(wrong));
+    }
+    classify(verdict, waypoints_of(source));
+    if (fits(verdict)) return;
+    const auto& dumps = session_.capture.dumps;
+    const bool one = std::count_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
+                         return d.core.empty() || d.core == known.core;
+                     }) == 1;
+    if (one) {
+        const auto dump = std::find_if(dumps.begin(), dumps.end(), [&](const capture::MemoryDump& d) {
+            return d.core.empty() || d.core == known.core;
+        });
+        image::MemoryMap map;
+        if (!map.add_file(dump->file, dump->address, dump->offset, dump->length)) return;
+        verdict.shift = find_shift(stretches, {source.configuration}, map, {});
+        if (verdict.shift) {
+            verdict.kind = ImageVerdict::Kind::shifted;
+            verdict.argument =
+                fmt::format("{}@{:#x}", dump->file.string(), verdict.shift->applied_to(dump->address).value);
+        }
+    }
+}
+void Images::judge_image(SourceReport& source, const std::vector<Stretch>& stretches, const std::string& argument,
+                         ImageVerdict& verdict) {
+    const LoadImage load = load_argument(argument);
+    const Mapping mapping = mapping_of(argument, session_.capture.modules);
+    if (!mapping.build_id.empty()) {
+        verdict.kind = ImageVerdict::Kind::other_build;
+        verdict.why = fmt::format("its build ID is {}; {}", mapping.build_id,
+                                  mapping.build_id_there.empty()
+                                      ? "no file that was mapped while the trace was taken has that"
+                                      : "that of the file of this name that ran is " + mapping.build_id_there);
+        return;
+    }
+    const auto map = load(mapping.load_bias.value_or(0));
+    if (!map) {
+        verdict.kind = ImageVerdict::Kind::unreadable;
+        verdict.why = map.error().message;
+        return;
+    }
+    SharedConfiguration configuration = source.configuration;
+    verdict.trial = best_trial(stretches, configuration, **map, !source.configured);
+    const Grid grid = grid_of(argument);
+    if (grid.granule == page_bytes) count_beside(verdict.trial, extents_of(**map, true), 0, ~std::uint64_t{0});
+    classify(verdict, waypoints_of(source));
+    if (fits(verdict)) {
+        verdict.argument = mapping.load_bias ? fmt::format("{}@{:#x}", argument, *mapping.load_bias) : argument;
+        if (!source.configured) source.configuration = configuration;
+        return;
+    }
+    if (mapping.load_bias) return;  // no other address comes into question
+    std::vector<SharedConfiguration> configurations{source.configuration};
+    if (!source.configured)
+        for (SharedConfiguration& variant : source.configuration->variants())
+            configurations.push_back(std::move(variant));
+    verdict.shift = find_shift(stretches, configurations, **map, grid);
+    if (verdict.shift) source.configuration = configurations[verdict.shift->configuration];
+    if (!verdict.shift) return;
+    verdict.kind = ImageVerdict::Kind::shifted;
+    const auto parsed = image::parse_image_argument(argument);
+    verdict.argument = fmt::format("{}@{:#x}", parsed->path.string(),
+                                   verdict.shift->applied_to(parsed->address.value_or(Address{})).value);
+}
+
+void Images::report() const {
+    for (const SourceReport& source : report_.sources) {
+        if (!source.has_flow()) continue;
+        std::string right;
+        if (source.image) {
+            const ImageVerdict& v = report_.images[*source.image];
+            right = v.argument.empty() ? v.image : v.argument;
+        }
+        bool any = false;
+        for (const ImageVerdict& v : report_.images) {
+            if (v.source != source.name) continue;
+            any = true;
+            report_image(source, v, right);
+        }
+        if (!any && session_.capture.dumps.empty())
+            add_finding(
+                source, Severity::note, "no-image", source.identity.first_sync, "no program image was given",
+                "the program that ran", "the capture has no memory of its own, and there is no --image",
+                "give it with --image FILE[@ADDRESS]: flow needs it, and it proves what the bytes alone do not");
+    }
+}
+void Images::report_image(const SourceReport& source, const ImageVerdict& v, const std::string& right) const {
+    using Kind = ImageVerdict::Kind;
+    const std::string other = right.empty() || v.image == right
+                                  ? std::string("give the program that ran with --image FILE[@ADDRESS]")
+                                  : fmt::format("use {}, which agrees with the trace", right);
+    const std::uint64_t ranges = v.trial.totals.ranges;
+    if (v.kind == Kind::contradicts)
+        add_finding(source, Severity::error, "image", v.trial.first->offset,
+                    fmt::format("{} does not fit: {} ({})", v.image,
+                                source.identity.protocol->sentence(v.trial.first->what), evidence(v.trial)),
+                    "no contradiction: trace and code of one program agree everywhere; " + proof_needs(),
+                    "damaged trace, another program or version, another load address, or code that was modified in "
+                    "memory",
+                    other);
+    if (v.kind == Kind::shifted) {
+        const std::int64_t distance = v.shift->distance();
+        const bool raw = v.trial.first == std::nullopt && ranges == 0;
+        add_finding(
+            source, Severity::error, "image-shift",
+            v.trial.first ? v.trial.first->offset : v.trial.first_no_memory.value_or(Offset{}),
+            v.trial.first ? fmt::format("{}: {}", v.image, source.identity.protocol->sentence(v.trial.first->what))
+            : raw ? fmt::format("{} has nothing at {:#010x}, where execution goes", v.image, v.trial.no_memory.value)
+                  : fmt::format("{} contains too little of the code that ran", v.image),
+            fmt::format("the same image loaded {:#x} bytes {}: there {}", distance < 0 ? -distance : distance,
+                        distance < 0 ? "lower" : "higher", evidence(v.shift->trial)),
+            fmt::format("wrong load address; shift found by {}, and proven by decoding ({})",
+                        counted(v.shift->votes, "agreeing address", "agreeing addresses"), proof_needs()),
+            fmt::format("--image {}", v.argument));
+    }
+    if (v.kind == Kind::not_reached)
+        add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
+                    v.trial.first_no_memory.value_or(Offset{}),
+                    ranges == 0 ? fmt::format("{} does not fit: it holds no address the trace names (first {:#010x})",
+                                              v.image, v.trial.no_memory.value)
+                                : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
+                    fmt::format("the program that ran: {}% of the trace explained, or a proof, also at another "
+                                "address; {}",
+                                percent_to_agree, proof_needs()),
+                    "another program, or too little of the trace ran in it", other);
+    if (v.kind == Kind::other_build)
+        add_finding(source, Severity::error, "image-other-build", {}, fmt::format("{}: {}", v.image, v.why),
+                    "a file that was mapped", "the file was built anew, or is another program", other);
+    if (v.kind == Kind::unreadable)
+        add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
+                    "the file cannot be used", "name another file");
+    if (v.kind == Kind::in_part)
+        add_finding(source, Severity::warning, "image-here-and-there", v.trial.first->offset,
+                    fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
+                                counted(ranges, "range"), source.identity.protocol->sentence(v.trial.first->what)),
+                    "none", "code that was modified in memory, damaged trace, or another version of the program",
+                    "get the buffer anew if the trace is damaged; else give the code as it was with a further --image");
+    if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
+        add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
+                    fmt::format("{}: execution went {} where it holds nothing, first to {:#010x}", v.image,
+                                counted(v.trial.totals.no_memory, "time"), v.trial.no_memory.value),
+                    "all code that ran", "the image is a part of memory", "give the rest with a further --image");
+}
+
+}  // namespace waymark::doctor
