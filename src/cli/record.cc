@@ -23,6 +23,7 @@
 #include "waymark/image/program_kind.h"
 #include "waymark/image/symbols.h"
 #include "waymark/pipeline/protocols.h"
+#include "waymark/record/a64_system.h"
 #include "waymark/record/qemu.h"
 #include "waymark/record/recorder.h"
 #include "waymark/record/vectors.h"
@@ -135,17 +136,20 @@ waymark::Status read_program(const std::string& program, const flow::UnitFactory
 waymark::Status check_way(const RecordOptions& options) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (options.system) {
-        if (options.units->traces_aarch64())
+        const bool aarch64 = kind_of(options.program.front()).aarch64;
+        if (!aarch64 && options.units->traces_aarch64())
             return wrong(
-                fmt::format("--system goes with --unit ptm only, and with 32-bit images: --unit {} records Linux "
-                            "programs",
-                            option_of(*options.units)));
+                fmt::format("--system --unit {} takes an AArch64 image, and {} is none; a 32-bit one is recorded with "
+                            "--unit ptm, under qemu-system-arm",
+                            option_of(*options.units), options.program.front()));
+        if (aarch64 && !options.vectors.empty())
+            return wrong("--vectors is for 32-bit images; of an AArch64 system QEMU's log shows every exception");
         if (!options.sysroot.empty())
             return wrong("--sysroot is for Linux programs; with --system there are no libraries");
-        if (options.programmed.context_id_bytes != 0)
+        if (!aarch64 && options.programmed.context_id_bytes != 0)
             return wrong(
-                "--context-id cannot be used with --system: QEMU does not show the recorder what the program "
-                "writes to CONTEXTIDR");
+                "--context-id cannot be used with --system and a 32-bit image: QEMU does not show the recorder what "
+                "the program writes to CONTEXTIDR");
         const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
                                          [](const std::string& o) { return o == "-icount" || o == "--icount"; });
         if (counted && options.blocks)
@@ -163,13 +167,18 @@ waymark::Status check_way(const RecordOptions& options) {
 
 std::string machine(const RecordOptions& options) {
     if (!options.machine.empty()) return options.machine;
+    if (options.units->traces_aarch64()) return "virt,secure=on,virtualization=on";
     return options.programmed.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
 }
 
 /// Everything before and about the image; a comma in a value is written twice.
 std::vector<std::string> system_arguments(const RecordOptions& options) {
-    std::vector<std::string> out{"-M", machine(options), "-cpu", options.programmed.core, "-smp"};
+    // QEMU has no core with an ETE; its "max" has what an Armv9-A core has.
+    const std::string& core = options.programmed.core;
+    std::vector<std::string> out{"-M", machine(options), "-cpu", core == "armv9-a" ? "max" : core, "-smp"};
     out.push_back(std::to_string(options.processors));
+    // The lines of its log then belong together.
+    if (options.units->traces_aarch64()) out.insert(out.end(), {"-accel", "tcg,thread=single"});
     // A board with a sound chip else complains of sound cards that are not there.
     out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
     out.push_back("-semihosting-config");
@@ -225,8 +234,9 @@ Status run_record(RecordOptions options) {
     const std::string& program = options.program.front();
     image::MemoryMap memory;
     if (const auto status = read_program(program, *options.units, memory); !status) return fail(status.error());
-    const auto qemu = options.system ? record::find_qemu("qemu-system-arm", "qemu-system-arm")
-                                     : record::find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user");
+    const auto qemu = options.system
+                          ? record::find_qemu(aarch64 ? "qemu-system-aarch64" : "qemu-system-arm", "qemu-system-arm")
+                          : record::find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user");
     if (!qemu) return fail(qemu.error());
     const auto plugin = record::find_plugin();
     if (!plugin) return fail(plugin.error());
@@ -272,13 +282,17 @@ Status run_record(RecordOptions options) {
     if (options.system) {
         how.qemu_arguments = system_arguments(options);
         how.program = {program};
-        std::vector<Address> tables = record::vector_tables(memory);
-        for (const std::string& text : options.vectors) {
-            const auto table = place(text, "vectors", program);
-            if (!table) return fail(table.error());
-            tables.push_back(*table);
+        if (aarch64) {
+            how.watched = record::after_register_writes(memory);
+        } else {
+            std::vector<Address> tables = record::vector_tables(memory);
+            for (const std::string& text : options.vectors) {
+                const auto table = place(text, "vectors", program);
+                if (!table) return fail(table.error());
+                tables.push_back(*table);
+            }
+            for (const Address table : tables) how.watched.emplace_back(table, table + record::vector_table_bytes);
         }
-        for (const Address table : tables) how.watched.emplace_back(table, table + record::vector_table_bytes);
         const Address entry = kind_of(program).entry;
         how.watched.emplace_back(entry, entry + 4);
     }
@@ -354,6 +368,19 @@ Status run_record(RecordOptions options) {
                                 "taken right after an indirect branch look like its target; give --vectors {:#x}",
                                 r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
                                 r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
+    if (r.stays_in_aarch32 != 0)
+        say("warning", fmt::format("the program went to AArch32 state {}; what ran there is not recorded",
+                                   counted(r.stays_in_aarch32, "time")));
+    if (r.unread_registers != 0)
+        say("warning",
+            fmt::format("{} of SCR_EL3, HCR_EL2 or CONTEXTIDR_EL1 by code that is not in the image{}: the "
+                        "values are not known, so the security state or Context ID may be wrong",
+                        counted(r.unread_registers, "write"),
+                        how.watched.size() > record::most_watched_writes ? ", or has too many of them" : ""));
+    if (r.jumps != 0)
+        say("warning", fmt::format("{} execution went on at a place to which no branch or exception led, as when a "
+                                   "core is reset or started; the trace has a gap there",
+                                   counted(r.jumps, "time")));
     if (ending->interrupt) {
         say("note",
             fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
