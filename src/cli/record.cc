@@ -485,7 +485,8 @@ Run add_record(CLI::App& app) {
                           "Addresses of direct branches too"));
     unit(command
              .add_option("--context-id", options->programmed.context_id_bytes,
-                         "Trace the Context ID with so many bytes: 0, 1, 2 or 4; it is the number of the thread")
+                         "Trace the Context ID with so many bytes: 0, 1, 2 or 4; it is the number of the thread, of an "
+                         "AArch64 system CONTEXTIDR_EL1")
              ->type_name("BYTES")
              ->capture_default_str());
     unit(command
@@ -558,25 +559,27 @@ Run add_record(CLI::App& app) {
                  "Stop when code that executed changes more often; each change begins a buffer with its own memory")
              ->type_name("N")
              ->capture_default_str());
-    const auto system = [&](CLI::Option* option) { flow(option)->group("--unit ptm: a whole system"); };
-    system(
-        command.add_flag("--system", options->system,
-                         "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-arm, with its interrupts and "
-                         "exceptions. Each core is a source"));
+    const auto system = [&](CLI::Option* option) { flow(option)->group("A whole system"); };
+    system(command.add_flag(
+        "--system", options->system,
+        "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-aarch64 or qemu-system-arm, with "
+        "its interrupts and exceptions. Each core is a source"));
     system(command
                .add_option("--machine", options->machine,
-                           "QEMU's machine. Default: vexpress-a9 or vexpress-a15, as --core is")
+                           "QEMU's machine. Default: virt,secure=on,virtualization=on of an AArch64 image, else "
+                           "vexpress-a9 or vexpress-a15, as --core is")
                ->type_name("NAME"));
     system(command.add_option("--smp", options->processors, "How many cores")
                ->type_name("N")
                ->check(CLI::Range(1, 32))
                ->capture_default_str());
-    system(command
-               .add_option("--vectors", options->vectors,
-                           "A vector table that the image does not show, as when it is made while the program runs. "
-                           "Tables in the image are found. May be repeated")
-               ->type_name("SYMBOL")
-               ->take_all());
+    system(
+        command
+            .add_option("--vectors", options->vectors,
+                        "A vector table that a 32-bit image does not show, as when it is made while the program runs. "
+                        "Tables in the image are found. May be repeated")
+            ->type_name("SYMBOL")
+            ->take_all());
     command
         .add_option("--qemu", options->qemu_options,
                     "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
@@ -632,6 +635,7 @@ Run add_record(CLI::App& app) {
         "./program\n"
         "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
+        "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
