@@ -81,8 +81,7 @@ TEST(A64System, PlacesAfterWrites) {
 
 TEST(A64System, NoMoreWatchedWritesThanQemuTakesArguments) {
     std::vector<std::uint8_t> bytes;
-    for (unsigned n = 0; n < 1000; ++n)
-        for (const std::uint8_t byte : {0x00, 0x11, 0x1e, 0xd5}) bytes.push_back(byte);
+    for (unsigned n = 0; n < 1000; ++n) bytes.insert(bytes.end(), {0x00, 0x11, 0x1e, 0xd5});  // MSR SCR_EL3, X0
     image::MemoryMap memory;
     ASSERT_TRUE(memory.add_bytes(bytes, {0x8000}).has_value());
     EXPECT_EQ(after_register_writes(memory).size(), most_watched_writes);

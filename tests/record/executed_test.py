@@ -185,8 +185,8 @@ class Executed(unittest.TestCase):
             self.assertEqual(stopped, jumps + mended + stepped)
 
         self.in_one_run("signals-aarch64", ("1", "10"), signals)
-        for program, argument in (("interpreter-aarch64-pie", "sieve"), ("pauth-leaf-aarch64", "3"),
-                                  ("threads-aarch64", "2"), ("objects-aarch64-pie", "2")):
+        for program, argument in (("interpreter-aarch64", "sieve"), ("pauth-leaf-aarch64", "3"),
+                                  ("threads-aarch64", "2")):
             self.in_one_run(program, (argument, "5"), lambda printed, stopped: self.assertEqual(stopped, 0))
 
     def test_threads(self):
