@@ -2,12 +2,12 @@
 #pragma once
 
 #define SCR_NS 1
-#define SCR_FIQ (1 << 2)   // FIQ is taken to EL3
-#define SCR_HCE (1 << 8)   // HVC exists
-#define SCR_RW (1 << 10)   // EL2 is AArch64
-#define HCR_TID3 (1 << 18) // EL1's reads of identification registers are trapped
-#define HCR_RW (1 << 31)   // EL1 is AArch64
-#define MASKED 0x3c0       // of a saved state: all interrupts
+#define SCR_FIQ (1 << 2)    // FIQ is taken to EL3
+#define SCR_HCE (1 << 8)    // HVC exists
+#define SCR_RW (1 << 10)    // EL2 is AArch64
+#define HCR_TID3 (1 << 18)  // EL1's reads of identification registers are trapped
+#define HCR_RW (1 << 31)    // EL1 is AArch64
+#define MASKED 0x3c0        // of a saved state: all interrupts
 #define EL1H 5
 #define EL2H 9
 

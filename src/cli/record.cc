@@ -142,6 +142,13 @@ waymark::Status check_way(const RecordOptions& options) {
                 fmt::format("--system --unit {} takes an AArch64 image, and {} is none; a 32-bit one is recorded with "
                             "--unit ptm, under qemu-system-arm",
                             option_of(*options.units), options.program.front()));
+        const bool own_log = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                         [](const std::string& o) { return o == "-d" || o == "-D"; });
+        if (aarch64 && own_log)
+            return wrong(
+                "--qemu=-d and --qemu=-D cannot be used with --system and an AArch64 image: QEMU has one log, from "
+                "which "
+                "this reads the exceptions");
         if (aarch64 && !options.vectors.empty())
             return wrong("--vectors is for 32-bit images; of an AArch64 system QEMU's log shows every exception");
         if (!options.sysroot.empty())
@@ -359,7 +366,7 @@ Status run_record(RecordOptions options) {
         say("warning", fmt::format("--stop-at {}: {}; nothing stopped the recording", options.stop_at,
                                    r.stop_known ? std::string("execution never reached it")
                                                 : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
-    if (r.instructions == 0) {
+    if (r.instructions == 0 && !r.stuck) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
     }
@@ -407,6 +414,14 @@ Status run_record(RecordOptions options) {
                                              "another",
                                              machine(options))
                                : std::string()));
+        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
+    if (r.stuck) {
+        say("error",
+            fmt::format("recording stopped: at {:#x} exception followed exception and nothing executed, as where "
+                        "there is no memory; is the image made for the machine {}? --machine and --core choose "
+                        "another",
+                        r.stuck->value, machine(options)));
         return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
     }
     if (r.ranges == 0) {

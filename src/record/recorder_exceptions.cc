@@ -1,6 +1,9 @@
 /// Exceptions and signals of a recording: what QEMU's log showed of them → how far the block before them came, and
 /// which exception the unit is to trace.
+#include <fmt/format.h>
+
 #include <csignal>
+#include <utility>
 
 #include "waymark/record/recorder.h"
 #include "waymark/record/vectors.h"
@@ -117,6 +120,7 @@ void Recorder::exception_aarch32(Thread& t) {
     if (back) place = Place{*back, isa_at(t, *back)};
     t.tracker.context(context_of(state, t.number));
     t.tracker.exception(kind, place, Place{vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
+    notice_progress(t, vector);
 }
 
 /// Which exception led into the kernel that then delivered the signal.
@@ -182,8 +186,18 @@ void Recorder::exception_aarch64(Thread& t) {
     }
     settle(t, end, kind == ExceptionClass::data_abort && end != whole_block);
     t.a64.state(state);
-    if (!t.tracker.attached() || recorded_.stopped) return;
+    if (recorded_.stopped) return;
+    if (!t.tracker.attached()) return notice_progress(t, vector);
     t.tracker.exception(kind, Place{back, isa::Isa::a64}, Place{vector, isa::Isa::a64}, t.a64.context());
+    notice_progress(t, vector);
+}
+
+void Recorder::notice_progress(Thread& t, Address vector) {
+    constexpr std::uint32_t most_fruitless = 1000;
+    t.fruitless = std::exchange(t.exception_cycle, clock_.cycle) == clock_.cycle ? t.fruitless + 1 : 0;
+    if (t.fruitless < most_fruitless) return;
+    recorded_.stuck = vector;
+    stop(fmt::format("at {:#x}, where exception followed exception and nothing executed", vector.value));
 }
 
 void Recorder::state(Thread& t, std::uint32_t bits) {

@@ -9,6 +9,7 @@ returned (`-d int`); OpenCSD's ranges, contexts and exceptions; what examples/le
 exceptions/system64.S, written by hand from docs/spec/etm4-registers.md, 2.13.
 """
 import collections
+import json
 import pathlib
 import re
 import shutil
@@ -238,12 +239,29 @@ class System64(unittest.TestCase):
                 self.assertIn("the recording was stopped as asked for", done.stderr)
                 self.verify(out)
 
+    def test_an_image_for_another_board(self):
+        program = self.build("-Wl,-Ttext=0x80000")
+        _, done = self.record(program, status=1)
+        self.assertIn("exception followed exception and nothing executed", done.stderr)
+        self.assertIn("is the image made for the machine virt,", done.stderr)
+
+    def test_exceptions_return(self):
+        """Of all views: an exception calls its handler, and the handler returns."""
+        out, _ = self.record(self.levels)
+        rows = json.loads(run(WAYMARK, "exceptions", out, "--format", "json").stdout)["rows"]
+        times = {row["exception"]: (row["times"], row["returned"]) for row in rows}
+        self.assertEqual(times["FIQ"][0], times["FIQ"][1])
+        self.assertEqual(times["Trap"], (2, 2))
+        calls = run(WAYMARK, "flow", out, "--format", "calls").stdout
+        self.assertRegex(calls, r"\[exception: FIQ\]\n.*  monitor_fiq\n")
+
     def test_wrong_use(self):
         out = self.folder / "refused"
         a32 = SOURCE / "examples/sort/sort.elf"
         for program, options, text in ((a32, ("--unit", "ete"), "takes an AArch64 image"),
                                        (self.levels, ("--vectors", "reset"), "--vectors is for 32-bit images"),
                                        (self.levels, ("--context-id", "2"), "4 bytes, or 0"),
+                                       (self.levels, ("--qemu=-d", "--qemu=int"), "QEMU has one log"),
                                        (a32, ("--context-id", "4"), "CONTEXTIDR")):
             with self.subTest(text):
                 done = run(WAYMARK, "record", "--system", *options, "-o", out, "--", program)

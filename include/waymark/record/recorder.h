@@ -69,6 +69,7 @@ struct Recorded {
     bool stopped{};    ///< by a limit or `stop_at`
     bool changed_too_often{};
     std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
+    std::optional<Address> stuck{};           ///< recording stopped at this vector: only exceptions, no instruction
     std::optional<Address> unknown_vector{};  ///< see Tracker
     std::uint64_t jumps{};                    ///< see Tracker
     std::uint64_t stays_in_aarch32{};         ///< of an AArch64 system, which are not recorded
@@ -123,6 +124,8 @@ private:
             cut;  ///< that block's first instruction that did not complete, as the plugin saw it
         std::unique_ptr<Stream> stream;
         A64State a64;
+        std::uint64_t exception_cycle = 0;  ///< of the last exception
+        std::uint32_t fruitless = 0;        ///< exceptions since an instruction executed
         /// An exception, a signal or a written register whose words are not all there yet: its number, the kind of word
         /// that announced it, and what `half` words said of it.
         std::uint32_t exception = 0, kind = 0;
@@ -145,6 +148,8 @@ private:
     void exception_aarch32(Thread& t);
     void exception_aarch64(Thread& t);
     void signal(Thread& t);
+    /// Of each exception: stops a recording in which nothing executes between one and the next.
+    void notice_progress(Thread& t, Address vector);
     void state(Thread& t, std::uint32_t bits);
     void written(Thread& t);
     [[nodiscard]] static flow::Context context_of(std::uint32_t bits, std::uint32_t thread);
