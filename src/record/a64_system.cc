@@ -12,10 +12,13 @@ using flow::ExceptionClass;
 
 namespace {
 
-enum A64QemuException : std::uint32_t { irq = 5, fiq = 6, virtual_irq = 14, virtual_fiq = 15, virtual_serror = 24 };
+namespace qemu {
+enum Exception : std::uint32_t { irq = 5, fiq = 6, virtual_irq = 14, virtual_fiq = 15, virtual_serror = 24 };
+}  // namespace qemu
 
 /// ESR_ELx.EC.
-enum Syndrome : std::uint32_t {
+namespace syndrome {
+enum Class : std::uint32_t {
     branch_target = 0x0d,
     svc_aarch32 = 0x11,
     hvc_aarch32 = 0x12,
@@ -39,6 +42,7 @@ enum Syndrome : std::uint32_t {
     vector_catch = 0x3a,
     brk = 0x3c,
 };
+}  // namespace syndrome
 
 std::uint64_t bit(unsigned n) { return std::uint64_t{1} << n; }
 
@@ -46,37 +50,38 @@ std::uint64_t bit(unsigned n) { return std::uint64_t{1} << n; }
 
 ExceptionClass a64_exception(std::uint32_t number, std::uint32_t exception_class, bool returns_after) {
     switch (number) {
-        case irq:
-        case virtual_irq: return ExceptionClass::irq;
-        case fiq:
-        case virtual_fiq: return ExceptionClass::fiq;
-        case virtual_serror: return ExceptionClass::system_error;
+        case qemu::irq:
+        case qemu::virtual_irq: return ExceptionClass::irq;
+        case qemu::fiq:
+        case qemu::virtual_fiq: return ExceptionClass::fiq;
+        case qemu::virtual_serror: return ExceptionClass::system_error;
         default: break;
     }
     switch (exception_class) {
-        case svc_aarch32:
-        case svc: return returns_after ? ExceptionClass::supervisor_call : ExceptionClass::trap;
-        case hvc_aarch32:
-        case hvc: return returns_after ? ExceptionClass::hypervisor_call : ExceptionClass::trap;
-        case smc_aarch32:
-        case smc: return returns_after ? ExceptionClass::monitor_call : ExceptionClass::trap;
-        case branch_target:
-        case instruction_abort_lower:
-        case instruction_abort: return ExceptionClass::prefetch_abort;
-        case pointer_authentication:
-        case data_abort_lower:
-        case data_abort: return ExceptionClass::data_abort;
-        case pc_alignment:
-        case sp_alignment: return ExceptionClass::alignment;
-        case serror: return ExceptionClass::system_error;
-        case watchpoint_lower:
-        case watchpoint: return ExceptionClass::watchpoint;
-        case bkpt:
-        case vector_catch:
-        case brk: return ExceptionClass::breakpoint;
+        case syndrome::svc_aarch32:
+        case syndrome::svc: return returns_after ? ExceptionClass::supervisor_call : ExceptionClass::trap;
+        case syndrome::hvc_aarch32:
+        case syndrome::hvc: return returns_after ? ExceptionClass::hypervisor_call : ExceptionClass::trap;
+        case syndrome::smc_aarch32:
+        case syndrome::smc: return returns_after ? ExceptionClass::monitor_call : ExceptionClass::trap;
+        case syndrome::branch_target:
+        case syndrome::instruction_abort_lower:
+        case syndrome::instruction_abort: return ExceptionClass::prefetch_abort;
+        case syndrome::pointer_authentication:
+        case syndrome::data_abort_lower:
+        case syndrome::data_abort: return ExceptionClass::data_abort;
+        case syndrome::pc_alignment:
+        case syndrome::sp_alignment: return ExceptionClass::alignment;
+        case syndrome::serror: return ExceptionClass::system_error;
+        case syndrome::watchpoint_lower:
+        case syndrome::watchpoint: return ExceptionClass::watchpoint;
+        case syndrome::bkpt:
+        case syndrome::vector_catch:
+        case syndrome::brk: return ExceptionClass::breakpoint;
         default:
-            return exception_class >= breakpoint_lower && exception_class <= step ? ExceptionClass::breakpoint
-                                                                                  : ExceptionClass::trap;
+            return exception_class >= syndrome::breakpoint_lower && exception_class <= syndrome::step
+                       ? ExceptionClass::breakpoint
+                       : ExceptionClass::trap;
     }
 }
 
