@@ -137,6 +137,14 @@ class System64(unittest.TestCase):
             at += near.index(pc) + 1
         self.assertLess(len(executed) - at, 64)
 
+    def levels_at_exceptions(self, out):
+        level = None
+        for line in run(WAYMARK, "flow", out).stdout.splitlines():
+            if found := re.search(r"  context: (?:NS|S) EL(\d)", line):
+                level = int(found[1])
+            elif re.search(r"  exception \d+: ", line):
+                yield level
+
     def levels_of(self, out):
         """The exception level and the instructions of each decoded range."""
         level = None
@@ -167,17 +175,19 @@ class System64(unittest.TestCase):
     def test_exceptions_are_those_of_qemu(self):
         out, done = self.record(self.levels)
         log = self.qemu(self.levels, "max", "-d", "int")
-        expected = []
-        for number, syndrome, elr in re.findall(
-                r"^Taking exception (\d+) .*\n.*\n\.\.\.with ESR 0x(\w+)/.*\n(?:\.\.\.with FAR.*\n)?\.\.\.with ELR 0x(\w+)",
+        expected, levels = [], []
+        for number, level, syndrome, elr in re.findall(
+                r"^Taking exception (\d+) .*\n\.\.\.from EL(\d) .*\n\.\.\.with ESR 0x(\w+)/.*\n(?:\.\.\.with FAR.*\n)?\.\.\.with ELR 0x(\w+)",
                 log, re.M):
             number, syndrome = int(number), int(syndrome, 16)
             kind = {5: 14, 6: 15}.get(number) or (2 if syndrome in (0x15, 0x16, 0x17) else 3)
             expected.append((kind, int(elr, 16)))
+            levels.append(int(level))
         found = self.exceptions_of(out)
         # The last thing it does is to end QEMU.
         self.assertEqual(found, expected[:len(found)])
         self.assertLessEqual(len(expected) - len(found), 1)
+        self.assertEqual(list(self.levels_at_exceptions(out)), levels[:len(found)])
         said = {name: int(value) for name, value in re.findall(r"^(\w[\w' ()]*?)  +(\d+)$", done.stderr, re.M)}
         kinds = collections.Counter(kind for kind, _ in found)
         self.assertEqual(kinds[15], said["monitor's timer (FIQ)"])
