@@ -11,8 +11,11 @@ build_packages=(
 )
 # These build the page of `waymark report`. Everything else builds without them.
 web_packages=(nodejs npm)
-# The Arm cross compiler builds the examples, QEMU runs them.
-example_packages=(gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross)
+# The Arm cross compilers build the examples, QEMU runs them.
+example_packages=(
+    gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
+    gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
+)
 record_packages=(qemu-user)
 # clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, bolt-16, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
@@ -20,7 +23,7 @@ record_packages=(qemu-user)
 test_packages=(
     clang clang-format lld libclang-rt-dev ccache libgtest-dev python3
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
-    gcc-aarch64-linux-gnu libc6-dev-arm64-cross g++-arm-linux-gnueabihf linux-perf
+    linux-perf
     lcov llvm bolt-16 diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium
     "${example_packages[@]}" "${record_packages[@]}" qemu-system-arm
 )

@@ -52,8 +52,13 @@ static void on_ill(int number, siginfo_t* info, void* context)
     (void)info;
     mcontext_t* const state = &((ucontext_t*)context)->uc_mcontext;
     ++stepped;
+#ifdef __aarch64__
+    state->pc += 4;
+    state->regs[0] += 100;
+#else
     state->arm_pc += state->arm_cpsr & 0x20 ? 2 : 4;
     state->arm_r0 += 100;
+#endif
 }
 
 static void handle(int number, void (*simple)(int), void (*with_context)(int, siginfo_t*, void*), int flags)
@@ -78,7 +83,17 @@ __attribute__((noinline)) static unsigned collatz(unsigned n)
     return steps;
 }
 
-// An instruction that is undefined, in Thumb and in ARM state.
+// An instruction that is undefined, in A64, or in Thumb and in ARM state.
+#ifdef __aarch64__
+__attribute__((noinline)) static unsigned undefined_in_a64(unsigned value)
+{
+    register unsigned w0 __asm__("w0") = value;
+    __asm__ volatile("udf #9" : "+r"(w0));
+    return w0;
+}
+#define undefined_in_thumb undefined_in_a64
+#define undefined_in_arm undefined_in_a64
+#else
 __attribute__((noinline, target("thumb"))) static unsigned undefined_in_thumb(unsigned value)
 {
     register unsigned r0 __asm__("r0") = value;
@@ -92,6 +107,7 @@ __attribute__((noinline, target("arm"))) static unsigned undefined_in_arm(unsign
     __asm__ volatile("udf #9" : "+r"(r0));
     return r0;
 }
+#endif
 
 __attribute__((noinline)) static void write_to(volatile char* where)
 {

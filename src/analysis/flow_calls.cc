@@ -168,9 +168,10 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     plain_ = lost_ = switched_off_ = switched_stack_ = false;
     last_edge_ = wait_edge_ = no_edge;
     indirect_ = false;
+    // Without a vector, as in ETMv4, the handler is where flow goes on; if none of it is traced, an event says so.
     wait_ = Wait::vector;
     wait_to_ = e.vector ? e.vector->value : nothing;
-    if (!e.vector) lose(false, counts);
+    if (e.type->kind == flow::ExceptionClass::debug_halt) lose(false, counts);  // nothing executes
 }
 
 /// What is known of the last branch happens, though not what came after it. Sets where a loss would begin. Of a

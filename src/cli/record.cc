@@ -23,6 +23,7 @@
 #include "waymark/image/program_kind.h"
 #include "waymark/image/symbols.h"
 #include "waymark/pipeline/protocols.h"
+#include "waymark/record/a64_system.h"
 #include "waymark/record/qemu.h"
 #include "waymark/record/recorder.h"
 #include "waymark/record/vectors.h"
@@ -135,17 +136,27 @@ waymark::Status read_program(const std::string& program, const flow::UnitFactory
 waymark::Status check_way(const RecordOptions& options) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (options.system) {
-        if (options.units->traces_aarch64())
+        const bool aarch64 = kind_of(options.program.front()).aarch64;
+        if (!aarch64 && options.units->traces_aarch64())
             return wrong(
-                fmt::format("--system goes with --unit ptm only, and with 32-bit images: --unit {} records Linux "
-                            "programs",
-                            option_of(*options.units)));
+                fmt::format("--system --unit {} takes an AArch64 image, and {} is none; a 32-bit one is recorded with "
+                            "--unit ptm, under qemu-system-arm",
+                            option_of(*options.units), options.program.front()));
+        const bool own_log = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
+                                         [](const std::string& o) { return o == "-d" || o == "-D"; });
+        if (aarch64 && own_log)
+            return wrong(
+                "--qemu=-d and --qemu=-D cannot be used with --system and an AArch64 image: QEMU has one log, from "
+                "which "
+                "this reads the exceptions");
+        if (aarch64 && !options.vectors.empty())
+            return wrong("--vectors is for 32-bit images; of an AArch64 system QEMU's log shows every exception");
         if (!options.sysroot.empty())
             return wrong("--sysroot is for Linux programs; with --system there are no libraries");
-        if (options.programmed.context_id_bytes != 0)
+        if (!aarch64 && options.programmed.context_id_bytes != 0)
             return wrong(
-                "--context-id cannot be used with --system: QEMU does not show the recorder what the program "
-                "writes to CONTEXTIDR");
+                "--context-id cannot be used with --system and a 32-bit image: QEMU does not show the recorder what "
+                "the program writes to CONTEXTIDR");
         const bool counted = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
                                          [](const std::string& o) { return o == "-icount" || o == "--icount"; });
         if (counted && options.blocks)
@@ -163,13 +174,18 @@ waymark::Status check_way(const RecordOptions& options) {
 
 std::string machine(const RecordOptions& options) {
     if (!options.machine.empty()) return options.machine;
+    if (options.units->traces_aarch64()) return "virt,secure=on,virtualization=on";
     return options.programmed.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
 }
 
 /// Everything before and about the image; a comma in a value is written twice.
 std::vector<std::string> system_arguments(const RecordOptions& options) {
-    std::vector<std::string> out{"-M", machine(options), "-cpu", options.programmed.core, "-smp"};
+    // QEMU has no core with an ETE; its "max" has what an Armv9-A core has.
+    const std::string& core = options.programmed.core;
+    std::vector<std::string> out{"-M", machine(options), "-cpu", core == "armv9-a" ? "max" : core, "-smp"};
     out.push_back(std::to_string(options.processors));
+    // The lines of its log then belong together.
+    if (options.units->traces_aarch64()) out.insert(out.end(), {"-accel", "tcg,thread=single"});
     // A board with a sound chip else complains of sound cards that are not there.
     out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
     out.push_back("-semihosting-config");
@@ -225,8 +241,9 @@ Status run_record(RecordOptions options) {
     const std::string& program = options.program.front();
     image::MemoryMap memory;
     if (const auto status = read_program(program, *options.units, memory); !status) return fail(status.error());
-    const auto qemu = options.system ? record::find_qemu("qemu-system-arm", "qemu-system-arm")
-                                     : record::find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user");
+    const auto qemu = options.system
+                          ? record::find_qemu(aarch64 ? "qemu-system-aarch64" : "qemu-system-arm", "qemu-system-arm")
+                          : record::find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user");
     if (!qemu) return fail(qemu.error());
     const auto plugin = record::find_plugin();
     if (!plugin) return fail(plugin.error());
@@ -272,13 +289,17 @@ Status run_record(RecordOptions options) {
     if (options.system) {
         how.qemu_arguments = system_arguments(options);
         how.program = {program};
-        std::vector<Address> tables = record::vector_tables(memory);
-        for (const std::string& text : options.vectors) {
-            const auto table = place(text, "vectors", program);
-            if (!table) return fail(table.error());
-            tables.push_back(*table);
+        if (aarch64) {
+            how.watched = record::after_register_writes(memory);
+        } else {
+            std::vector<Address> tables = record::vector_tables(memory);
+            for (const std::string& text : options.vectors) {
+                const auto table = place(text, "vectors", program);
+                if (!table) return fail(table.error());
+                tables.push_back(*table);
+            }
+            for (const Address table : tables) how.watched.emplace_back(table, table + record::vector_table_bytes);
         }
-        for (const Address table : tables) how.watched.emplace_back(table, table + record::vector_table_bytes);
         const Address entry = kind_of(program).entry;
         how.watched.emplace_back(entry, entry + 4);
     }
@@ -345,7 +366,7 @@ Status run_record(RecordOptions options) {
         say("warning", fmt::format("--stop-at {}: {}; nothing stopped the recording", options.stop_at,
                                    r.stop_known ? std::string("execution never reached it")
                                                 : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
-    if (r.instructions == 0) {
+    if (r.instructions == 0 && !r.stuck) {
         say("error", "nothing recorded: the program executed nothing");
         return nothing;
     }
@@ -354,6 +375,19 @@ Status run_record(RecordOptions options) {
                                 "taken right after an indirect branch look like its target; give --vectors {:#x}",
                                 r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1},
                                 r.unknown_vector->value & ~std::uint64_t{record::vector_table_bytes - 1}));
+    if (r.stays_in_aarch32 != 0)
+        say("warning", fmt::format("the program went to AArch32 state {}; what ran there is not recorded",
+                                   counted(r.stays_in_aarch32, "time")));
+    if (r.unread_registers != 0)
+        say("warning",
+            fmt::format("{} of SCR_EL3, HCR_EL2 or CONTEXTIDR_EL1 by code that is not in the image{}: the "
+                        "values are not known, so the security state or Context ID may be wrong",
+                        counted(r.unread_registers, "write"),
+                        how.watched.size() > record::most_watched_writes ? ", or has too many of them" : ""));
+    if (r.jumps != 0)
+        say("warning", fmt::format("{} execution went on at a place to which no branch or exception led, as when a "
+                                   "core is reset or started; the trace has a gap there",
+                                   counted(r.jumps, "time")));
     if (ending->interrupt) {
         say("note",
             fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
@@ -380,6 +414,14 @@ Status run_record(RecordOptions options) {
                                              "another",
                                              machine(options))
                                : std::string()));
+        return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
+    if (r.stuck) {
+        say("error",
+            fmt::format("recording stopped: at {:#x} exception followed exception and nothing executed, as where "
+                        "there is no memory; is the image made for the machine {}? --machine and --core choose "
+                        "another",
+                        r.stuck->value, machine(options)));
         return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
     }
     if (r.ranges == 0) {
@@ -458,7 +500,8 @@ Run add_record(CLI::App& app) {
                           "Addresses of direct branches too"));
     unit(command
              .add_option("--context-id", options->programmed.context_id_bytes,
-                         "Trace the Context ID with so many bytes: 0, 1, 2 or 4; it is the number of the thread")
+                         "Trace the Context ID with so many bytes: 0, 1, 2 or 4; it is the number of the thread, of an "
+                         "AArch64 system CONTEXTIDR_EL1")
              ->type_name("BYTES")
              ->capture_default_str());
     unit(command
@@ -531,25 +574,27 @@ Run add_record(CLI::App& app) {
                  "Stop when code that executed changes more often; each change begins a buffer with its own memory")
              ->type_name("N")
              ->capture_default_str());
-    const auto system = [&](CLI::Option* option) { flow(option)->group("--unit ptm: a whole system"); };
-    system(
-        command.add_flag("--system", options->system,
-                         "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-arm, with its interrupts and "
-                         "exceptions. Each core is a source"));
+    const auto system = [&](CLI::Option* option) { flow(option)->group("A whole system"); };
+    system(command.add_flag(
+        "--system", options->system,
+        "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-aarch64 or qemu-system-arm, with "
+        "its interrupts and exceptions. Each core is a source"));
     system(command
                .add_option("--machine", options->machine,
-                           "QEMU's machine. Default: vexpress-a9 or vexpress-a15, as --core is")
+                           "QEMU's machine. Default: virt,secure=on,virtualization=on of an AArch64 image, else "
+                           "vexpress-a9 or vexpress-a15, as --core is")
                ->type_name("NAME"));
     system(command.add_option("--smp", options->processors, "How many cores")
                ->type_name("N")
                ->check(CLI::Range(1, 32))
                ->capture_default_str());
-    system(command
-               .add_option("--vectors", options->vectors,
-                           "A vector table that the image does not show, as when it is made while the program runs. "
-                           "Tables in the image are found. May be repeated")
-               ->type_name("SYMBOL")
-               ->take_all());
+    system(
+        command
+            .add_option("--vectors", options->vectors,
+                        "A vector table that a 32-bit image does not show, as when it is made while the program runs. "
+                        "Tables in the image are found. May be repeated")
+            ->type_name("SYMBOL")
+            ->take_all());
     command
         .add_option("--qemu", options->qemu_options,
                     "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
@@ -605,6 +650,7 @@ Run add_record(CLI::App& app) {
         "./program\n"
         "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
+        "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"

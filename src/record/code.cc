@@ -50,6 +50,13 @@ bool same_words(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::optional<std::uint32_t> Code::index_of(Address at) const {
+    if (at < address || at >= end()) return std::nullopt;
+    for (std::uint32_t i = 0; i < instructions.size(); ++i)
+        if (address + instructions[i].offset == at) return i;
+    return std::nullopt;
+}
+
 std::optional<isa::Isa> instruction_set(const Definition& definition) {
     if ((definition.address.value & 3) != 0) return isa::Isa::t32;
     if (definition.second && *definition.second - definition.address == 2) return isa::Isa::t32;

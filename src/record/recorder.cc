@@ -18,7 +18,6 @@
 #include "waymark/core/numbers.h"
 #include "waymark/record/files.h"
 #include "waymark/record/mapped_file.h"
-#include "waymark/record/vectors.h"
 
 namespace waymark::record {
 
@@ -47,28 +46,9 @@ std::size_t write_some(int file, Bytes bytes) {
     return done;
 }
 
-constexpr std::uint32_t whole_block = 0xffffffff;  ///< a block ran to its end
-
-std::optional<std::uint32_t> index_of(const Code& code, Address address) {
-    if (address < code.address || address >= code.end()) return std::nullopt;
-    for (std::uint32_t i = 0; i < code.instructions.size(); ++i)
-        if (code.address + code.instructions[i].offset == address) return i;
-    return std::nullopt;
-}
-
 bool tells_exception(std::uint32_t word) {
     const std::uint32_t kind = word & words::kind_mask;
     return word > words::max_block && (kind == words::exception || kind == words::half);
-}
-
-/// An instruction that is found undefined counts as executed to some units, but a branch that is found so was no
-/// waypoint.
-bool counts_when_undefined(const CodeInstruction& instruction, const flow::UnitFactory& units) {
-    return units.undefined_executes() && instruction.waypoint == isa::Waypoint::none;
-}
-
-flow::Context context_of(std::uint32_t bits, std::uint32_t thread) {
-    return {.ns = (bits & words::ns) != 0, .hyp = (bits & words::hyp) != 0, .context_id = thread};
 }
 
 }  // namespace
@@ -129,7 +109,7 @@ Recorder::Thread& Recorder::thread(std::uint32_t number) {
     ++recorded_.threads;
     Thread& t = threads_.try_emplace(number, number, clock_, options_.system, options_.units->undefined_executes())
                     .first->second;
-    t.tracker.context(context_of(words::ns, number));
+    t.tracker.context(options_.aarch64 && options_.system ? t.a64.context() : context_of(words::ns, number));
     if (options_.reset) t.tracker.resets_to(*options_.reset);
     return t;
 }
@@ -212,21 +192,16 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                 break;
             case words::exception:
             case words::signal:
+            case words::written:
                 t.exception = word & words::value_mask;
-                t.is_signal = (word & words::kind_mask) == words::signal;
+                t.kind = word & words::kind_mask;
                 t.halves.clear();
                 break;
             case words::half:
                 t.halves.push_back(word & words::value_mask);
-                if (t.is_signal && t.halves.size() == (options_.aarch64 ? 5U : 3U))
-                    signal(t);
-                else if (!t.is_signal && t.halves.size() == 5)
-                    exception(t);
+                if (t.halves.size() == halves_of(t.kind)) told(t);
                 break;
-            case words::state:
-                settle(t, whole_block, false);
-                t.tracker.context(context_of(word, t.number));
-                break;
+            case words::state: state(t, word & words::value_mask); break;
             default: break;
         }
     }
@@ -234,6 +209,25 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     if (frames_.size() >= write_bytes) {
         if (const Status status = write_trace(); !status) fail(status.error());
     }
+}
+
+std::size_t Recorder::halves_of(std::uint32_t kind) const {
+    switch (kind) {
+        case words::signal: return options_.aarch64 ? 5 : 3;
+        case words::exception: return options_.aarch64 ? 10 : 5;
+        default: return 4;
+    }
+}
+
+void Recorder::told(Thread& t) {
+    if (t.kind == words::signal)
+        signal(t);
+    else if (t.kind == words::written)
+        written(t);
+    else if (options_.aarch64)
+        exception_aarch64(t);
+    else
+        exception_aarch32(t);
 }
 
 void Recorder::settle(Thread& t, std::uint32_t end, bool stopped) {
@@ -280,140 +274,12 @@ isa::Isa Recorder::arriving(const Thread& t, Address address) const {
     return isa::Isa::a32;
 }
 
-/// Of the block entered last: which of its instructions is at `address`.
-std::optional<std::uint32_t> Recorder::index_in_held(Thread& t, Address address) {
-    if (t.held == 0 || t.held >= blocks_.size()) return std::nullopt;
-    return index_of(known(t, t.held).code, address);
-}
-
-void Recorder::exception(Thread& t) {
-    const Address link{t.halves[0] | t.halves[1] << 16}, vector{t.halves[2] | t.halves[3] << 16};
-    const std::uint32_t number = t.exception, state = t.halves[4];
-    t.halves.clear();
-    // What the link register holds: the Architecture Reference Manual's table of exception return offsets. Hyp mode has
-    // its return address in another register, which QEMU's log does not show.
-    const bool has_link = (state & words::hyp) == 0;
-    enum QemuException : std::uint32_t {
-        undefined = 1,
-        supervisor_call,
-        prefetch_abort,
-        data_abort,
-        irq,
-        fiq,
-        breakpoint,
-        hypervisor_call = 11,
-        hyp_trap,
-        secure_monitor_call,
-        virtual_irq,
-        virtual_fiq,
-        virtual_serror = 24
-    };
-    constexpr std::uint64_t hyp_trap_vector = 0x14;
-    const auto before_link = [&](std::uint64_t bytes) {
-        return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
-    };
-    ExceptionClass kind = ExceptionClass::other;
-    std::optional<Address> back;      // the instruction that comes when the handler returns
-    std::uint32_t end = whole_block;  // of the block entered last: its first instruction that did not complete
-    switch (number) {
-        case undefined: {
-            // It counts as executed. Found only by an access check, it may have others after it in its block.
-            kind = ExceptionClass::undefined;
-            const bool thumb = t.held != 0 && t.held < blocks_.size() && known(t, t.held).code.isa != isa::Isa::a32;
-            if (const auto at = before_link(thumb ? 2 : 4)) {
-                if (const auto index = index_in_held(t, *at)) {
-                    end = *index;
-                    if (counts_when_undefined(blocks_[t.held].code.instructions[end], *options_.units))
-                        ++end;
-                    else
-                        back = at;
-                }
-            }
-            break;
-        }
-        case supervisor_call: kind = ExceptionClass::supervisor_call; break;
-        case breakpoint:
-        case prefetch_abort:
-            kind = number == breakpoint ? ExceptionClass::breakpoint : ExceptionClass::prefetch_abort;
-            back = before_link(4);
-            break;
-        case data_abort:
-            kind = ExceptionClass::data_abort;
-            back = before_link(8);
-            if (back) end = index_in_held(t, *back).value_or(whole_block);
-            break;
-        case irq:
-        case virtual_irq:
-            kind = ExceptionClass::irq;
-            back = before_link(4);
-            break;
-        case fiq:
-        case virtual_fiq:
-            kind = ExceptionClass::fiq;
-            back = before_link(4);
-            break;
-        case hypervisor_call: kind = ExceptionClass::hypervisor_call; break;
-        case hyp_trap: kind = ExceptionClass::trap; break;
-        case secure_monitor_call: kind = ExceptionClass::monitor_call; break;
-        case virtual_serror: kind = ExceptionClass::system_error; break;
-        default: break;
-    }
-    // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
-    // interrupt comes before it or after it.
-    if (end == whole_block && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
-        const Code& code = known(t, t.held).code;
-        const auto size = static_cast<std::uint32_t>(code.instructions.size());
-        const std::uint32_t at = *back == code.end() ? size : index_of(code, *back).value_or(0);
-        if (at >= *t.cut) end = at;
-    }
-    // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
-    if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector &&
-        kind != ExceptionClass::hypervisor_call)
-        kind = ExceptionClass::trap;
-    settle(t, end, number == data_abort && end != whole_block);
-    if (!t.tracker.attached() || recorded_.stopped) return;
-    std::optional<Place> place;
-    if (back) place = Place{*back, isa_at(t, *back)};
-    t.tracker.context(context_of(state, t.number));
-    t.tracker.exception(kind, place, Place{vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
-}
-
-/// Which exception led into the kernel that then delivered the signal.
-void Recorder::signal(Thread& t) {
-    Address pc;
-    for (std::size_t i = 0; i + 1 < t.halves.size(); ++i) pc.value |= std::uint64_t{t.halves[i]} << 16 * i;
-    const Place back{pc, options_.aarch64                        ? isa::Isa::a64
-                         : (t.halves.back() & words::thumb) != 0 ? isa::Isa::t32
-                                                                 : isa::Isa::a32};
-    const bool raised = (t.exception & words::raised) != 0;
-    const auto number = static_cast<int>(t.exception & (words::raised - 1));
-    t.halves.clear();
-    const std::optional<std::uint32_t> at = raised ? index_in_held(t, pc) : std::nullopt;
-    ExceptionClass kind = ExceptionClass::irq;
-    std::uint32_t end = at.value_or(whole_block);
-    bool executed = false;
-    // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
-    const CodeInstruction* const cause = at ? &blocks_[t.held].code.instructions[*at] : nullptr;
-    if (raised && number == SIGTRAP && (cause == nullptr || cause->special == Special::breakpoint)) {
-        kind = ExceptionClass::breakpoint;
-    } else if (raised && (number == SIGILL || number == SIGFPE || number == SIGTRAP)) {
-        kind = ExceptionClass::undefined;
-        executed = cause != nullptr && counts_when_undefined(*cause, *options_.units);
-        if (executed) ++end;
-    } else if (raised && (number == SIGSEGV || number == SIGBUS)) {
-        kind = at ? ExceptionClass::data_abort : ExceptionClass::prefetch_abort;
-    }
-    settle(t, end, false);
-    if (!t.tracker.attached() || recorded_.stopped) return;
-    t.tracker.exception(kind, executed ? std::nullopt : std::optional<Place>(back), std::nullopt);
-}
-
 void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped) {
     const Code& code = block.code;
     std::uint32_t first = 0;
     if (!recorded_.began) {
         const std::optional<Address> start = options_.start_at->address();
-        const auto index = start ? index_of(code, *start) : std::nullopt;
+        const auto index = start ? code.index_of(*start) : std::nullopt;
         if (!index || *index >= end) return;
         first = *index;
         recorded_.began = true;
@@ -421,12 +287,14 @@ void Recorder::execute(Thread& t, Block& block, std::uint32_t end, bool stopped)
     bool stop_here = false;
     const std::optional<Address> stop_at = options_.stop_at ? options_.stop_at->address() : std::nullopt;
     if (stop_at) {
-        if (const auto index = index_of(code, *stop_at); index && *index >= first && *index < end) {
+        if (const auto index = code.index_of(*stop_at); index && *index >= first && *index < end) {
             end = *index;
             stopped = false;
             stop_here = true;
         }
     }
+    // The unit traces A64 alone.
+    if (t.a64.aarch32()) return;
     if (!t.tracker.attached()) open_stream(t);
     const Place place{code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa};
     if (block.epoch != recorded_.epochs) {
@@ -747,8 +615,10 @@ Recorded Recorder::recorded() const {
     r.trace_bytes = trace_bytes_ + frames_.size();
     r.kept_bytes = r.trace_bytes - replaced_bytes_ - replaced_in_ram();
     r.code_bytes = images_.bytes();
-    for (const auto& [number, t] : threads_)
+    for (const auto& [number, t] : threads_) {
         if (t.tracker.unknown_vector()) r.unknown_vector = t.tracker.unknown_vector();
+        r.jumps += t.tracker.jumps();
+    }
     return r;
 }
 

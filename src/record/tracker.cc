@@ -172,6 +172,12 @@ void Tracker::unseen_exception(Place place) {
         interrupt(kind, std::nullopt);
         return;
     }
+    // QEMU's log shows every exception of AArch64: this is none.
+    if (start_.isa == isa::Isa::a64) {
+        ++jumps_;
+        lose_place();
+        return;
+    }
     // It is a vector table that nobody described; the place in it says which exception it was.
     switch (place.address.value % 0x20) {
         case 0x04: kind = ExceptionClass::undefined; break;
@@ -214,11 +220,26 @@ void Tracker::resolve(Place place) {
     }
 }
 
-void Tracker::exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler) {
-    if (away_) return;
+void Tracker::lose_place() {
+    if (away_ || unit_ == nullptr) return;
+    truth_->unfinished_instructions += straight_count_ + (pending_ ? 1 : 0);
+    straight_ = {};
+    straight_count_ = 0;
+    pending_ = stopped_ = false;
+    last_special_ = Special::none;
+    away_ = true;
+}
+
+void Tracker::exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler,
+                        const std::optional<flow::Context>& state) {
+    if (away_) {
+        if (state) context(*state);
+        return;
+    }
     // Without `back` the exception came from an instruction that ran, so no waypoint is open.
     wait();
     if (pending_ && (back || handler)) resolve(back ? *back : *handler);
+    if (state) context(*state);
     interrupt(kind, handler);
     if (!handler) return;
     away_ = false;

@@ -358,6 +358,27 @@ TEST_F(Calls, AnExceptionIsAFrameThatWaits) {
     EXPECT_EQ(exceptions[14].nested, 0U);
 }
 
+TEST_F(Calls, AnExceptionWithoutAVectorLeadsToWhereFlowGoesOn) {
+    const auto without_vector = [](std::uint32_t number, std::uint64_t from) {
+        return flow::Exception{&synthetic::exception_type(number), Address{from}, {}, flow::no_cycles};
+    };
+    flow.call(at('a'), at('b'), 2).plain(at('b'), 3).event(without_vector(14, at('b', 12)));
+    flow.call(at('o'), at('p')).event(without_vector(15, at('p'))).eret(at('n'), 2).ret(at('p')).eret(at('o', 4));
+    flow.ret(at('b', 12)).plain(at('a', 8));
+    EXPECT_EQ(run(flow),
+              "a 0/3; a.b 1/4; a.b.!14 1/0; a.b.!14.o 1/2; a.b.!14.o.p 1/1; a.b.!14.o.p.!15 1/0; "
+              "a.b.!14.o.p.!15.n 1/2");
+    EXPECT_EQ(exceptions[14].returned, 1U);
+    EXPECT_EQ(exceptions[14].sum.instructions, 5U);
+    EXPECT_EQ(exceptions[15].returned, 1U);
+    EXPECT_EQ(exceptions[15].nested, 1U);
+
+    // A kernel that is not traced.
+    Flow user(program);
+    user.plain(at('a')).event(without_vector(14, at('a', 4))).on(flow::TraceOnReason::enabled).plain(at('a', 4));
+    EXPECT_EQ(run(user), "a 0/2; a.!14 1/0");
+}
+
 TEST_F(Calls, AnExceptionBehindACallComesFromTheCalledFunction) {
     flow.call(at('a'), at('b')).exception(14, at('b'), at('o')).eret(at('o')).ret(at('b'), 3).plain(at('a', 4));
     EXPECT_EQ(run(flow), "a 0/2; a.b 1/3; a.b.!14 1/0; a.b.!14.o 1/1");

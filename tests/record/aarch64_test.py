@@ -188,8 +188,7 @@ class Aarch64(unittest.TestCase):
         done = run(WAYMARK, "record", "--unit", "ptm", "-o", out, "--", a64)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("is an AArch64 program", done.stderr)
-        for options, text in ((("--system",), "--system goes with --unit ptm only"),
-                              (("--unit", "ete", "--sync", "1000"), "power of two"),
+        for options, text in ((("--unit", "ete", "--sync", "1000"), "power of two"),
                               (("--unit", "ete", "--core", "cortex-a53"), "armv9-a is"),
                               (("--fifo", "32"), "at least 64 bytes"),
                               (("--speculation", "1"), "from 2 to 256"),

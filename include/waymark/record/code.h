@@ -52,6 +52,8 @@ struct Code {
     std::vector<CodeInstruction> instructions;
     std::vector<CodeWaypoint> waypoints;
     [[nodiscard]] Address end() const { return address + bytes.size(); }
+    /// Which of its instructions is at `at`; nothing: none begins there.
+    [[nodiscard]] std::optional<std::uint32_t> index_of(Address at) const;
 };
 
 /// Instruction sizes are worked out anew: QEMU 7.2 gives the last 16-bit instruction before a page end as one of four

@@ -19,6 +19,7 @@
 #include "waymark/coresight/formatter.h"
 #include "waymark/coresight/sinks.h"
 #include "waymark/flow/unit.h"
+#include "waymark/record/a64_system.h"
 #include "waymark/record/code.h"
 #include "waymark/record/code_place.h"
 #include "waymark/record/images.h"
@@ -68,7 +69,11 @@ struct Recorded {
     bool stopped{};    ///< by a limit or `stop_at`
     bool changed_too_often{};
     std::optional<Address> lost_way{};        ///< see Tracker: recording stopped there
+    std::optional<Address> stuck{};           ///< recording stopped at this vector: only exceptions, no instruction
     std::optional<Address> unknown_vector{};  ///< see Tracker
+    std::uint64_t jumps{};                    ///< see Tracker
+    std::uint64_t stays_in_aarch32{};         ///< of an AArch64 system, which are not recorded
+    std::uint64_t unread_registers{};         ///< writes of an A64Register whose value QEMU's log did not show
 };
 
 class Recorder final : public Recording {
@@ -118,9 +123,12 @@ private:
         std::optional<std::uint32_t>
             cut;  ///< that block's first instruction that did not complete, as the plugin saw it
         std::unique_ptr<Stream> stream;
-        /// An exception or a signal whose words are not all there yet: its number; what `half` words said of it.
-        std::uint32_t exception = 0;
-        bool is_signal = false;
+        A64State a64;
+        std::uint64_t exception_cycle = 0;  ///< of the last exception
+        std::uint32_t fruitless = 0;        ///< exceptions since an instruction executed
+        /// An exception, a signal or a written register whose words are not all there yet: its number, the kind of word
+        /// that announced it, and what `half` words said of it.
+        std::uint32_t exception = 0, kind = 0;
         std::vector<std::uint32_t> halves;
     };
     struct Block {
@@ -135,8 +143,16 @@ private:
     void settle(Thread& t, std::uint32_t end, bool stopped);
     void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
     Block& known(Thread& t, std::uint32_t id);
-    void exception(Thread& t);
+    [[nodiscard]] std::size_t halves_of(std::uint32_t kind) const;
+    void told(Thread& t);
+    void exception_aarch32(Thread& t);
+    void exception_aarch64(Thread& t);
     void signal(Thread& t);
+    /// Of each exception: stops a recording in which nothing executes between one and the next.
+    void notice_progress(Thread& t, Address vector);
+    void state(Thread& t, std::uint32_t bits);
+    void written(Thread& t);
+    [[nodiscard]] static flow::Context context_of(std::uint32_t bits, std::uint32_t thread);
     [[nodiscard]] std::optional<std::uint32_t> index_in_held(Thread& t, Address address);
     [[nodiscard]] isa::Isa arriving(const Thread& t, Address address) const;
     [[nodiscard]] isa::Isa isa_at(const Thread& t, Address address) const;
@@ -182,6 +198,7 @@ private:
     std::optional<Error> failure_;
     Recorded recorded_;
 
+    static constexpr std::uint32_t whole_block = 0xffffffff;  ///< a block ran to its end
     static constexpr std::uint8_t first_id = 0x10, last_id = 0x6f;
 };
 

@@ -25,7 +25,8 @@ inline constexpr std::uint32_t system_call = 0x82000000;
 /// The thread is over.
 inline constexpr std::uint32_t thread_end = 0x83000000;
 /// An exception, with QEMU's number, was taken after the block named just before, or within it. Five `half` words
-/// follow: the link register (low half, high half), the address of the vector, and the state of the handler.
+/// follow: the link register (low half, high half), the address of the vector, and the state of the handler. Ten of an
+/// AArch64 system: ELR and the address of the vector in four halves each, the state, and the class of ESR (EC).
 inline constexpr std::uint32_t exception = 0x84000000;
 inline constexpr std::uint32_t half = 0x85000000;
 /// The processor's state from here on.
@@ -36,8 +37,17 @@ inline constexpr std::uint32_t state = 0x86000000;
 /// whose addresses have four halves.
 inline constexpr std::uint32_t signal = 0x87000000;
 inline constexpr std::uint32_t raised = 0x100;
+/// An AArch64 system wrote the system register that the value names (record/a64_registers.h) with the instruction that
+/// ended the block named just before. Four `half` words with what it wrote follow, low half first; `unread`: they are
+/// 0, since QEMU's log does not show it.
+inline constexpr std::uint32_t written = 0x88000000;
+inline constexpr std::uint32_t unread = 0x100;
 /// Bits of a state.
 inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
+/// And of an AArch64 system: the exception level from bit 3 on; whether the state is AArch32; whether `ns` is what
+/// QEMU's log shows, else nothing is known of it.
+inline constexpr unsigned el_bit = 3;
+inline constexpr std::uint32_t el_mask = 3U << el_bit, aarch32 = 0x20, ns_known = 0x40;
 /// An access to memory that completed, where they are recorded: the instruction's index in the block named last in bits
 /// 29:21, the virtual address, 53 bits of it, below them and in the word that follows, which may be 0.
 inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
@@ -123,7 +133,7 @@ struct ThreadPart {
 };
 
 struct Ring {
-    static constexpr std::uint64_t expected_magic = 0x344b52414d594157;  // changes with the layout
+    static constexpr std::uint64_t expected_magic = 0x354b52414d594157;  // changes with the layout
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;

@@ -79,8 +79,9 @@ public:
     void system_call();
     /// An exception was taken after what ran last. `back`: the instruction that would have come
     /// instead, where that is known; it shows the outcome of the last waypoint. `handler`: what runs next;
-    /// nothing: a kernel that is not recorded.
-    void exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler);
+    /// nothing: a kernel that is not recorded. `state`: the processor's in the handler; nothing: as it is.
+    void exception(ExceptionClass kind, std::optional<Place> back, std::optional<Place> handler,
+                   const std::optional<flow::Context>& state = {});
     /// Where a system's processors begin after reset.
     void resets_to(Address address) { reset_ = address; }
     /// The processor's state from here on.
@@ -94,6 +95,11 @@ public:
     [[nodiscard]] std::optional<Address> unknown_vector() const { return unknown_vector_; }
     /// What is executed at the place just reached cannot be recorded, such as the kernel's helpers.
     void leave() { away_ = !pending_; }
+    /// Execution goes on where nobody saw it go, or where it is not recorded, until it arrives somewhere again: what
+    /// ran since the last waypoint is not traced, and the truth counts it as unfinished.
+    void lose_place();
+    /// How often an AArch64 system's execution went on where nothing had led it.
+    [[nodiscard]] std::uint64_t jumps() const { return jumps_; }
 
 private:
     void waypoint(bool passed, Place next);
@@ -132,6 +138,7 @@ private:
     bool stopped_ = false;          ///< the next instruction began and did not complete
     std::uint8_t stopped_bytes_{};  ///< its size
     std::optional<Address> unknown_vector_;
+    std::uint64_t jumps_ = 0;
     /// The last call of the unit, which it may still lose; without instructions where an exception had nothing before
     /// it.
     std::deque<TruthRange> recent_;

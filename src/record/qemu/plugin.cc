@@ -6,8 +6,11 @@
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
 // for each stretch of addresses where that log shows how execution came there (record/qemu_log.h); for a Linux program:
 // signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
-// of AArch64 programs: memory=on; for their flow: aarch64=on; for 32-bit programs that stand in for a DSP core:
-// memory=sized.
+// of AArch64 programs: memory=on; for their flow, and for AArch64 systems: aarch64=on; for 32-bit programs that stand
+// in for a DSP core: memory=sized.
+//
+// An AArch64 system. QEMU's log names every exception and every exception return; `watch` is where it shows registers
+// too. The log is a file in memory that the plugin maps: before each block one byte shows if there is more of it.
 //
 // Exactness. The API reports when a block is entered, not when it is left early. A block can be left early by an
 // instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
@@ -41,6 +44,8 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/record/a64_log.h"
+#include "waymark/record/a64_registers.h"
 #include "waymark/record/checks.h"
 #include "waymark/record/qemu_log.h"
 #include "waymark/record/ring.h"
@@ -92,11 +97,13 @@ using namespace waymark::record;
 struct Block {
     std::uint32_t id{};
     std::uint64_t address{}, end{};
-    std::uint32_t first_check = no_check;  ///< index of the first instruction that may not complete
-    std::uint32_t last_check = no_check;   ///< such an instruction ends the block: its index
-    std::uint32_t last_accesses = 0;       ///< and how many accesses complete it
-    bool watched = false;                  ///< QEMU's log shows how execution came there
-    std::atomic<bool> is_handler{false};   ///< a signal may lead there
+    std::uint32_t first_check = no_check;     ///< index of the first instruction that may not complete
+    std::uint32_t last_check = no_check;      ///< such an instruction ends the block: its index
+    std::uint32_t last_accesses = 0;          ///< and how many accesses complete it
+    bool watched = false;                     ///< QEMU's log shows how execution came there
+    A64Register written = A64Register::none;  ///< by the instruction that ends it
+    std::uint8_t source{};                    ///< the general-purpose register with the value
+    std::atomic<bool> is_handler{false};      ///< a signal may lead there
     static constexpr std::uint32_t no_check = 0xffffffff, completed = 0xfffffffe;
     std::uint32_t reached_at_entry = completed;  ///< or 0, where there is something to reach
 };
@@ -108,9 +115,11 @@ struct alignas(64) Vcpu {
     Chunk* chunk = nullptr;
     std::uint32_t* at = nullptr;
     std::uint32_t* end = nullptr;
-    const Block* open = nullptr;  ///< entered last
-    std::uint32_t reached = 0;    ///< index of the last callback's instruction in it; 0: none yet
-    std::uint32_t accesses = 0;   ///< of the instruction that ends it
+    const Block* open = nullptr;   ///< entered last
+    const Block* wrote = nullptr;  ///< its last instruction wrote a system register, and what, is not known yet
+    std::uint32_t events = 0;      ///< how many of `a64_events` are of this processor
+    std::uint32_t reached = 0;     ///< index of the last callback's instruction in it; 0: none yet
+    std::uint32_t accesses = 0;    ///< of the instruction that ends it
     std::uint32_t thread = 0;
     bool named = false;                               ///< its system call gives the thread a name
     std::uint64_t unmapped = 0, unmapped_number = 0;  ///< by its system call: the address, and the UnmapPart's; 0: none
@@ -145,6 +154,53 @@ int log_file = -1;
 off_t log_at = 0, log_freed = 0;
 QemuLog* log_text = nullptr;
 std::vector<LoggedEntry>* log_entries = nullptr;  ///< of all processors, not used yet
+
+// An AArch64 system: QEMU runs one processor at a time.
+A64Log* a64_log = nullptr;
+std::vector<A64Event>* a64_events = nullptr;  ///< of all processors, not used yet
+unsigned last_vcpu = 0;                       ///< entered a block last
+/// A window on the log, which is longer than what is written of it: what follows is 0.
+class LogWindow {
+public:
+    static constexpr std::size_t bytes = 1 << 24;
+    static constexpr off_t file_bytes = off_t{1} << 40;
+    bool open(int file) {
+        file_ = file;
+        return ftruncate(file, file_bytes) == 0 && move();
+    }
+    /// QEMU wrote more than was read.
+    [[nodiscard]] bool has_more() const { return window_[at_] != 0; }
+    template <class F>
+    void read(F&& feed) {
+        while (window_[at_] != 0) {
+            const auto* const text = const_cast<const char*>(window_ + at_);
+            const std::size_t n = strnlen(text, bytes - at_);
+            feed(std::string_view(text, n));
+            at_ += n;
+            if (at_ == bytes && !move()) std::abort();
+        }
+    }
+
+private:
+    /// To where the one before ended, whose memory is given back.
+    bool move() {
+        if (window_ != nullptr) {
+            munmap(const_cast<char*>(window_), bytes);
+            fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, next_ - static_cast<off_t>(bytes), bytes);
+        }
+        void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file_, next_);
+        if (memory == MAP_FAILED) return false;
+        window_ = static_cast<const volatile char*>(memory);
+        next_ += bytes;
+        at_ = 0;
+        return true;
+    }
+    int file_ = -1;
+    const volatile char* window_ = nullptr;
+    std::size_t at_ = 0;
+    off_t next_ = 0;
+};
+LogWindow a64_window;
 
 // The signals of a Linux program.
 std::string* signal_folder = nullptr;
@@ -244,7 +300,7 @@ void read_log_locked() {
 
 void refill(Vcpu& v) {
     queue(v);
-    if (log_file >= 0) {
+    if (log_text != nullptr) {
         const std::lock_guard held(lock);
         read_log_locked();
     }
@@ -409,6 +465,71 @@ void on_watched_block(unsigned vcpu, void* data) {
         put(v, words::half | state);
     }
     enter(v, block);
+}
+
+/// What was logged up to here; exception returns are of the processor that ran last.
+void read_a64_log() {
+    const std::lock_guard held(lock);
+    a64_window.read([](std::string_view text) {
+        a64_log->feed(text, [](const A64Event& event) {
+            a64_events->push_back(event);
+            if (event.kind == A64Event::Kind::exception_return) a64_events->back().cpu = last_vcpu;
+            if (a64_events->back().cpu < max_vcpus) ++vcpus[a64_events->back().cpu].events;
+        });
+    });
+}
+
+void put_wide(Vcpu& v, std::uint64_t value) {
+    for (unsigned i = 0; i < 4; ++i) put(v, words::half | static_cast<std::uint32_t>(value >> 16 * i & 0xffff));
+}
+
+/// The value that the instruction at the end of `v.wrote` wrote, if `event` shows the registers right after it.
+void put_written(Vcpu& v, const A64Event* event) {
+    const Block& block = *std::exchange(v.wrote, nullptr);
+    put(v, words::written | static_cast<std::uint32_t>(block.written) | (event == nullptr ? words::unread : 0));
+    put_wide(v, event == nullptr ? 0 : event->x[block.source]);
+}
+
+void put_a64_event(Vcpu& v, const A64Event& event) {
+    std::uint32_t state = event.el << words::el_bit | (event.aarch32 ? words::aarch32 : 0);
+    if (event.ns) state |= words::ns_known | (*event.ns ? words::ns : 0);
+    if (event.kind != A64Event::Kind::exception) {
+        put(v, words::state | state);
+        if (event.kind == A64Event::Kind::registers && v.wrote != nullptr && v.wrote->end == event.pc)
+            put_written(v, &event);
+        return;
+    }
+    // It was taken to be executed, and was not.
+    if (v.wrote != nullptr && event.elr + 4 == v.wrote->end) v.wrote = nullptr;
+    put(v, words::exception | (event.number & words::value_mask));
+    put_wide(v, event.elr);
+    put_wide(v, event.pc);
+    put(v, words::half | state);
+    put(v, words::half | event.exception_class);
+}
+
+/// A block of an AArch64 system.
+void on_a64_system_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    if (a64_window.has_more()) [[unlikely]]
+        read_a64_log();
+    last_vcpu = vcpu;
+    if (exact) settle(v, block->address);
+    if (v.events != 0) [[unlikely]] {
+        std::vector<A64Event> mine;
+        const auto others = std::stable_partition(a64_events->begin(), a64_events->end(),
+                                                  [&](const A64Event& event) { return event.cpu != vcpu; });
+        mine.assign(others, a64_events->end());
+        a64_events->erase(others, a64_events->end());
+        v.events = 0;
+        for (const A64Event& event : mine) put_a64_event(v, event);
+    }
+    if (v.wrote != nullptr && v.wrote->end == block->address) [[unlikely]]
+        put_written(v, nullptr);
+    enter(v, block);
+    if (block->written != A64Register::none) [[unlikely]]
+        v.wrote = block;
 }
 
 void on_check(unsigned vcpu, void* data) {
@@ -641,12 +762,24 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     append(&part, sizeof part, code.data(), code.size(), text, part.text_bytes);
     std::free(text);
 
+    const auto word_at = [&](std::size_t i) {
+        const std::size_t offset = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) - part.address;
+        std::uint32_t word = 0;
+        if (offset < code.size())
+            std::memcpy(&word, code.data() + offset, std::min<std::size_t>(4, code.size() - offset));
+        return word;
+    };
     Block& block = blocks->emplace_back();
     block.id = part.id;
     block.address = part.address;
     block.end = part.address + code.size();
     block.watched = std::any_of(watched->begin(), watched->end(),
                                 [&](const Watched& w) { return block.address >= w.first && block.address < w.end; });
+    const bool a64_system = a64_log != nullptr;
+    if (a64_system && count != 0) {
+        block.written = a64_register_written(word_at(count - 1));
+        block.source = static_cast<std::uint8_t>(a64_register_source(word_at(count - 1)));
+    }
     if (signal_folder != nullptr) {
         if (first != nullptr && !has_guest_base.load() && qemu_plugin_insn_haddr(first) != nullptr) {
             guest_base = reinterpret_cast<std::uintptr_t>(qemu_plugin_insn_haddr(first)) - part.address;
@@ -664,19 +797,12 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
                     std::uintptr_t{words::access | static_cast<std::uint32_t>(i) << words::access_index_bit}));
         if (!sized) return;
     }
-    if (!exact) {
-        qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS,
-                                             &block);
-        return;
-    }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, block.watched ? on_watched_block : on_exact_block, QEMU_PLUGIN_CB_NO_REGS,
-                                         &block);
-    const auto word_at = [&](std::size_t i) {
-        const std::size_t offset = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) - part.address;
-        std::uint32_t word = 0;
-        std::memcpy(&word, code.data() + offset, std::min<std::size_t>(4, code.size() - offset));
-        return word;
-    };
+    const auto on_entry = a64_system      ? on_a64_system_block
+                          : block.watched ? on_watched_block
+                          : exact         ? on_exact_block
+                                          : on_block;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_entry, QEMU_PLUGIN_CB_NO_REGS, &block);
+    if (!exact) return;
     // Without a 16-bit instruction as proof, these may be Thumb all the same. Then what either reading watches is
     // watched, and the recorder ignores a cut at an instruction that cannot be one.
     bool unsure = !thumb && !a64;
@@ -785,8 +911,14 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void*, int argc, char** argv)
         system_mode = true;
         log_file = open(log_path.c_str(), O_RDWR | O_CLOEXEC);
         if (log_file < 0) return -1;
-        log_text = new QemuLog;
-        log_entries = new std::vector<LoggedEntry>;
+        if (a64) {
+            a64_log = new A64Log;
+            a64_events = new std::vector<A64Event>;
+            if (!a64_window.open(log_file)) return -1;
+        } else {
+            log_text = new QemuLog;
+            log_entries = new std::vector<LoggedEntry>;
+        }
     }
     if (signal_folder != nullptr) {
         own_memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);

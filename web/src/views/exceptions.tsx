@@ -5,16 +5,21 @@ import { markKinds, type Timeline } from "../data/model";
 import { Loading, useLoaded, ViewHead } from "../ui/parts";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
-import { timeText } from "../ui/text";
+import { grouped, timeText } from "../ui/text";
 import { aroundMoment } from "./timeline";
 
 export function ExceptionsView(props: ViewProps) {
     const { exceptions, has } = props.report.head;
     // A handler that was not traced has no time.
     const timed = (row: number) => exceptions[row]!.returned > 0 && exceptions[row]!.sum > 0;
-    const time = (value: number, row: number) => (timed(row) ? timeText(Math.round(value), exceptions[row]!.unit) : "–");
     const mean = (i: number) => (exceptions[i]!.returned > 0 ? exceptions[i]!.sum / exceptions[i]!.returned : 0);
-    const units = [...new Set(exceptions.map((e) => e.unit))].join(" or ");
+    const units = [...new Set(exceptions.map((e) => e.unit))];
+    // A unit that all have is in the note above; the columns have no room for long ones.
+    const time = (value: number, row: number) => {
+        if (!timed(row)) return "–";
+        const { unit } = exceptions[row]!;
+        return units.length === 1 && unit !== "ns" ? grouped(Math.round(value)) : timeText(Math.round(value), unit);
+    };
     const numbered = exceptions.some((e) => e.number !== 0);
     const number: Column = { id: "number", name: "Number", number: true, width: "90px", value: (i) => exceptions[i]!.number };
     const columns = useMemo<Column[]>(
@@ -35,7 +40,7 @@ export function ExceptionsView(props: ViewProps) {
         <>
             <ViewHead
                 title="Exceptions"
-                note={`Times are from entry to return, in ${units}. A dash: no return was seen, or the handler ran where nothing is traced.`}
+                note={`Times are from entry to return, in ${units.join(" or ")}. A dash: no return was seen, or the handler ran where nothing is traced.`}
             />
             <DataTable label="Exceptions" columns={columns} rows={exceptions.map((_, i) => i)} sort={{ by: "times", down: true }} />
             {has.marks > 0 && <Each {...props} />}

@@ -235,9 +235,12 @@ function View({ report, timeline, place, keep }: ViewProps & { timeline: Timelin
         c.fillStyle = palette.muted;
         c.font = labelFont;
         c.textAlign = "center";
+        let after = left - 4;
         for (const [tx, text] of ticks) {
             const half = c.measureText(text).width / 2;
-            if (tx - half > left - 4 && tx + half < size.width) c.fillText(text, tx, axisHeight / 2);
+            if (tx - half <= after || tx + half >= size.width) continue;
+            c.fillText(text, tx, axisHeight / 2);
+            after = tx + half + 8;
         }
         c.textAlign = "start";
         c.strokeStyle = palette.line;

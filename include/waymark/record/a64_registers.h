@@ -1,0 +1,32 @@
+/// System registers whose value a recording of an AArch64 system needs, and the instructions that write them. The
+/// plugin API of QEMU shows no registers; but QEMU ends a block at such an instruction, and its log of the block after
+/// it shows the general-purpose register that was written. Header only, for the plugin.
+#pragma once
+
+#include <cstdint>
+
+namespace waymark::record {
+
+enum class A64Register : std::uint8_t {
+    none,
+    scr_el3,          ///< security state of the lower exception levels
+    hcr_el2,          ///< which register EL2 means by CONTEXTIDR_EL1
+    contextidr_el1,   ///< as the instruction names it; at EL2 it may mean CONTEXTIDR_EL2
+    contextidr_el12,  ///< EL1's, of a host at EL2
+};
+
+/// The register that this instruction (MSR) writes.
+[[nodiscard]] constexpr A64Register a64_register_written(std::uint32_t word) {
+    switch (word & 0xffffffe0) {
+        case 0xd51e1100: return A64Register::scr_el3;
+        case 0xd51c1100: return A64Register::hcr_el2;
+        case 0xd518d020: return A64Register::contextidr_el1;
+        case 0xd51dd020: return A64Register::contextidr_el12;
+        default: return A64Register::none;
+    }
+}
+
+/// The general-purpose register that holds the value: its number; 31: XZR.
+[[nodiscard]] constexpr unsigned a64_register_source(std::uint32_t word) { return word & 0x1f; }
+
+}  // namespace waymark::record

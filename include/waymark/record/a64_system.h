@@ -1,0 +1,47 @@
+/// What a recording of an AArch64 system knows of its processors: exception level, security state and Context ID, from
+/// what QEMU's log shows.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "waymark/core/types.h"
+#include "waymark/flow/exception.h"
+#include "waymark/flow/flow.h"
+#include "waymark/image/memory_map.h"
+#include "waymark/record/a64_registers.h"
+
+namespace waymark::record {
+
+/// Of an exception taken to AArch64. `number`: QEMU's; `exception_class`: EC of the syndrome register (Arm Architecture
+/// Reference Manual, ESR_ELx). `returns_after`: the preferred return address is after the instruction that caused it;
+/// an SMC that a higher exception level traps returns to itself.
+[[nodiscard]] flow::ExceptionClass a64_exception(std::uint32_t number, std::uint32_t exception_class,
+                                                 bool returns_after);
+/// It is caused by an instruction that was entered and did not complete; of others, all before ELR completed.
+[[nodiscard]] bool stops_instruction(flow::ExceptionClass kind);
+
+class A64State {
+public:
+    /// From here on, as `words::state` has it.
+    void state(std::uint32_t bits);
+    void wrote(A64Register reg, std::uint64_t value);
+    [[nodiscard]] bool aarch32() const { return aarch32_; }
+    /// The Context ID is CONTEXTIDR_EL1; until it is written, 0.
+    [[nodiscard]] flow::Context context() const;
+
+private:
+    std::uint8_t el_ = 3;
+    bool ns_ = false;  ///< of the exception levels below EL3
+    bool aarch32_ = false;
+    std::uint64_t hcr_el2_ = 0;
+    std::uint32_t contextidr_el1_ = 0;
+};
+
+/// Places after an instruction that writes one of A64Register: the registers there show what it wrote. Those of the
+/// image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`.
+[[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory);
+inline constexpr std::size_t most_watched_writes = 256;
+
+}  // namespace waymark::record

@@ -1,0 +1,233 @@
+/// Exceptions and signals of a recording: what QEMU's log showed of them → how far the block before them came, and
+/// which exception the unit is to trace.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <utility>
+
+#include "waymark/record/recorder.h"
+#include "waymark/record/vectors.h"
+
+namespace waymark::record {
+
+namespace {
+
+/// An instruction that is found undefined counts as executed to some units, but a branch that is found so was no
+/// waypoint.
+bool counts_when_undefined(const CodeInstruction& instruction, const flow::UnitFactory& units) {
+    return units.undefined_executes() && instruction.waypoint == isa::Waypoint::none;
+}
+
+}  // namespace
+
+flow::Context Recorder::context_of(std::uint32_t bits, std::uint32_t thread) {
+    return {.ns = (bits & words::ns) != 0, .hyp = (bits & words::hyp) != 0, .context_id = thread};
+}
+
+/// Of the block entered last: which of its instructions is at `address`.
+std::optional<std::uint32_t> Recorder::index_in_held(Thread& t, Address address) {
+    if (t.held == 0 || t.held >= blocks_.size()) return std::nullopt;
+    return known(t, t.held).code.index_of(address);
+}
+
+void Recorder::exception_aarch32(Thread& t) {
+    const Address link{t.halves[0] | t.halves[1] << 16}, vector{t.halves[2] | t.halves[3] << 16};
+    const std::uint32_t number = t.exception, state = t.halves[4];
+    t.halves.clear();
+    // What the link register holds: the Architecture Reference Manual's table of exception return offsets. Hyp mode has
+    // its return address in another register, which QEMU's log does not show.
+    const bool has_link = (state & words::hyp) == 0;
+    enum QemuException : std::uint32_t {
+        undefined = 1,
+        supervisor_call,
+        prefetch_abort,
+        data_abort,
+        irq,
+        fiq,
+        breakpoint,
+        hypervisor_call = 11,
+        hyp_trap,
+        secure_monitor_call,
+        virtual_irq,
+        virtual_fiq,
+        virtual_serror = 24
+    };
+    constexpr std::uint64_t hyp_trap_vector = 0x14;
+    const auto before_link = [&](std::uint64_t bytes) {
+        return has_link ? std::optional<Address>{{(link.value - bytes) & 0xffffffff}} : std::nullopt;
+    };
+    ExceptionClass kind = ExceptionClass::other;
+    std::optional<Address> back;      // the instruction that comes when the handler returns
+    std::uint32_t end = whole_block;  // of the block entered last: its first instruction that did not complete
+    switch (number) {
+        case undefined: {
+            // It counts as executed. Found only by an access check, it may have others after it in its block.
+            kind = ExceptionClass::undefined;
+            const bool thumb = t.held != 0 && t.held < blocks_.size() && known(t, t.held).code.isa != isa::Isa::a32;
+            if (const auto at = before_link(thumb ? 2 : 4)) {
+                if (const auto index = index_in_held(t, *at)) {
+                    end = *index;
+                    if (counts_when_undefined(blocks_[t.held].code.instructions[end], *options_.units))
+                        ++end;
+                    else
+                        back = at;
+                }
+            }
+            break;
+        }
+        case supervisor_call: kind = ExceptionClass::supervisor_call; break;
+        case breakpoint:
+        case prefetch_abort:
+            kind = number == breakpoint ? ExceptionClass::breakpoint : ExceptionClass::prefetch_abort;
+            back = before_link(4);
+            break;
+        case data_abort:
+            kind = ExceptionClass::data_abort;
+            back = before_link(8);
+            if (back) end = index_in_held(t, *back).value_or(whole_block);
+            break;
+        case irq:
+        case virtual_irq:
+            kind = ExceptionClass::irq;
+            back = before_link(4);
+            break;
+        case fiq:
+        case virtual_fiq:
+            kind = ExceptionClass::fiq;
+            back = before_link(4);
+            break;
+        case hypervisor_call: kind = ExceptionClass::hypervisor_call; break;
+        case hyp_trap: kind = ExceptionClass::trap; break;
+        case secure_monitor_call: kind = ExceptionClass::monitor_call; break;
+        case virtual_serror: kind = ExceptionClass::system_error; break;
+        default: break;
+    }
+    // With -icount QEMU leaves a block in front of an access to a device and says nothing of the access itself: an
+    // interrupt comes before it or after it.
+    if (end == whole_block && t.cut && back && t.held != 0 && t.held < blocks_.size()) {
+        const Code& code = known(t, t.held).code;
+        const auto size = static_cast<std::uint32_t>(code.instructions.size());
+        const std::uint32_t at = *back == code.end() ? size : code.index_of(*back).value_or(0);
+        if (at >= *t.cut) end = at;
+    }
+    // What Hyp mode traps of a lower mode comes there by the vector of its own, whatever it would have been below.
+    if ((state & words::hyp) != 0 && vector.value % vector_table_bytes == hyp_trap_vector &&
+        kind != ExceptionClass::hypervisor_call)
+        kind = ExceptionClass::trap;
+    settle(t, end, number == data_abort && end != whole_block);
+    if (!t.tracker.attached() || recorded_.stopped) return;
+    std::optional<Place> place;
+    if (back) place = Place{*back, isa_at(t, *back)};
+    t.tracker.context(context_of(state, t.number));
+    t.tracker.exception(kind, place, Place{vector, (state & words::thumb) != 0 ? isa::Isa::t32 : isa::Isa::a32});
+    notice_progress(t, vector);
+}
+
+/// Which exception led into the kernel that then delivered the signal.
+void Recorder::signal(Thread& t) {
+    Address pc;
+    for (std::size_t i = 0; i + 1 < t.halves.size(); ++i) pc.value |= std::uint64_t{t.halves[i]} << 16 * i;
+    const Place back{pc, options_.aarch64                        ? isa::Isa::a64
+                         : (t.halves.back() & words::thumb) != 0 ? isa::Isa::t32
+                                                                 : isa::Isa::a32};
+    const bool raised = (t.exception & words::raised) != 0;
+    const auto number = static_cast<int>(t.exception & (words::raised - 1));
+    t.halves.clear();
+    const std::optional<std::uint32_t> at = raised ? index_in_held(t, pc) : std::nullopt;
+    ExceptionClass kind = ExceptionClass::irq;
+    std::uint32_t end = at.value_or(whole_block);
+    bool executed = false;
+    // Linux has breakpoints that are undefined instructions, and gives SIGTRAP for them too.
+    const CodeInstruction* const cause = at ? &blocks_[t.held].code.instructions[*at] : nullptr;
+    if (raised && number == SIGTRAP && (cause == nullptr || cause->special == Special::breakpoint)) {
+        kind = ExceptionClass::breakpoint;
+    } else if (raised && (number == SIGILL || number == SIGFPE || number == SIGTRAP)) {
+        kind = ExceptionClass::undefined;
+        executed = cause != nullptr && counts_when_undefined(*cause, *options_.units);
+        if (executed) ++end;
+    } else if (raised && (number == SIGSEGV || number == SIGBUS)) {
+        kind = at ? ExceptionClass::data_abort : ExceptionClass::prefetch_abort;
+    }
+    settle(t, end, false);
+    if (!t.tracker.attached() || recorded_.stopped) return;
+    t.tracker.exception(kind, executed ? std::nullopt : std::optional<Place>(back), std::nullopt);
+}
+
+void Recorder::exception_aarch64(Thread& t) {
+    const auto wide = [&](std::size_t at) {
+        std::uint64_t value = 0;
+        for (unsigned i = 0; i < 4; ++i) value |= std::uint64_t{t.halves[at + i]} << 16 * i;
+        return value;
+    };
+    const Address back{wide(0)}, vector{wide(4)};
+    const std::uint32_t number = t.exception, state = t.halves[8], syndrome = t.halves[9];
+    t.halves.clear();
+    if (t.a64.aarch32()) {
+        // Taken from code that is not recorded: trace begins again in the handler.
+        settle(t, whole_block, false);
+        t.a64.state(state);
+        t.tracker.context(t.a64.context());
+        return;
+    }
+    const std::optional<std::uint32_t> index = index_in_held(t, back);
+    const ExceptionClass kind = a64_exception(number, syndrome, !index);
+    std::uint32_t end = whole_block;
+    // An instruction that could not be fetched may also be the first of the block before, to which it returned; the
+    // check of a branch target fails when the instruction is there.
+    constexpr std::uint32_t fetch = 0x20, fetch_same = 0x21;
+    if (index && stops_instruction(kind) && syndrome != fetch && syndrome != fetch_same) {
+        end = *index;
+    } else if (t.cut && t.held != 0 && t.held < blocks_.size()) {
+        // With -icount, an interrupt in front of an access to a device, or after it.
+        const Code& code = known(t, t.held).code;
+        const auto size = static_cast<std::uint32_t>(code.instructions.size());
+        const std::uint32_t at = back == code.end() ? size : code.index_of(back).value_or(0);
+        if (at >= *t.cut) end = at;
+    }
+    settle(t, end, kind == ExceptionClass::data_abort && end != whole_block);
+    t.a64.state(state);
+    if (recorded_.stopped) return;
+    if (!t.tracker.attached()) return notice_progress(t, vector);
+    t.tracker.exception(kind, Place{back, isa::Isa::a64}, Place{vector, isa::Isa::a64}, t.a64.context());
+    notice_progress(t, vector);
+}
+
+void Recorder::notice_progress(Thread& t, Address vector) {
+    constexpr std::uint32_t most_fruitless = 1000;
+    t.fruitless = std::exchange(t.exception_cycle, clock_.cycle) == clock_.cycle ? t.fruitless + 1 : 0;
+    if (t.fruitless < most_fruitless) return;
+    recorded_.stuck = vector;
+    stop(fmt::format("at {:#x}, where exception followed exception and nothing executed", vector.value));
+}
+
+void Recorder::state(Thread& t, std::uint32_t bits) {
+    settle(t, whole_block, false);
+    if (!options_.aarch64) {
+        t.tracker.context(context_of(bits, t.number));
+        return;
+    }
+    const bool was_aarch32 = t.a64.aarch32();
+    t.a64.state(bits);
+    if (t.a64.aarch32() && !was_aarch32) {
+        // Where an exception return to AArch32 leads cannot be recorded.
+        ++recorded_.stays_in_aarch32;
+        t.tracker.lose_place();
+    }
+    t.tracker.context(t.a64.context());
+}
+
+void Recorder::written(Thread& t) {
+    const std::uint32_t which = t.exception;
+    std::uint64_t value = 0;
+    for (unsigned i = 0; i < 4; ++i) value |= std::uint64_t{t.halves[i]} << 16 * i;
+    t.halves.clear();
+    settle(t, whole_block, false);
+    if ((which & words::unread) != 0) {
+        ++recorded_.unread_registers;
+        return;
+    }
+    t.a64.wrote(static_cast<A64Register>(which & (words::unread - 1)), value);
+    t.tracker.context(t.a64.context());
+}
+
+}  // namespace waymark::record

@@ -1,0 +1,91 @@
+#include "waymark/record/a64_system.h"
+
+#include <gtest/gtest.h>
+
+#include "waymark/record/ring.h"
+
+namespace waymark::record {
+namespace {
+
+using flow::ExceptionClass;
+
+std::uint32_t at_el(unsigned el) { return el << words::el_bit; }
+
+// Types of exceptions: docs/spec/etm4-registers.md, 2.13.
+TEST(A64System, ClassesOfExceptions) {
+    EXPECT_EQ(a64_exception(5, 0x15, true), ExceptionClass::irq);  // the syndrome is an older exception's
+    EXPECT_EQ(a64_exception(6, 0, true), ExceptionClass::fiq);
+    EXPECT_EQ(a64_exception(2, 0x15, true), ExceptionClass::supervisor_call);
+    EXPECT_EQ(a64_exception(11, 0x16, true), ExceptionClass::hypervisor_call);
+    EXPECT_EQ(a64_exception(13, 0x17, true), ExceptionClass::monitor_call);
+    EXPECT_EQ(a64_exception(1, 0x17, false), ExceptionClass::trap);  // HCR_EL2.TSC
+    EXPECT_EQ(a64_exception(1, 0x00, false), ExceptionClass::trap);
+    EXPECT_EQ(a64_exception(1, 0x18, false), ExceptionClass::trap);
+    EXPECT_EQ(a64_exception(1, 0x0d, false), ExceptionClass::prefetch_abort);
+    EXPECT_EQ(a64_exception(3, 0x20, true), ExceptionClass::prefetch_abort);
+    EXPECT_EQ(a64_exception(4, 0x25, false), ExceptionClass::data_abort);
+    EXPECT_EQ(a64_exception(1, 0x22, true), ExceptionClass::alignment);
+    EXPECT_EQ(a64_exception(7, 0x3c, false), ExceptionClass::breakpoint);
+    EXPECT_EQ(a64_exception(7, 0x33, true), ExceptionClass::breakpoint);
+    EXPECT_EQ(a64_exception(4, 0x35, false), ExceptionClass::watchpoint);
+}
+
+TEST(A64System, SecurityStateBelowEl3IsThatOfScr) {
+    A64State state;
+    EXPECT_EQ(state.context().el, 3);
+    EXPECT_FALSE(state.context().ns);
+    state.wrote(A64Register::scr_el3, 0x501);
+    EXPECT_FALSE(state.context().ns);  // EL3 stays Secure
+    state.state(at_el(1));
+    EXPECT_TRUE(state.context().ns);
+    EXPECT_EQ(state.context().el, 1);
+    state.state(at_el(3));
+    EXPECT_FALSE(state.context().ns);
+    state.wrote(A64Register::scr_el3, 0x500);
+    state.state(at_el(2));
+    EXPECT_FALSE(state.context().ns);
+    EXPECT_TRUE(state.context().hyp);
+    // What the log shows counts more than what was followed.
+    state.state(at_el(1) | words::ns_known | words::ns);
+    EXPECT_TRUE(state.context().ns);
+}
+
+TEST(A64System, TheContextIdIsThatOfEl1) {
+    A64State state;
+    EXPECT_EQ(state.context().context_id, 0U);
+    state.state(at_el(1));
+    state.wrote(A64Register::contextidr_el1, 0x1'0000'0007);
+    EXPECT_EQ(state.context().context_id, 7U);
+    state.state(at_el(2));
+    state.wrote(A64Register::contextidr_el1, 8);
+    EXPECT_EQ(state.context().context_id, 8U);
+    state.wrote(A64Register::hcr_el2, std::uint64_t{1} << 34);  // a host at EL2 writes its own
+    state.wrote(A64Register::contextidr_el1, 9);
+    EXPECT_EQ(state.context().context_id, 8U);
+    state.wrote(A64Register::contextidr_el12, 10);
+    EXPECT_EQ(state.context().context_id, 10U);
+}
+
+TEST(A64System, PlacesAfterWrites) {
+    constexpr std::uint32_t nop = 0xd503201f, scr = 0xd51e1105, context_id = 0xd518d03f, other = 0xd51e4000;
+    std::vector<std::uint8_t> bytes;
+    for (const std::uint32_t word : {nop, scr, other, context_id, nop})
+        for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
+    image::MemoryMap memory;
+    ASSERT_TRUE(memory.add_bytes(bytes, {0x40080000}).has_value());
+    const std::vector<std::pair<Address, Address>> expected{{{0x40080008}, {0x4008000c}}, {{0x40080010}, {0x40080014}}};
+    EXPECT_EQ(after_register_writes(memory), expected);
+    EXPECT_EQ(a64_register_source(scr), 5U);
+    EXPECT_EQ(a64_register_source(context_id), 31U);
+}
+
+TEST(A64System, NoMoreWatchedWritesThanQemuTakesArguments) {
+    std::vector<std::uint8_t> bytes;
+    for (unsigned n = 0; n < 1000; ++n) bytes.insert(bytes.end(), {0x00, 0x11, 0x1e, 0xd5});  // MSR SCR_EL3, X0
+    image::MemoryMap memory;
+    ASSERT_TRUE(memory.add_bytes(bytes, {0x8000}).has_value());
+    EXPECT_EQ(after_register_writes(memory).size(), most_watched_writes);
+}
+
+}  // namespace
+}  // namespace waymark::record
