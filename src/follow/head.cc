@@ -31,6 +31,7 @@ void search_head(const HeadRules& rules, const isa::CodeReader& code, std::span<
         out.stretches.push_back({observations[k.first].at, observations[k.end].at, std::move(k.standing)});
         out.stretches.back().standing.ns = rules.space.ns;
         out.stretches.back().standing.hyp = rules.space.hyp;
+        out.stretches.back().standing.nse = rules.space.nse;
         out.packets += k.end - k.first;
     }
     out.first = out.stretches.front().first;

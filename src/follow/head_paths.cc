@@ -11,6 +11,7 @@ void Paths::seed(std::uint32_t k, const Shared& shared) {
     if (waypoints.empty()) return;  // too many: a packet with an address must narrow them down
     everywhere = false;
     for (const Place& place : waypoints) {
+        if (a64 && *a64 != (place.isa == Isa::a64)) continue;
         Path path = beginning();
         path.current = place.address.value;
         path.isa = path.seed_isa = place.isa;

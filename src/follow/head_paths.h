@@ -176,6 +176,7 @@ public:
     std::vector<Path> all;
     bool everywhere = true;  ///< no path is followed: execution may be anywhere
     std::uint32_t seeded_at = 0, packet = 0;
+    std::optional<bool> a64;          ///< whether execution is in A64 state, where packets have said
     Shared before;                    ///< what was known before the seeding
     std::optional<Shared> forgotten;  ///< what is left of paths that were too many
     Odds odds;

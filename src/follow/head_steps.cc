@@ -33,6 +33,7 @@ void Search::depart(Path& path) {
 // ---- addresses
 
 void Search::take(const seen::Arrival& o) {
+    if (o.at.a64) paths_.a64 = o.at.a64;
     if (paths_.everywhere) {
         begin_at(o.at);
         return;
@@ -98,6 +99,7 @@ void Search::take(const seen::Named& o) {
 }
 
 void Search::take(const seen::Width& o) {
+    paths_.a64 = o.a64;
     if (paths_.everywhere) return;
     paths_.go_on([&](const Path& path, Keep& keep) {
         Path to = path;

@@ -6,7 +6,7 @@
 namespace waymark::follow {
 
 std::string_view name(HeadOutcome outcome) {
-    constexpr std::array<std::string_view, 9> names{
+    constexpr std::array<std::string_view, 11> names{
         "recovered",
         "the stream begins with its A-sync",
         "no A-sync with an I-sync behind it",
@@ -16,6 +16,8 @@ std::string_view name(HeadOutcome outcome) {
         "several paths through the program explain the packets",
         "too little speaks for the one path that is left",
         "the limits of the search are reached",
+        "the unit is programmed to trace more than branches",
+        "no depth of speculation fits its commits",
     };
     return names[static_cast<unsigned>(outcome)];
 }

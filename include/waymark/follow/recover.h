@@ -18,10 +18,11 @@ namespace waymark::follow {
 struct Standing {
     Place current;  ///< where execution is
     Place last;     ///< what the next address is compressed against
-    bool ns{}, hyp{};
+    bool ns{}, hyp{}, nse{};
     std::vector<Place> returns{};  ///< the return stack, the latest entry last
     /// The addresses before `last` that packets can repeat, the later one first, where they are known.
     std::array<std::optional<Place>, 2> earlier{};
+    std::uint64_t uncommitted{};  ///< elements from before that no packet has committed yet, where the core speculates
     friend bool operator==(const Standing&, const Standing&) = default;
 };
 
@@ -53,6 +54,8 @@ enum class HeadOutcome : std::uint8_t {
     ambiguous,    ///< several do
     unconfirmed,  ///< one does, but too little speaks for it
     too_much,     ///< the limits ended the search
+    unsupported,  ///< the unit traces more than branches
+    speculation,  ///< no depth of speculation at the beginning of the head fits its commits and the depth at the sync
 };
 [[nodiscard]] std::string_view name(HeadOutcome outcome);
 
