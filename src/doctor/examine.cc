@@ -17,6 +17,7 @@
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/id_register.h"
 #include "waymark/pipeline/packet_counter.h"
+#include "waymark/pipeline/recover.h"
 
 namespace waymark::doctor {
 
@@ -1087,8 +1088,8 @@ private:
         if (!map) return;
         const Bytes bytes = stretches.front().bytes;
         constexpr std::size_t most = std::size_t{1} << 20;
-        source.head =
-            source.configuration->recover_head(*map, extents_of(*map, true), bytes.first(std::min(bytes.size(), most)));
+        source.head = source.configuration->recover_head(*map, pipeline::code_extents(*map),
+                                                         bytes.first(std::min(bytes.size(), most)));
     }
 
     // ---- the sum

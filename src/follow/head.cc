@@ -50,6 +50,15 @@ std::vector<CodeExtent> below_4gb(std::span<const CodeExtent> extents) {
     return out;
 }
 
+bool holds_sync(Bytes held, std::size_t zeros) {
+    std::size_t run = 0;
+    for (std::size_t at = 0; at + judged_bytes < held.size(); ++at) {
+        if (held[at] == 0x80 && run >= zeros) return true;
+        run = held[at] == 0 ? run + 1 : 0;
+    }
+    return false;
+}
+
 HeadChains::HeadChains(std::size_t head_bytes, std::size_t first_end, std::size_t longest,
                        const std::function<std::size_t(std::size_t)>& packet_at)
     : first_end_(std::min(first_end, head_bytes)), longest_(longest), leads_(head_bytes + 1), length_(head_bytes + 1) {

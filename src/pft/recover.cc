@@ -115,6 +115,7 @@ std::vector<Observation> observations_of(const Config& config, Bytes stream, con
 
 HeadRecovery recover_head(const Config& config, const isa::CodeReader& code, std::span<const CodeExtent> extents,
                           Bytes stream, const RecoverLimits& limits) {
+    const std::vector<CodeExtent> reached = follow::below_4gb(extents);
     HeadRecovery out;
     const auto sync = find_sync(config, stream);
     const auto without = [&](HeadOutcome why) {
@@ -125,7 +126,7 @@ HeadRecovery recover_head(const Config& config, const isa::CodeReader& code, std
     out.sync = out.first = sync->observations.back().at;
     out.async = {sync->zeros};
     if (sync->zeros == 0) return without(HeadOutcome::no_head);
-    if (extents.empty()) return without(HeadOutcome::no_code);
+    if (reached.empty()) return without(HeadOutcome::no_code);
     const std::vector<Observation> observations = observations_of(config, stream, *sync, limits.head_bytes);
     if (observations.empty()) return without(HeadOutcome::no_parse);
 
@@ -140,7 +141,7 @@ HeadRecovery recover_head(const Config& config, const isa::CodeReader& code, std
         decoder.feed(bytes);
         decoder.finish();
     });
-    follow::search_head(rules, code, extents, observations, unseen, limits, out);
+    follow::search_head(rules, code, reached, observations, unseen, limits, out);
     return out;
 }
 

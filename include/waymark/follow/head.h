@@ -48,6 +48,10 @@ void search_head(const HeadRules& rules, const isa::CodeReader& code, std::span<
 /// The part of `extents` that 32-bit addresses reach.
 [[nodiscard]] std::vector<CodeExtent> below_4gb(std::span<const CodeExtent> extents);
 
+/// `held` has a synchronisation packet of so many zeros and 0x80, and after it what unseen_share() looks at: enough to
+/// recover what came before it.
+[[nodiscard]] bool holds_sync(Bytes held, std::size_t zeros);
+
 /// The chains of packets that lead from the first bytes of a head to its synchronisation packet, none of them part of
 /// another. That packet begins with zeros, and a packet before it may end in zeros too: chains end at `first_end` or
 /// after it, up to the end of the head.

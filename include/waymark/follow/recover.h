@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,6 +67,9 @@ struct Obstacles {
     std::uint64_t lost{};      ///< the trace lost bytes (overflow, discard)
     friend bool operator==(const Obstacles&, const Obstacles&) = default;
 };
+
+/// `2 Q elements, 1 loss of trace`; empty if there are none.
+[[nodiscard]] std::string text(const Obstacles& obstacles);
 
 /// A part of the head, and how the core stood at its beginning.
 struct HeadStretch {
