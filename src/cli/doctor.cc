@@ -131,16 +131,20 @@ std::string confidence_text(double confidence) { return fmt::format("{:.4f}", st
 
 std::string head_text(const follow::HeadRecovery& head) {
     if (head.outcome == follow::HeadOutcome::no_head) return "none: the stream begins with its A-sync";
-    if (head.outcome == follow::HeadOutcome::no_sync) return "no I-sync after an A-sync in the first MiB";
+    if (head.outcome == follow::HeadOutcome::no_sync)
+        return "in the first MiB there is " + std::string(name(head.outcome));
     const std::string all = counted(head.async.value, "byte");
+    const std::string obstacles = text(head.obstacles);
+    const std::string ended = obstacles.empty() ? "" : "; what is known ended at " + obstacles;
     if (head.outcome != follow::HeadOutcome::recovered)
-        return fmt::format("{}, none recovered: {}", all, name(head.outcome));
+        return fmt::format("{}, none recovered: {}{}", all, name(head.outcome), ended);
     return fmt::format(
-        "{} of {} recovered from {:#x} of the stream on{}, {}, confidence {}{}; "
+        "{} of {} recovered from {:#x} of the stream on{}, {}, confidence {}{}{}; "
         "waymark flow --recover shows them",
         grouped(head.bytes_before_async()), all, head.first.value,
         head.stretches.size() == 1 ? "" : fmt::format(" in {} stretches", head.stretches.size()),
-        counted(head.packets, "packet"), confidence_text(head.confidence), head.confirmed ? ", the I-sync agrees" : "");
+        counted(head.packets, "packet"), confidence_text(head.confidence),
+        head.confirmed ? ", what follows it agrees" : "", ended);
 }
 
 std::string image_text(const ImageVerdict& v) {

@@ -323,14 +323,17 @@ private:
                             const follow::HeadRecovery& head) {
         if (head.outcome == follow::HeadOutcome::no_head) return;
         const std::string bytes = counted(head.async.value, "byte");
+        const std::string obstacles = text(head.obstacles);
+        const std::string ended = obstacles.empty() ? "" : "; what is known ended at " + obstacles;
         if (head.outcome != follow::HeadOutcome::recovered)
-            return say("note", fmt::format("source {}: nothing is recovered before its first A-sync in buffer {}{}: {}",
-                                           source.label(), buffer, head.async == Offset{} ? "" : " (" + bytes + ")",
-                                           name(head.outcome)));
+            return say("note",
+                       fmt::format("source {}: nothing is recovered before its first A-sync in buffer {}{}: {}{}",
+                                   source.label(), buffer, head.async == Offset{} ? "" : " (" + bytes + ")",
+                                   name(head.outcome), ended));
         say("note", fmt::format("source {}: {} of the {} before its first A-sync in buffer {} are recovered, with a "
-                                "confidence of {:.4f}; they are marked 'recovered'",
+                                "confidence of {:.4f}; they are marked 'recovered'{}",
                                 source.label(), grouped(head.bytes_before_async()), bytes, buffer,
-                                std::floor(head.confidence * 1e4) / 1e4));  // never rounded up to a certainty
+                                std::floor(head.confidence * 1e4) / 1e4, ended));  // never rounded up to a certainty
     }
 
     const FlowOptions& options_;

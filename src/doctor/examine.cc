@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "examination.h"
+#include "waymark/pipeline/recover.h"
 
 namespace waymark::doctor {
 
@@ -117,8 +118,8 @@ private:  // ---- sources
         if (!map) return;
         const Bytes bytes = stretches.front().bytes;
         constexpr std::size_t most = std::size_t{1} << 20;
-        source.head =
-            source.configuration->recover_head(*map, extents_of(*map, true), bytes.first(std::min(bytes.size(), most)));
+        source.head = source.configuration->recover_head(*map, pipeline::code_extents(*map),
+                                                         bytes.first(std::min(bytes.size(), most)));
     }
 
     // ---- the sum

@@ -13,12 +13,14 @@
 #include "waymark/etm4/decoder.h"
 #include "waymark/etm4/parallel_decoder.h"
 #include "waymark/etm4/parser.h"
+#include "waymark/etm4/recover.h"
 #include "waymark/etm4/reference_decoder.h"
 #include "waymark/etm4/registers.h"
 #include "waymark/etm4/state.h"
 #include "waymark/etm4/text.h"
 #include "waymark/etm4/unit.h"
 #include "waymark/flow/summary.h"
+#include "waymark/follow/head.h"
 #include "waymark/follow/place.h"
 #include "waymark/protocol/adapters.h"
 
@@ -201,6 +203,16 @@ public:
         const follow::ParallelOptions& options) const override {
         return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
     }
+    [[nodiscard]] bool has_sync(Bytes held) const override { return follow::holds_sync(held, ParserRules::sync_zeros); }
+    [[nodiscard]] follow::HeadRecovery recover_head(const isa::CodeReader& code,
+                                                    std::span<const follow::CodeExtent> extents,
+                                                    Bytes stream) const override {
+        return etm4::recover_head(config_, code, extents, stream);
+    }
+    void decode_head(const follow::HeadRecovery& head, const isa::CodeReader& code, Bytes stream,
+                     flow::BatchWriter& out) const override {
+        etm4::decode_head(head, config_, code, stream, out);
+    }
     [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
         Config c = config_;
         c.return_stack = !c.return_stack;
@@ -253,6 +265,7 @@ public:
     }
 
     [[nodiscard]] bool decodes_flow() const override { return true; }
+    [[nodiscard]] bool recovers_head() const override { return true; }
     [[nodiscard]] std::span<const flow::UnitFactory* const> units() const override { return unit_factories(); }
     [[nodiscard]] std::vector<std::string> packet_names() const override { return protocol::names_of<Packets>(); }
 
@@ -293,7 +306,20 @@ public:
     }
     [[nodiscard]] std::vector<Finding> health(const protocol::Identity&, const protocol::Configuration* configuration,
                                               const std::vector<Stretch>& stretches, std::string_view) const override {
-        return likeness(stretches, config_of(*configuration)).findings(words());
+        const Likeness found = likeness(stretches, config_of(*configuration));
+        std::vector<Finding> out = found.findings(words());
+        if (found.unsynchronised_bytes != 0)
+            out.push_back({Severity::note,
+                           "unsynchronised",
+                           {},
+                           {},
+                           stretches.front().offsets.capture({0}),
+                           fmt::format("{} before an A-sync", counted(found.unsynchronised_bytes, "byte")),
+                           "an A-sync first",
+                           stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
+                                                : "the head of a buffer that wrapped",
+                           "waymark flow --recover gives what it can of it; a smaller TRCSYNCPR loses less"});
+        return out;
     }
     [[nodiscard]] std::string sentence(const flow::Inconsistency& what) const override {
         using flow::Conflict;

@@ -21,6 +21,33 @@ public:
           parser_(config_, *this) {}
 
     void feed(Bytes bytes) { parser_.feed(bytes); }
+    void begin_at(Offset at, const follow::Standing& standing, std::uint32_t threshold) {
+        parser_.resume_at(at);
+        elements_.event(at, flow::TraceOn{flow::TraceOnReason::recovered, flow::no_cycles});
+        synchronisation_.resume_synchronised();
+        const auto raw = [](const isa::Place& place) {
+            return Place{.address = place.address, .is1 = place.isa == isa::Isa::t32};
+        };
+        AddressHistory addresses;
+        for (const auto& place : {standing.earlier[1], standing.earlier[0]})
+            if (place)
+                addresses.push(raw(*place));
+            else
+                addresses.push({.address = {}, .is1 = false, .known = 0});
+        CommittedState committed;
+        committed.last = addresses.push(raw(standing.last));
+        PacketState packets(config_);
+        packets.begin_inside(addresses, threshold);
+        assembler_.resume({packets, std::nullopt});
+        committed.sf = standing.current.isa == isa::Isa::a64;
+        committed.context = {
+            .ns = standing.ns, .hyp = standing.hyp, .nse = standing.nse, .aarch64 = committed.sf, .el = {}};
+        committed.context_known = true;
+        committed_.resume(committed);
+        follower_.go(standing.current, committed.context, at);
+        for (const isa::Place& place : standing.returns) follower_.push({place, standing.ns});
+        waiting_.add_unseen(at, standing.uncommitted);
+    }
     void reset() { parser_.reset(); }
     void finish() {
         parser_.finish();
@@ -133,8 +160,11 @@ private:
     std::uint64_t packets_ = 0;
 };
 
-ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out) {
-    hold<Machine>(config, code, out);
+ReferenceDecoder::ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
+    : machine_(hold<Machine>(config, code, out)) {}
+
+void ReferenceDecoder::begin_at(Offset at, const follow::Standing& standing, std::uint32_t threshold) {
+    machine_.begin_at(at, standing, threshold);
 }
 
 }  // namespace waymark::etm4

@@ -6,18 +6,34 @@
 namespace waymark::follow {
 
 std::string_view name(HeadOutcome outcome) {
-    constexpr std::array<std::string_view, 9> names{
+    constexpr std::array<std::string_view, 11> names{
         "recovered",
         "the stream begins with its A-sync",
-        "no A-sync with an I-sync behind it",
+        "no A-sync after which decoding can begin",
         "no chain of packets leads to the A-sync",
         "no program image",
         "no path through the program explains the packets",
         "several paths through the program explain the packets",
         "too little speaks for the one path that is left",
         "the limits of the search are reached",
+        "the unit is programmed to trace more than branches",
+        "no depth of speculation fits its commits",
     };
     return names[static_cast<unsigned>(outcome)];
+}
+
+std::string text(const Obstacles& obstacles) {
+    std::string out;
+    const auto add = [&](std::uint64_t count, const char* one, const char* many) {
+        if (count == 0) return;
+        if (!out.empty()) out += ", ";
+        out += std::to_string(count) + " " + (count == 1 ? one : many);
+    };
+    add(obstacles.untraced, "Q element", "Q elements");
+    add(obstacles.repeated, "address that repeats one from before the head",
+        "addresses that repeat one from before the head");
+    add(obstacles.lost, "loss of trace", "losses of trace");
+    return out;
 }
 
 std::uint64_t HeadRecovery::bytes() const {

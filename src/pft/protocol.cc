@@ -11,6 +11,7 @@
 
 #include "diagnosis.h"
 #include "waymark/core/numbers.h"
+#include "waymark/follow/head.h"
 #include "waymark/pft/decoder.h"
 #include "waymark/pft/likeness.h"
 #include "waymark/pft/parallel_decoder.h"
@@ -155,12 +156,7 @@ public:
         return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
     }
 
-    [[nodiscard]] bool has_sync(Bytes held) const override {
-        // An A-sync, and so much after it that its I-sync is there.
-        constexpr std::array<std::uint8_t, 6> async{0, 0, 0, 0, 0, 0x80};
-        const auto found = std::search(held.begin(), held.end(), async.begin(), async.end());
-        return held.end() - found > static_cast<std::ptrdiff_t>(judged_bytes);
-    }
+    [[nodiscard]] bool has_sync(Bytes held) const override { return follow::holds_sync(held, ParserRules::sync_zeros); }
     [[nodiscard]] follow::HeadRecovery recover_head(const isa::CodeReader& code,
                                                     std::span<const follow::CodeExtent> extents,
                                                     Bytes stream) const override {

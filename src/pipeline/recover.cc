@@ -87,7 +87,7 @@ public:
 private:
     void begin() {
         if (std::exchange(begun_, true)) return;
-        found_ = configuration_->recover_head(*memory_, extents(), held_);
+        found_ = configuration_->recover_head(*memory_, code_extents(*memory_), held_);
         flow::BatchWriter kept(blocks_);
         configuration_->decode_head(found_, *memory_, held_, kept);
         head_.take(kept.take());
@@ -95,14 +95,6 @@ private:
         out_.flush();
         held_ = {};
     }
-    [[nodiscard]] std::vector<follow::CodeExtent> extents() const {
-        std::vector<follow::CodeExtent> out;
-        for (const image::Region& region : memory_->regions())
-            if (!region.shadowed_by && region.address.value <= 0xffffffffU)
-                out.push_back({region.address, std::min(region.bytes, 0x100000000U - region.address.value)});
-        return out;
-    }
-
     std::shared_ptr<const image::MemoryMap> memory_;
     const std::shared_ptr<const protocol::Configuration> configuration_;
     follow::HeadRecovery& found_;
@@ -115,6 +107,13 @@ private:
 };
 
 }  // namespace
+
+std::vector<follow::CodeExtent> code_extents(const image::MemoryMap& memory) {
+    std::vector<follow::CodeExtent> out;
+    for (const image::Region& region : memory.regions())
+        if (!region.shadowed_by) out.push_back({region.address, region.bytes});
+    return out;
+}
 
 std::unique_ptr<FlowConsumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                   follow::HeadRecovery& found) {

@@ -6,6 +6,7 @@
 #include "waymark/etm4/config.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/follow/decoder.h"
+#include "waymark/follow/recover.h"
 #include "waymark/isa/isa.h"
 
 namespace waymark::etm4 {
@@ -15,9 +16,14 @@ class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
+    /// Goes on as if all before `at` were read, a packet began there, and the core was in this state: delivers a
+    /// `TraceOn` of the reason `recovered`. `threshold`: of cycle counts. For who knows without a Trace Info
+    /// (recover.h); before anything is fed.
+    void begin_at(Offset at, const follow::Standing& standing, std::uint32_t threshold);
 
 private:
     class Machine;
+    Machine& machine_;
 };
 
 }  // namespace waymark::etm4

@@ -158,6 +158,13 @@ public:
         threshold_ = 0;
     }
 
+    /// Begins inside a stream: the last timestamp is not known.
+    void begin_inside(const AddressHistory& addresses, std::uint32_t threshold) {
+        addresses_ = addresses;
+        timestamps_.forget();
+        threshold_ = threshold;
+    }
+
     [[nodiscard]] const AddressHistory& addresses() const { return addresses_; }
     /// For inner loops that read addresses themselves.
     [[nodiscard]] AddressHistory& addresses() { return addresses_; }

@@ -2,8 +2,11 @@
 /// given, and what it found (docs/recover.md).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,8 +19,11 @@ namespace waymark::follow {
 struct Standing {
     Place current;  ///< where execution is
     Place last;     ///< what the next address is compressed against
-    bool ns{}, hyp{};
+    bool ns{}, hyp{}, nse{};
     std::vector<Place> returns{};  ///< the return stack, the latest entry last
+    /// The addresses before `last` that packets can repeat, the later one first, where they are known.
+    std::array<std::optional<Place>, 2> earlier{};
+    std::uint64_t uncommitted{};  ///< elements from before that no packet has committed yet, where the core speculates
     friend bool operator==(const Standing&, const Standing&) = default;
 };
 
@@ -49,8 +55,21 @@ enum class HeadOutcome : std::uint8_t {
     ambiguous,    ///< several do
     unconfirmed,  ///< one does, but too little speaks for it
     too_much,     ///< the limits ended the search
+    unsupported,  ///< the unit traces more than branches
+    speculation,  ///< no depth of speculation at the beginning of the head fits its commits and the depth at the sync
 };
 [[nodiscard]] std::string_view name(HeadOutcome outcome);
+
+/// Places in the head where knowledge of execution ended, and why.
+struct Obstacles {
+    std::uint64_t untraced{};  ///< instructions ran whose path is not traced (Q elements)
+    std::uint64_t repeated{};  ///< an address that repeats one from before the head, which may be any
+    std::uint64_t lost{};      ///< the trace lost bytes (overflow, discard)
+    friend bool operator==(const Obstacles&, const Obstacles&) = default;
+};
+
+/// `2 Q elements, 1 loss of trace`; empty if there are none.
+[[nodiscard]] std::string text(const Obstacles& obstacles);
 
 /// A part of the head, and how the core stood at its beginning.
 struct HeadStretch {
@@ -68,7 +87,8 @@ struct HeadRecovery {
     std::uint64_t checks{};                ///< outcomes and addresses that the path had to explain, and did
     std::uint64_t places{};                ///< that it was distinguished from
     std::uint64_t paths{};                 ///< left at the sync, before any was chosen
-    double unseen{};                       ///< share of the trace after the A-sync that reports unknown code
+    Obstacles obstacles{};
+    double unseen{};   ///< share of the trace after the A-sync that reports unknown code
     double chance{};   ///< share of checks that places pass which turn out wrong, as measured in this search
     bool confirmed{};  ///< the I-sync is periodic and names the address the path has reached
     /// How sure the least sure of the recovered ranges are: 1 / (1 + r). A place can be wrong only if execution was

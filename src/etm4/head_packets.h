@@ -1,0 +1,158 @@
+/// Packets of the head of a stream → observations for the search (follow/observation.h). What was cancelled is left
+/// out: cancels count from the newest P0 element, so they need no knowledge of how many waited when the head began.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "elements.h"
+#include "waymark/follow/observation.h"
+
+namespace waymark::etm4 {
+
+/// An address as a packet carries it; none of packets without one.
+[[nodiscard]] inline follow::SentPlace sent_place(const SentAddress& a) {
+    const unsigned shift = a.is1 ? 1 : 2;
+    return {.bits = a.value >> shift,
+            .width = static_cast<std::uint8_t>(address_bits(a.bytes, a.is1) - shift),
+            .whole = a.bytes == 8,
+            .halfword = a.is1};
+}
+[[nodiscard]] inline follow::SentPlace repeated_place(unsigned entry) {
+    return {.repeats = static_cast<std::uint8_t>(entry)};
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ShortAddress& p) { return sent_place(p.address); }
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const LongAddress& p) { return sent_place(p.address); }
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const AddressWithContext& p) {
+    return sent_place(p.address);
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ExactMatchAddress& p) {
+    return repeated_place(p.entry);
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ShortSourceAddress& p) {
+    return sent_place(p.address);
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const LongSourceAddress& p) {
+    return sent_place(p.address);
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ExactMatchSourceAddress& p) {
+    return repeated_place(p.entry);
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const Q& p) {
+    if (p.has_entry()) return repeated_place(p.type);
+    if (p.has_short_address() || p.has_long_address()) return sent_place(p.address);
+    return {};
+}
+[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const auto&) { return {}; }
+
+/// How many P0 elements waited for their commit at each place of a head, at most (section 8): from the depth at its end
+/// backwards.
+class SpeculationDepth {
+public:
+    explicit SpeculationDepth(std::uint64_t most) : most_(most) {}
+    void packet(Offset at, std::uint64_t added, std::uint64_t commit, std::uint64_t cancel) {
+        packets_.push_back({at, added, commit, cancel});
+    }
+    void clear() { packets_.clear(); }
+    /// The depth at the end is between `least` and `most`. False: no depth at the beginning leads there.
+    [[nodiscard]] bool solve(std::uint64_t least, std::uint64_t most);
+    /// Before the packet at `at`. Precondition: solve() was true.
+    [[nodiscard]] std::uint64_t before(Offset at) const;
+
+private:
+    struct One {
+        Offset at;
+        std::uint64_t added, commit, cancel;
+        std::uint64_t depth = 0;
+    };
+    const std::uint64_t most_;
+    std::vector<One> packets_;
+};
+
+/// Takes the packets of a head in order.
+class HeadPackets {
+public:
+    explicit HeadPackets(const Config& config) : config_(config), assembler_(config_), depth_(config.max_speculation) {
+        clear();
+    }
+
+    template <class P>
+    void operator()(const P& p, Offset at) {
+        if (lost_) return;
+        if constexpr (std::is_same_v<P, Discard> || std::is_same_v<P, Overflow>) {
+            lost_ = at;
+        } else {
+            const std::size_t before = queue_.waiting.depth();
+            owner_ = 0;
+            if (const auto sent = sent_in(p)) name(*sent, at);
+            if constexpr (std::is_same_v<P, Exception>)
+                if (p.address_unknown(config_)) name({.bits = 0, .width = 62, .whole = true}, at), owner_ = 0;
+            queue_.owner = owner_;
+            const Request request = assembler_(p, at, queue_);
+            if (request.impossible) return clear();
+            depth_.packet(at, queue_.waiting.depth() - before, request.commit, request.cancel);
+            (void)queue_.waiting.cancel(request.cancel);
+            if (request.mispredict) (void)queue_.waiting.mispredict();
+        }
+    }
+
+    /// The observations of all packets; the sync is left to the caller. Once.
+    [[nodiscard]] std::vector<follow::Observation> observations();
+    /// Where trace was lost: what comes after it is not part of the head.
+    [[nodiscard]] std::optional<Offset> lost() const { return lost_; }
+    [[nodiscard]] SpeculationDepth& depth() { return depth_; }
+
+private:
+    /// An address that was named; who goes there has its number.
+    struct Name {
+        follow::SentPlace sent;
+    };
+    struct Item {
+        std::uint32_t owner{};  ///< the number of an address, from 1
+        std::variant<Name, Element> what;
+    };
+    using Waiting = follow::Uncommitted<Item>;
+    /// What Assembler adds elements to.
+    struct Queue {
+        Waiting waiting;
+        std::uint32_t owner = 0;
+        void add(Offset at, const follow::Outcomes& outcomes) { waiting.add(at, outcomes); }
+        void add(Offset at, ElementKind kind, Element element) {
+            waiting.add(at, static_cast<Waiting::Kind>(kind), Item{owner, std::move(element)});
+        }
+    };
+    struct Entry {
+        Offset at;
+        std::variant<follow::Outcomes, Item> what;
+    };
+
+    void name(const follow::SentPlace& sent, Offset at) {
+        sent_.push_back(sent);
+        owner_ = static_cast<std::uint32_t>(sent_.size());
+        queue_.waiting.add(at, Waiting::Kind::kept, Item{owner_, Name{sent}});
+    }
+    /// A packet cannot be where it is: what was read so far is no part of the trace.
+    void clear() {
+        queue_.waiting = {};
+        queue_.waiting.add_unseen({}, std::size_t{1} << 48);
+        assembler_.forget();
+        sent_.clear();
+        depth_.clear();
+    }
+    [[nodiscard]] std::vector<Entry> committed();
+    /// Whether execution is AArch64 from entry `i` on, where a context says so before anything runs.
+    [[nodiscard]] static std::optional<bool> width_from(const std::vector<Entry>& entries, std::size_t i);
+
+    const Config config_;
+    Assembler assembler_;
+    Queue queue_;
+    std::vector<follow::SentPlace> sent_;
+    std::uint32_t owner_ = 0;
+    SpeculationDepth depth_;
+    std::optional<Offset> lost_;
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,147 @@
+/// What paths of a search for a head keep of their past. Those that fork share it: all is written once, and paths have
+/// indices into it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "waymark/follow/place.h"
+#include "waymark/follow/recover.h"
+
+namespace waymark::follow::head {
+
+inline constexpr std::uint32_t none = 0xffffffff;
+/// Of a return stack: no entry is on it. `none`: nothing is known of it.
+inline constexpr std::uint32_t empty_stack = 0xfffffffe;
+
+// ---- addresses that later ones are compressed against
+
+/// The most recent addresses, the last one first.
+class Histories {
+public:
+    enum class Kind : std::uint8_t {
+        unknown,
+        known,
+        within  ///< in the straight run of instructions that ends with the waypoint instruction there
+    };
+    struct Entry {
+        Address address{};
+        Isa isa = Isa::a32;
+        Kind kind = Kind::unknown;
+        friend bool operator==(const Entry&, const Entry&) = default;
+    };
+    using History = std::array<Entry, 3>;
+
+    /// So many are remembered: 1 to 3.
+    explicit Histories(unsigned depth) : depth_(depth) {}
+
+    /// `none` is a history of which nothing is known.
+    [[nodiscard]] History at(std::uint32_t history) const { return history == none ? History{} : histories_[history]; }
+    [[nodiscard]] Entry last(std::uint32_t history) const {
+        return history == none ? Entry{} : histories_[history].front();
+    }
+    [[nodiscard]] bool last_known(std::uint32_t history) const { return last(history).kind == Kind::known; }
+    /// With one more address.
+    [[nodiscard]] std::uint32_t push(std::uint32_t history, const Entry& entry);
+    /// With entry `i` replaced.
+    [[nodiscard]] std::uint32_t replace(std::uint32_t history, unsigned i, const Entry& entry);
+    [[nodiscard]] std::size_t size() const { return histories_.size(); }
+
+private:
+    [[nodiscard]] std::uint32_t intern(const History& history);
+    struct Hash {
+        std::size_t operator()(const History& h) const;
+    };
+    const unsigned depth_;
+    std::vector<History> histories_;
+    std::unordered_map<History, std::uint32_t, Hash> index_;
+};
+
+// ---- return stacks
+
+class Stacks {
+public:
+    struct Entry {
+        Place place;
+        std::uint32_t below;
+        friend bool operator==(const Entry&, const Entry&) = default;
+    };
+    [[nodiscard]] std::uint32_t push(Place place, std::uint32_t below);
+    [[nodiscard]] const Entry& top(std::uint32_t stack) const { return entries_[stack]; }
+    [[nodiscard]] static bool has_top(std::uint32_t stack) { return stack < empty_stack; }
+    /// What is on top of both; nothing is known of what is below.
+    [[nodiscard]] std::uint32_t common(std::uint32_t a, std::uint32_t b);
+    /// From the top down.
+    [[nodiscard]] std::vector<Place> entries(std::uint32_t stack) const;
+    [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+private:
+    struct Hash {
+        std::size_t operator()(const Entry& e) const {
+            std::uint64_t h = (e.place.address.value ^ std::uint64_t{e.below} << 32) * 0x9e37'79b9'7f4a'7c15U;
+            h ^= static_cast<unsigned>(e.place.isa) * 0xc2b2'ae3d'27d4'eb4fU;
+            return static_cast<std::size_t>(h ^ h >> 29);
+        }
+    };
+    std::vector<Entry> entries_;
+    std::unordered_map<Entry, std::uint32_t, Hash> index_;
+};
+
+// ---- what is known of the way
+
+/// A step in what is known of the past of paths.
+struct Step {
+    enum class Kind : std::uint8_t {
+        start,   ///< from `packet` on execution is known, and began at `place`; what was known before ended at `cut`
+        taken,   ///< an entry from before the start was taken from the return stack
+        against  ///< the packets since the start are compressed against this
+    };
+    Kind kind{};
+    std::uint32_t before = none, depth = 0;
+    std::uint32_t packet{};
+    std::uint32_t cut = none;  ///< of what was known before it: the packet that no longer belongs to it
+    std::uint32_t stack = none, history = none;
+    Place place{};
+};
+
+/// What is known of a past, and the packet where that ends: none: it goes on.
+struct Shared {
+    std::uint32_t past = none, cut = none;
+};
+
+class Pasts {
+public:
+    [[nodiscard]] std::uint32_t add(Step step, std::uint32_t before) {
+        step.before = before;
+        step.depth = before == none ? 0 : steps_[before].depth + 1;
+        steps_.push_back(step);
+        return static_cast<std::uint32_t>(steps_.size() - 1);
+    }
+    /// What two have in common, by `count()` for each step that is looked at, which may end the search: true. They part
+    /// at `packet` at the latest.
+    template <class Count>
+    [[nodiscard]] Shared common(Shared a, Shared b, std::uint32_t packet, Count&& count) const {
+        Shared out;
+        while (a.past != b.past) {
+            if (count()) return out;
+            const bool from_a = b.past == none || (a.past != none && steps_[a.past].depth >= steps_[b.past].depth);
+            Shared& from = from_a ? a : b;
+            from.cut = steps_[from.past].cut;
+            from.past = steps_[from.past].before;
+        }
+        out.past = a.past;
+        out.cut = std::min({a.cut, b.cut, packet});
+        return out;
+    }
+    [[nodiscard]] const Step& at(std::uint32_t past) const { return steps_[past]; }
+    [[nodiscard]] std::size_t size() const { return steps_.size(); }
+
+private:
+    std::vector<Step> steps_;
+};
+
+}  // namespace waymark::follow::head

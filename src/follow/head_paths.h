@@ -1,0 +1,260 @@
+/// The paths that a search for a head follows: how they begin, fork, are joined and forgotten. What an observation
+/// makes of one path is in head_search.h.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "head_past.h"
+#include "head_program.h"
+
+namespace waymark::follow::head {
+
+/// One way in which execution may have gone.
+struct Path {
+    std::uint64_t current{};
+    std::array<std::uint64_t, 2> explained{};  ///< a bit for each waypoint instruction with its outcome, by a hash
+    std::uint32_t history = none;              ///< what addresses are compressed against
+    std::uint32_t stack = none;                ///< return stack
+    std::uint32_t checks{};
+    std::uint32_t believed = none;  ///< checks when an address first could have come from elsewhere
+    std::uint32_t past = none;
+    std::uint32_t cut = none;    ///< where what `past` says ends; `none`: it goes on
+    std::uint32_t start = none;  ///< the packet from which on this path has one past only; `none`: not yet
+    std::uint32_t start_history = none, start_stack = none;
+    std::uint64_t start_current{};
+    Isa isa = Isa::a32, start_isa = Isa::a32;
+    Isa seed_isa = Isa::a32;  ///< in which the path was seeded
+    bool lost{};              ///< execution is where no code is known, or where no packet has said
+    bool waits{};    ///< `current` is a taken indirect branch, whose target the next packets say or leave to the stack
+    bool kept{};     ///< the start is in `past`
+    bool emptied{};  ///< since the start, a decoder has emptied its return stack where the unit may not have
+    bool fresh{};    ///< a waypoint instruction, whose block may have been entered anywhere
+
+    /// The path had to explain this. What it has explained before, as in a loop, says nothing new.
+    void check(Address at, unsigned outcome) {
+        const std::uint64_t hash = (at.value << 2 | outcome) * 0x9e37'79b9'7f4a'7c15U >> 57;
+        std::uint64_t& bits = explained[hash >> 6];
+        const std::uint64_t bit = std::uint64_t{1} << (hash & 63);
+        if ((bits & bit) == 0) ++checks;
+        bits |= bit;
+    }
+    void forget_checks() {
+        checks = 0;
+        believed = none;
+        explained = {};
+    }
+    /// Nothing before here is known to belong to it.
+    void forget_start() {
+        start = none;
+        kept = emptied = false;
+    }
+    [[nodiscard]] Place place() const { return {{current}, isa}; }
+};
+
+/// How likely a wrong path is taken for the right one.
+class Odds {
+public:
+    explicit Odds(double unseen) : unseen_(unseen) {}
+
+    /// How likely a place passes so many checks though execution is elsewhere.
+    [[nodiscard]] double by_chance(std::uint32_t checks, double p = 1) const {
+        return unseen_ * std::min(1.0, places * std::pow(chance(), static_cast<double>(checks)) * p);
+    }
+    [[nodiscard]] double sure_of(const Path& path, double p) const {
+        return 1.0 / (1.0 + by_chance(path.checks, p) + (path.believed == none ? 0.0 : by_chance(path.believed)));
+    }
+    /// So many checks more make one path believed before another: by chance they would be passed once in a million.
+    [[nodiscard]] std::uint32_t margin() const {
+        return static_cast<std::uint32_t>(std::log(1e-6 / std::max(places, 1.0)) / std::log(chance()));
+    }
+    /// Share of checks that wrong places pass, as measured.
+    [[nodiscard]] double chance() const {
+        return tested_ < 64 ? 0.5 : std::clamp(static_cast<double>(passed_) / static_cast<double>(tested_), 0.02, 0.9);
+    }
+    /// Paths that one observation tested, and that passed. Of few they say little.
+    void measure(std::size_t tested, std::size_t passed) {
+        if (tested < 16) return;
+        tested_ += tested;
+        passed_ += passed;
+    }
+
+    double places = 1;  ///< that were distinguished since the last seeding
+
+private:
+    const double unseen_;  ///< how much likelier execution is where no code is known than where it is
+    std::uint64_t tested_ = 0, passed_ = 0;
+};
+
+class Paths {
+public:
+    Paths(const HeadRules& rules, Program& program, double unseen)
+        : odds(unseen), histories(rules.history), rules_(rules), program_(program) {}
+
+    // ---- beginnings
+
+    /// Execution may be anywhere. What was known before packet `k` is `shared`.
+    void seed(std::uint32_t k, const Shared& shared);
+    /// A path of which no more is known than before the seeding.
+    [[nodiscard]] Path beginning() const {
+        Path path;
+        path.past = before.past;
+        path.cut = before.cut;
+        return path;
+    }
+    /// A packet ends: paths that have one past from here on begin here.
+    void settle(std::uint32_t boundary);
+
+    // ---- ways on
+
+    /// Takes the ways in which a path goes on.
+    class Keep {
+    public:
+        void operator()(const Path& to) {
+            kept = true;
+            explained |= to.checks != checks_;
+            paths_.put(next_, many_, to);
+        }
+        bool kept = false, explained = false;
+
+    private:
+        friend class Paths;
+        Keep(Paths& paths, std::vector<Path>& next, bool& many, std::uint32_t checks)
+            : paths_(paths), next_(next), many_(many), checks_(checks) {}
+        Paths& paths_;
+        std::vector<Path>& next_;
+        bool& many_;
+        const std::uint32_t checks_;  // that the path had explained
+    };
+    /// `each(path, keep)` calls `keep` for every way in which the path goes on.
+    template <class Each>
+    void go_on(Each&& each);
+    /// For `each` of go_on: the path goes where the return stack says, which is not known: to any place after a call.
+    void to_any_call(const Path& path, const std::optional<Place>& back);
+    /// Of all paths only what they share stays known.
+    void forget() {
+        forgotten = shared_past();
+        all.clear();
+    }
+    /// What branches share, before a path forks.
+    void keep_start(Path& path) {
+        if (path.start == none || path.kept) return;
+        path.past = pasts.add(start_of(path), path.past);
+        path.kept = true;
+        path.cut = none;
+    }
+    void remember(Path& path, Step::Kind kind, const Place& place) {
+        path.past = pasts.add({.kind = kind, .packet = packet, .cut = packet, .place = place}, path.past);
+    }
+
+    // ---- what is known
+
+    [[nodiscard]] static Step start_of(const Path& path) {
+        return {.kind = Step::Kind::start,
+                .packet = path.start,
+                .cut = path.cut,
+                .stack = path.start_stack,
+                .history = path.start_history,
+                .place = {{path.start_current}, path.start_isa}};
+    }
+    [[nodiscard]] Shared shared_past();
+    [[nodiscard]] bool alive() const { return everywhere || !all.empty(); }
+    /// The limits end the search.
+    [[nodiscard]] bool exhausted() const {
+        const std::size_t most = program_.limits().places * 4;
+        return program_.exhausted() || pasts.size() > most || stacks.size() > most || histories.size() > most;
+    }
+
+    std::vector<Path> all;
+    bool everywhere = true;  ///< no path is followed: execution may be anywhere
+    std::uint32_t seeded_at = 0, packet = 0;
+    std::optional<bool> a64;          ///< whether execution is in A64 state, where packets have said
+    Shared before;                    ///< what was known before the seeding
+    std::optional<Shared> forgotten;  ///< what is left of paths that were too many
+    Odds odds;
+    Histories histories;
+    Stacks stacks;
+    Pasts pasts;
+
+private:
+    /// What distinguishes paths: those that agree in it go on together.
+    struct State {
+        std::uint64_t current;
+        std::uint32_t history, flags;
+        friend bool operator==(const State&, const State&) = default;
+    };
+    struct StateHash {
+        std::size_t operator()(const State& s) const {
+            std::uint64_t h = (s.current ^ std::uint64_t{s.history} << 32) * 0x9e37'79b9'7f4a'7c15U;
+            h ^= s.flags * 0xc2b2'ae3d'27d4'eb4fU;
+            return static_cast<std::size_t>(h ^ h >> 29);
+        }
+    };
+    [[nodiscard]] static State state_of(const Path& p) {
+        const auto isa = static_cast<std::uint32_t>(p.lost ? (p.isa == Isa::a64 ? Isa::a64 : Isa::a32) : p.isa);
+        return {p.lost ? 0 : p.current, p.history,
+                isa | (p.lost ? 0x40U : 0U) | (p.waits ? 0x80U : 0U) | (p.fresh ? 0x100U : 0U)};
+    }
+
+    [[nodiscard]] Shared common(const Path& a, const Path& b) {
+        return pasts.common({a.past, a.cut}, {b.past, b.cut}, packet, [this] {
+            ++program_.steps;
+            return exhausted();
+        });
+    }
+    void join(Path& path, const Path& other);
+    void put(std::vector<Path>& next, bool& many, const Path& to);
+    void to_all_calls(Path path, const Place& back, std::vector<Path>& next, bool& many);
+    [[nodiscard]] bool too_many(const std::vector<Path>& next) const { return next.size() > program_.limits().places; }
+
+    static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+    /// Few paths are compared one by one: to clear a large table takes longer.
+    static constexpr std::size_t few = 8;
+    /// So many places are followed where those that return may go anywhere.
+    static constexpr std::size_t most_that_return = std::size_t{1} << 16;
+
+    const HeadRules& rules_;
+    Program& program_;
+    std::unordered_map<State, std::uint32_t, StateHash> seen_;
+    // Paths that take from the return stack what is not known, by what they differ in: the last address, the place that
+    // they push, the other addresses, and whether they are in A64 state.
+    using Returning = std::tuple<bool, std::uint64_t, Isa, std::uint64_t, Isa, std::uint32_t, bool>;
+    std::map<Returning, Path> returning_;
+    bool returned_ = false;  // the path at hand is one of them
+};
+
+template <class Each>
+void Paths::go_on(Each&& each) {
+    std::vector<Path> next;
+    returning_.clear();
+    bool many = all.size() > few;
+    if (many) seen_.clear();
+    std::size_t tested = 0, passed = 0;
+    for (Path& path : all) {
+        ++program_.steps;
+        if (exhausted() || too_many(next)) break;
+        Keep keep(*this, next, many, path.checks);
+        returned_ = false;
+        each(path, keep);
+        keep.kept |= returned_;
+        tested += !keep.kept || keep.explained ? 1 : 0;
+        passed += keep.kept && keep.explained ? 1 : 0;
+    }
+    if (!returning_.empty() &&
+        (program_.waypoints().empty() || returning_.size() * program_.after_calls().size() > most_that_return))
+        return forget();
+    for (auto& [key, path] : returning_) to_all_calls(path, {{std::get<3>(key)}, std::get<4>(key)}, next, many);
+    if (too_many(next)) return forget();
+    odds.measure(tested, passed);
+    all = std::move(next);
+}
+
+}  // namespace waymark::follow::head

@@ -1,0 +1,99 @@
+/// The program as the search for a head sees it: its waypoint instructions, and what is between them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "waymark/follow/head.h"
+#include "waymark/follow/walk.h"
+
+namespace waymark::follow::head {
+
+/// Shared by all paths of a search, of which it counts the steps.
+class Program {
+public:
+    Program(const HeadRules& rules, const isa::CodeReader& code, std::span<const CodeExtent> extents,
+            const RecoverLimits& limits)
+        : rules_(rules), code_(code), extents_(extents), limits_(limits) {}
+
+    /// Every waypoint instruction there may be; none if there are too many.
+    [[nodiscard]] const std::vector<Place>& waypoints() {
+        if (!std::exchange(known_, true)) find_waypoints();
+        return waypoints_;
+    }
+    /// Places after calls, of those.
+    [[nodiscard]] const std::vector<Place>& after_calls() const { return after_calls_; }
+
+    /// Up to the next waypoint instruction.
+    [[nodiscard]] const Walk& walk(Place place);
+    /// One instruction; nothing where no code is known.
+    [[nodiscard]] std::optional<isa::Instruction> at(Place place) {
+        ++steps;
+        return isa::decode_at(code_, rules_.space, place.address, place.isa, rules_.decode);
+    }
+
+    /// Calls `go(place)` for every place in the program whose address has these low bits.
+    template <class Go>
+    void for_each_place(const SentPlace& sent, Go&& go) {
+        for (const CodeExtent& extent : extents_)
+            for (const Isa isa : rules_.isas) {
+                if (!fits(sent, isa) || extent.bytes == 0) continue;
+                const unsigned width = sent.width + shift_of(sent, isa);
+                if (width >= 64) continue;
+                const std::uint64_t every = std::uint64_t{1} << width;
+                const std::uint64_t last = last_of(extent, isa);
+                std::uint64_t at = (extent.first.value & ~(every - 1)) | sent.bits << shift_of(sent, isa);
+                if (at < extent.first.value) at += every;
+                for (; at >= extent.first.value && at <= last && !exhausted(); at += every) {
+                    ++steps;
+                    go(Place{{at}, isa});
+                }
+            }
+    }
+    /// How many places these are, about; the largest number: any.
+    [[nodiscard]] std::uint64_t places_of(const SentPlace& sent) const;
+    /// Whether such an address can be one of this instruction set.
+    [[nodiscard]] bool fits(const SentPlace& sent, Isa isa) const;
+    /// The lowest bit of an address that is sent.
+    [[nodiscard]] static unsigned shift_of(const SentPlace& sent, Isa isa) {
+        if (sent.halfword) return 1;
+        return isa == Isa::a32 || isa == Isa::a64 ? 2 : isa == Isa::jazelle ? 0 : 1;
+    }
+
+    [[nodiscard]] bool exhausted() const { return steps > limits_.steps; }
+    [[nodiscard]] const RecoverLimits& limits() const { return limits_; }
+
+    std::uint64_t steps = 0;  ///< of the limits
+
+private:
+    void find_waypoints();
+    /// The last address of an extent that code of this instruction set can have. Precondition: it has bytes.
+    [[nodiscard]] static std::uint64_t last_of(const CodeExtent& extent, Isa isa) {
+        const std::uint64_t last = extent.first.value + (extent.bytes - 1);
+        return isa == Isa::a64 ? last : std::min<std::uint64_t>(last, 0xffff'ffffU);
+    }
+
+    /// A longer walk is taken for one that never ends.
+    static constexpr std::uint32_t longest_walk_bytes = 64 * 1024 + 1;
+
+    struct PlaceHash {
+        std::size_t operator()(const Place& p) const {
+            const std::uint64_t h = (p.address.value << 3 ^ static_cast<unsigned>(p.isa)) * 0x9e37'79b9'7f4a'7c15U;
+            return static_cast<std::size_t>(h ^ h >> 29);
+        }
+    };
+
+    const HeadRules& rules_;
+    const isa::CodeReader& code_;
+    const std::span<const CodeExtent> extents_;
+    const RecoverLimits& limits_;
+    bool known_ = false;
+    std::vector<Place> waypoints_, after_calls_;
+    std::unordered_map<Place, Walk, PlaceHash> walks_;
+};
+
+}  // namespace waymark::follow::head

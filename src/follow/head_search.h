@@ -1,0 +1,143 @@
+/// The search for a head: what each observation makes of the paths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "head_paths.h"
+
+namespace waymark::follow::head {
+
+class Search {
+    using Keep = Paths::Keep;
+
+public:
+    /// `unseen`: how much likelier execution is where no code is known than where it is. Everything is borrowed.
+    Search(const HeadRules& rules, Program& program, double unseen)
+        : rules_(rules), program_(program), paths_(rules, program, unseen) {}
+
+    /// All observations up to the sync, which is the last.
+    void run(std::span<const Observation> observations);
+
+    [[nodiscard]] bool exhausted() const { return paths_.exhausted(); }
+    /// The path that counts, if there is one; it may end in a cut.
+    [[nodiscard]] const std::optional<Path>& chosen() const { return chosen_; }
+    [[nodiscard]] std::uint64_t left() const { return left_; }
+    [[nodiscard]] bool confirmed() const { return confirmed_; }
+    [[nodiscard]] double confidence() const { return confidence_; }
+    [[nodiscard]] std::uint64_t places() const { return places_shown_; }
+    [[nodiscard]] std::uint64_t checks() const { return checks_shown_; }
+    [[nodiscard]] double chance() const { return paths_.odds.chance(); }
+    [[nodiscard]] const Obstacles& obstacles() const { return obstacles_; }
+
+    /// Observations [first, end) and how execution stood before the first of them.
+    struct Known {
+        std::uint32_t first, end;
+        Standing standing;
+    };
+    [[nodiscard]] std::vector<Known> known(const Path& path, std::uint32_t end) const;
+
+private:
+    void step(const Observation& observation, std::uint32_t k);
+
+    // ---- observations
+
+    void take(const seen::Outcomes& o);
+    void take(const seen::Branch& o);
+    void take(const seen::Jump& o);
+    void take(const seen::Arrival& o);
+    void take(const seen::Named& o);
+    void take(const seen::Reached& o);
+    void take(const seen::Interrupted& o);
+    void take(const seen::Source& o);
+    void take(const seen::Sync& o);
+    void take(const seen::Restart& o);
+    void take(const seen::Width& o);
+    void take(const seen::Untraced& o);
+    void take(const seen::Departed& o);
+    void take(const seen::Nothing&) {}
+
+    void outcome(const Path& path, bool taken, Keep& keep);
+    void branch(const Path& path, const SentPlace& sent, Keep& keep);
+    void jump(const Path& path, const SentPlace& sent, bool lost_there, const std::optional<Place>& only, Keep& keep);
+    void reach(Path to, const std::optional<Place>& place, const SentPlace& sent, Keep& keep);
+    void arrive_on(const Path& path, const SentPlace& sent, Keep& keep);
+    void interrupt(const Path& path, const SentPlace& sent, Keep& keep);
+    void source(const Path& path, const SentPlace& sent, Keep& keep);
+
+    /// The paths begin at every place that such an address can mean. False: there are too many.
+    bool begin_at(const SentPlace& sent);
+    /// Tracing begins again, `at` a place or at one that an Arrival will say.
+    void restart(const std::optional<Place>& at);
+    /// Execution goes on after a taken indirect branch that no address followed: where the return stack says.
+    void leave_to_stack();
+
+    // ---- one path
+
+    void take_return(Path to, const std::optional<Place>& back, Keep& keep);
+    /// Execution goes where no code is known.
+    void leave(Path to, Keep& keep);
+    static void lose(Path& path) {
+        path.lost = path.emptied = true;
+        path.waits = false;
+        path.stack = none;
+    }
+    /// Execution goes on at a place that no packet has named yet.
+    static void depart(Path& path);
+    /// What is known up to this packet does not go on after it.
+    void cut(Path& path);
+    /// Execution is at `place`, which a packet named.
+    void arrive_at(Path& path, const Place& place);
+    /// The place becomes what the next address is compressed against.
+    void name(Path& path, const Place& place);
+    /// An address was named of which too little is known.
+    void name_unknown(Path& path, const SentPlace& sent);
+    /// Execution may have come to this address from where no code is known, and the path be wrong up to here.
+    void doubt(Path& path);
+
+    // ---- addresses
+
+    /// The bits that are not sent are known: of the address that this one repeats or is compressed against.
+    [[nodiscard]] bool base_known(const Path& path, const SentPlace& sent) const;
+    /// Precondition: whole, or base_known().
+    [[nodiscard]] Place complete(const Path& path, const SentPlace& sent) const;
+    [[nodiscard]] bool is_known(const Path& path, const SentPlace& sent) const {
+        return sent.whole || base_known(path, sent);
+    }
+    /// `place` has the bits that are sent.
+    [[nodiscard]] static bool agrees(const SentPlace& sent, const Place& place);
+    /// Calls `go(place)` for every place that it may mean on this path.
+    template <class Go>
+    void complete_for(const Path& path, const SentPlace& sent, Go&& go) {
+        if (is_known(path, sent)) return go(complete(path, sent));
+        program_.for_each_place(sent, go);
+    }
+    /// All paths would have to go to every place there is: what they share stays known.
+    [[nodiscard]] bool means_anything(const SentPlace& sent) const;
+
+    // ---- the end
+
+    /// The one path, or the one for which far more speaks than for any other, or what all of them share.
+    [[nodiscard]] std::optional<Path> choose();
+    void note(const Path& path);
+    /// The synchronisation point after the head.
+    void arrive(const seen::Sync& o, std::uint32_t last);
+
+    /// An I-sync is taken for one by its header, its reserved bits and bit 0 of its information byte: eleven.
+    static constexpr double fixed_bits_of_sync = 1.0 / 2048;
+    static constexpr double doubtful = 2e-2;
+    static constexpr std::uint64_t longest_bytes = std::uint64_t{64} * 1024;  ///< of a walk to an address
+
+    const HeadRules& rules_;
+    Program& program_;
+    Paths paths_;
+    Obstacles obstacles_{};
+    std::optional<Path> chosen_;
+    std::uint64_t left_ = 0, places_shown_ = 0, checks_shown_ = 0;
+    bool confirmed_ = false;
+    double confidence_ = 1;
+};
+
+}  // namespace waymark::follow::head
