@@ -1,5 +1,5 @@
 /// Program flow before the first A-sync of an ETMv4 or ETE stream: what a wrapped buffer still holds of its oldest
-/// trace (docs/recover.md, docs/spec/etm4.md, section 20).
+/// trace (docs/recover.md, docs/spec/etm4.md, section 14).
 #pragma once
 
 #include <span>
