@@ -549,11 +549,13 @@ Run add_record(CLI::App& app) {
                            "A vector table that the image does not show, as when it is made while the program runs. "
                            "Tables in the image are found. May be repeated")
                ->type_name("SYMBOL")
+               ->allow_extra_args(false)
                ->take_all());
     command
         .add_option("--qemu", options->qemu_options,
                     "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
         ->type_name("ARG")
+        ->allow_extra_args(false)  // else it takes the -- before PROGRAM for itself
         ->take_all();
     command.add_flag(
         "--force", options->force,
