@@ -442,11 +442,16 @@ private:
         const std::uint8_t* const sync = bytes.data() + std::min<std::uint64_t>(room, bytes.size());
         Address at = start_.address;
         std::size_t taken = 0;
+        // Copies: a byte that is written may be any member's, so members would be read again after each.
+        std::uint32_t atoms = atoms_;
+        unsigned atom_count = atom_count_;
+        AddressDue due = address_due_;
+        bool popped = popped_;
         const auto send_atoms = [&] {
-            const Atoms atoms = first_packet(atoms_, atom_count_);
-            *out++ = atom_header(atoms);
-            atoms_ >>= atoms.count;
-            atom_count_ -= atoms.count;
+            const AtomPacket packet = next_packet(atoms, atom_count);
+            *out++ = packet.header;
+            atoms >>= packet.count;
+            atom_count -= packet.count;
         };
         for (const RetiredBlock& b : blocks) {
             const isa::Instruction& i = *b.instruction;
@@ -454,22 +459,26 @@ private:
                 i.exception_return || i.waypoint == Waypoint::barrier) [[unlikely]]
                 break;
             const Address after = b.address + i.bytes;
-            if (address_due_ != AddressDue::no) {
-                while (atom_count_ != 0) send_atoms();
+            if (due != AddressDue::no) {
+                while (atom_count != 0) send_atoms();
                 out = put_address(out, at);
-                address_due_ = AddressDue::no;
+                due = AddressDue::no;
             }
-            popped_ = false;
-            atoms_ |= (b.passed ? 1U : 0U) << atom_count_;
-            if (++atom_count_ == most_atoms) send_atoms();
+            popped = false;
+            atoms |= (b.passed ? 1U : 0U) << atom_count;
+            if (++atom_count == most_atoms) send_atoms();
             if (b.passed && i.link) push({after, isa::Isa::a64});
             if (i.waypoint == Waypoint::indirect && b.passed) {
-                popped_ = matches({b.next, isa::Isa::a64});
-                if (!popped_) address_due_ = AddressDue::branch_target;
+                popped = matches({b.next, isa::Isa::a64});
+                if (!popped) due = AddressDue::branch_target;
             }
             at = b.passed ? b.next : after;
             ++taken;
         }
+        atoms_ = atoms;
+        atom_count_ = atom_count;
+        address_due_ = due;
+        popped_ = popped;
         if (taken == 0) return 0;
         counts_.p0 += taken;
         if (out != bytes.data()) put_made({bytes.data(), static_cast<std::size_t>(out - bytes.data())});
