@@ -45,9 +45,9 @@ inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
     return table;
 }();
 
-/// first_packet() for many of them: a run of E by its length, and the others by a table. Precondition: count is 1 to 24,
-/// and bits of `e` above it are 0.
-[[nodiscard]] inline AtomPacket next_packet(std::uint32_t e, unsigned count) {
+/// first_packet() without a search: a run of E by its length, the others by a table. Precondition: count is 1 to 24.
+/// Bits of `e` above it may be anything.
+[[nodiscard]] constexpr AtomPacket next_packet(std::uint32_t e, unsigned count) {
     const auto es = static_cast<unsigned>(std::countr_one(e));
     if (es < 3 || count < 4) {
         const unsigned n = std::min(count, 5U);
@@ -57,6 +57,13 @@ inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
     // Format 6 (docs/spec/etm4.md, 7): how many E before the last atom, and whether that one is N.
     return {static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(0xc0 + (n - 4) + (es < n ? 0x20U : 0U))};
 }
+
+/// next_packet() where at least eight wait, by these eight; of eight E the run may be longer.
+inline constexpr std::array<AtomPacket, 255> packets_of_eight = [] {
+    std::array<AtomPacket, 255> table{};
+    for (std::uint32_t e = 0; e < table.size(); ++e) table[e] = next_packet(e, 8);
+    return table;
+}();
 
 class ModelOutput {
 protected:
