@@ -169,7 +169,8 @@ class Aarch64(unittest.TestCase):
         out = self.folder / "refused"
         done = run(WAYMARK, "record", "--unit", "ptm", "-o", out, "--", a64)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("is an AArch64 program", done.stderr)
+        self.assertIn("is an AArch64 program; --unit ptm traces AArch32 cores alone", done.stderr)
+        self.assertIn("--unit ete or etmv4 records this one", done.stderr)
         for options, text in ((("--system",), "--system goes with --unit ptm only"),
                               (("--unit", "ete", "--sync", "1000"), "power of two"),
                               (("--unit", "ete", "--core", "cortex-a53"), "armv9-a is"),
@@ -185,6 +186,30 @@ class Aarch64(unittest.TestCase):
         out, _ = self.record(a32, "--unit", "etmv4", "--return-stack")
         self.verify(out)
         self.compare_with_opencsd(out)
+
+    def test_what_is_no_program(self):
+        static, odd = self.folder / "static", self.folder / "odd"
+        contents = static.read_bytes()
+        for text, data, mode in (("is empty", b"", 0o755), ("is a script; ", b"#!/bin/sh\n", 0o755),
+                                 ("is no ELF file", b"text\n", 0o755), ("not executable; chmod", contents, 0o644),
+                                 ("no loadable segment", contents[:100], 0o755)):
+            with self.subTest(text):
+                odd.write_bytes(data)
+                odd.chmod(mode)
+                done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", odd)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(text, done.stderr)
+                self.assertFalse((self.folder / "refused").exists())
+        for program, text in ((self.folder, "no regular file"), (self.folder / "nowhere", "no such file"),
+                              (sys.executable, "Arm (40) or AArch64 (183) was expected")):
+            done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", program)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(text, done.stderr)
+        for sysroot, status, text in (("/nowhere", 3, "--sysroot /nowhere is no folder"), (static, 3, "is no folder"),
+                                      (SOURCE, 1, "in the folder that --sysroot names")):
+            done = run(WAYMARK, "record", "-o", self.folder / "nothing", "--sysroot", sysroot, "--", self.folder / "pie")
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(text, done.stderr)
 
     def compare_with_opencsd(self, out):
         """Every range OpenCSD gives, by source."""
