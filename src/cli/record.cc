@@ -54,6 +54,14 @@ std::string flow_unit_names() {
     return out;
 }
 
+/// `ete or etmv4`.
+std::string aarch64_unit_names() {
+    std::string out;
+    for (const flow::UnitFactory* const units : flow_units())
+        if (units->traces_aarch64()) out += (out.empty() ? "" : " or ") + option_of(*units);
+    return out;
+}
+
 struct RecordOptions {
     std::string unit, folder, sysroot, start_at, stop_at;
     const flow::UnitFactory* units = nullptr;  ///< of program flow; null: another unit
@@ -124,9 +132,17 @@ waymark::Status read_program(const std::string& program, const flow::UnitFactory
     if (kind_of(program).aarch64 && !units.traces_aarch64())
         return Error{
             Errc::unsupported,
-            fmt::format("{} is an AArch64 program; a Program Trace Macrocell traces AArch32 cores only, so this "
-                        "takes a 32-bit one (arm-linux-gnueabihf-gcc)",
-                        program)};
+            fmt::format("{} is an AArch64 program; --unit {} traces AArch32 cores alone, so it takes a 32-bit one "
+                        "(arm-linux-gnueabihf-gcc); --unit {} records this one",
+                        program, option_of(units), aarch64_unit_names())};
+    std::string begins(2, '\0');
+    std::ifstream(program, std::ios::binary).read(begins.data(), static_cast<std::streamsize>(begins.size()));
+    if (begins == "#!")
+        return Error{
+            Errc::bad_format,
+            fmt::format("{} is a script; QEMU runs programs alone, so name the Arm program that interprets it, and "
+                        "give it the script: waymark record -o DIR -- INTERPRETER {}",
+                        program, program)};
     const auto added = map.add_elf(program);
     if (!added) return added.error();
     return Nothing{};
@@ -211,6 +227,10 @@ Status run_record(RecordOptions options) {
         return fail({Errc::unreadable, fmt::format("{} is no regular file, so it cannot be run as a program; name an "
                                                    "ELF file",
                                                    options.program.front())});
+    if (std::error_code none; !options.sysroot.empty() && !fs::is_directory(options.sysroot, none))
+        return fail(
+            {Errc::not_found,
+             fmt::format("--sysroot {} is no folder; name the one in which the program's lib/ lies", options.sysroot)});
     // A write beyond a limit of the file size then fails and is reported as any other.
     std::signal(SIGXFSZ, SIG_IGN);
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
@@ -367,7 +387,14 @@ Status run_record(RecordOptions options) {
                                    r.stop_known ? std::string("execution never reached it")
                                                 : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
     if (r.instructions == 0 && !r.stuck) {
-        say("error", "nothing recorded: the program executed nothing");
+        say("error", fmt::format("nothing recorded: the program executed nothing; {} {}{}", qemu->filename().string(),
+                                 ending->kind == record::Ending::Kind::signalled
+                                     ? "was ended by " + signal_name(ending->code)
+                                     : fmt::format("ended with status {}", ending->code),
+                                 !options.system && kind_of(program).dynamic
+                                     ? "; the program needs its dynamic linker and libraries, in the folder that "
+                                       "--sysroot names"
+                                     : ""));
         return nothing;
     }
     if (r.unknown_vector)
@@ -594,11 +621,13 @@ Run add_record(CLI::App& app) {
                         "A vector table that a 32-bit image does not show, as when it is made while the program runs. "
                         "Tables in the image are found. May be repeated")
             ->type_name("SYMBOL")
+            ->allow_extra_args(false)
             ->take_all());
     command
         .add_option("--qemu", options->qemu_options,
                     "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
         ->type_name("ARG")
+        ->allow_extra_args(false)  // else it takes the -- before PROGRAM for itself
         ->take_all();
     command.add_flag(
         "--force", options->force,

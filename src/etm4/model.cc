@@ -436,40 +436,74 @@ private:
     /// retire_block(), and so is the state it leaves.
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
         std::array<std::uint8_t, 4096> bytes;
-        constexpr std::size_t most_of_a_block = 9 + most_atoms;
-        std::uint8_t *out = bytes.data(), *const end = bytes.data() + bytes.size() - most_of_a_block;
+        // More atoms may wait here than the unit keeps: the same packets come of them, and several are made at once.
+        constexpr unsigned most_here = 56;
+        constexpr std::size_t most_of_a_block = 9 + most_here;
         const std::uint64_t room = sync_period_ == 0 ? bytes.size() : sync_period_ - sync_bytes_;
-        const std::uint8_t* const sync = bytes.data() + std::min<std::uint64_t>(room, bytes.size());
+        std::uint8_t* out = bytes.data();
+        const std::uint8_t* const stop = bytes.data() + std::min<std::uint64_t>(room, bytes.size() - most_of_a_block);
+        // Before a synchronisation is due, no more wait than the unit keeps, since their bytes count.
+        const std::uint8_t* check = stop - std::min<std::ptrdiff_t>(stop - bytes.data(), most_here);
         Address at = start_.address;
         std::size_t taken = 0;
+        // Copies: a byte that is written may be any member's, so members would be read again after each.
+        std::uint64_t atoms = atoms_;
+        unsigned atom_count = atom_count_, most = most_here;
+        AddressDue due = address_due_;
+        bool popped = popped_;
         const auto send_atoms = [&] {
-            const Atoms atoms = first_packet(atoms_, atom_count_);
-            *out++ = atom_header(atoms);
-            atoms_ >>= atoms.count;
-            atom_count_ -= atoms.count;
+            const auto next = static_cast<std::uint32_t>(atoms);
+            const AtomPacket packet = next_packet(next, std::min(atom_count, most_atoms));
+            *out++ = packet.header;
+            atoms >>= packet.count;
+            atom_count -= packet.count;
+        };
+        const auto send_full = [&] {
+            while (atom_count >= most_atoms) {
+                const auto eight = static_cast<std::uint8_t>(atoms);
+                if (eight == 0xff) {
+                    send_atoms();
+                    continue;
+                }
+                const AtomPacket packet = packets_of_eight[eight];
+                *out++ = packet.header;
+                atoms >>= packet.count;
+                atom_count -= packet.count;
+            }
         };
         for (const RetiredBlock& b : blocks) {
             const isa::Instruction& i = *b.instruction;
-            if (out >= end || out >= sync || b.isa != isa::Isa::a64 || b.next_isa != isa::Isa::a64 || b.address < at ||
-                i.exception_return || i.waypoint == Waypoint::barrier) [[unlikely]]
+            if (out >= check) [[unlikely]] {
+                send_full();
+                most = most_atoms;
+                check = stop;
+                if (out >= stop) break;
+            }
+            if (b.isa != isa::Isa::a64 || b.next_isa != isa::Isa::a64 || b.address < at || i.exception_return ||
+                i.waypoint == Waypoint::barrier) [[unlikely]]
                 break;
             const Address after = b.address + i.bytes;
-            if (address_due_ != AddressDue::no) {
-                while (atom_count_ != 0) send_atoms();
+            if (due != AddressDue::no) {
+                while (atom_count != 0) send_atoms();
                 out = put_address(out, at);
-                address_due_ = AddressDue::no;
+                due = AddressDue::no;
             }
-            popped_ = false;
-            atoms_ |= (b.passed ? 1U : 0U) << atom_count_;
-            if (++atom_count_ == most_atoms) send_atoms();
+            popped = false;
+            atoms |= std::uint64_t{b.passed} << atom_count;
+            if (++atom_count >= most) send_full();
             if (b.passed && i.link) push({after, isa::Isa::a64});
             if (i.waypoint == Waypoint::indirect && b.passed) {
-                popped_ = matches({b.next, isa::Isa::a64});
-                if (!popped_) address_due_ = AddressDue::branch_target;
+                popped = matches({b.next, isa::Isa::a64});
+                if (!popped) due = AddressDue::branch_target;
             }
             at = b.passed ? b.next : after;
             ++taken;
         }
+        send_full();
+        atoms_ = static_cast<std::uint32_t>(atoms);
+        atom_count_ = atom_count;
+        address_due_ = due;
+        popped_ = popped;
         if (taken == 0) return 0;
         counts_.p0 += taken;
         if (out != bytes.data()) put_made({bytes.data(), static_cast<std::size_t>(out - bytes.data())});

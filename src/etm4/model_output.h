@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -16,7 +17,7 @@
 namespace waymark::etm4 {
 
 /// The packet that holds the oldest of `count` atoms, as many as any format can. Precondition: count is not 0.
-[[nodiscard]] inline Atoms first_packet(std::uint32_t e, unsigned count) {
+[[nodiscard]] constexpr Atoms first_packet(std::uint32_t e, unsigned count) {
     const auto es = std::min(static_cast<unsigned>(std::countr_one(e)), count);
     constexpr unsigned most = 24;
     // Format 6 is a run of three E at least and one more of any kind.
@@ -27,6 +28,42 @@ namespace waymark::etm4 {
     }
     return {1, e & 1U};
 }
+
+/// A packet of atoms: how many it holds, and its only byte.
+struct AtomPacket {
+    std::uint8_t count{}, header{};
+};
+
+/// first_packet() of each five atoms, or fewer, that Format 6 cannot hold: [how many wait, at most 5][the atoms].
+inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
+    std::array<std::array<AtomPacket, 32>, 6> table{};
+    for (unsigned count = 1; count <= 5; ++count)
+        for (std::uint32_t e = 0; e < 1U << count; ++e) {
+            const Atoms atoms = first_packet(e, count);
+            table[count][e] = {atoms.count, atom_header(atoms)};
+        }
+    return table;
+}();
+
+/// first_packet() without a search: a run of E by its length, the others by a table. Precondition: count is 1 to 24.
+/// Bits of `e` above it may be anything.
+[[nodiscard]] constexpr AtomPacket next_packet(std::uint32_t e, unsigned count) {
+    const auto es = static_cast<unsigned>(std::countr_one(e));
+    if (es < 3 || count < 4) {
+        const unsigned n = std::min(count, 5U);
+        return short_packets[n][e & ((1U << n) - 1)];
+    }
+    const unsigned n = std::min(es + 1, count);
+    // Format 6 (docs/spec/etm4.md, 7): how many E before the last atom, and whether that one is N.
+    return {static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(0xc0 + (n - 4) + (es < n ? 0x20U : 0U))};
+}
+
+/// next_packet() where at least eight wait, by these eight; of eight E the run may be longer.
+inline constexpr std::array<AtomPacket, 255> packets_of_eight = [] {
+    std::array<AtomPacket, 255> table{};
+    for (std::uint32_t e = 0; e < table.size(); ++e) table[e] = next_packet(e, 8);
+    return table;
+}();
 
 class ModelOutput {
 protected:

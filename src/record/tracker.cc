@@ -26,6 +26,7 @@ Row row_of(const Code& code, std::uint32_t epoch) {
         const CodeWaypoint& w = code.waypoints.front();
         if (w.index + 1 != count || w.instruction.waypoint == isa::Waypoint::barrier) return row;
         row.instruction = &w.instruction;
+        row.may_fail = may_fail(w.instruction, code.isa);
         row.before_bytes = static_cast<std::uint32_t>(w.address - code.address);
         before = w.index;
     }
@@ -347,6 +348,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
     if (pending_ && pending_instruction_.waypoint == isa::Waypoint::barrier) return 0;
     const isa::Instruction* branch = pending_ ? &pending_instruction_ : nullptr;
     std::uint64_t branch_address = pending_address_.value, cycle = clock_.cycle;
+    bool branch_may_fail = pending_ && may_fail(pending_instruction_, start_.isa);
     std::uint64_t start = start_.address.value;
     isa::Isa isa = start_.isa;
     Straight straight = straight_;
@@ -364,15 +366,13 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
             break;
         if (branch != nullptr) {
             const std::uint64_t after = branch_address + branch->bytes;
-            const bool follows = row.address == after && row.isa == isa;
-            bool passed = true;
-            if (branch->waypoint == isa::Waypoint::direct) {
-                passed = row.address == branch->target.value && row.isa == branch->target_isa;
-                if (!passed && !follows) [[unlikely]]
-                    break;
-            } else {
-                passed = !follows || !may_fail(*branch, isa);
-            }
+            // Without jumps: which way a branch goes is what nobody foresees.
+            const bool direct = branch->waypoint == isa::Waypoint::direct;
+            const bool follows = (row.address == after) & (row.isa == isa);
+            const bool arrives = (row.address == branch->target.value) & (row.isa == branch->target_isa);
+            const bool passed = (direct & arrives) | (!direct & !(follows & branch_may_fail));
+            if (direct & !arrives & !follows) [[unlikely]]
+                break;
             blocks_[count] = {branch,
                               cycle,
                               {branch_address},
@@ -399,6 +399,7 @@ std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<cons
         }
         cycle += row.instructions;
         branch = row.instruction;
+        branch_may_fail = row.may_fail;
         branch_address = row.address + row.before_bytes;
         straight.bytes += row.before_bytes;
         if (row.last_bytes != 0) straight.last_bytes = row.last_bytes;

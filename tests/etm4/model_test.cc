@@ -5,12 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "etm4/support.h"
+#include "support/random.h"
 #include "waymark/core/byte_sink.h"
 
 namespace waymark::etm4 {
@@ -288,6 +292,66 @@ TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
     }
     EXPECT_EQ(traces[0], traces[1]);
     EXPECT_NE(traces[0], traces[2]);
+}
+
+// Many blocks in one call give the bytes that each alone gives, whatever atoms and synchronisations fall together.
+TEST(Etm4Model, ManyBlocksAtOnce) {
+    synthetic::Random random(1);
+    for (unsigned round = 0; round < 400; ++round) {
+        Config c = test::ete(0);
+        c.context_id_trace = c.vmid_trace = c.cycle_counting = c.timestamps = c.q_elements = false;
+        c.return_stack = round % 5 == 0;
+        ModelConfig config{.registers = tracing_registers(c)};
+        config.registers.syncpr.period = static_cast<std::uint8_t>(round % 3 == 0 ? 0 : 8 + round % 4);
+        ByteCollector one_trace, many_trace;
+        Model one(config, one_trace), many(config, many_trace);
+        const isa::Place first{{0x1000}, Isa::a64};
+        for (Model* model : {&one, &many}) {
+            model->set_context({.ns = true, .aarch64 = true, .el = 1});
+            model->start({first, 1});
+        }
+        // How often a branch is taken: seldom, now and then, or nearly always, so that runs exceed a packet.
+        const unsigned taken_of_1000 = std::array{0U, 80U, 500U, 950U, 995U, 1000U}[round % 6];
+        const unsigned indirect_of_1000 = std::array{0U, 3U, 150U}[round / 6 % 3];
+        isa::Instruction direct, indirect, call;
+        direct.bytes = indirect.bytes = call.bytes = 4;
+        direct.waypoint = call.waypoint = Waypoint::direct;
+        call.link = true;
+        indirect.waypoint = Waypoint::indirect;
+        Address at = first.address;
+        std::vector<RetiredBlock> blocks;
+        std::uint64_t cycle = 1;
+        for (unsigned n = 0; n < 3000; ++n) {
+            RetiredBlock b;
+            b.instruction = random.below(1000) < indirect_of_1000 ? &indirect : random.below(20) == 0 ? &call : &direct;
+            b.passed = b.instruction != &direct || random.below(1000) < taken_of_1000;
+            b.isa = b.next_isa = Isa::a64;
+            b.address = at + 4 * random.below(4);
+            const Address far{std::uint64_t{random.below(1 << 30)} << random.below(20) & ~std::uint64_t{3}};
+            at = b.passed ? random.below(3) == 0 ? far : Address{0x1000 + 4 * random.below(64)} : b.address + 4;
+            b.next = at;
+            b.cycle = ++cycle;
+            blocks.push_back(b);
+        }
+        for (const RetiredBlock& b : blocks)
+            one.retire_block({.address = b.address,
+                              .isa = b.isa,
+                              .instruction = *b.instruction,
+                              .passed = b.passed,
+                              .next = {b.next, b.next_isa},
+                              .cycle = b.cycle});
+        for (std::size_t begin = 0; begin < blocks.size();) {
+            const std::size_t size =
+                std::min<std::size_t>(1 + random.below(round % 2 == 0 ? 300 : 40), blocks.size() - begin);
+            const std::size_t taken = many.retire_blocks(std::span<const RetiredBlock>(blocks).subspan(begin, size));
+            ASSERT_EQ(taken, size);
+            begin += taken;
+        }
+        one.finish();
+        many.finish();
+        ASSERT_EQ(one.counts(), many.counts()) << "round " << round;
+        ASSERT_EQ(one_trace.bytes(), many_trace.bytes()) << "round " << round;
+    }
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from executed_test import Mismatch, follow, is_straight, run  # noqa: E402
+import opencsd  # noqa: E402
 import truth_file  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "aarch64-linux-gnu-gcc"
-LISTER = shutil.which("trc_pkt_lister")
 KINDS = {"static": ("-static",), "pie": (), "pac": ("-O2", "-mbranch-protection=standard")}
 
 
@@ -145,6 +145,17 @@ class Aarch64(unittest.TestCase):
         self.assertEqual(found, {"Data fault": 1, "Trap": 1, "Inst debug": 1})
         self.assertGreater(calls, 20)
 
+    def test_arguments_that_look_like_options(self):
+        """What follows -- is the program's own, whichever option comes before."""
+        for options in (("--qemu=-s", "--qemu=8388608"), ("--qemu", "-singlestep"), ("--max-changes", "9")):
+            with self.subTest(options=options):
+                out = self.folder / "out"
+                shutil.rmtree(out, ignore_errors=True)
+                done = run(WAYMARK, "record", "--limit", "1000", "-o", out, *options, "--", self.folder / "static", "-c",
+                           "--unit", "--", "-k2")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("static -c --unit -- -k2\n", (out / "snapshot.ini").read_text())
+
     def test_start_and_stop(self):
         for name in ("static", "pie"):
             with self.subTest(name):
@@ -187,7 +198,8 @@ class Aarch64(unittest.TestCase):
         out = self.folder / "refused"
         done = run(WAYMARK, "record", "--unit", "ptm", "-o", out, "--", a64)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("is an AArch64 program", done.stderr)
+        self.assertIn("is an AArch64 program; --unit ptm traces AArch32 cores alone", done.stderr)
+        self.assertIn("--unit ete or etmv4 records this one", done.stderr)
         for options, text in ((("--unit", "ete", "--sync", "1000"), "power of two"),
                               (("--unit", "ete", "--core", "cortex-a53"), "armv9-a is"),
                               (("--fifo", "32"), "at least 64 bytes"),
@@ -203,21 +215,36 @@ class Aarch64(unittest.TestCase):
         self.verify(out)
         self.compare_with_opencsd(out)
 
+    def test_what_is_no_program(self):
+        static, odd = self.folder / "static", self.folder / "odd"
+        contents = static.read_bytes()
+        for text, data, mode in (("is empty", b"", 0o755), ("is a script; ", b"#!/bin/sh\n", 0o755),
+                                 ("is no ELF file", b"text\n", 0o755), ("not executable; chmod", contents, 0o644),
+                                 ("no loadable segment", contents[:100], 0o755)):
+            with self.subTest(text):
+                odd.write_bytes(data)
+                odd.chmod(mode)
+                done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", odd)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(text, done.stderr)
+                self.assertFalse((self.folder / "refused").exists())
+        for program, text in ((self.folder, "no regular file"), (self.folder / "nowhere", "no such file"),
+                              (sys.executable, "Arm (40) or AArch64 (183) was expected")):
+            done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", program)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(text, done.stderr)
+        for sysroot, status, text in (("/nowhere", 3, "--sysroot /nowhere is no folder"), (static, 3, "is no folder"),
+                                      (SOURCE, 1, "in the folder that --sysroot names")):
+            done = run(WAYMARK, "record", "-o", self.folder / "nothing", "--sysroot", sysroot, "--", self.folder / "pie")
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(text, done.stderr)
+
     def compare_with_opencsd(self, out):
         """Every range OpenCSD gives, by source."""
-        if LISTER is None:
-            print("NOT COMPARED with OpenCSD: trc_pkt_lister is not on PATH; it is in the Debian package "
-                  "libopencsd-bin")
-            return
-        log = self.folder / "opencsd.txt"
-        log.unlink(missing_ok=True)
-        run(LISTER, "-ss_dir", out, "-decode", "-logfilename", log)
-        text = log.read_text(errors="replace")
-        for number, (source, ranges) in enumerate(truth_file.sources(out)):
-            found = re.findall(rf"ID:{0x10 + number:x}; OCSD_GEN_TRC_ELEM_INSTR_RANGE\(exec range=0x([0-9a-f]+):"
-                               r"\[0x([0-9a-f]+)\] num_i\((\d+)\)", text)
-            found = [(int(first, 16), int(end, 16), int(count)) for first, end, count in found]
-            self.assertEqual(found, [r[:3] for r in ranges if r[2] != 0], source)
+        if opencsd.LISTER is None:
+            print(opencsd.MISSING)
+        else:
+            self.assertEqual(opencsd.differences(out), [])
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ struct Row {
     std::uint32_t before_bytes{}, instructions{};  ///< before the branch; all
     isa::Isa isa{};
     std::uint8_t last_bytes{};  ///< of the instruction before the branch; 0: there is none
+    bool may_fail{};            ///< the branch is indirect, and execution may go on after it
 };
 
 /// `epoch` 0 where it is not of the ordinary kind. Borrows from `code`.

@@ -260,18 +260,21 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
             .add_option("--mark", marks,
                         "Executing the instruction at this symbol or address is a MARK. May be repeated")
             ->type_name("SYMBOL")
+            ->allow_extra_args(false)
             ->take_all());
     add(command
             .add_option("--edca", edca,
                         "Channel N (0 to 5) watches this symbol or address, executed or accessed, as in 5=main. May be "
                         "repeated")
             ->type_name("N=SYMBOL")
+            ->allow_extra_args(false)
             ->take_all());
     add(command
             .add_option("--core-set", core,
                         "One number of the modelled core, as in --core-set miss_cycles=40; --core-help lists them. May "
                         "be repeated")
             ->type_name("NAME=N")
+            ->allow_extra_args(false)
             ->take_all());
     add(command
             .add_option(

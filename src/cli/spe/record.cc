@@ -107,6 +107,7 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                        .add_option("--machine-set", machine,
                                    "One number of the model, as in --machine-set l2.kib=512. May be repeated")
                        ->type_name("NAME=N")
+                       ->allow_extra_args(false)
                        ->take_all());
     command
         .add_flag_callback(

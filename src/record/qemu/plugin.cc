@@ -357,11 +357,14 @@ inline void settle(Vcpu& v, std::uint64_t next) {
     put(v, words::cut | reached);
 }
 
-inline void enter(Vcpu& v, const Block* block) {
-    put(v, block->id);
+inline void opened(Vcpu& v, const Block* block) {
     v.open = block;
     v.reached = block->reached_at_entry;
     v.accesses = 0;
+}
+inline void enter(Vcpu& v, const Block* block) {
+    put(v, block->id);
+    opened(v, block);
 }
 
 /// Reads the program's memory; false where there is none.
@@ -424,15 +427,25 @@ void on_block(unsigned vcpu, void* data) {
     put(v, block->id);
 }
 
-void on_exact_block(unsigned vcpu, void* data) {
-    Vcpu& v = vcpus[vcpu];
-    const auto* block = static_cast<const Block*>(data);
-    if (block->is_handler.load(std::memory_order_relaxed)) [[unlikely]] {
+/// on_exact_block(), where more is to be done than to write down the block.
+[[gnu::noinline]] void on_unusual_block(Vcpu& v, const Block* block) {
+    if (block->is_handler.load(std::memory_order_relaxed)) {
         enter_handler(v, block);
         return;
     }
     settle(v, block->address);
     enter(v, block);
+}
+
+void on_exact_block(unsigned vcpu, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    const auto* block = static_cast<const Block*>(data);
+    if (v.reached != completed || v.at == v.end || block->is_handler.load(std::memory_order_relaxed)) [[unlikely]] {
+        on_unusual_block(v, block);
+        return;
+    }
+    *v.at++ = block->id;
+    opened(v, block);
 }
 
 /// A block that may begin an exception handler: says which exception led there, if one did.
