@@ -63,7 +63,8 @@ std::string aarch64_unit_names() {
 }
 
 struct RecordOptions {
-    std::string unit, folder, sysroot, start_at, stop_at;
+    std::string unit, folder, sysroot, start_at, stop_at, registers, trigger_at;
+    std::vector<std::string> view_ranges, exclude_ranges;
     const flow::UnitFactory* units = nullptr;  ///< of program flow; null: another unit
     flow::UnitOptions programmed;
     bool truth = false, blocks = false, quiet = false, system = false, force = false;
@@ -76,8 +77,8 @@ struct RecordOptions {
     std::vector<std::string> program;
     SpeRecordOptions spe;
     DpuRecordOptions dpu;
-    std::vector<CLI::Option*> flow_only, spe_only, dpu_only;  ///< options that go with some units alone
-    CLI::Option* buffer_option = nullptr;                     ///< --buffer: all but spe
+    std::vector<CLI::Option*> flow_only, spe_only, dpu_only;            ///< options that go with some units alone
+    CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
 };
 
 /// How the program is run; of a file that is none, which is found out when it is read, nothing is known.
@@ -125,6 +126,63 @@ Result<record::CodePlace> code_place(const std::string& text, const char* option
     }
     std::error_code error;
     return record::CodePlace(text, in_program ? fs::canonical(program, error) : fs::path());
+}
+
+/// `START-STOP`, or a symbol for all of its function.
+Result<record::PlacedRange> code_range(const std::string& text, const char* option, const RecordOptions& options) {
+    // Not the minus of an operator's name.
+    std::size_t minus = text.find('-', text.starts_with('-') ? 1 : 0);
+    while (minus != std::string::npos && text.substr(0, minus).ends_with("operator")) minus = text.find('-', minus + 1);
+    if (minus != std::string::npos) {
+        WM_ASSIGN_OR_RETURN(record::CodePlace first, code_place(text.substr(0, minus), option, options));
+        WM_ASSIGN_OR_RETURN(record::CodePlace end, code_place(text.substr(minus + 1), option, options));
+        if (first.address() && end.address() && *end.address() <= *first.address())
+            return Error{Errc::usage,
+                         fmt::format("--{} {}: the range ends at {:#x}, where it begins or before; STOP is the "
+                                     "address after it",
+                                     option, text, end.address()->value)};
+        return record::PlacedRange{std::move(first), std::move(end)};
+    }
+    std::uint64_t value = 0;
+    if (wire::scan_number(text, value))
+        return Error{Errc::usage,
+                     fmt::format("--{} {}: an address alone is no range; give START-STOP or the symbol of a "
+                                 "function",
+                                 option, text)};
+    WM_ASSIGN_OR_RETURN(record::CodePlace function, code_place(text, option, options));
+    if (function.address()) {
+        image::Symbols symbols;
+        WM_RETURN_IF_ERROR(symbols.add_elf(options.program.front()));
+        const auto symbol = symbols.find(*function.address());
+        if (!symbol || symbol->symbol.bytes == 0)
+            return Error{Errc::usage, fmt::format("--{} {}: the symbol has no size; give START-STOP", option, text)};
+        function.set_bytes(symbol->symbol.bytes);
+    }
+    return record::PlacedRange{std::move(function)};
+}
+
+/// The file of --registers.
+waymark::Status read_registers(const std::string& path, std::vector<flow::RegisterSetting>& out) {
+    std::ifstream in(path, std::ios::binary);
+    std::error_code none;
+    if (!in || fs::is_directory(path, none))
+        return Error{Errc::unreadable,
+                     fmt::format("--registers {}: cannot be read; name a text file with lines such as "
+                                 "'TRCCCCTLR 0x100'",
+                                 path)};
+    std::string text;
+    constexpr std::size_t most = 1 << 20;
+    text.resize(most);
+    in.read(text.data(), static_cast<std::streamsize>(most));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() == most)
+        return Error{Errc::bad_format, fmt::format("{}: is no file of registers: too large", path)};
+    WM_ASSIGN_OR_RETURN(out, flow::read_register_settings(text, path));
+    if (out.empty())
+        return Error{Errc::bad_format, fmt::format("{}: sets no register; expected lines NAME VALUE, as in "
+                                                   "'TRCCCCTLR 0x100'",
+                                                   path)};
+    return Nothing{};
 }
 
 /// Arm's own programs only, and a message that helps otherwise.
@@ -246,8 +304,11 @@ Status run_record(RecordOptions options) {
         for (const CLI::Option* option : *only)
             if (!is_it && option->count() != 0)
                 return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
-    if (is_spe && options.buffer_option->count() != 0)
-        return fail({Errc::usage, fmt::format("--buffer goes with --unit {} and dpu only", flow_unit_names())});
+    for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
+        if (is_spe && option->count() != 0)
+            return fail({Errc::usage,
+                         fmt::format("{} goes with --unit {} and dpu only", option->get_name(), flow_unit_names())});
+    options.dpu.registers = options.registers;
     const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
                               options.limit,  options.quiet,   options.force};
     if (is_spe) return run_record_spe(common, options.spe);
@@ -256,7 +317,28 @@ Status run_record(RecordOptions options) {
             return place(text, option, options.program.front());
         });
     if (options.programmed.core.empty()) options.programmed.core = options.units->defaults().core;
-    if (const auto status = options.units->check(options.programmed); !status) return fail(status.error());
+    if (!options.registers.empty())
+        if (const auto status = read_registers(options.registers, options.programmed.registers); !status)
+            return fail(status.error());
+    std::vector<record::PlacedRange> ranges;
+    for (const bool exclude : {false, true})
+        for (const std::string& text : exclude ? options.exclude_ranges : options.view_ranges) {
+            auto range = code_range(text, exclude ? "exclude-range" : "view-range", options);
+            if (!range) return fail(range.error());
+            range->exclude = exclude;
+            ranges.push_back(*std::move(range));
+        }
+    // As many comparators as there are ranges, wherever they will lie.
+    flow::UnitOptions with_ranges = options.programmed;
+    for (const record::PlacedRange& range : ranges)
+        (range.exclude ? with_ranges.exclude : with_ranges.view).push_back({{0x1000}, {0x1004}});
+    if (!options.trigger_at.empty()) with_ranges.trigger_at = Address{0x1000};
+    if (const auto status = options.units->check(with_ranges); !status) return fail(status.error());
+    if (with_ranges.programmed() && options.programmed.fifo_bytes != 0)
+        return fail({Errc::usage,
+                     "--fifo does not go with --registers, --view-range, --exclude-range, --trigger-at and "
+                     "--cycle-threshold: what a full FIFO lost and what was not to be traced could not be "
+                     "told apart"});
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
     image::MemoryMap memory;
@@ -296,6 +378,12 @@ Status run_record(RecordOptions options) {
         const auto found = code_place(*text, option, options);
         if (!found) return fail(found.error());
         *address = *found;
+    }
+    to.ranges = std::move(ranges);
+    if (!options.trigger_at.empty()) {
+        const auto found = code_place(options.trigger_at, "trigger-at", options);
+        if (!found) return fail(found.error());
+        to.trigger_at = *found;
     }
     to.force = options.force;
     if (!options.system)
@@ -381,6 +469,10 @@ Status run_record(RecordOptions options) {
                                  options.start_at, r.start_known ? "" : overloads_hint));
         return nothing;
     }
+    for (const std::string& place : r.unknown_places)
+        say("warning",
+            fmt::format("{}: no file that ran has such a symbol{}; the unit's comparator for it never matched", place,
+                        overloads_hint));
     const bool never_stopped = !options.stop_at.empty() && !r.stopped;
     if (never_stopped)
         say("warning", fmt::format("--stop-at {}: {}; nothing stopped the recording", options.stop_at,
@@ -450,6 +542,12 @@ Status run_record(RecordOptions options) {
                         "another",
                         r.stuck->value, machine(options)));
         return r.ranges == 0 ? nothing : static_cast<Status>(cut_off);
+    }
+    if (r.ranges == 0 && r.filtered_ranges != 0) {
+        say("error", fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was programmed to "
+                                 "trace; look at --view-range, --exclude-range and --registers",
+                                 counted(r.instructions, "instruction"), grouped(r.filtered_ranges)));
+        return nothing;
     }
     if (r.ranges == 0) {
         say("error",
@@ -557,6 +655,41 @@ Run add_record(CLI::App& app) {
             .add_option("--speculation-seed", options->programmed.seed, "Where the random numbers of wrong paths begin")
             ->type_name("N")
             ->capture_default_str());
+    unit(
+        command
+            .add_option("--cycle-threshold", options->programmed.cycle_threshold,
+                        "ete and etmv4, with --cycle-accurate: counts wait until there are so many cycles (TRCCCCTLR), "
+                        "up to 4095. 0: the least there is")
+            ->type_name("CYCLES")
+            ->capture_default_str());
+    unit(command
+             .add_option("--view-range", options->view_ranges,
+                         "Trace blocks with code of this range alone: the symbol of a function, or START-STOP, each an "
+                         "address or a symbol, STOP the address after it. May be repeated: the unit has four pairs of "
+                         "address comparators")
+             ->type_name("RANGE")
+             ->take_all());
+    unit(command
+             .add_option(
+                 "--exclude-range", options->exclude_ranges,
+                 "Do not trace blocks that lie in this range as a whole. May be repeated; with --view-range too, "
+                 "but not on a ptm")
+             ->type_name("RANGE")
+             ->take_all());
+    unit(
+        command
+            .add_option("--trigger-at", options->trigger_at,
+                        "Execution of this symbol or address is in the trace: as a Trigger packet of a ptm, as event 0 "
+                        "of ete and etmv4")
+            ->type_name("SYMBOL"));
+    options->registers_option =
+        command
+            .add_option(
+                "--registers", options->registers,
+                "Program the unit by its registers. ptm, etmv4, ete: before the other options; lines NAME VALUE, "
+                "NAME.FIELD VALUE or NAME FIELD=VALUE …, or the [regs] of a snapshot's device file. dpu: instead "
+                "of the other options; 'waymark dpu program FILE' checks it. Not with --unit spe")
+            ->type_name("FILE");
     options->buffer_option =
         command
             .add_option(

@@ -297,6 +297,9 @@ private:
             out.print("  {} ranges ({} instructions) were lost to a full FIFO; the trace declares {} overflow{}\n",
                       grouped(executed.lost_ranges), grouped(executed.lost_instructions), grouped(overflows),
                       overflows == 1 ? "" : "s");
+        if (executed.filtered_ranges != 0)
+            out.print("  {} more ranges ({} instructions) executed that the unit was programmed not to trace\n",
+                      grouped(executed.filtered_ranges), grouped(executed.filtered_instructions));
         if (executed.unfinished_instructions != 0)
             out.print("  {} instructions executed after the last waypoint, which no unit traces\n",
                       grouped(executed.unfinished_instructions));

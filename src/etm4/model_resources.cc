@@ -21,7 +21,8 @@ ModelResources::ModelResources(const Registers& registers)
     for (unsigned n = 0; n < 8; ++n) single_shots_ |= (r_.sscsr[n].status ? 1U : 0U) << n;
     const bool always = view_event_fixed_ || (!r_.victlr.type && r_.victlr.sel == 1);
     const bool levels = r_.victlr.exlevel_s != 0 || r_.victlr.exlevel_ns != 0 || r_.victlr.exlevel_rl != 0;
-    const bool events = r_.eventctl1r.insten != 0 || (r_.configr.ts && (r_.tsctlr.type || r_.tsctlr.sel != 0));
+    const bool events = r_.eventctl1r.insten != 0 || to_value(r_.eventctl0r) != 0 ||
+                        (r_.configr.ts && (r_.tsctlr.type || r_.tsctlr.sel != 0));
     bool single_shots = false;
     for (const Trcssccr& s : r_.ssccr) single_shots |= s.sac != 0 || s.arc != 0;
     trivial_ = always && !levels && !events && !single_shots && start_stop_ && !start_stop_used_ &&
@@ -31,6 +32,18 @@ ModelResources::ModelResources(const Registers& registers)
                    !r_.cntctlr[n].reload_type && r_.cntctlr[n].reload_sel == 0 && !r_.cntctlr[n].chain;
     for (const Trcseqevr& s : r_.seqevr)
         trivial_ = trivial_ && !s.forward_type && s.forward_sel == 0 && !s.back_type && s.back_sel == 0;
+    if (r_.devarch.archver != 5) return;
+    // 2.2: what came while the resources were paused comes now, for a clock.
+    input_pulse_ = r_.rsr.extin;
+    events_ = outputs_ = r_.rsr.event;
+    events_ &= r_.eventctl1r.insten;
+    for (unsigned n = 0; n < r_.idr4.numsscc && n < 8; ++n) {
+        const std::uint32_t bit = 1U << n;
+        if (!r_.sscsr[n].pending || ((single_shots_ & bit) != 0 && !r_.ssccr[n].rst)) continue;
+        single_shots_ |= bit;
+        matched_.single_shot |= bit;
+        has_matches_ = true;
+    }
 }
 
 bool ModelResources::excluded(std::uint8_t secure, std::uint8_t non_secure, std::uint8_t realm,
@@ -114,7 +127,7 @@ bool ModelResources::event(bool pair, unsigned sel, const Active& active) const 
 
 ModelResources::Active ModelResources::steady() const {
     Active a;
-    a.inputs = inputs_;
+    a.inputs = inputs_ | input_pulse_;
     a.counters = zeros_;
     a.sequencer = 1U << state_;
     for (unsigned n = 0; n < 8; ++n)
@@ -181,7 +194,8 @@ void ModelResources::advance(std::uint64_t cycles) {
     if (trivial_) return;
     for (; cycles != 0; --cycles) {
         Active a = steady();
-        const bool matched = std::exchange(has_matches_, false);
+        const bool matched = std::exchange(has_matches_, false) || input_pulse_ != 0;
+        input_pulse_ = 0;
         if (matched) {
             a.sac |= matched_.sac, a.arc |= matched_.arc, a.cid |= matched_.cid, a.vmid |= matched_.vmid;
             a.single_shot |= matched_.single_shot;
@@ -254,7 +268,11 @@ void ModelResources::read_back(Registers& registers) const {
     for (unsigned n = 0; n < counters_; ++n) registers.cntvr[n].value = counter_[n];
     registers.seqstr.state = static_cast<std::uint8_t>(state_ & 3U);
     registers.victlr.ssstatus = start_stop_;
-    for (unsigned n = 0; n < 8; ++n) registers.sscsr[n].status = (single_shots_ >> n & 1U) != 0;
+    registers.rsr.extin = registers.rsr.event = 0;
+    for (unsigned n = 0; n < 8; ++n) {
+        registers.sscsr[n].status = (single_shots_ >> n & 1U) != 0;
+        registers.sscsr[n].pending = false;
+    }
 }
 
 }  // namespace waymark::etm4

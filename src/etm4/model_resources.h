@@ -32,6 +32,7 @@ public:
     [[nodiscard]] bool view(const ViewedBlock& block);
     /// External input `selector` 0 to 3.
     void external_input(unsigned selector, bool level);
+    [[nodiscard]] std::uint32_t inputs() const { return inputs_; }
     /// Inside a range: an instruction at `address` matches one of the address range comparators in `mask` (2.6).
     [[nodiscard]] bool in_range(Address address, const flow::Context& context, std::uint8_t mask) const;
 
@@ -42,7 +43,8 @@ public:
     /// External outputs: which events are active now (2.11).
     [[nodiscard]] std::uint8_t outputs() const { return outputs_; }
 
-    /// Counters, sequencer, start/stop and single-shot states as they are now.
+    /// Counters, sequencer, start/stop and single-shot states as they are now; what TRCRSR and TRCSSCSR.PENDING held
+    /// back came when the resources began to run (2.2).
     void read_back(Registers& registers) const;
 
 private:
@@ -74,7 +76,8 @@ private:
     std::uint32_t zeros_ = 0;
     std::uint32_t single_shots_ = 0;  ///< STATUS
     std::uint32_t inputs_ = 0;
-    Active matched_;  ///< by blocks since the last clock
+    std::uint32_t input_pulse_ = 0;  ///< TRCRSR.EXTIN, for the first clock
+    Active matched_;                 ///< by blocks since the last clock
     bool has_matches_ = false;
     std::uint8_t events_ = 0, outputs_ = 0;
     bool timestamp_ = false;

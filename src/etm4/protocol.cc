@@ -1,4 +1,5 @@
 #include "waymark/etm4/protocol.h"
+#include "waymark/etm4/access.h"
 
 #include <fmt/format.h>
 
@@ -244,7 +245,15 @@ public:
         return protocol::TraceIdField{Trctraceidr::name, 0, {}};
     }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
-        protocol::visit_one_of<Trcconfigr, Trctraceidr, Trcidr0, Trcidr1, Trcidr2, Trcdevarch>(r, visitor);
+        const RegisterPlace* const place = register_called(r.name);
+        if (place == nullptr) return;
+        protocol::VisitFields walker(visitor);
+        const Registers all;
+        Registers::for_each(all, [&](auto one, unsigned offset) {
+            if (offset != place->offset) return;
+            one = from_value<decltype(one)>(static_cast<RegisterNumber<decltype(one)>>(r.value));
+            decltype(one)::fields(walker, one);
+        });
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override {
         protocol::Configured out;

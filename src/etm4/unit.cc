@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "waymark/etm4/access.h"
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/exceptions.h"
 #include "waymark/etm4/model.h"
@@ -17,7 +20,101 @@ namespace {
 /// One in so many conditional branches is mispredicted, where the unit speculates.
 constexpr std::uint32_t mispredicted_branches = 16;
 
-ModelConfig model_config(const flow::UnitOptions& options, bool ete) {
+std::uint64_t value_at(const Registers& r, const RegisterPlace& place) {
+    const std::uint64_t low = r.get(place.offset).value_or(0);
+    return place.bytes == 8 ? low | std::uint64_t{r.get(place.offset + 4).value_or(0)} << 32 : low;
+}
+std::uint64_t writable_at(const Registers& r, const RegisterPlace& place) {
+    const auto mask = [&](unsigned offset) {
+        const WordAccess access = word_access(r, offset);
+        // Locks, claim tags and the enable bit are not a program.
+        return access.writable && !access.always ? std::uint64_t{access.mask} : 0;
+    };
+    return place.bytes == 8 ? mask(place.offset) | mask(place.offset + 4) << 32 : mask(place.offset);
+}
+
+Status apply(Registers& r, const flow::RegisterSetting& setting, bool ete) {
+    const RegisterPlace* const place = register_called(setting.name);
+    if (place == nullptr || !word_access(r, place->offset).present) {
+        std::vector<std::string_view> names;
+        for (const RegisterPlace& p : register_places())
+            if (word_access(r, p.offset).present) names.push_back(p.name);
+        return flow::unknown_register(setting, ete ? "this ETE" : "this ETMv4", names);
+    }
+    // The recorder enables the unit.
+    if (place->offset == Trcprgctlr::offset) return Nothing{};
+    flow::SettableRegister it{place->name, value_at(r, *place), writable_at(r, *place), place->bytes, {}};
+    Registers::for_each(r, [&](const auto& one, unsigned offset) {
+        if (offset == place->offset) it.fields = fields_of(one);
+    });
+    WM_ASSIGN_OR_RETURN(const std::uint64_t value, flow::value_after(setting, it));
+    r.set(place->offset, static_cast<std::uint32_t>(value));
+    if (place->bytes == 8) r.set(place->offset + 4, static_cast<std::uint32_t>(value >> 32));
+    return Nothing{};
+}
+
+/// Address comparators that nothing uses yet.
+class FreeComparators {
+public:
+    explicit FreeComparators(const Registers& r) : pairs_(r.idr4.numacpairs) {
+        for (unsigned n = 0; n < pairs_; ++n) {
+            const unsigned both = 3U << 2 * n, range = 1U << n;
+            bool used = r.acvr[2 * n].address != 0 || r.acvr[2 * n + 1].address != 0;
+            used |= ((r.viiectlr.include | r.viiectlr.exclude | r.bbctlr.range | r.qctlr.range) & range) != 0;
+            used |= ((r.vissctlr.start | r.vissctlr.stop) & both) != 0;
+            if (!used) free_.push_back(n);
+        }
+    }
+    /// None: all are used.
+    [[nodiscard]] std::optional<unsigned> take() {
+        if (free_.empty()) return std::nullopt;
+        const unsigned n = free_.front();
+        free_.erase(free_.begin());
+        return n;
+    }
+    [[nodiscard]] unsigned pairs() const { return pairs_; }
+
+private:
+    unsigned pairs_;
+    std::vector<unsigned> free_;
+};
+
+/// The options that need comparators, in their order.
+Status use_comparators(Registers& r, const flow::UnitOptions& options) {
+    FreeComparators comparators(r);
+    const auto too_many = [&] {
+        return Error{
+            Errc::usage,
+            fmt::format("--view-range, --exclude-range and --trigger-at need {} pairs of address comparators; "
+                        "this unit has {}{}",
+                        options.view.size() + options.exclude.size() + (options.trigger_at ? 1 : 0),
+                        comparators.pairs(), options.registers.empty() ? "" : ", less those that --registers uses")};
+    };
+    for (const auto* const ranges : {&options.view, &options.exclude})
+        for (const flow::AddressRange& range : *ranges) {
+            const auto pair = comparators.take();
+            if (!pair) return too_many();
+            r.acvr[2 * *pair].address = range.first.value;
+            r.acvr[2 * *pair + 1].address = range.end.value - 1;
+            auto& used = ranges == &options.view ? r.viiectlr.include : r.viiectlr.exclude;
+            used |= static_cast<std::uint8_t>(1U << *pair);
+        }
+    if (!options.trigger_at) return Nothing{};
+    const auto pair = comparators.take();
+    if (!pair) return too_many();
+    r.acvr[2 * *pair].address = options.trigger_at->value;
+    unsigned selector = 2;
+    while (selector < 2U * (r.idr4.numrspair + 1U) && to_value(r.rsctlr[selector - 2]) != 0) ++selector;
+    if (selector == 2U * (r.idr4.numrspair + 1U) || r.eventctl0r.sel0 != 0 || r.eventctl0r.type0)
+        return Error{Errc::usage, "--trigger-at needs a resource selector and event 0, which --registers uses already"};
+    r.rsctlr[selector - 2].group = 4;  // single address comparators
+    r.rsctlr[selector - 2].select = static_cast<std::uint16_t>(1U << 2 * *pair);
+    r.eventctl0r.sel0 = static_cast<std::uint8_t>(selector);
+    r.eventctl1r.insten |= 1;
+    return Nothing{};
+}
+
+ModelConfig basic_config(const flow::UnitOptions& options, bool ete) {
     Config c;
     c.version = ete ? 0x50 : 0x40;
     c.context_id_trace = options.context_id_bytes != 0;
@@ -46,10 +143,30 @@ ModelConfig model_config(const flow::UnitOptions& options, bool ete) {
     return config;
 }
 
+/// Errors: `usage`: what is programmed by name or by range cannot be.
+Result<ModelConfig> programmed_config(const flow::UnitOptions& options, bool ete) {
+    ModelConfig config = basic_config(options, ete);
+    if (!options.programmed()) return config;
+    Registers& r = config.registers;
+    for (const flow::RegisterSetting& setting : options.registers) WM_RETURN_IF_ERROR(apply(r, setting, ete));
+    if (options.cycle_threshold != 0) r.ccctlr.threshold = static_cast<std::uint16_t>(options.cycle_threshold);
+    WM_RETURN_IF_ERROR(use_comparators(r, options));
+    for (const Objection& objection : objections_to(r))
+        return Error{Errc::usage, fmt::format("the unit would behave unpredictably: {}", objection.message)};
+    return config;
+}
+
+/// Precondition: check() accepted the options.
+ModelConfig model_config(const flow::UnitOptions& options, bool ete) {
+    auto config = programmed_config(options, ete);
+    WM_CHECK(config);
+    return *std::move(config);
+}
+
 class RecordedUnit final : public flow::Unit {
 public:
-    RecordedUnit(const ModelConfig& config, ByteSink& trace)
-        : model_(config, trace), may_lose_(config.choices.fifo_bytes != 0) {}
+    RecordedUnit(const ModelConfig& config, ByteSink& trace, bool ete)
+        : model_(config, trace), may_lose_(config.choices.fifo_bytes != 0), ete_(ete) {}
 
     void context(const flow::Context& context) override { model_.set_context(context); }
     void start(flow::Place first, std::uint64_t cycle) override { model_.start({first, cycle}); }
@@ -72,13 +189,27 @@ public:
     void wait(std::uint64_t cycle) override { model_.wait(cycle); }
     void resume(flow::Place next, std::uint64_t cycle) override { model_.discontinuity({next, cycle}); }
     void finish() override { model_.finish(); }
+    void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
+        const Registers wanted = model_config(options, ete_).registers;
+        model_.write(Trcprgctlr::offset, 0, cycle);
+        // Polled until Idle, in time that the program does not see.
+        std::uint64_t at = cycle;
+        while ((model_.read(Trcstatr::offset, at).value & 1U) == 0) ++at;
+        for (const RegisterPlace& place : register_places())
+            for (unsigned offset = place.offset; offset < place.offset + place.bytes; offset += 4) {
+                const WordAccess access = word_access(wanted, offset);
+                if (access.writable && !access.always) model_.write(offset, wanted.get(offset).value_or(0), at);
+            }
+        model_.write(Trcprgctlr::offset, 1, at);
+    }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
+    [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
     [[nodiscard]] bool overflowing() const override { return model_.overflowing(); }
     [[nodiscard]] bool may_lose() const override { return may_lose_; }
 
 private:
     Model model_;
-    bool may_lose_;
+    bool may_lose_, ete_;
 };
 
 class Factory final : public flow::UnitFactory {
@@ -111,6 +242,14 @@ public:
         if (options.speculation_depth == 1 || options.speculation_depth > most_speculation)
             return wrong(fmt::format("--speculation {}: from 2 to {} P0 elements wait for their commit, or 0 for none",
                                      options.speculation_depth, most_speculation));
+        if (options.cycle_threshold != 0 && !options.cycle_accurate)
+            return wrong("--cycle-threshold goes with --cycle-accurate");
+        const ModelConfig basic = basic_config(options, ete_);
+        if (const unsigned least = basic.registers.idr3.ccitmin;
+            options.cycle_threshold != 0 && (options.cycle_threshold < least || options.cycle_threshold > 0xfff))
+            return wrong(fmt::format("--cycle-threshold {}: TRCCCCTLR takes {} to {} cycles", options.cycle_threshold,
+                                     least, 0xfff));
+        if (const auto config = programmed_config(options, ete_); !config) return config.error();
         return Nothing{};
     }
 
@@ -135,13 +274,35 @@ public:
         add(r.idr2, "TRCIDR2");
         add(r.idr8, "TRCIDR8");
         if (ete_) add(r.devarch, "TRCDEVARCH");
+        if (!options.programmed()) return out;
+        for (const RegisterPlace& place : register_places()) {
+            const std::uint64_t value = value_at(r, place);
+            if (value == 0 || find_register(out, place.name) != nullptr || writable_at(r, place) == 0) continue;
+            out.push_back({place.name, value, std::nullopt, 8 * place.bytes});
+        }
+        return out;
+    }
+    [[nodiscard]] std::optional<flow::SelectedBlocks> selects(const flow::UnitOptions& options) const override {
+        const Registers r = model_config(options, ete_).registers;
+        const bool plain = !r.victlr.type && r.victlr.sel == 1 && r.victlr.ssstatus && r.victlr.exlevel_s == 0 &&
+                           r.victlr.exlevel_ns == 0 && r.victlr.exlevel_rl == 0 && r.vissctlr == Trcvissctlr{};
+        if (!plain) return std::nullopt;
+        flow::SelectedBlocks out;
+        out.by_instruction = true;
+        for (unsigned n = 0; n < r.idr4.numacpairs; ++n)
+            for (const auto& [mask, ranges] :
+                 {std::pair{r.viiectlr.include, &out.include}, std::pair{r.viiectlr.exclude, &out.exclude}}) {
+                if ((mask >> n & 1U) == 0) continue;
+                if (to_value(r.acatr[2 * n]) != 0) return std::nullopt;
+                ranges->push_back({{r.acvr[2 * n].address}, {r.acvr[2 * n + 1].address + 1}});
+            }
         return out;
     }
     [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override {
         return {.transaction_start_waypoints = ete_};
     }
     [[nodiscard]] std::unique_ptr<flow::Unit> make(const flow::UnitOptions& options, ByteSink& trace) const override {
-        return std::make_unique<RecordedUnit>(model_config(options, ete_), trace);
+        return std::make_unique<RecordedUnit>(model_config(options, ete_), trace, ete_);
     }
 
 private:

@@ -37,6 +37,16 @@ public:
         return cycles * choices_.timestamp_numerator / std::max(choices_.timestamp_denominator, 1U);
     }
 
+    /// Time goes on as it was there.
+    void take_over(const ModelClock& before) {
+        now_ = before.now_;
+        ticks_base_ = before.ticks_base_;
+        ticks_cycle_ = before.ticks_cycle_;
+        ticks_set_ = before.ticks_set_;
+        count_base_ = before.count_base_;
+        sent_count_base_ = before.sent_count_base_;
+    }
+
     /// Cycles are counted from here on.
     void count_from(std::uint64_t cycle) { count_base_ = sent_count_base_ = cycle; }
     /// Cycles since the last count, which this one becomes.

@@ -1,4 +1,5 @@
 #include "waymark/pft/protocol.h"
+#include "waymark/pft/access.h"
 
 #include <fmt/format.h>
 
@@ -226,7 +227,16 @@ public:
         return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
     }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
-        protocol::visit_one_of<Etmcr, Etmccer, Etmidr, Etmtraceidr>(r, visitor);
+        const RegisterPlace* const place = register_called(r.name);
+        if (place == nullptr) return;
+        protocol::VisitFields walker(visitor);
+        unsigned at = 0;
+        const Registers all;
+        Registers::for_each(all, [&](auto one) {
+            if (register_places()[at++].number != place->number) return;
+            one = from_value<decltype(one)>(static_cast<std::uint32_t>(r.value));
+            decltype(one)::fields(walker, one);
+        });
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 

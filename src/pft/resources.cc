@@ -25,6 +25,7 @@ Resources::Resources(const Registers& registers, ModelChoices::StartAndStop star
                event_value(r_.trigger) == never && event_value(r_.tsevr) == never && is_none(r_.extoutevr) &&
                to_value(r_.tsscr) == 0 && to_value(r_.tesseicr) == 0;
     note_use();
+    trivial_ = trivial_ && !sequencer_used_ && !counters_used_;
     start_stop_ = start_stop_now_ = r_.sr.start_stop;
     sequencer_ = std::clamp(r_.sqr.value + 1, 1U, 3U);
     for (unsigned i = 0; i < counters_.size(); ++i) {
@@ -52,6 +53,12 @@ void Resources::note_use() {
     };
     used(r_.teevr), used(r_.trigger), used(r_.tsevr);
     all(r_.extoutevr), all(r_.cntenr), all(r_.cntrldevr), all(r_.sqevr);
+    // Their states can be read, whether an event asks for them or not.
+    sequencer_used_ |=
+        std::any_of(r_.sqevr.begin(), r_.sqevr.end(), [](const auto& r) { return event_value(r) != never; });
+    const auto counts = [](const auto& r) { return !r.by_event || event_value(r) != never; };
+    counters_used_ |= std::any_of(r_.cntenr.begin(), r_.cntenr.end(), counts) ||
+                      (r_.ccer.reduced_counter && r_.cntrldvr[0].value != 0);
     used_single_ |= r_.tsscr.start | static_cast<std::uint32_t>(r_.tsscr.stop);
     used_ranges_ |= r_.tecr1.ranges;
     const auto some = [](const auto& group) {
@@ -229,6 +236,22 @@ void Resources::watchpoint(unsigned number, bool level) {
 void Resources::instrumentation(unsigned number, bool level) {
     set_bit(instrumentation_, number, level);
     sample();
+}
+void Resources::take_signals(const Resources& before) {
+    inputs_ = before.inputs_;
+    watchpoints_ = before.watchpoints_;
+    instrumentation_ = before.instrumentation_;
+    extended_ = before.extended_;
+    ns_ = before.ns_;
+    prohibited_ = before.prohibited_;
+    frozen_ = before.frozen_;
+    sample();
+    trigger_rose_ = timestamp_rose_ = false;
+}
+void Resources::read_back(Registers& registers) const {
+    for (unsigned i = 0; i < counters_.size(); ++i) registers.cntvr[i].value = counters_[i] & 0xffffU;
+    registers.sqr.value = sequencer_ - 1;
+    registers.sr.start_stop = start_stop_;
 }
 void Resources::prohibited(bool on, bool frozen) {
     prohibited_ = on;

@@ -41,6 +41,11 @@ public:
     /// Trace is prohibited: resources must not show what runs (5.3). `frozen`: non-invasive debug is off altogether.
     void prohibited(bool on, bool frozen);
 
+    /// Inputs and prohibition are what they were there.
+    void take_signals(const Resources& before);
+    /// Counters, the sequencer's state and that of the start/stop block.
+    void read_back(Registers& registers) const;
+
     [[nodiscard]] bool start_stop() const { return start_stop_; }
     [[nodiscard]] bool external_output(unsigned number) const { return outputs_.at(number - 1); }
 

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "waymark/pft/access.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/exceptions.h"
 #include "waymark/pft/model.h"
@@ -16,7 +19,68 @@ namespace {
 
 bool is_a9(const flow::UnitOptions& options) { return options.core == "cortex-a9"; }
 
-ModelConfig model_config(const flow::UnitOptions& options) {
+Status apply(Registers& r, const flow::RegisterSetting& setting) {
+    const RegisterPlace* const place = register_called(setting.name);
+    if (place == nullptr || !register_access(r, place->number).present) {
+        std::vector<std::string_view> names;
+        for (const RegisterPlace& p : register_places())
+            if (register_access(r, p.number).present) names.push_back(p.name);
+        return flow::unknown_register(setting, "this PTM", names);
+    }
+    const RegisterAccess access = register_access(r, place->number);
+    flow::SettableRegister it{place->name, r.get(place->number).value_or(0), access.writable ? access.mask : 0, 4, {}};
+    unsigned at = 0;
+    Registers::for_each(r, [&](const auto& one) {
+        if (register_places()[at++].number == place->number) it.fields = fields_of(one);
+    });
+    WM_ASSIGN_OR_RETURN(const std::uint64_t value, flow::value_after(setting, it));
+    r.set(place->number, static_cast<std::uint32_t>(value));
+    return Nothing{};
+}
+
+/// The options that need comparators, in their order.
+Status use_comparators(Registers& r, const flow::UnitOptions& options) {
+    const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
+    if (!options.view.empty() && !options.exclude.empty())
+        return wrong("--view-range and --exclude-range: a PTM includes ranges or excludes them, not both");
+    const bool ranges = !options.view.empty() || !options.exclude.empty();
+    if (ranges && r.tecr1.ranges != 0)
+        return wrong("--view-range and --exclude-range need ETMTECR1, which --registers programs already");
+    unsigned next = 0;
+    const auto pair = [&]() -> std::optional<unsigned> {
+        while (next < r.ccr.address_comparator_pairs &&
+               (r.acvr[2 * next].value != 0 || r.acvr[2 * next + 1].value != 0))
+            ++next;
+        if (next == r.ccr.address_comparator_pairs) return std::nullopt;
+        return next++;
+    };
+    const auto too_many = [&] {
+        return wrong(fmt::format(
+            "--view-range, --exclude-range and --trigger-at need {} pairs of address comparators; "
+            "this unit has {}{}",
+            options.view.size() + options.exclude.size() + (options.trigger_at ? 1 : 0), r.ccr.address_comparator_pairs,
+            options.registers.empty() ? "" : ", less those that --registers uses"));
+    };
+    for (const auto* const list : {&options.view, &options.exclude})
+        for (const flow::AddressRange& range : *list) {
+            const auto n = pair();
+            if (!n) return too_many();
+            r.acvr[2 * *n].value = static_cast<std::uint32_t>(range.first.value);
+            r.acvr[2 * *n + 1].value = static_cast<std::uint32_t>(range.end.value);
+            r.tecr1.exclude = list == &options.exclude;
+            r.tecr1.ranges |= static_cast<std::uint8_t>(1U << *n);
+        }
+    if (!options.trigger_at) return Nothing{};
+    if (!(r.trigger == Registers{}.trigger))
+        return wrong("--trigger-at needs ETMTRIGGER, which --registers programs already");
+    const auto n = pair();
+    if (!n) return too_many();
+    r.acvr[2 * *n].value = static_cast<std::uint32_t>(options.trigger_at->value);
+    r.trigger = from_value<Etmtrigger>(2 * *n);  // single address comparator
+    return Nothing{};
+}
+
+ModelConfig basic_config(const flow::UnitOptions& options) {
     ModelConfig config;
     Registers& r = config.registers;
     r.cr.cycle_accurate = options.cycle_accurate;
@@ -35,7 +99,27 @@ ModelConfig model_config(const flow::UnitOptions& options) {
     config.choices.timestamp_numerator = 1;  // a tick is a cycle
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
+    // Four pairs of address comparators, two counters, sequencer, four inputs, two outputs, a Context ID comparator.
+    r.ccr = from_value<Etmccr>(0x8d294004);
     return config;
+}
+
+/// Errors: `usage`: what is programmed by name or by range cannot be.
+Result<ModelConfig> programmed_config(const flow::UnitOptions& options) {
+    ModelConfig config = basic_config(options);
+    if (!options.programmed()) return config;
+    for (const flow::RegisterSetting& setting : options.registers) WM_RETURN_IF_ERROR(apply(config.registers, setting));
+    WM_RETURN_IF_ERROR(use_comparators(config.registers, options));
+    for (const std::string& objection : objections_to(config.registers))
+        return Error{Errc::usage, fmt::format("the unit would behave unpredictably: {}", objection)};
+    return config;
+}
+
+/// Precondition: check() accepted the options.
+ModelConfig model_config(const flow::UnitOptions& options) {
+    auto config = programmed_config(options);
+    WM_CHECK(config);
+    return *std::move(config);
 }
 
 class RecordedUnit final : public flow::Unit {
@@ -77,7 +161,18 @@ public:
     void wait(std::uint64_t cycle) override { model_.wait(cycle); }
     void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
     void finish() override { model_.finish(); }
+    void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
+        const Registers wanted = model_config(options).registers;
+        model_.set_programming(true, cycle);
+        for (const RegisterPlace& place : register_places()) {
+            const RegisterAccess access = register_access(wanted, place.number);
+            if (!access.writable || place.number == Etmcr::number) continue;
+            model_.write(place.number, wanted.get(place.number).value_or(0), cycle);
+        }
+        model_.write(Etmcr::number, to_value(wanted.cr), cycle);
+    }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().overflowed; }
+    [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
     [[nodiscard]] bool overflowing() const override { return model_.status().overflow; }
     [[nodiscard]] bool may_lose() const override { return may_lose_; }
 
@@ -124,6 +219,9 @@ public:
         if (options.speculation_depth != 0) return wrong("--speculation: a PTM does not trace speculation");
         if (options.drain_cycles == 0)
             return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
+        if (options.cycle_threshold != 0)
+            return wrong("--cycle-threshold: a PTM counts cycles with every packet that can carry a count");
+        if (const auto config = programmed_config(options); !config) return config.error();
         return Nothing{};
     }
 
@@ -139,8 +237,30 @@ public:
         Etmtraceidr id;
         id.trace_id = trace_id;
         const Registers& r = config.registers;
-        return {register_value(r.cr), register_value(r.syncfr), register_value(r.idr), register_value(r.ccer),
-                register_value(id)};
+        std::vector<RegisterValue> out{register_value(r.cr), register_value(r.syncfr), register_value(r.idr),
+                                       register_value(r.ccer), register_value(id)};
+        if (!options.programmed()) return out;
+        const Registers untouched;
+        for (const RegisterPlace& place : register_places()) {
+            const std::uint32_t value = r.get(place.number).value_or(0);
+            const bool said = find_register(out, place.name) != nullptr;
+            if (said || value == untouched.get(place.number) || !register_access(r, place.number).writable) continue;
+            out.push_back({place.name, value, place.number, 32});
+        }
+        return out;
+    }
+    [[nodiscard]] std::optional<flow::SelectedBlocks> selects(const flow::UnitOptions& options) const override {
+        const Registers r = model_config(options).registers;
+        if (to_value(r.teevr) != to_value(Registers{}.teevr) || r.tecr1.start_stop) return std::nullopt;
+        flow::SelectedBlocks out;
+        for (unsigned n = 0; n < 8; ++n) {
+            if ((r.tecr1.ranges >> n & 1U) == 0) continue;
+            if (to_value(r.actr[2 * n]) != 1) return std::nullopt;
+            (r.tecr1.exclude ? out.exclude : out.include).push_back({{r.acvr[2 * n].value}, {r.acvr[2 * n + 1].value}});
+        }
+        // To include the ranges of none is to trace nothing.
+        if (r.tecr1.ranges == 0 && !r.tecr1.exclude) out.include.push_back({});
+        return out;
     }
     [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override {
         return {};  // neither Cortex-A9 nor A15 has DMB and DSB as waypoints (docs/spec/pft.md, 3)

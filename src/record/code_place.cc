@@ -18,7 +18,11 @@ void CodePlace::mapped(const std::string& file, Address at, std::uint64_t offset
     const auto [known, fresh] = found_.try_emplace(file);
     if (fresh) {
         image::Symbols symbols;
-        if (symbols.add_elf(file)) known->second = symbols.function_called(symbol_);
+        if (symbols.add_elf(file))
+            if (const auto address = symbols.function_called(symbol_)) {
+                const auto symbol = symbols.find(*address);
+                known->second = {*address, symbol ? symbol->symbol.bytes : 0};
+            }
     }
     if (!known->second) return;
     const auto info = image::DebugInfo::open(file);
@@ -27,7 +31,8 @@ void CodePlace::mapped(const std::string& file, Address at, std::uint64_t offset
     if (!bias) return;
     const auto kind = image::program_kind(file);
     const std::uint64_t address_space = kind && kind->aarch64 ? ~std::uint64_t{0} : 0xffffffff;
-    address_ = Address{(known->second->value + *bias) & address_space};
+    address_ = Address{(known->second->first.value + *bias) & address_space};
+    bytes_ = known->second->second;
     file_ = file;
 }
 

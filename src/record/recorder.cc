@@ -58,6 +58,26 @@ Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), imag
     recorded_.began = !options_.start_at.has_value();
 }
 
+/// What the unit's comparators hold, as far as it is known where that lies.
+void Recorder::place_unit() {
+    // Where no code can be, so that nothing matches.
+    const Address nowhere{options_.aarch64 ? ~std::uint64_t{7} : 0xfffffff8};
+    options_.unit.view.clear();
+    options_.unit.exclude.clear();
+    for (const PlacedRange& range : options_.ranges) {
+        const std::optional<Address> first = range.first.address();
+        const std::optional<Address> end =
+            !first      ? std::nullopt
+            : range.end ? range.end->address()
+                        : std::optional(*first + std::max<std::uint64_t>(range.first.bytes(), 4));
+        const bool known = first && end && *first < *end;
+        (range.exclude ? options_.unit.exclude : options_.unit.view)
+            .push_back(known ? flow::AddressRange{*first, *end} : flow::AddressRange{nowhere, nowhere + 4});
+    }
+    if (options_.trigger_at) options_.unit.trigger_at = options_.trigger_at->address().value_or(nowhere);
+    selected_ = options_.units->selects(options_.unit);
+}
+
 Recorder::~Recorder() {
     if (trace_file_ >= 0) close(trace_file_);
 }
@@ -80,6 +100,8 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     const bool replaced = holds_recording() || fs::exists(folder / capture::dpu_ini, none);
     remove_recordings(folder);
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
+    if (!recorder->options_.ranges.empty() || recorder->options_.trigger_at || recorder->options_.unit.programmed())
+        recorder->place_unit();
     recorder->lock_ = std::move(lock);
     recorder->recorded_.replaced = replaced;
     recorder->map_system_image();
@@ -150,6 +172,21 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
             modules_.mapped(part, name, clock_.cycle);
             for (std::optional<CodePlace>* place : {&options_.start_at, &options_.stop_at})
                 if (*place) (*place)->mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
+            if (!options_.ranges.empty() || options_.trigger_at) {
+                const auto mapped = [&](CodePlace& place) {
+                    place.mapped(std::string(name), {part.address}, part.file_offset, part.bytes);
+                };
+                const flow::UnitOptions before = options_.unit;
+                for (PlacedRange& range : options_.ranges) {
+                    mapped(range.first);
+                    if (range.end) mapped(*range.end);
+                }
+                if (options_.trigger_at) mapped(*options_.trigger_at);
+                place_unit();
+                if (before.view != options_.unit.view || before.exclude != options_.unit.exclude ||
+                    before.trigger_at != options_.unit.trigger_at)
+                    program_units();
+            }
         } else if (kind == PartKind::unmap && words * 4 >= sizeof(UnmapPart)) {
             UnmapPart part;
             std::memcpy(&part, bytes, sizeof part);
@@ -395,6 +432,20 @@ void Recorder::open_stream(Thread& t) {
         }
     }
     t.tracker.attach(*s.unit, truth_.sources[s.truth], s.ranges.get());
+    t.tracker.select(selected_);
+}
+
+/// As a debugger would when it learns where the code lies.
+void Recorder::program_units() {
+    for (auto& [number, t] : threads_) {
+        if (!t.stream) continue;
+        t.tracker.program(options_.unit);
+        t.tracker.select(selected_);
+        for (capture::Source& source : capture_.sources)
+            if (source.name == t.stream->name)
+                source.registers = options_.units->registers(options_.unit, t.stream->id.value);
+    }
+    described_ = false;
 }
 
 void Recorder::close_stream(Thread& t) {
@@ -611,7 +662,18 @@ Recorded Recorder::recorded() const {
     r.instructions = clock_.cycle;
     r.start_known = options_.start_at && options_.start_at->address();
     r.stop_known = options_.stop_at && options_.stop_at->address();
-    for (const SourceTruth& s : truth_.sources) r.ranges += s.ranges + s.lost_ranges;
+    const auto look = [&](const CodePlace& place) {
+        if (!place.address()) r.unknown_places.push_back(place.text());
+    };
+    for (const PlacedRange& range : options_.ranges) {
+        look(range.first);
+        if (range.end) look(*range.end);
+    }
+    if (options_.trigger_at) look(*options_.trigger_at);
+    for (const SourceTruth& s : truth_.sources) {
+        r.ranges += s.ranges + s.lost_ranges;
+        r.filtered_ranges += s.filtered_ranges;
+    }
     r.trace_bytes = trace_bytes_ + frames_.size();
     r.kept_bytes = r.trace_bytes - replaced_bytes_ - replaced_in_ram();
     r.code_bytes = images_.bytes();

@@ -1,5 +1,7 @@
 #include "waymark/record/tracker.h"
 
+#include <utility>
+
 #include "waymark/record/ring.h"
 
 namespace waymark::record {
@@ -48,6 +50,7 @@ void Tracker::attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges) 
     straight_ = {};
     straight_count_ = 0;
     may_lose_ = unit.may_lose();
+    untraced_ = 0;
     unit.context(context_);
 }
 
@@ -114,7 +117,15 @@ void Tracker::lose(std::uint64_t count) {
     }
 }
 
-void Tracker::add(TruthRange range, std::uint64_t lost_before) {
+void Tracker::add(TruthRange range, Address last, std::uint64_t lost_before) {
+    const bool wide = start_.isa == isa::Isa::a64 || start_.isa == isa::Isa::a32;
+    const std::uint64_t untraced = std::exchange(untraced_, selected_ ? 0 : unit_->untraced());
+    const bool filtered = selected_ ? !selected_->selects({range.start}, last, wide ? 4 : 2) : untraced_ != untraced;
+    if (filters_ && filtered && range.instructions != 0) {
+        ++truth_->filtered_ranges;
+        truth_->filtered_instructions += range.instructions;
+        return;
+    }
     if (!may_lose_) {
         commit(range);
         return;
@@ -137,10 +148,15 @@ void Tracker::tell_unit(F&& f) {
     lose(unit_->lost() - before);
 }
 
+void Tracker::program(const flow::UnitOptions& options) {
+    if (started_) tell_unit([&] { unit_->program(options, clock_.cycle); });
+}
+
 void Tracker::waypoint(bool passed, Place next) {
     const std::uint64_t lost = unit_->lost();
     unit_->waypoint(straight_, {pending_address_, start_.isa, pending_instruction_, passed, next}, clock_.cycle);
-    add({start_.address.value, pending_address_.value + pending_instruction_.bytes, straight_count_ + 1}, lost);
+    add({start_.address.value, pending_address_.value + pending_instruction_.bytes, straight_count_ + 1},
+        pending_address_, lost);
     begin(next);
 }
 
@@ -151,7 +167,7 @@ void Tracker::interrupt(ExceptionClass kind, std::optional<Place> handler) {
     if (kind == ExceptionClass::reset)
         truth_->unfinished_instructions += straight_count_;
     else
-        add({start_.address.value, here().address.value, straight_count_}, lost);
+        add({start_.address.value, here().address.value, straight_count_}, here().address - straight_.last_bytes, lost);
     straight_ = {};
     straight_count_ = 0;
     pending_ = false;
@@ -326,7 +342,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
     for (std::size_t at = 0; at < count;) {
         const std::uint64_t before = unit_->lost();
         const std::size_t end = at + unit_->waypoints(from, blocks.subspan(at));
-        if (end == count && at == 0 && ranges_ == nullptr && !may_lose_) {
+        if (end == count && at == 0 && ranges_ == nullptr && !may_lose_ && !filters_) {
             truth_->ranges += count;
             truth_->instructions += instructions;
             truth_->hash = hash;
@@ -335,7 +351,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
         for (; at < end; ++at) {
             const flow::RetiredBlock& b = blocks[at];
             // Of all calls to the unit, only the last lost anything.
-            add({ran_[at].start, b.address.value + b.instruction->bytes, ran_[at].instructions},
+            add({ran_[at].start, b.address.value + b.instruction->bytes, ran_[at].instructions}, b.address,
                 at + 1 == end ? before : unit_->lost());
             from = {b.next, b.next_isa};
         }
@@ -344,7 +360,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
 
 std::size_t Tracker::follow(std::span<const std::uint32_t> chunk, std::span<const Row> rows, std::uint32_t epoch,
                             std::uint64_t limit, std::uint32_t& held) {
-    if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none) return 0;
+    if (unit_ == nullptr || away_ || stopped_ || last_special_ != Special::none || !selected_) return 0;
     if (pending_ && pending_instruction_.waypoint == isa::Waypoint::barrier) return 0;
     const isa::Instruction* branch = pending_ ? &pending_instruction_ : nullptr;
     std::uint64_t branch_address = pending_address_.value, cycle = clock_.cycle;

@@ -26,8 +26,11 @@ std::string to_text(const Truth& truth) {
     for (const SourceTruth& s : truth.sources)
         out += fmt::format(
             "source {} ranges {} instructions {} hash {:#x} lost_ranges {} lost_instructions {} "
-            "unfinished_instructions {}{} file {}\n",
+            "unfinished_instructions {}{}{} file {}\n",
             s.source, s.ranges, s.instructions, s.hash, s.lost_ranges, s.lost_instructions, s.unfinished_instructions,
+            s.filtered_ranges == 0 ? ""
+                                   : fmt::format(" filtered_ranges {} filtered_instructions {}", s.filtered_ranges,
+                                                 s.filtered_instructions),
             s.wrapped ? " wrapped 1" : "", s.file.empty() ? "-" : s.file);
     return out;
 }
@@ -80,6 +83,10 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
                 source->instructions = v;
             else if (key == "hash")
                 source->hash = v;
+            else if (key == "filtered_ranges")
+                source->filtered_ranges = v;
+            else if (key == "filtered_instructions")
+                source->filtered_instructions = v;
             else if (key == "lost_ranges")
                 source->lost_ranges = v;
             else if (key == "lost_instructions")

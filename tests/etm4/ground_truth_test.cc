@@ -15,6 +15,7 @@
 #include "etm4/execution.h"
 #include "etm4/support.h"
 #include "support/sanitized.h"
+#include "waymark/etm4/access.h"
 
 namespace waymark::etm4 {
 namespace {
@@ -41,6 +42,13 @@ std::vector<Class> classes() {
             change(c, choices, one.options);
             one.config = {tracing_registers(c), Profile::a, choices};
             one.config.registers.syncpr.period = 8;
+            // Comparators of the program's A64 code, for those that have ranges.
+            one.config.registers.acvr[0].address = 0x40'0100;
+            one.config.registers.acvr[1].address = 0x40'0300;
+            const bool ranges = std::string(name).ends_with("_ranges");
+            one.config.registers.bbctlr.range = one.config.registers.qctlr.range = ranges ? 1 : 0;
+            one.config.registers.qctlr.mode = ranges;
+            one.config.registers.idr0.qfilt = ranges;
             one.name = std::string(ete ? "ete_" : "etmv4_") + name;
             out.push_back(one);
         };
@@ -72,6 +80,19 @@ std::vector<Class> classes() {
         make("timestamps", [](C& c, M&, O&) { c.timestamps = true; });
         make("cycles_timestamps", [](C& c, M&, O&) { c.cycle_counting = c.timestamps = c.return_stack = true; });
         make("unfolded", [](C&, M& m, O&) { m.folds_exception_address = false; });
+        const auto again = [](Model&, std::uint64_t, wire::Random&) { return decltype(O::view){}; };
+        make("sessions", [&](C& c, M&, O& o) {
+            c.cycle_counting = c.timestamps = c.return_stack = true;
+            o.program = again;
+        });
+        make("sessions_speculation_fifo", [&](C& c, M& m, O& o) {
+            c.max_speculation = 8;
+            m.mispredict_one_in = 4;
+            m.fifo_bytes = 64;
+            m.drain_cycles = 30;
+            o.program = again;
+        });
+        make("broadcast_ranges", [](C& c, M&, O&) { c.branch_broadcast = true; });
         make("fifo", [](C& c, M& m, O&) {
             c.cycle_counting = c.timestamps = c.return_stack = true;
             m.fifo_bytes = 80;
@@ -116,6 +137,10 @@ std::vector<Class> classes() {
             make("q", [](C& c, M& m, O&) {
                 c.q_elements = true;
                 m.q_one_in = 3;
+            });
+            make("q_ranges", [](C& c, M& m, O&) {
+                c.q_elements = true;
+                m.q_one_in = 2;
             });
             make("q_return_stack_speculation", [](C& c, M& m, O&) {
                 c.q_elements = c.return_stack = true;
@@ -293,6 +318,54 @@ TEST_P(Etm4View, TracesWhatTheRulesSay) {
     }
     EXPECT_EQ(traced == 0, f.name == "event_false" || f.name == "stopped");
     EXPECT_GT(untraced, sized(500U, 100U));
+}
+
+// The filters again, each session of a unit another one, written to it while execution goes on.
+TEST(Etm4Sessions, TraceWhatTheRulesOfEachSay) {
+    const std::vector<Filter> all = filters();
+    std::uint64_t traced = 0, untraced = 0;
+    for (std::uint64_t seed = 1; seed <= sized(200U, 8U); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Config c = seed % 2 == 0 ? test::ete(3) : test::etmv4();
+        c.q_elements = c.cycle_counting = c.timestamps = false;
+        ModelConfig config{.registers = tracing_registers(c)};
+        Registers& ids = config.registers;
+        ids.syncpr.period = 8;
+        ids.idr6.exlevel_rl = c.ete() ? 7 : 0;
+        ids.idr3.exlevel_s = 0xf;
+        const Registers first = ids;
+        Execution::Options options;
+        options.contents.aarch32 = false;
+        options.batched = seed % 5 == 0;
+        options.program = [&](Model& model, std::uint64_t cycle, wire::Random& random) {
+            // Realms are of ETE.
+            const Filter* f = &all[random() % all.size()];
+            while (!c.ete() && f->name == "realm_levels") f = &all[random() % all.size()];
+            Registers r = first;
+            f->program(r);
+            Registers::for_each(r, [&](const auto& one, unsigned offset) {
+                const auto value = to_value(one);
+                for (unsigned word = 0; word < sizeof value / 4; ++word) {
+                    const WordAccess access = word_access(first, offset + 4 * word);
+                    if (!access.present || !access.writable || access.always) continue;
+                    EXPECT_EQ(model.write(offset + 4 * word,
+                                          static_cast<std::uint32_t>(std::uint64_t{value} >> 32 * word), cycle),
+                              AccessResult::done);
+                }
+            });
+            return f->view();
+        };
+        Execution execution(config, seed, options);
+        execution.run(1200);
+        const std::vector<synthetic::Element> elements =
+            test::decode<ReferenceDecoder>(execution.bytes(), c, execution.memory);
+        ASSERT_EQ(test::difference_from(elements, execution.truth, c), "");
+        ASSERT_NO_FATAL_FAILURE(test::expect_all_agree(elements, execution.bytes(), c, execution.memory));
+        traced += execution.counts().p0;
+        untraced += execution.counts().untraced;
+    }
+    EXPECT_GT(traced, 1000U);
+    EXPECT_GT(untraced, 1000U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Filters, Etm4View, testing::ValuesIn(filters()),

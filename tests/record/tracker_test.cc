@@ -37,6 +37,9 @@ public:
             handler ? fmt::format(" to {:x}", handler->address.value) : "", cycle);
     }
     void wait(std::uint64_t cycle) override { add("wait @{}", cycle); }
+    void program(const flow::UnitOptions&, std::uint64_t cycle) override { add("program @{}", cycle); }
+    [[nodiscard]] std::uint64_t untraced() const override { return untraced_; }
+    std::uint64_t untraced_ = 0;
     void resume(Place next, std::uint64_t cycle) override { add("resume {:x} @{}", next.address.value, cycle); }
     void finish() override { add("finish"); }
     [[nodiscard]] std::uint64_t lost() const override { return lost_; }

@@ -22,6 +22,7 @@
 #include "waymark/core/byte_sink.h"
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/registers.h"
+#include "waymark/flow/register_access.h"
 #include "waymark/flow/unit.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/isa/place.h"
@@ -123,6 +124,10 @@ struct ModelCounts {
     bool operator==(const ModelCounts&) const = default;
 };
 
+/// Software reaches the registers memory-mapped on an ETMv4, by MRS and MSR on an ETE (1.1). Of AccessResult,
+/// `not_idle` is for trace registers outside Idle (TRCSTATR), and for TRCPRGCTLR.EN between states; `locked` by TRCLAR.
+using flow::Access, flow::AccessResult, flow::ReadResult;
+
 class Model {
 public:
     /// `trace` is borrowed. It is given whole packets.
@@ -131,7 +136,8 @@ public:
 
     // ---- execution
 
-    /// Sets TRCPRGCTLR.EN, with execution about to go on at `first`. Called once, before anything but set_context().
+    /// Sets TRCPRGCTLR.EN, with execution about to go on at `first`. Called at most once, before anything but
+    /// set_context() and the functions on registers. A unit that software enables begins with discontinuity() instead.
     void start(const Arrival& first);
     /// Exception level, security state and identifiers after the next P0 instruction or exception, or from start() or
     /// discontinuity() on, whichever comes first (2.13, step 3). The width follows from the instruction set.
@@ -172,8 +178,23 @@ public:
     void request_sync();
     /// Sends what is pending, as a flush of the trace bus asks for.
     void flush();
-    /// Clears TRCPRGCTLR.EN: pending elements and commits are sent.
+    /// Clears TRCPRGCTLR.EN: pending elements and commits are sent. Software may set it again.
     void finish();
+
+    // ---- registers, while execution goes on (1.1 and 2.1)
+
+    /// Writes the word at `offset` of the unit's 4 KB. Bits that the unit does not have are ignored. Trace registers
+    /// are writable in Idle only: a clock after TRCPRGCTLR.EN was cleared, and when the FIFO has drained. Enabling
+    /// takes effect at once, for what runs from here on, and begins a session: A-sync, Trace Info, Trace On. Resources
+    /// keep what they hold. Disabling sends what is pending and pauses the resources. The OS Lock disables too (2.1).
+    AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Access from = Access::software);
+    /// Reads it: counters, sequencer, start/stop, single-shot comparators and TRCRSR as they are now, enabled or not.
+    ReadResult read(unsigned offset, std::uint64_t cycle, Access from = Access::software);
+    /// The OS Lock of the processor, on a unit that has none of its own (TRCOSLSR.OSLM is 4, as of every ETE).
+    void set_os_lock(bool locked, std::uint64_t cycle);
+    /// Power of the core domain. Without it, and without TRCPDCR.PU, the session ends at once, what was not sent or
+    /// committed is lost, and all that was programmed is 0; TRCPDSR.STICKYPD says so when power is back.
+    void set_power(bool on, std::uint64_t cycle);
 
     // ---- what can be read
 
@@ -183,8 +204,11 @@ public:
     /// Bit n: event n is active, which external output n shows (2.11).
     [[nodiscard]] std::uint8_t external_outputs() const;
     /// Writes the state of counters, sequencer, start/stop and single-shot comparators into TRCCNTVR, TRCSEQSTR,
-    /// TRCVICTLR.SSSTATUS and TRCSSCSR.
+    /// TRCVICTLR.SSSTATUS, TRCSSCSR and, of an ETE, TRCRSR.
     void read_back(Registers& registers) const;
+    /// All registers as they are now, whatever locks there are; TRCSTATR and the other status registers of 1.6 are
+    /// read().
+    [[nodiscard]] Registers registers() const;
     /// The FIFO filled, and tracing has not begun again.
     [[nodiscard]] bool overflowing() const;
 

@@ -15,6 +15,7 @@
 #include "waymark/core/result.h"
 #include "waymark/flow/exception.h"
 #include "waymark/flow/flow.h"
+#include "waymark/flow/unit_program.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/isa/isa.h"
 #include "waymark/isa/place.h"
@@ -48,6 +49,31 @@ struct RetiredBlock {
     bool passed = true;
 };
 
+/// How a unit is programmed for a recording.
+struct UnitOptions {
+    std::string core;  ///< in lower case, such as `cortex-a15`
+    bool cycle_accurate = false, timestamps = false, return_stack = false, branch_broadcast = false;
+    unsigned context_id_bytes = 0;  ///< 0: none; the Context ID is the number of the thread
+    unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
+    unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
+    unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
+    /// P0 elements that may wait for their commit: the unit's core takes wrong paths, which are invented by `seed`. 0:
+    /// it does not speculate.
+    unsigned speculation_depth = 0;
+    std::uint64_t seed = 1;
+
+    /// Filters by address: what is traced, and what is not. Comparators of the unit hold them.
+    std::vector<AddressRange> view{}, exclude{};
+    std::optional<Address> trigger_at{};  ///< execution there is the unit's trigger, or event 0 where it has none
+    unsigned cycle_threshold = 0;         ///< cycle counts below it wait; 0: the least there is
+    /// Registers by name, before all other options.
+    std::vector<RegisterSetting> registers{};
+    /// Something is programmed that the options before `view` do not say.
+    [[nodiscard]] bool programmed() const {
+        return !view.empty() || !exclude.empty() || trigger_at || cycle_threshold != 0 || !registers.empty();
+    }
+};
+
 /// Calls come in the order of execution; cycles never decrease. A cycle is also a tick of the trace timestamp.
 class Unit {
 public:
@@ -68,27 +94,18 @@ public:
     virtual void wait(std::uint64_t cycle) = 0;
     virtual void resume(Place next, std::uint64_t cycle) = 0;
     virtual void finish() = 0;
+    /// Stops the unit, programs it as these options have it, and lets it go on: as software does it, while execution
+    /// stands where it was last. Precondition: UnitFactory::check() accepts them, and only registers differ.
+    virtual void program(const UnitOptions& options, std::uint64_t cycle) = 0;
     /// Waypoints and exceptions lost to a full FIFO so far. The unit may lose the last one it was given, and those
     /// shortly before, which it had not sent yet.
     [[nodiscard]] virtual std::uint64_t lost() const = 0;
+    /// Waypoints and exceptions that its program kept out of the trace so far.
+    [[nodiscard]] virtual std::uint64_t untraced() const = 0;
     /// It is losing them, so the last one it was given is among the lost.
     [[nodiscard]] virtual bool overflowing() const = 0;
     /// False if it never loses any.
     [[nodiscard]] virtual bool may_lose() const = 0;
-};
-
-/// How a unit is programmed for a recording.
-struct UnitOptions {
-    std::string core;  ///< in lower case, such as `cortex-a15`
-    bool cycle_accurate = false, timestamps = false, return_stack = false, branch_broadcast = false;
-    unsigned context_id_bytes = 0;  ///< 0: none; the Context ID is the number of the thread
-    unsigned sync_bytes = 1024;     ///< between periodic synchronisations; 0: none
-    unsigned fifo_bytes = 0;        ///< 0: the FIFO never fills
-    unsigned drain_cycles = 1;      ///< four bytes leave it in so many cycles
-    /// P0 elements that may wait for their commit: the unit's core takes wrong paths, which are invented by `seed`. 0:
-    /// it does not speculate.
-    unsigned speculation_depth = 0;
-    std::uint64_t seed = 1;
 };
 
 /// Makes the units of a protocol, and describes them as a capture does.
@@ -110,6 +127,9 @@ public:
     /// The registers that a decoder needs, and those that say how the unit was programmed.
     [[nodiscard]] virtual std::vector<RegisterValue> registers(const UnitOptions& options,
                                                                std::uint8_t trace_id) const = 0;
+    /// Which blocks a unit with these options traces, if addresses alone decide; none: counters, events, states or
+    /// identifiers decide too.
+    [[nodiscard]] virtual std::optional<SelectedBlocks> selects(const UnitOptions& options) const = 0;
     /// Which instructions are waypoints to it.
     [[nodiscard]] virtual isa::DecodeOptions decode_options(const UnitOptions& options) const = 0;
     /// `trace` is borrowed.

@@ -20,6 +20,7 @@
 #include <span>
 
 #include "waymark/core/byte_sink.h"
+#include "waymark/flow/register_access.h"
 #include "waymark/flow/unit.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/config.h"
@@ -166,6 +167,9 @@ struct ModelCounts {
     bool operator==(const ModelCounts&) const = default;
 };
 
+/// Of AccessResult, `not_idle` is for registers that are written while the Programming bit is set only.
+using flow::Access, flow::AccessResult, flow::ReadResult;
+
 class Model {
 public:
     /// `trace` is borrowed. It is given whole packets.
@@ -223,8 +227,23 @@ public:
     void flush();
     /// The Programming bit; setting it also stands for OS lock and power-down: tracing stops at once (5.3).
     void set_programming(bool set, std::uint64_t cycle);
-    /// Sets the Programming bit for good and gives the sink the rest.
+    /// Sets the Programming bit and gives the sink the rest.
     void finish();
+
+    // ---- registers, while execution goes on (docs/spec/pft.md, 3.1)
+
+    /// Writes a register by its number (pft/access.h). Bits that the unit does not have are ignored. Registers that
+    /// trace are writable while the unit is stopped only: by the Programming bit, the power-down bit of ETMCR, or the
+    /// OS Lock. A write that stops it sends what is pending. When nothing stops it any more, tracing begins anew,
+    /// A-sync first, and resources go on from what ETMCNTVR, ETMSQR and ETMSR hold.
+    AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Access from = Access::software);
+    /// Reads it: counters, sequencer and ETMSR as they are now.
+    ReadResult read(unsigned number, std::uint64_t cycle, Access from = Access::software);
+    /// Power of the core domain. Without it, and without ETMPDCR, what was not sent is lost and all that was programmed
+    /// too; ETMPDSR says so when power is back.
+    void set_power(bool on, std::uint64_t cycle);
+    /// All registers as they are now, whatever locks there are.
+    [[nodiscard]] Registers registers() const;
 
     // ---- what can be read
 

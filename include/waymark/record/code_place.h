@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "waymark/core/types.h"
 
@@ -23,6 +24,9 @@ public:
 
     /// Nothing while no file that holds it is mapped; by the latest report else.
     [[nodiscard]] std::optional<Address> address() const { return address_; }
+    /// Size of the symbol's function; 0 where that is not known, or where an address was given.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    void set_bytes(std::uint64_t bytes) { bytes_ = bytes; }
     /// The symbol, or the address in hexadecimal: `main`, `0x10424`.
     [[nodiscard]] std::string text() const;
     /// Bytes [offset, offset + bytes) of `file`, a path, are mapped at `at`.
@@ -30,10 +34,12 @@ public:
 
 private:
     std::optional<Address> address_;
+    std::uint64_t bytes_ = 0;
     std::string name_;    ///< a symbol's whose address was known; empty: none was given
     std::string symbol_;  ///< that is looked for; empty: the address is known
     std::filesystem::path file_;
-    std::map<std::string, std::optional<Address>> found_;  ///< by file: the symbol's address in it, without load bias
+    /// By file: the symbol's address in it, without load bias, and its size.
+    std::map<std::string, std::optional<std::pair<Address, std::uint64_t>>> found_;
 };
 
 }  // namespace waymark::record

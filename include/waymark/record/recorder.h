@@ -32,6 +32,13 @@
 
 namespace waymark::record {
 
+/// A range of addresses that the unit looks at, by the places at its ends.
+struct PlacedRange {
+    CodePlace first;
+    std::optional<CodePlace> end{};  ///< none: the end of the function that `first` names
+    bool exclude = false;
+};
+
 struct RecorderOptions {
     std::filesystem::path folder{};
     std::string description{};
@@ -43,6 +50,10 @@ struct RecorderOptions {
     std::uint32_t limit_changes = 1000;    ///< of code that executed; stop at the next one
     std::optional<CodePlace> start_at{};   ///< begin when execution first reaches it
     std::optional<CodePlace> stop_at{};    ///< stop when execution reaches it
+    /// What the unit's comparators look at besides the ranges of `unit`. One that lies in a file that is not mapped yet
+    /// matches nothing; the unit is programmed again when it is.
+    std::vector<PlacedRange> ranges{};
+    std::optional<CodePlace> trigger_at{};
     /// Each buffer keeps its last so many bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1 GiB,
     /// held in memory. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
@@ -58,12 +69,14 @@ struct RecorderOptions {
 /// What was recorded so far.
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
+    std::uint64_t filtered_ranges{};  ///< that executed, and that the unit was programmed not to trace
     std::uint64_t kept_bytes{};  ///< of the trace: the rest was replaced by later trace, see `buffer_bytes`
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
     bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
-    bool start_known{}, stop_known{};  ///< where `start_at` and `stop_at` lie
+    bool start_known{}, stop_known{};           ///< where `start_at` and `stop_at` lie
+    std::vector<std::string> unknown_places{};  ///< of `ranges` and `trigger_at`: in no file that ran
     bool decodable{};  ///< the folder has a description of something recorded; else it could not be written
     bool replaced{};   ///< another recording was in the folder before
     bool stopped{};    ///< by a limit or `stop_at`
@@ -139,6 +152,8 @@ private:
     };
 
     explicit Recorder(RecorderOptions options);
+    void place_unit();
+    void program_units();
     Thread& thread(std::uint32_t number);
     void settle(Thread& t, std::uint32_t end, bool stopped);
     void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
@@ -173,6 +188,7 @@ private:
 
     OutputLock lock_;
     RecorderOptions options_;
+    std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit knows
     Clock clock_;
     std::vector<Block> blocks_;
     std::vector<Row> rows_;                                   ///< of these blocks, for Tracker::follow

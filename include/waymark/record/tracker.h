@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "waymark/flow/unit.h"
 #include "waymark/record/code.h"
@@ -63,6 +64,15 @@ public:
     void hand_over();
     void take_over(const Open& branch);
 
+    /// Which blocks the unit traces; from here on the truth counts no others as traced. None: the unit says so itself,
+    /// block by block, since more than addresses decides.
+    void select(std::optional<flow::SelectedBlocks> blocks) {
+        selected_ = std::move(blocks);
+        filters_ = !selected_ || !selected_->all();
+    }
+    /// The unit is programmed anew (flow::Unit::program).
+    void program(const flow::UnitOptions& options);
+
     /// The instruction set at `address`, where the way execution came there shows it.
     [[nodiscard]] std::optional<isa::Isa> arriving(Address address) const;
 
@@ -108,7 +118,8 @@ private:
     void wait();
     void unseen_exception(Place place);
     void interrupt(ExceptionClass kind, std::optional<Place> handler);
-    void add(TruthRange range, std::uint64_t lost_before);
+    /// `last`: address of its last instruction.
+    void add(TruthRange range, Address last, std::uint64_t lost_before);
     void lose(std::uint64_t count);
     void commit(const TruthRange& range);
     template <class F>
@@ -144,6 +155,9 @@ private:
     /// it.
     std::deque<TruthRange> recent_;
     bool may_lose_ = false;
+    std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};
+    bool filters_ = false;
+    std::uint64_t untraced_ = 0;  ///< the unit's own count, where it decides
 
     // What `follow` is about to report: what ran up to a waypoint, and from where.
     struct Ran {

@@ -46,6 +46,8 @@ struct SourceTruth {
     std::uint64_t unfinished_instructions{};
     std::string file{};  ///< with every range, relative to the capture; empty: there is none
     bool wrapped{};      ///< its buffer did not hold it all: only the end can be found in the trace
+    /// That the unit was programmed not to trace (flow::SelectedBlocks).
+    std::uint64_t filtered_ranges{}, filtered_instructions{};
 
     void add(const TruthRange& range) {
         if (range.lost) {

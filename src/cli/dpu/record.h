@@ -16,7 +16,8 @@
 namespace waymark::cli {
 
 struct DpuRecordOptions {
-    std::string mode = "flow", buffer_mode = "overwrite", nexus = "off", loops = "hardware", registers;
+    std::string mode = "flow", buffer_mode = "overwrite", nexus = "off", loops = "hardware";
+    std::string registers;  ///< --registers, which other units have too
     std::vector<std::string> events, core, marks, edca;
     std::uint64_t initial = 0x7fffffff, sample_every = 0;
     std::uint32_t bus_cycles = 1;

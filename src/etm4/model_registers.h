@@ -1,0 +1,50 @@
+/// The registers of the model as software and debuggers see them: which accesses succeed, the locks, claim tags, power,
+/// and whether the unit is enabled (docs/spec/etm4-registers.md, 1.1, 1.6 and 2.1). What is traced is the session's.
+#pragma once
+
+#include <cstdint>
+
+#include "waymark/etm4/access.h"
+#include "waymark/etm4/model.h"
+
+namespace waymark::etm4 {
+
+class ModelRegisters {
+public:
+    explicit ModelRegisters(const Registers& registers);
+
+    /// Where the unit is in 2.1, as TRCSTATR shows it.
+    struct Status {
+        bool idle = true, stable = true;
+    };
+    /// `running`: the unit is enabled, and began to be some time ago.
+    [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, Access from, Status status, bool running);
+    /// `now`: all registers, with what the resources hold at this moment.
+    [[nodiscard]] ReadResult read(unsigned offset, Access from, Status status, const Registers& now);
+
+    /// TRCPRGCTLR.EN, the OS Lock and power together (2.1).
+    [[nodiscard]] bool enabled() const { return file_.prgctlr.enable && !locks_.os_locked() && powered(); }
+    void set_enable(bool on) { file_.prgctlr.enable = on; }
+    /// The lock of the processor, which governs where the unit has none of its own (1.6, OSLM 4).
+    void set_os_lock(bool locked) {
+        if (lock_model() == 4) locks_.lock_os(locked);
+    }
+    void set_power(bool on);
+    [[nodiscard]] bool powered() const { return locks_.powered(); }
+
+    [[nodiscard]] Registers& file() { return file_; }
+    [[nodiscard]] const Registers& file() const { return file_; }
+
+private:
+    [[nodiscard]] bool ete() const { return file_.devarch.archver == 5; }
+    [[nodiscard]] unsigned lock_model() const { return file_.oslsr.oslm_high * 2U + (file_.oslsr.oslm_low ? 1U : 0U); }
+    /// An access is answered with an error (1.1, access classes).
+    [[nodiscard]] bool refused(unsigned offset, Access from) const;
+    /// 1.1, reset: all that can be programmed is 0.
+    void forget_program();
+
+    Registers file_;
+    flow::UnitLocks locks_;
+};
+
+}  // namespace waymark::etm4

@@ -1,0 +1,613 @@
+/// One trace session of the model, from a cleared Programming bit to the next change of registers: what is executed,
+/// and what of it is to be traced (docs/spec/pft.md, 5.3 and 5.5). Where packets come from and where they go is in the
+/// classes below it.
+#pragma once
+
+#include <algorithm>
+
+#include "model_packets.h"
+#include "resources.h"
+
+namespace waymark::pft {
+
+class ModelSession final : ModelPackets {
+    using Waypoint = isa::Waypoint;
+
+public:
+    ModelSession(const ModelConfig& config, ByteSink& trace)
+        : ModelPackets(config, trace),
+          registers_(config.registers),
+          resources_(config.registers, config.choices.start_and_stop) {
+        ordinary_config_ = !config_.cycle_accurate && !config_.timestamps && !config_.branch_broadcast &&
+                           !config_.vmid_trace && choices_.fifo_bytes == 0 && resources_.trivial();
+    }
+
+    /// Goes on for a session that the Programming bit has stopped, with registers that were written since.
+    void take_over(const ModelSession& before) {
+        start_ = before.start_;
+        position_ = before.position_;
+        last_ = before.last_;
+        ns_ = before.ns_;
+        hyp_ = before.hyp_;
+        user_ = before.user_;
+        in_debug_ = before.in_debug_;
+        prohibited_ = before.prohibited_;
+        authentication_ = before.authentication_;
+        whole_context_id_ = before.whole_context_id_;
+        context_id_ = new_context_id_ = shown_context_id(whole_context_id_);
+        vmid_ = before.vmid_;
+        new_vmid_ = before.new_vmid_;
+        last_cycle_ = before.last_cycle_;
+        last_ticks_ = before.last_ticks_;
+        frequency_changed_ = before.frequency_changed_;
+        counts_ = before.counts_;
+        clock_.take_over(before.clock_);
+        resources_.take_signals(before.resources_);
+    }
+
+    // ---- execution; each begins with what the waypoint before it left to be sent
+
+    void start(const Arrival& first) {
+        programming_ = false;
+        clock_.count_from(first.cycle);
+        arrive(first);
+        forget_sent();
+    }
+
+    void retire(const Retired& i) {
+        ++counts_.instructions;
+        if (i.address != position_.address || i.isa != position_.isa) [[unlikely]]
+            return_from_elsewhere({i.address, i.isa});
+        if (i.instruction.waypoint != Waypoint::none) return waypoint(i);
+        settle();
+        advance(i.cycle);
+        executed({i.address, i.isa}, i.instruction.bytes);
+        if (i.dmb_dsb) barrier_timestamp();
+        if (state_of(i.ns, i.hyp) != State{ns_, hyp_}) change_state(i.ns, i.hyp);
+    }
+
+    void run(std::uint32_t bytes, std::uint8_t last_bytes, std::uint64_t cycle) {
+        if (bytes == 0) return;
+        ++counts_.instructions;
+        settle();
+        advance(cycle);
+        executed({position_.address + (bytes - last_bytes), position_.isa}, last_bytes);
+    }
+
+    void retire_block(const Retired& w, std::uint8_t bytes_before) {
+        counts_.instructions += 2;
+        if (w.isa != position_.isa || w.address < position_.address) [[unlikely]]
+            return_from_elsewhere({w.address, w.isa});
+        if (bytes_before != 0 && w.address != position_.address)
+            executed({w.address - bytes_before, w.isa}, bytes_before);
+        waypoint(w);
+    }
+
+    std::size_t retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp) {
+        const std::uint64_t overflowed = counts_.overflowed;
+        std::size_t taken = 0;
+        while (taken < blocks.size() && counts_.overflowed == overflowed) {
+            if (ordinary(ns, hyp)) taken += retire_ordinary(blocks.subspan(taken));
+            if (taken == blocks.size()) break;
+            const RetiredBlock& b = blocks[taken++];
+            Retired w;
+            w.address = b.address;
+            w.isa = b.isa;
+            w.instruction = *b.instruction;
+            w.passed = b.passed;
+            w.next = {b.next, b.next_isa};
+            w.ns = ns;
+            w.hyp = hyp;
+            w.cycle = b.cycle;
+            retire_block(w, b.bytes_before);
+        }
+        return taken;
+    }
+
+    /// 5.3, "Waypoint instruction"; the numbers are its rules.
+    void waypoint(const Retired& w) {
+        settle();
+        advance(w.cycle);
+        const auto [ns, hyp] = state_of(w.ns, w.hyp);
+        const bool to_prohibited = prohibited(ns);
+        const Place behind{{(w.address.value + w.instruction.bytes) & 0xffffffffU}, w.isa};
+        if (begin_block(w.address)) {  // 1, 2
+            begin_group();
+            large_block_update(w);  // 3
+            const bool shown_ns = sent_.ns;
+            bool shown = true;
+            if (w.passed && to_prohibited) {
+                shown = hidden_branch(exceptions::none, w.cycle);
+            } else if (w.passed && needs_packet(w, ns, hyp)) {  // 4
+                flush_atoms();
+                branch(w.next, exceptions::none, ns, hyp, clock_.count(w.cycle));
+            } else {
+                atom(w.passed, clock_.count(w.cycle));
+            }
+            // 5: the pop came first. An entry made while a change of security state by MCR or MSR waits to be reported
+            // would hold a state that the trace does not show: it is never matched.
+            if (w.passed && w.instruction.link) stack_.push({behind, shown_ns, shown_ns == ns});
+            const bool returned = w.passed && w.instruction.exception_return && config_.minor_version >= 1 && shown;
+            if (returned) send(ExceptionReturn{});  // 6
+            const bool traced = end_group();
+            if (atoms_.count == 5) flush_atoms();
+            if (traced && w.passed && w.instruction.waypoint == Waypoint::barrier) {
+                if (w.dmb_dsb)
+                    barrier_timestamp();
+                else
+                    request_timestamp();  // ISB
+            }
+            if (traced && returned && !registers_.auxcr.no_exception_timestamps) request_timestamp();
+        }
+        go_on(w.passed ? w.next : behind, ns, hyp, w.cycle);  // 7, 8
+    }
+
+    /// 5.3, "Exception".
+    void exception(const ExceptionTaken& e) {
+        settle();
+        advance(e.cycle);
+        if (e.raised_by) executed(*e.raised_by, e.raised_by_bytes);
+        const auto [ns, hyp] = state_of(e.ns, e.hyp);
+        if (begin_block(last_ ? last_->address : start_.address)) {
+            const bool hidden = prohibited(ns);
+            begin_group();
+            flush_atoms();
+            const bool updates = last_ && e.number != exceptions::reset &&
+                                 (e.number != exceptions::hyp_entry || choices_.hyp_entry_updates);  // OQ14
+            if (updates) update(*last_);
+            const bool handler = choices_.exception_state == ModelChoices::ExceptionState::handler;  // OQ17
+            if (hidden)
+                hidden_branch(e.number, e.cycle);
+            else
+                branch(e.vector, e.number, handler ? ns : sent_.ns, handler ? hyp : sent_.hyp, clock_.count(e.cycle));
+            if (end_group() && !registers_.auxcr.no_exception_timestamps) request_timestamp();
+        }
+        go_on(e.vector, ns, hyp, e.cycle);
+    }
+
+    void discontinuity(const Arrival& next) {
+        settle();
+        flush_atoms();
+        advance(next.cycle);
+        stop(ISyncReason::trace_enabled);
+        arrive(next);
+    }
+
+    /// 5.3, "Debug entry": like an exception, but address and state in its packet mean nothing.
+    void debug_entry(std::uint64_t cycle) {
+        settle();
+        advance(cycle);
+        if (begin_block(last_ ? last_->address : start_.address)) {
+            begin_group();
+            flush_atoms();
+            if (last_) update(*last_);
+            branch({{0}, Isa::a32}, exceptions::debug_entry, sent_.ns, sent_.hyp, clock_.count(cycle), 5);
+            end_group();
+        }
+        last_cycle_ = cycle;
+        stop(ISyncReason::debug_exit);
+        in_debug_ = true;
+    }
+
+    void debug_exit(const Arrival& restart) {
+        advance(restart.cycle);
+        in_debug_ = false;
+        // The count of its I-sync ends at the debug entry, the most recent waypoint.
+        const std::uint64_t entry = last_cycle_;
+        arrive(restart);
+        last_cycle_ = entry;
+        stop(ISyncReason::debug_exit);
+    }
+
+    /// 1.1: WFI and WFE drain pending atoms and the FIFO.
+    void wait(std::uint64_t cycle) {
+        settle();
+        advance(cycle);
+        flush_atoms();
+        fifo_.flush();
+    }
+
+    // A block runs in the context with which it began; what changes inside counts from the next waypoint on (4.8).
+    void set_context_id(std::uint32_t value) {
+        new_context_id_ = shown_context_id(value);
+        whole_context_id_ = value;
+        if (last_) return;
+        context_id_ = new_context_id_;
+        unsettled_ = true;
+    }
+    void set_vmid(std::uint8_t value) {
+        new_vmid_ = value;
+        if (last_) return;
+        vmid_ = new_vmid_;
+        unsettled_ = true;
+    }
+    void set_user_mode(bool user) { user_ = user; }
+
+    // ---- signals
+
+    void set_authentication(const Authentication& signals) {
+        authentication_ = signals;
+        prohibition_changed();
+    }
+    void set_timestamp(std::uint64_t ticks) { clock_.set_ticks(ticks); }
+    void clock_changed() {
+        frequency_changed_ = true;
+        request_timestamp();
+    }
+    void request_sync() {
+        if (programming_) return;
+        const bool unfinished = isync_pending_ || sync_requested_;
+        sync_requested_ = unsettled_ = true;
+        if (tracing_ && unfinished && !registers_.auxcr.no_forced_overflow) forced_overflow();
+    }
+    void flush() {
+        settle();
+        flush_atoms();
+    }
+    void set_programming(bool set, std::uint64_t cycle) {
+        if (set == programming_) return;
+        if (!set) {
+            advance(cycle);
+            programming_ = false;
+            forget_sent();
+            begin_at(position_);
+            last_cycle_ = cycle;
+            return;
+        }
+        // Tracing stops at once, even between waypoints; what ran since the last one is lost.
+        settle();
+        advance(cycle);
+        flush_atoms();
+        stop(ISyncReason::trace_enabled);
+        programming_ = true;
+        fifo_.flush();
+    }
+
+    template <class F>
+    void signal(F&& change) {
+        change(resources_);
+        take_events();
+    }
+
+    [[nodiscard]] const ModelCounts& counts() const { return counts_; }
+    [[nodiscard]] bool tracing() const { return tracing_; }
+    [[nodiscard]] bool external_output(unsigned number) const { return resources_.external_output(number); }
+    [[nodiscard]] Etmsr status() const {
+        Etmsr s;
+        s.triggered = triggered_;
+        s.start_stop = resources_.start_stop();
+        s.programming = programming_;
+        s.overflow = restart_ == ISyncReason::overflow_restart;
+        return s;
+    }
+    [[nodiscard]] std::uint64_t now() const { return clock_.now(); }
+
+    /// Power is gone: what waits is lost.
+    void abandon() {
+        counts_.waypoints -= atoms_.count;
+        counts_.untraced += atoms_.count;
+        atoms_ = {0, 0};
+        stop(ISyncReason::trace_enabled);
+        programming_ = true;
+        fifo_.flush();
+    }
+    [[nodiscard]] bool programming() const { return programming_; }
+    /// Counters, sequencer, start/stop block and trigger.
+    void read_back(Registers& registers) const {
+        resources_.read_back(registers);
+        registers.sr = status();
+    }
+    /// Time passes in which nothing runs.
+    void pass(std::uint64_t cycle) { advance(cycle); }
+
+private:
+    struct State {
+        bool ns, hyp;
+        friend bool operator==(const State&, const State&) = default;
+    };
+    /// Without Security Extensions a macrocell traces as if always Secure (3); Hyp is of v1.1.
+    [[nodiscard]] State state_of(bool ns, bool hyp) const {
+        return {ns && registers_.idr.security != 0, hyp && config_.minor_version >= 1};
+    }
+
+    [[nodiscard]] std::uint32_t shown_context_id(std::uint32_t value) const {
+        return config_.context_id_bytes == 1 ? value & 0xffU : config_.context_id_bytes == 2 ? value & 0xffffU : value;
+    }
+
+    // ---- time
+
+    void advance(std::uint64_t cycle) {
+        const std::uint64_t passed = clock_.advance(cycle);
+        fifo_.pass(passed);
+        if (!resources_.trivial() && !programming_) {
+            resources_.advance(passed);
+            take_events();
+        }
+    }
+
+    // ---- where execution stands
+
+    void executed(const Place& place, std::uint8_t bytes) {
+        last_ = place;
+        position_ = {{(place.address.value + bytes) & 0xffffffffU}, place.isa};
+    }
+    void begin_at(const Place& place) {
+        start_ = position_ = place;
+        last_.reset();
+        context_id_ = new_context_id_;
+        vmid_ = new_vmid_;
+        unsettled_ = true;
+    }
+    void go_on(const Place& next, bool ns, bool hyp, std::uint64_t cycle) {
+        ns_ = ns;
+        hyp_ = hyp;
+        last_cycle_ = cycle;
+        if (config_.timestamps) last_ticks_ = clock_.ticks(cycle);
+        begin_at(next);
+        if (prohibited(ns_) != prohibited_) [[unlikely]]
+            prohibition_changed();
+        if (next.isa == Isa::jazelle) [[unlikely]]
+            stop(ISyncReason::trace_enabled);  // bytecodes are never traced
+    }
+    void arrive(const Arrival& a) {
+        const auto [ns, hyp] = state_of(a.ns, a.hyp);
+        clock_.advance(a.cycle);
+        go_on(a.place, ns, hyp, a.cycle);
+    }
+    /// Execution is not where it stood: it went there untold.
+    void return_from_elsewhere(const Place& place) { discontinuity({place, ns_, hyp_, clock_.now()}); }
+    /// By MCR or MSR, inside a block: shown by the next taken branch or exception (4.8).
+    void change_state(bool ns, bool hyp) {
+        const State state = state_of(ns, hyp);
+        ns_ = state.ns;
+        hyp_ = state.hyp;
+        if (prohibited(ns_) != prohibited_) prohibition_changed();
+    }
+
+    [[nodiscard]] bool prohibited(bool ns) const {
+        return !authentication_.non_invasive || (!ns && !authentication_.secure_non_invasive);
+    }
+    /// 5.3, "Prohibited region". Entered by an exception or branch, its packet was sent already.
+    void prohibition_changed() {
+        prohibited_ = prohibited(ns_);
+        resources_.prohibited(prohibited_, !authentication_.non_invasive);
+        take_events();
+        if (prohibited_) {
+            flush_atoms();
+            stop(ISyncReason::trace_enabled);
+        } else if (last_) {
+            begin_at(position_);  // its I-sync gives the first instruction that may be seen
+        }
+    }
+
+    // ---- many blocks at once: what waypoint() does where nothing but atoms and plain branch packets can come of it
+
+    /// Tracing is on, execution stands at the start of a block, and nothing is pending or different from what was sent.
+    [[nodiscard]] bool ordinary(bool ns, bool hyp) const {
+        if (!ordinary_config_ || !tracing_ || programming_ || in_debug_ || prohibited_ || last_) return false;
+        if (isync_pending_ || sync_requested_ || vmid_pending_ || timestamp_pending_ || trigger_pending_) return false;
+        if (state_of(ns, hyp) != State{ns_, hyp_} || ns_ != sent_.ns || hyp_ != sent_.hyp || prohibited(ns_))
+            return false;
+        if (new_context_id_ != context_id_ || new_vmid_ != vmid_ || context_id_ != sent_.context_id) return false;
+        return plain_bases() && plain(start_.isa);
+    }
+
+    /// Stops before the first block that may need more. Precondition: ordinary(). The bytes are those of
+    /// waypoint(), and so is the state it leaves.
+    std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
+        const std::size_t taken = plain_blocks(blocks, start_, registers_.syncfr.value);
+        if (taken == 0) return 0;
+        counts_.instructions += 2 * taken;
+        counts_.waypoints += taken;
+        traced_since_timestamp_ = unsettled_ = true;
+        last_cycle_ = blocks[taken - 1].cycle;
+        clock_.advance(last_cycle_);
+        position_ = start_;
+        return taken;
+    }
+
+    // ---- whether a block is traced
+
+    /// 5.3, rules 1 and 2: a block ends at `end`. Sends what stands at its start.
+    bool begin_block(Address end) {
+        const bool possible = !programming_ && !in_debug_ && !prohibited_ && start_.isa != Isa::jazelle;
+        if (!possible || (!resources_.trivial() && !compare(end))) {
+            if (tracing_) stop(ISyncReason::trace_enabled);
+            // Reason 3 is for the instruction behind Debug state itself.
+            if (restart_ == ISyncReason::debug_exit && !in_debug_) restart_ = ISyncReason::trace_enabled;
+            ++counts_.untraced;
+            return false;
+        }
+        if (fifo_.draining()) {
+            ++counts_.overflowed;
+            return false;
+        }
+        if (!tracing_)
+            trace_on();
+        else if (isync_pending_ && isync_delay_-- == 0)
+            periodic_isync();
+        if (vmid_pending_) send_vmid();  // at the latest before the next atom or branch packet
+        if (fifo_.draining()) {
+            ++counts_.overflowed;
+            return false;
+        }
+        ++counts_.waypoints;
+        traced_since_timestamp_ = true;
+        return true;
+    }
+
+    bool compare(Address end) {
+        const bool enabled = resources_.compare({start_.address.value, end.value, ns_, hyp_, user_,
+                                                 start_.isa == Isa::jazelle, whole_context_id_, new_vmid_});
+        take_events();
+        return enabled;
+    }
+    void take_events() {
+        if (resources_.take_trigger() && !programming_) {
+            trigger_pending_ = triggered_ = true;
+            unsettled_ = true;
+        }
+        if (resources_.take_timestamp()) request_timestamp();
+    }
+
+    /// 5.5: the first output after the Programming bit was cleared is an A-sync; a pending request is satisfied too.
+    void trace_on() {
+        if (sync_due()) sync_requested_ = true;  // since tracing went off, or overflows kept it from being asked for
+        const bool whole = sync_requested_ || isync_pending_ || whole_timestamp_due_;
+        const bool overflowed = restart_ == ISyncReason::overflow_restart;
+        if (!async_sent_ || sync_requested_ || (overflowed && choices_.overflow_async)) send_async();
+        if (!send_isync(restart_)) return;
+        tracing_ = true;
+        restart_ = ISyncReason::trace_enabled;
+        after_isync(whole);
+    }
+    void periodic_isync() {
+        if (send_isync(ISyncReason::periodic)) after_isync(true);
+    }
+    /// A VMID follows an I-sync, and a timestamp one that synchronises.
+    void after_isync(bool whole_timestamp) {
+        if (config_.vmid_trace) {
+            vmid_pending_ = true;
+            send_vmid();
+        }
+        timestamp_pending_ = false;
+        if (whole_timestamp || choices_.trace_on_timestamp) send_timestamp(whole_timestamp);
+    }
+    bool send_isync(ISyncReason reason) {
+        if (!isync(reason, start_, ns_, hyp_, context_id_, last_cycle_)) return false;
+        isync_pending_ = false;
+        return true;
+    }
+
+    /// What the last waypoint left to be sent at the boundary behind it, in the order of 5.5. Done when the next event
+    /// comes, so that changes told after the waypoint are in it.
+    void settle() {
+        if (!unsettled_) return;
+        unsettled_ = false;
+        if (programming_) return;
+        if (tracing_) {
+            if (config_.context_id_bytes != 0 && context_id_ != sent_.context_id) context_id(context_id_);
+            if (config_.vmid_trace && vmid_ != sent_.vmid) {
+                vmid_pending_ = true;
+                send_vmid();
+            }
+            periodic_request();
+        }
+        // A timestamp that synchronisation asks for serves for all.
+        if (tracing_ && timestamp_pending_ && !(isync_pending_ && isync_delay_ == 0)) {
+            timestamp_pending_ = false;
+            // OQ16
+            if (traced_since_timestamp_ || choices_.timestamp_filter == ModelChoices::TimestampFilter::none)
+                send_timestamp(false);
+        }
+        // Where it stands is imprecise anyhow: it does not wait for atoms, nor they for it.
+        if (trigger_pending_ && async_sent_ && !fifo_.draining()) {
+            trigger_pending_ = false;
+            send(Trigger{});
+        }
+    }
+    [[nodiscard]] bool sync_due() const {
+        return registers_.syncfr.value != 0 && sync_bytes_ >= registers_.syncfr.value;
+    }
+    void periodic_request() {
+        if (sync_due()) {
+            const bool unfinished = isync_pending_ || sync_requested_;
+            sync_requested_ = true;
+            if (unfinished && !registers_.auxcr.no_forced_overflow) return forced_overflow();
+        }
+        if (!sync_requested_ || !tracing_) return;
+        if (choices_.async_flushes_atoms) flush_atoms();  // OQ15
+        send_async();
+        if (!isync_pending_) isync_delay_ = choices_.isync_delay_waypoints;
+        isync_pending_ = true;
+    }
+    // ---- stopping
+
+    void stop(ISyncReason restart) {
+        flush_atoms();
+        tracing_ = false;
+        // What was lost is told by the next I-sync, whatever else kept tracing off meanwhile.
+        if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
+    }
+    void overflowed() override {
+        tracing_ = vmid_pending_ = timestamp_pending_ = false;
+        whole_timestamp_due_ = true;
+        restart_ = ISyncReason::overflow_restart;
+    }
+    /// 5.5: a request while the synchronisation before is not finished. What is pending still leaves.
+    void forced_overflow() {
+        flush_atoms();
+        overflow();
+    }
+    void forget_sent() {
+        fifo_.reset();
+        tracing_ = async_sent_ = isync_pending_ = vmid_pending_ = timestamp_pending_ = false;
+        sync_requested_ = trigger_pending_ = triggered_ = false;
+        whole_timestamp_due_ = true;
+        restart_ = ISyncReason::trace_enabled;
+        sync_bytes_ = 0;
+    }
+
+    // ---- packets
+
+    void send_async() {
+        send(ASync{});
+        if (fifo_.draining()) return;
+        sync_requested_ = false;
+        async_sent_ = true;
+        sync_bytes_ = 0;  // the counter starts again with the sync, not with the request
+    }
+    void send_vmid() {
+        vmid(vmid_);
+        vmid_pending_ = false;
+    }
+
+    void request_timestamp() {
+        if (!config_.timestamps || programming_) return;
+        timestamp_pending_ = unsettled_ = true;
+    }
+    void barrier_timestamp() {
+        if (registers_.ccer.barrier_timestamps && !registers_.auxcr.no_barrier_timestamps) request_timestamp();
+    }
+    void send_timestamp(bool whole) {
+        if (!config_.timestamps) return;
+        if (!timestamp(last_ticks_, last_cycle_, whole || whole_timestamp_due_, frequency_changed_)) return;
+        whole_timestamp_due_ = frequency_changed_ = false;
+        traced_since_timestamp_ = false;
+    }
+
+    /// 5.3, rule 3.
+    void large_block_update(const Retired& w) {
+        const std::uint64_t length = choices_.large_block_test == ModelChoices::LargeBlockTest::distance  // OQ4
+                                         ? w.address - start_.address
+                                         : w.address + w.instruction.bytes - start_.address;
+        if (length <= 4096 || !last_) return;
+        flush_atoms();
+        update(choices_.large_block_address == ModelChoices::LargeBlockAddress::waypoint ? Place{w.address, w.isa}
+                                                                                         : *last_);
+    }
+    const Registers registers_;
+    bool ordinary_config_ = false;  // neither counts nor times, and nothing that resources or a FIFO decide
+    Resources resources_;
+
+    // The core.
+    Place start_{}, position_{};  // of the block; of the next instruction
+    std::optional<Place> last_;   // the last instruction executed since the last waypoint
+    bool ns_ = false, hyp_ = false, user_ = false;
+    bool in_debug_ = false, prohibited_ = false;
+    Authentication authentication_;
+    std::uint32_t context_id_ = 0, new_context_id_ = 0, whole_context_id_ = 0;
+    std::uint8_t vmid_ = 0, new_vmid_ = 0;
+    std::uint64_t last_cycle_ = 0, last_ticks_ = 0;  // of the last waypoint
+
+    // What is to be sent.
+    bool programming_ = true, tracing_ = false, async_sent_ = false;
+    ISyncReason restart_ = ISyncReason::trace_enabled;
+    bool unsettled_ = false, sync_requested_ = false, isync_pending_ = false, vmid_pending_ = false;
+    bool timestamp_pending_ = false, whole_timestamp_due_ = true, frequency_changed_ = false;
+    bool traced_since_timestamp_ = false;
+    bool trigger_pending_ = false, triggered_ = false;
+    unsigned isync_delay_ = 0;
+};
+
+}  // namespace waymark::pft
