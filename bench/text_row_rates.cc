@@ -1,4 +1,4 @@
-// Rows of `waymark spe records --format tsv`: cli/spe/text_row.h against fmt, with the cells of a load and values that
+// Rows of `waymark spe records --format tsv`: listing/row.h against fmt, with the cells of a load and values that
 // change as those of samples do: 64 places in code, everything that depends on the place equal, the rest new in each
 // row.
 #include <benchmark/benchmark.h>
@@ -8,9 +8,9 @@
 #include <iterator>
 #include <string_view>
 
-#include "../src/cli/spe/text_row.h"
+#include "../src/listing/row.h"
 
-namespace waymark::cli {
+namespace waymark::listing {
 namespace {
 
 struct Sample {
@@ -39,7 +39,7 @@ void text_row(benchmark::State& state) {
     for (auto _ : state) {
         const Sample s = sample(i++);
         SameTexts::Text& text = same.find({s.pc, 7, 0, 0, 0, 77, 1, 2, 3});
-        TsvRow row(out, rising, text);
+        TsvRow row(out, &rising, text);
         row.same(0, [&](auto& w) {
             w.number("cpu", true, 3);
             w.word("op", true, "LD");
@@ -115,6 +115,6 @@ void with_fmt(benchmark::State& state) {
 BENCHMARK(with_fmt);
 
 }  // namespace
-}  // namespace waymark::cli
+}  // namespace waymark::listing
 
 BENCHMARK_MAIN();

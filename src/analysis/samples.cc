@@ -1,5 +1,6 @@
 #include "waymark/analysis/samples.h"
 
+#include <fmt/format.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -297,6 +298,16 @@ std::vector<const perf::Attr*> SampleCapture::attrs() const {
         if (!bare && (named || of_a_cpu || attr.type == info.pmu_type)) out.push_back(&attr);
     }
     return out;
+}
+
+Result<std::size_t> SampleCapture::read(const perf::Stretch& stretch, std::uint64_t from,
+                                        std::span<std::uint8_t> into) const {
+    const std::uint64_t at = stretch.payload + from;
+    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(stretch.bytes - from, into.size()));
+    WM_ASSIGN_OR_RETURN(const std::size_t got, file->read_at(at, into.first(want)));
+    if (got != 0) return got;
+    return Error{Errc::unreadable,
+                 fmt::format("{}: offset {:#x}: the file became shorter while it was read", file->name(), at)};
 }
 
 Result<SampleCapture> open_samples(const std::filesystem::path& path, std::uint32_t midr, perf::Progress* progress) {

@@ -8,9 +8,9 @@
 
 #include "answers.h"
 #include "commands.h"
-#include "file_sink.h"
 #include "options.h"
 #include "table.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
@@ -163,7 +163,7 @@ private:
             if ((name == "perfetto" || name == "pprof") && ::isatty(STDOUT_FILENO) == 1)
                 return wrong(fmt::format("--to {} is no text for a terminal: name a file with -o", name));
             path_ = "-";
-        } else if (const auto error = would_replace(path_, options_.answers.input.files())) {
+        } else if (const auto error = capture::would_replace(path_, options_.answers.input.files())) {
             return fail(*error);
         }
         return decoded;
@@ -191,7 +191,7 @@ private:
 
     template <class Write>
     Result<ExportReport> write_file(const std::string& path, Write&& write_to) const {
-        WM_ASSIGN_OR_RETURN(const auto sink, FileSink::open(path, options_.answers.input.files()));
+        WM_ASSIGN_OR_RETURN(const auto sink, capture::FileSink::open(path, options_.answers.input.files()));
         WM_ASSIGN_OR_RETURN(ExportReport report, write_to(*sink));
         WM_RETURN_IF_ERROR(sink->commit());
         return report;
@@ -212,7 +212,7 @@ private:
             return fail({Errc::usage, path_ + " is no file that SQLite could write"});
         if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty() && !fs::is_directory(folder, none))
             return fail(cannot_create(path_, fs::exists(folder, none) ? ENOTDIR : ENOENT));
-        const TemporaryName name(path_);
+        const capture::TemporaryName name(path_);
         const fs::path& temporary = name.path();
         auto report = exports::write_sqlite(a, temporary);
         std::error_code error;
@@ -236,7 +236,7 @@ private:
                 {Errc::usage, fmt::format("{} is a file, and --to {} writes a folder of tables; name another, or "
                                           "one table with --table",
                                           path_, format_->name)});
-        const auto folder = PlacedFolder::open(path_);
+        const auto folder = capture::PlacedFolder::open(path_);
         if (!folder) return fail(folder.error());
         const std::string manifest = fmt::format("manifest-{}.json", format_->name);
         ExportReport all;
@@ -278,7 +278,8 @@ private:
     }
     /// A file of a folder that is not in place yet; messages name where it will be.
     template <class Write>
-    Result<ExportReport> write_part(const PlacedFolder& folder, const std::string& name, Write&& write_to) const {
+    Result<ExportReport> write_part(const capture::PlacedFolder& folder, const std::string& name,
+                                    Write&& write_to) const {
         auto report = write_file((folder.folder() / name).string(), write_to);
         if (!report) {
             auto& said = report.error().message;

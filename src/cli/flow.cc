@@ -7,13 +7,13 @@
 #include "answers.h"
 #include "commands.h"
 #include "dpu/listing.h"
-#include "listing.h"
 #include "options.h"
 #include "trouble.h"
 #include "views.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/summary.h"
+#include "waymark/listing/flow.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/recover.h"
@@ -203,12 +203,9 @@ public:
 private:
     Status decode(const pipeline::Session& session, const std::vector<const pipeline::Source*>& sources,
                   const std::vector<const pipeline::Source*>& selected, Output& out) {
-        const bool listing = options_.format != "summary" && options_.format != "calls";
-        const Format format = options_.format == "tsv"    ? Format::tsv
-                              : options_.format == "json" ? Format::json
-                                                          : Format::text;
-        ListingContext context{out, options_.disassemble};
-        if (listing) begin_listing(context, format);
+        std::optional<listing::FlowListing> lines;
+        if (options_.format != "summary" && options_.format != "calls")
+            lines.emplace(out, listing::format_of(options_.format), options_.disassemble);
 
         std::map<std::pair<const pipeline::Source*, const capture::Buffer*>, std::unique_ptr<Tee>> tees;
         struct Calls {
@@ -220,8 +217,8 @@ private:
         std::map<const pipeline::Source*, std::vector<Calls>> calls;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::unique_ptr<flow::Sink> next;
-            if (listing) {
-                next = make_listing(context, stream, format);
+            if (lines) {
+                next = lines->of(stream);
             } else if (options_.format == "calls") {
                 auto code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
                 auto sink = std::make_unique<analysis::FlowSink>(
@@ -274,7 +271,7 @@ private:
                 names.push_back(c.source->names.get());
             }
             answers::Answers answers;
-            fill_by_names(answers, streams, names, {});
+            pipeline::fill_by_names(answers, streams, names, {});
             print_calls(out, answers);
         }
         return finish(session, report, all, selected, out);

@@ -12,7 +12,6 @@
 #include "dpu/listing.h"
 #include "info_others.h"
 #include "info_text.h"
-#include "listing.h"
 #include "maps_listing.h"
 #include "options.h"
 #include "table.h"

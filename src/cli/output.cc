@@ -1,19 +1,15 @@
 #include "output.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "file_sink.h"
-#include "waymark/core/file_error.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
 
@@ -27,46 +23,14 @@ void clear_progress() {
     progress_shown = false;
 }
 
-/// Whether a file is an input, or a file of a capture folder, by whatever name.
-bool is_part_of(const std::filesystem::path& file, const std::filesystem::path& input) {
-    namespace fs = std::filesystem;
-    std::error_code none;
-    if (fs::equivalent(file, input, none)) return true;
-    if (!fs::is_regular_file(file, none)) return false;
-    // A folder may be named by its snapshot.ini or dpu.ini.
-    fs::path folder = input;
-    if (input.extension() == ".ini" && fs::is_regular_file(input, none))
-        folder = input.has_parent_path() ? input.parent_path() : fs::path(".");
-    if (!fs::is_directory(folder, none)) return false;
-    // What else lies there, such as an earlier report, is nobody's input.
-    constexpr unsigned most_looked_at = 4096;
-    unsigned looked_at = 0;
-    for (auto at = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, none);
-         !none && at != fs::recursive_directory_iterator() && looked_at < most_looked_at;
-         at.increment(none), ++looked_at) {
-        const fs::path& part = at->path();
-        const fs::path kind = part.extension();
-        const bool of_capture = kind == ".ini" || kind == ".bin" || kind == ".elf" || part.filename() == "truth.txt";
-        std::error_code ignored;
-        if (of_capture && fs::equivalent(file, part, ignored)) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
-std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs) {
-    if (std::none_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return is_part_of(path, input); }))
-        return {};
-    return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
-}
-
 Result<Output> Output::open(const std::string& path, const std::vector<std::string>& inputs) {
-    WM_ASSIGN_OR_RETURN(auto place, PlacedFile::open(path, inputs));
+    WM_ASSIGN_OR_RETURN(auto place, capture::PlacedFile::open(path, inputs));
     return Output(std::move(place), path.empty() || path == "-" ? "standard output" : path);
 }
 
-Output::Output(std::unique_ptr<PlacedFile> place, std::string path)
+Output::Output(std::unique_ptr<capture::PlacedFile> place, std::string path)
     : place_(std::move(place)), file_(place_->file()), path_(std::move(path)) {}
 
 Output::Output(Output&& other) noexcept
@@ -107,17 +71,6 @@ Status Output::close() {
     if (error_ == 0) return decoded;
     say("error", fmt::format("cannot write {}: {}", path_, std::strerror(error_)));
     return unreadable;
-}
-
-std::FILE* create_file(const std::string& path) {
-    // A named pipe that nobody reads would keep us waiting.
-    if (std::error_code none; std::filesystem::is_fifo(path, none)) {
-        const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-        if (descriptor < 0) return nullptr;
-        ::fcntl(descriptor, F_SETFL, 0);
-        return ::fdopen(descriptor, "wb");
-    }
-    return std::fopen(path.c_str(), "wb");
 }
 
 std::string printable(std::string_view text) {
@@ -189,11 +142,6 @@ void ProgressLine::text(std::string_view line) {
     if (!active_) return;
     fmt::print(stderr, "\r\033[K{}", one_line(line));
     progress_shown = true;
-}
-
-std::string json_string(std::string_view text) {
-    // Names come from files: whatever is not UTF-8 in them is replaced rather than refused.
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace waymark::cli

@@ -17,6 +17,11 @@
 #include "waymark/core/numbers.h"
 #include "waymark/core/result.h"
 #include "waymark/core/utf8.h"
+#include "waymark/listing/text.h"
+
+namespace waymark::capture {
+class PlacedFile;
+}
 
 namespace waymark::cli {
 
@@ -28,10 +33,6 @@ enum Status : int {
     usage = 2,       ///< invalid command line
     unreadable = 3,  ///< an input cannot be read, or not to its end; or the output not be written
 };
-
-/// Whether writing to `path` would lose one of the inputs (captures, images), or a file of a capture folder, also where
-/// `path` is a link to it; then the error that says so.
-[[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
 /// Text that a terminal shows and does not obey: control characters (C0 but for tab and line break, DEL, C1) and bytes
 /// that are no part of a UTF-8 character become U+FFFD. All text output and all of standard error goes through it.
@@ -80,18 +81,16 @@ private:
 template <class T>
 using Shown = std::conditional_t<std::is_same_v<std::remove_cvref_t<T>, Coloured>, std::string_view, T>;
 
-class PlacedFile;
-
 /// Buffered text output. The first error sticks, and `close` reports it once. A regular file is there whole after that,
 /// or not at all, and what was there before stays until then.
-class Output {
+class Output final : public listing::TextSink {
 public:
     /// `-` and the empty path are standard output. `usage`: the path is that of one of the inputs, or of a file in a
     /// capture folder, which would be lost; `unreadable`: the file cannot be created.
     static Result<Output> open(const std::string& path, const std::vector<std::string>& inputs = {});
     Output(Output&& other) noexcept;
     Output& operator=(Output&&) = delete;
-    ~Output();
+    ~Output() override;
 
     /// Line breaks and tabs of `format` itself are written as they are. Arguments that are text are names, or contain
     /// them, so each becomes a part of one line (`one_line`).
@@ -102,7 +101,7 @@ public:
     }
     /// Whole lines, which the caller has composed (`one_line` is for names in them): what `printable` replaces is
     /// replaced.
-    void write(std::string_view text) {
+    void write(std::string_view text) override {
         if (is_printable(text))
             append(text);
         else
@@ -144,7 +143,7 @@ private:
         else
             write(text);
     }
-    Output(std::unique_ptr<PlacedFile> place, std::string path);
+    Output(std::unique_ptr<capture::PlacedFile> place, std::string path);
     void append(std::string_view text) {
         if (text.size() >= flush_bytes) return write_through(text);
         buffer_.append(text.data(), text.data() + text.size());
@@ -153,15 +152,12 @@ private:
     void flush();
     void write_through(std::string_view text);
 
-    std::unique_ptr<PlacedFile> place_;
+    std::unique_ptr<capture::PlacedFile> place_;
     std::FILE* file_;
     std::string path_;
     fmt::memory_buffer buffer_;
     int error_ = 0;
 };
-
-/// `fopen(path, "wb")`; fails with ENXIO where the path is a named pipe that nobody reads.
-[[nodiscard]] std::FILE* create_file(const std::string& path);
 
 /// How many places a text takes on the screen: bytes that begin a character.
 [[nodiscard]] std::size_t shown_width(std::string_view text);
@@ -187,7 +183,6 @@ private:
     std::chrono::steady_clock::time_point began_, shown_;
 };
 
-/// Text as a JSON string, quotes included.
-[[nodiscard]] std::string json_string(std::string_view text);
+using listing::json_string;
 
 }  // namespace waymark::cli

@@ -5,14 +5,12 @@
 
 #include "commands.h"
 #include "dpu/listing.h"
-#include "json_fields.h"
-#include "listing.h"
 #include "options.h"
-#include "spe/packets.h"
+#include "spe/answers.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "waymark/capture/dpu_folder.h"
-#include "waymark/core/utf8.h"
+#include "waymark/listing/packets.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/protocols.h"
 
@@ -24,120 +22,6 @@ struct PacketOptions {
     InputOptions input;
     std::string format = "text";
     std::vector<std::string> types;
-};
-
-struct Shared {
-    Output& out;
-    Format format;
-    std::set<std::string> types;  ///< empty: all
-    const pipeline::Source* last_source = nullptr;
-    std::uint64_t packets = 0;
-    std::set<std::string> found{};  ///< of `types`
-};
-
-/// Prints one source's packets as they come.
-class PacketPrinter final : public pipeline::Consumer, private protocol::PacketListener {
-public:
-    PacketPrinter(Shared& shared, const pipeline::StreamInfo& stream)
-        : shared_(shared), stream_(stream), reader_(stream.source.configuration->list(*this)) {}
-
-    void feed(Bytes bytes) override {
-        recent_.insert(recent_.end(), bytes.begin(), bytes.end());
-        reader_->feed(bytes);
-        // What is still unfinished will be shown with its bytes; a long gap's are not shown.
-        const std::uint64_t keep = std::max(reader_->pending()[0].value,
-                                            recent_first_ + recent_.size() - std::min<std::size_t>(recent_.size(), 64));
-        recent_.erase(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(keep - recent_first_));
-        recent_first_ = keep;
-    }
-    void reset() override { reader_->reset(); }
-    void finish() override { reader_->finish(); }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
-
-private:
-    void packet(const protocol::PacketView& packet, protocol::Extent at) override {
-        ++shared_.packets;
-        const std::string& meaning = packet.meaning();
-        if (!shared_.types.empty()) {
-            if (!shared_.types.contains(std::string(packet.name()))) return;
-            shared_.found.emplace(packet.name());
-        }
-        const std::uint64_t offset = stream_.offsets.capture(at.first).value;
-        const std::string bytes = bytes_text(at);
-        switch (shared_.format) {
-            case Format::text: {
-                heading();
-                const std::string fields = packet.fields_text();
-                std::string line = fmt::format("{:>#10x}  {:<32} {:<16} {}{}{}", offset, bytes, packet.name(), meaning,
-                                               meaning.empty() || fields.empty() ? "" : "; ", fields);
-                line.erase(line.find_last_not_of(' ') + 1);
-                shared_.out.print("{}\n", line);
-                break;
-            }
-            case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\t{}\t{}\t{}\t{}\t{}\n", stream_.source.id_text(), offset, at.bytes,
-                                  packet.name(), packet.fields_text(), meaning, bytes, stream_.buffer.name);
-                break;
-            case Format::json: {
-                JsonFields fields;
-                packet.visit(fields);
-                shared_.out.print(
-                    "{{\"source\":{},\"buffer\":{},\"offset\":{},\"bytes\":\"{}\",\"packet\":\"{}\",\"fields\":{{{}}},"
-                    "\"meaning\":{}}}\n",
-                    json_string(stream_.source.id_text()), json_string(stream_.buffer.name), offset, bytes,
-                    packet.name(), fields.json(), json_string(meaning));
-                break;
-            }
-        }
-    }
-    void gap(const Gap& gap) override {
-        if (!shared_.types.empty()) return;
-        const std::uint64_t offset = stream_.offsets.capture(gap.first).value;
-        switch (shared_.format) {
-            case Format::text:
-                heading();
-                shared_.out.print("{:>#10x}  {:<32} {:<16} {}: {}\n", offset, bytes_text({gap.first, gap.bytes()}),
-                                  "(gap)", counted(gap.bytes(), "byte"), name(gap.reason));
-                break;
-            case Format::tsv:
-                shared_.out.print("{}\t{:#x}\t{}\tGAP\t\t{}\t\t{}\n", stream_.source.id_text(), offset, gap.bytes(),
-                                  name(gap.reason), stream_.buffer.name);
-                break;
-            case Format::json:
-                shared_.out.print("{{\"source\":{},\"buffer\":{},\"offset\":{},\"gap\":\"{}\",\"length\":{}}}\n",
-                                  json_string(stream_.source.id_text()), json_string(stream_.buffer.name), offset,
-                                  name(gap.reason), gap.bytes());
-                break;
-        }
-    }
-
-    void heading() {
-        if (shared_.last_source == &stream_.source) return;
-        if (shared_.last_source != nullptr) shared_.out.write("\n");
-        shared_.out.print("# source {} ({}{}{}), buffer {}\n# {:>8}  {:<32} {:<16} meaning; fields\n",
-                          stream_.source.label(), stream_.source.type, stream_.source.core_type.empty() ? "" : ", ",
-                          stream_.source.core_type, stream_.buffer.name, "offset", "bytes", "packet");
-        shared_.last_source = &stream_.source;
-    }
-    /// At most 16 of the bytes there.
-    [[nodiscard]] std::string bytes_text(protocol::Extent at) const {
-        std::string out;
-        if (at.first.value < recent_first_) return "…";
-        const std::size_t from = at.first.value - recent_first_;
-        const std::size_t shown = std::min<std::size_t>(at.bytes, 16);
-        for (std::size_t i = from; i < from + shown && i < recent_.size(); ++i)
-            out += fmt::format("{}{:02x}", i == from ? "" : " ", recent_[i]);
-        if (shown < at.bytes) out += " …";
-        return out;
-    }
-
-    Shared& shared_;
-    const pipeline::StreamInfo stream_;
-    std::unique_ptr<protocol::Reader> reader_;
-    std::vector<std::uint8_t> recent_;
-    std::uint64_t recent_first_ = 0;
 };
 
 /// Each unit has packets of its own. `usage`: one of the types asked for is of none of these.
@@ -166,6 +50,24 @@ std::vector<const pipeline::Protocol*> protocols_of(const std::vector<const pipe
     return out;
 }
 
+Status run_spe_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
+    const auto capture = analysis::open_samples(input.capture);
+    if (!capture) return fail(not_opened(capture.error()));
+    auto out = Output::open(input.output, input.files());
+    if (!out) return fail(out.error());
+    listing::PacketsListed listed;
+    const auto done =
+        listing::list_spe_packets(*capture, *out, listing::format_of(format), {types.begin(), types.end()}, listed);
+    if (out->close() != decoded) return unreadable;
+    if (!done) return fail(done.error());
+    if (listed.packets == 0)
+        say("error", "nothing decoded: the file holds no trace of a Statistical Profiling unit");
+    else
+        say_types_not_found(types, listed, "packet");
+    if (say_file_damage(*capture)) return unreadable;
+    return listed.packets == 0 ? nothing : decoded;
+}
+
 Status run_packets(const PacketOptions& options) {
     if (capture::is_dpu_folder(options.input.capture)) {
         if (const auto known = check_types(options, {pipeline::protocol_of_unit("DPU")}); !known)
@@ -187,28 +89,21 @@ Status run_packets(const PacketOptions& options) {
     const std::vector<const pipeline::Source*> sources = listable(*selected);
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
-    Shared shared{*out,
-                  options.format == "tsv"    ? Format::tsv
-                  : options.format == "json" ? Format::json
-                                             : Format::text,
-                  {}};
-    shared.types.insert(options.types.begin(), options.types.end());
-    if (shared.format == Format::tsv) out->write("source\toffset\tlength\tpacket\tfields\tmeaning\tbytes\tbuffer\n");
-    const auto make = [&](const pipeline::StreamInfo& stream) {
-        return std::make_unique<PacketPrinter>(shared, stream);
-    };
+    const listing::PacketTypes types(options.types.begin(), options.types.end());
+    listing::PacketListing packets(*out, listing::format_of(options.format), types);
     ProgressLine progress;
     const pipeline::Report report = pipeline::run(
-        session, sources, make,
+        session, sources, [&](const pipeline::StreamInfo& stream) { return packets.of(stream); },
         progress.active() ? pipeline::Progress([&](std::uint64_t bytes, auto of) { progress.show(bytes, of); })
                           : nullptr);
     if (out->close() != decoded) return unreadable;
     const bool read_errors = report_read_errors(report);
-    if (shared.packets == 0)
+    const listing::PacketsListed listed = packets.listed();
+    if (listed.packets == 0)
         say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}));
     else
-        say_types_not_found(shared.types, shared.found, shared.packets, "packet");
-    return read_errors ? unreadable : shared.packets == 0 ? nothing : decoded;
+        say_types_not_found(options.types, listed, "packet");
+    return read_errors ? unreadable : listed.packets == 0 ? nothing : decoded;
 }
 
 }  // namespace

@@ -507,16 +507,7 @@ Status run_record(RecordOptions options) {
         say("warning", fmt::format("{} execution went on at a place to which no branch or exception led, as when a "
                                    "core is reset or started; the trace has a gap there",
                                    counted(r.jumps, "time")));
-    if (ending->interrupt) {
-        say("note",
-            fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
-        return static_cast<Status>(interrupted);
-    }
-    if (ending->kind == record::Ending::Kind::signalled) {
-        say("note",
-            fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
-        return static_cast<Status>(program_died);
-    }
+    if (const auto status = ended_by_signal(*ending)) return *status;
     if (r.changed_too_often) {
         say("error",
             fmt::format("code that had executed changed more than {} times; what came up to there is recorded. "

@@ -1,6 +1,9 @@
 #include "trouble.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "output.h"
 
@@ -12,6 +15,16 @@ std::string about(const std::string& capture, const std::string& sentence) {
 
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences) {
     for (const std::string& sentence : gathered(sentences)) say(kind, sentence);
+}
+
+void say_types_not_found(const std::vector<std::string>& asked, const listing::PacketsListed& listed,
+                         std::string_view one, std::string_view many) {
+    std::vector<std::string> missing;
+    for (const std::string& type : std::set<std::string>(asked.begin(), asked.end()))
+        if (!listed.found.contains(type)) missing.push_back(type);
+    if (!missing.empty())
+        say("note",
+            fmt::format("of {} none is of type {}", counted(listed.packets, one, many), fmt::join(missing, " or ")));
 }
 
 bool is_part_of_run(const pipeline::Session& session) {

@@ -11,6 +11,7 @@
 #include "waymark/core/types.h"
 #include "waymark/doctor/finding.h"
 #include "waymark/flow/flow.h"
+#include "waymark/listing/packets.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"
 
@@ -26,6 +27,10 @@ using doctor::gathered;
 
 /// Prints the sentences, gathered, on standard error, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);
+
+/// Says which types of packets were asked for and not found; `one`, `many`: what the packets are called.
+void say_types_not_found(const std::vector<std::string>& asked, const listing::PacketsListed& listed,
+                         std::string_view one, std::string_view many = {});
 
 /// The capture says that it holds a part of the run only (capture::missing_parts).
 [[nodiscard]] bool is_part_of_run(const pipeline::Session& session);

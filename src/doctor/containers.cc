@@ -298,7 +298,7 @@ Result<Report> examine_dpu(const std::filesystem::path& folder) {
         FirstTrouble first;
         WM_ASSIGN_OR_RETURN(const DpuSums sums, add_up(trace, dump, setup, code, [&](const auto&) { return &first; }));
         const pipeline::DpuDecoded& decoded = sums.decoded;
-        anything = tells(decoded.totals);
+        anything = has_content(decoded.totals);
         if (anything)
             for (const std::uint64_t n : decoded.totals.entries) entries += n;
         BufferReport buffer;

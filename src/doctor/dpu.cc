@@ -37,7 +37,7 @@ private:
 
 }  // namespace
 
-bool tells(const dpu::Totals& totals) {
+bool has_content(const dpu::Totals& totals) {
     std::uint64_t entries = 0;
     for (const std::uint64_t n : totals.entries) entries += n;
     return entries != totals.count<dpu::Pad>() + totals.count<dpu::Closed>();

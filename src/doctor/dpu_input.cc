@@ -74,7 +74,7 @@ Result<DpuInput> DpuInput::open(const std::string& path) {
 
 std::uint64_t DpuInput::missing_bytes() const { return doctor::missing_bytes(capture_, trace_, dump().size()); }
 
-bool DpuInput::tells(const dpu::Totals& totals) { return doctor::tells(totals); }
+bool DpuInput::has_content(const dpu::Totals& totals) { return doctor::has_content(totals); }
 
 bool DpuInput::is_cut(const pipeline::DpuDecoded& decoded) const {
     return !trace_.nexus && !capture_.buffer.empty() && (decoded.cut || missing_bytes() != 0);

@@ -78,20 +78,8 @@ public:
     [[nodiscard]] std::vector<Finding> health(const protocol::Identity& identity, const protocol::Configuration*,
                                               const std::vector<Stretch>& stretches,
                                               std::string_view buffer) const override {
-        std::vector<Finding> out;
-        std::uint64_t bytes = 0;
-        for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
-        if (identity.lost_bytes != 0)
-            out.push_back({Severity::warning,
-                           "damaged-entries",
-                           {},
-                           {},
-                           {},
-                           fmt::format("{} of {} {} in no entry, or damaged inside one", grouped(identity.lost_bytes),
-                                       counted(bytes, "byte"), are(identity.lost_bytes)),
-                           "entries of layout WL-1",
-                           "bytes were damaged, or the file begins or ends amid one",
-                           "get the buffer anew, if it matters"});
+        std::vector<Finding> out = protocol::lost_bytes_findings(
+            identity, stretches, "entry", "entries", "entries of layout WL-1", "get the buffer anew, if it matters");
         out.push_back({Severity::error,
                        "no-description",
                        {},

@@ -233,14 +233,11 @@ public:
                                                .core_type = "ARMv8-A",
                                                .sync = "A-sync",
                                                .sync_bytes = "00 00 00 00 00 00 00 00 00 00 00 80",
-                                               .syncs = "Trace Info packets"};
+                                               .syncs = "Trace Info packets",
+                                               .type_names = {"ETM4", "ETMV4", "ETE"}};
         return words;
     }
 
-    [[nodiscard]] bool is_type(std::string_view source_type) const override {
-        const std::string name = protocol::upper(source_type.substr(0, source_type.find('.')));
-        return name == "ETM4" || name == "ETMV4" || name == "ETE";
-    }
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Trctraceidr::name, 0, {}};
     }

@@ -26,6 +26,18 @@ std::string_view name(Security security) {
     return names[static_cast<unsigned>(security)];
 }
 
+std::string_view branch_name(const Block& b) {
+    switch (b.end) {
+        case End::direct: return "direct";
+        case End::indirect: return "indirect";
+        case End::barrier:
+            if ((b.flags & Block::wait) != 0) return "wait";
+            return (b.flags & Block::transaction_start) != 0 ? "tstart" : "barrier";
+        case End::not_a_waypoint: break;
+    }
+    return "none";
+}
+
 std::uint64_t Totals::gap_bytes() const {
     std::uint64_t sum = 0;
     for (const Count& c : gaps) sum += c.bytes;

@@ -200,14 +200,11 @@ public:
                                                .core_type = "ARMv7-A",
                                                .sync = "A-sync",
                                                .sync_bytes = "00 00 00 00 00 80",
-                                               .syncs = "I-syncs"};
+                                               .syncs = "I-syncs",
+                                               .type_names = {"PTM1", "PFT1", "PTM", "PFT"}};
         return words;
     }
 
-    [[nodiscard]] bool is_type(std::string_view source_type) const override {
-        const std::string name = protocol::upper(source_type.substr(0, source_type.find('.')));
-        return name == "PTM1" || name == "PFT1" || name == "PTM" || name == "PFT";
-    }
     [[nodiscard]] std::string type_of_option(std::string_view option) const override {
         const std::string name = protocol::upper(option);
         if (name == "PTM" || name == "PFT") return name + "1.1";

@@ -1,9 +1,11 @@
 #include "waymark/protocol/protocol.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "waymark/core/result.h"
 #include "waymark/flow/summary.h"
+#include "waymark/protocol/adapters.h"
 
 namespace waymark::protocol {
 
@@ -36,7 +38,11 @@ void Configuration::decode_head(const follow::HeadRecovery&, const isa::CodeRead
 std::vector<Finding> Configuration::differences(const Configuration&, std::string_view) const { return {}; }
 void Configuration::named_addresses(Bytes, const std::function<void(const follow::Place&)>&) const {}
 
-bool Protocol::is_type(std::string_view) const { return false; }
+bool Protocol::is_type(std::string_view source_type) const {
+    const std::string name = upper(source_type.substr(0, source_type.find('.')));
+    const auto& names = words().type_names;
+    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+}
 std::string Protocol::type_of_option(std::string_view) const { return {}; }
 void Protocol::visit_register(const RegisterValue&, FieldVisitor&) const {}
 Configured Protocol::configure(const Description&) const { not_there(); }

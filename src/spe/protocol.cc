@@ -65,20 +65,9 @@ public:
     [[nodiscard]] std::vector<Finding> health(const protocol::Identity& identity, const protocol::Configuration*,
                                               const std::vector<Stretch>& stretches,
                                               std::string_view buffer) const override {
-        std::vector<Finding> out;
-        std::uint64_t bytes = 0;
-        for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
-        if (identity.lost_bytes != 0)
-            out.push_back({Severity::warning,
-                           "damaged-records",
-                           {},
-                           {},
-                           {},
-                           fmt::format("{} of {} {} in no record, or damaged inside one", grouped(identity.lost_bytes),
-                                       counted(bytes, "byte"), are(identity.lost_bytes)),
-                           "records only",
-                           "bytes were damaged, or the file begins or ends amid one",
-                           "waymark spe records shows where; the records around are kept"});
+        std::vector<Finding> out =
+            protocol::lost_bytes_findings(identity, stretches, "record", "records", "records only",
+                                          "waymark spe records shows where; the records around are kept");
         out.push_back(
             {Severity::note,
              "bare",

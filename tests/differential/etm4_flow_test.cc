@@ -26,6 +26,7 @@
 #include "support/elements.h"
 #include "support/sanitized.h"
 #include "waymark/etm4/parser.h"
+#include "waymark/flow/summary.h"
 #include "waymark/image/memory_map.h"
 
 #ifdef WAYMARK_OPENCSD
@@ -61,18 +62,6 @@ void drop_outcomes(std::vector<Line>& lines) {
 }
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
-
-std::string_view branch_name(const flow::Block& b) {
-    switch (b.end) {
-        case flow::End::direct: return "direct";
-        case flow::End::indirect: return "indirect";
-        case flow::End::barrier:
-            if ((b.flags & flow::Block::wait) != 0) return "wait";
-            return (b.flags & flow::Block::transaction_start) != 0 ? "tstart" : "barrier";
-        case flow::End::not_a_waypoint: break;
-    }
-    return "none";
-}
 
 std::string range_text(const std::string& start, const std::string& end, const std::string& instructions,
                        std::string_view isa) {
@@ -198,7 +187,7 @@ std::vector<Line> from_ours(const std::vector<Element>& elements, const Source& 
                     range_text(number(b.start), number(b.start + b.bytes), number(b.instructions), isa::name(b.isa));
                 const bool cut = b.end == flow::End::not_a_waypoint;
                 line.outcome =
-                    outcome_text(cut || e.taken ? "E" : "N", branch_name(b), (b.flags & flow::Block::link) != 0);
+                    outcome_text(cut || e.taken ? "E" : "N", flow::branch_name(b), (b.flags & flow::Block::link) != 0);
                 known = !(b.end == flow::End::indirect && e.taken);
                 last_end = number(b.start + b.bytes);
                 break;

@@ -33,6 +33,10 @@ struct SampleCapture {
     [[nodiscard]] std::uint32_t midr_of(std::uint32_t cpu) const;
     /// The events of profiling units.
     [[nodiscard]] std::vector<const capture::perf::Attr*> attrs() const;
+    /// Fills `into` with trace of a stretch from its byte `from` on, which it has, and returns how much. `unreadable`:
+    /// the file cannot be read, or became shorter.
+    [[nodiscard]] Result<std::size_t> read(const capture::perf::Stretch& stretch, std::uint64_t from,
+                                           std::span<std::uint8_t> into) const;
 };
 
 /// Opens a perf.data file; anything else is taken as the bare bytes of one unit. `midr` as SampleCapture::midr. Errors:

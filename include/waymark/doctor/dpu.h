@@ -20,7 +20,7 @@
 namespace waymark::doctor {
 
 /// There is something besides padding.
-[[nodiscard]] bool tells(const dpu::Totals& totals);
+[[nodiscard]] bool has_content(const dpu::Totals& totals);
 
 /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file, of so many bytes,
 /// has not.

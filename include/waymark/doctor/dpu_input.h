@@ -51,7 +51,7 @@ public:
     [[nodiscard]] bool is_cut(const pipeline::DpuDecoded& decoded) const;
     [[nodiscard]] std::string cut_text() const;
     /// There is something besides padding.
-    [[nodiscard]] static bool tells(const dpu::Totals& totals);
+    [[nodiscard]] static bool has_content(const dpu::Totals& totals);
     /// Why there is nothing of the kind, and what to do.
     [[nodiscard]] std::string why_nothing() const;
     [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;

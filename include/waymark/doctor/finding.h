@@ -1,11 +1,9 @@
 /// Findings (protocol/finding.h), and what is common to those of one kind.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "waymark/capture/capture.h"
+#include "waymark/pipeline/gathered.h"
 #include "waymark/protocol/finding.h"
 
 namespace waymark::doctor {
@@ -16,33 +14,7 @@ using protocol::Severity;
 /// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.
 inline constexpr std::string_view missing_names = "missing-names";
 
-/// A sentence without what distinguishes it from others of its kind: numbers, names in single quotes or square
-/// brackets, and the place before the first `: `.
-[[nodiscard]] inline std::string without_particulars(std::string_view sentence) {
-    std::string out;
-    bool quoted = false, bracketed = false, number = false;
-    const std::size_t place = sentence.find(": ");
-    const std::string_view rest = place == sentence.npos ? sentence : sentence.substr(place);
-    const auto is_word = [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    };
-    for (std::size_t i = 0; i < rest.size(); ++i) {
-        const char c = rest[i];
-        // An apostrophe inside a word is no quote.
-        if (c == '\'' && !(i != 0 && i + 1 < rest.size() && is_word(rest[i - 1]) && is_word(rest[i + 1])))
-            quoted = !quoted;
-        bracketed = c == '[' || (bracketed && c != ']');
-        number = (c >= '0' && c <= '9') || (number && ((c >= 'a' && c <= 'f') || c == 'x' || c == ','));
-        if (!quoted && !bracketed && !number) out += c;
-    }
-    return out;
-}
-
-/// Sentences of one kind, which differ in numbers, names in quotes and places only, are one: from the fourth on they
-/// are counted, and the first three places are named. The order of the first of each kind stays. For every command that
-/// lists what is wrong.
-[[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
-/// The same for problems found while a capture was read.
-[[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);
+using pipeline::gathered;
+using pipeline::without_particulars;
 
 }  // namespace waymark::doctor

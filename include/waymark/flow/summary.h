@@ -19,6 +19,8 @@ inline constexpr unsigned conflicts = 8;
 [[nodiscard]] std::string_view name(Conflict conflict);
 /// `S`, `NS`, `Root`, `Realm`.
 [[nodiscard]] std::string_view name(Security security);
+/// How a block ends: `direct`, `indirect`, `barrier`, `wait`, `tstart` or `none`.
+[[nodiscard]] std::string_view branch_name(const Block& block);
 
 struct Count {
     std::uint64_t times{};

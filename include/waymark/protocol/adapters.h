@@ -304,6 +304,27 @@ template <class Own, template <class> class Parser, class Config>
     return out;
 }
 
+/// What to say of the bytes of a buffer that are in no entry of a unit, or damaged inside one; nothing if there are
+/// none. `one`, `many`: what its entries are called.
+[[nodiscard]] inline std::vector<Finding> lost_bytes_findings(const Identity& identity,
+                                                              const std::vector<Stretch>& stretches,
+                                                              const std::string& one, const std::string& many,
+                                                              std::string expected, std::string remedy) {
+    if (identity.lost_bytes == 0) return {};
+    std::uint64_t bytes = 0;
+    for (const Stretch& stretch : stretches) bytes += stretch.bytes.size();
+    return {{Severity::warning,
+             "damaged-" + many,
+             {},
+             {},
+             {},
+             grouped(identity.lost_bytes) + " of " + counted(bytes, "byte") + " " +
+                 std::string(are(identity.lost_bytes)) + " in no " + one + ", or damaged inside one",
+             std::move(expected),
+             "bytes were damaged, or the file begins or ends amid one",
+             std::move(remedy)}};
+}
+
 /// Upper case, for comparing names that may be written in any case.
 [[nodiscard]] inline std::string upper(std::string_view text) {
     std::string out(text);

@@ -55,6 +55,8 @@ struct Words {
     /// Where a decoder can begin: `A-sync`, and its bytes, `00 00 00 00 00 80`.
     std::string_view sync{}, sync_bytes{};
     std::string_view syncs{};  ///< packets that give the address again, for Survey::syncs: `I-syncs`
+    /// Source types as captures spell them, in capitals and without their version, for is_type().
+    std::array<std::string_view, 4> type_names{};
 };
 
 /// Where a unit on a trace bus has its trace ID: seven bits of a register.

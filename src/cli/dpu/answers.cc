@@ -31,7 +31,7 @@ Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
     if (times) times->finish();
     const pipeline::DpuDecoded& decoded = sums.decoded;
     const analysis::DpuCosts& costs = *sums.costs;
-    if (!DpuInput::tells(decoded.totals))
+    if (!DpuInput::has_content(decoded.totals))
         return Error{input.is_cut(decoded) ? Errc::unreadable : Errc::not_found,
                      fmt::format("{}: nothing was decoded: {}", options.input.capture, input.why_nothing())};
     analysis::DpuSaid said = input.said(setup, decoded);

@@ -105,7 +105,7 @@ public:
 
     [[nodiscard]] unsigned sorted_by() const { return sorted_by_; }
     /// There is something besides padding.
-    [[nodiscard]] bool tells() const { return DpuInput::tells(sums_.decoded.totals); }
+    [[nodiscard]] bool has_content() const { return DpuInput::has_content(sums_.decoded.totals); }
 
     // ---- above and below every table
 
@@ -126,7 +126,7 @@ public:
         out.print("mode      {}\n", input_.mode() ? input_.mode_text() : "not known: DP_TC is missing");
         out.print("counters  {}\n",
                   names.empty() ? "none: event set 0 counts nothing" : fmt::format("{}", fmt::join(names, ", ")));
-        if (!tells()) return;
+        if (!has_content()) return;
         if (const std::string how = input_.parameter("cycles"); !how.empty()) out.print("cycles    {}\n", how);
         if (sums_.costs->knows_time())
             out.print("time      {} in {}\n", counted(sums_.costs->time(), "cycle"),
@@ -177,12 +177,12 @@ public:
                 {"counters", events},
                 {"cycles", input_.parameter("cycles")},
                 {"ended", input_.parameter("ended")},
-                {"nothing_decoded", tells() ? std::string() : input_.why_nothing()},
-                {"time", tells() ? ordered_json(sums_.costs->time()) : ordered_json()},
+                {"nothing_decoded", has_content() ? std::string() : input_.why_nothing()},
+                {"time", has_content() ? ordered_json(sums_.costs->time()) : ordered_json()},
                 {"time_in", sums_.costs->knows_time() ? "cycles" : "readings"},
                 {"lost", losses()},
-                {"doubtful", tells() ? doubts() : std::vector<std::string>()},
-                {"trust", trust_json(tells() ? trust_ : answers::Trust())}};
+                {"doubtful", has_content() ? doubts() : std::vector<std::string>()},
+                {"trust", trust_json(has_content() ? trust_ : answers::Trust())}};
     }
 
     /// `adds_up`: the rows that were shown do.
@@ -193,7 +193,7 @@ public:
         // A buffer that is cut goes before what it is cut to.
         const bool cut = input_.is_cut(sums_.decoded);
         if (cut) say("error", input_.cut_text());
-        if (!tells()) {
+        if (!has_content()) {
             say("error", fmt::format("{}: nothing was decoded: {}", options_.capture, input_.why_nothing()));
             return cut ? unreadable : nothing;
         }
@@ -385,7 +385,7 @@ std::vector<DpuTable> parts_of(const DpuAnswer& a, const std::string& view, std:
 void print_parts(const DpuAnswer& a, Output& out, const std::string& view, const std::vector<DpuTable>& parts,
                  const std::vector<std::string>& notes) {
     a.print_head(out);
-    if (!a.tells()) {
+    if (!a.has_content()) {
         out.print("\nnothing was decoded: {}\n", a.input().why_nothing());
         return;
     }
@@ -426,22 +426,22 @@ Status run_view(const DpuOptions& options, const std::string& view) {
         json["reconciled"] = ordered_json::array();
         for (const DpuTable& part : parts) {
             const std::string key = report ? part.table.note.substr(0, part.table.note.find(':')) : "rows";
-            json[key] = a.tells() ? to_json(part.table) : ordered_json::array();
-            if (a.tells() && part.sum && json["reconciled"].empty())
+            json[key] = a.has_content() ? to_json(part.table) : ordered_json::array();
+            if (a.has_content() && part.sum && json["reconciled"].empty())
                 json["reconciled"] = to_json(a.tables().reconciliation(*part.sum));
         }
         json["notes"] = notes;
         for (const DpuTable& part : parts)
-            if (a.tells() && part.table.empty()) json["notes"].push_back(part.empty);
+            if (a.has_content() && part.table.empty()) json["notes"].push_back(part.empty);
         out->write(json_text(json) + "\n");
     } else if (options.format == "tsv") {
         say("note", dpu::layout_note);
         if (report)
             say("note", "tsv holds the tasks alone; 'waymark dpu functions' and the other views have their own");
         DpuTable first = parts.front();
-        if (!a.tells()) first.table.rows.clear();
+        if (!a.has_content()) first.table.rows.clear();
         print_tsv(*out, first.table);
-        if (a.tells() && first.table.empty() && view != "loops") say("note", first.empty);
+        if (a.has_content() && first.table.empty() && view != "loops") say("note", first.empty);
     } else {
         print_parts(a, *out, view, parts, notes);
     }
@@ -462,14 +462,14 @@ Status run_folded(const DpuOptions& options) {
     const auto made = DpuAnswer::make(options, "paths");
     if (!made) return fail(made.error());
     const DpuAnswer& a = **made;
-    if (a.tells() && a.input().mode() != dpu::TraceMode::flow) {
+    if (a.has_content() && a.input().mode() != dpu::TraceMode::flow) {
         say("error", "there are no paths: " + a.tables().needs("FLOW", "flow"));
         return nothing;
     }
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
     say("note", dpu::layout_note);
-    if (a.tells())
+    if (a.has_content())
         for (std::size_t i = 1; i < a.costs().paths().size(); ++i)
             if (const std::uint64_t n = a.costs().paths()[i].self[a.sorted_by()]; n != 0)
                 out->print("{} {}\n", a.tables().path_text(i), n);

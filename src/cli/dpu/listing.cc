@@ -15,6 +15,8 @@
 #include "waymark/dpu/nexus.h"
 #include "waymark/dpu/parser.h"
 #include "waymark/dpu/registers.h"
+#include "waymark/listing/dpu_elements.h"
+#include "waymark/listing/packets.h"
 
 namespace waymark::cli {
 
@@ -48,106 +50,6 @@ MessageCounts count_messages(Bytes bytes) {
     parser.finish();
     return out;
 }
-
-/// Elements as lines.
-class ElementPrinter final : public dpu::ElementSink {
-public:
-    ElementPrinter(const DpuInput& input, const analysis::DpuCode& code, Output& out, const std::string& form)
-        : code_(code), out_(out), form_(form) {
-        for (unsigned c = 0; c < dpu::counter_count; ++c) names_[c] = input.event_name(c);
-    }
-
-    void consume(const dpu::Batch& batch) override {
-        for (const dpu::Element& e : batch.elements) {
-            const dpu::Reading* reading = e.has_reading() ? &batch.readings[e.value] : nullptr;
-            if (form_ == "summary") continue;
-            if (form_ == "text")
-                text(e, reading);
-            else
-                table(e, reading);
-        }
-    }
-
-private:
-    [[nodiscard]] std::string place(std::uint32_t address, Offset offset) const {
-        const auto f = code_.function(code_.at(address, offset));
-        if (f.name.empty()) return fmt::format("{:#010x}", address);
-        return f.address == address ? fmt::format("{:#010x} <{}>", address, f.name)
-                                    : fmt::format("{:#010x} <{}+{:#x}>", address, f.name, address - f.address);
-    }
-    [[nodiscard]] static std::string context(const dpu::Element& e) {
-        const bool privilege = e.has(dpu::Element::privilege_known), id = e.has(dpu::Element::id_known);
-        if (!privilege && !id) return {};
-        return fmt::format("{}{}", privilege ? e.context.supervisor ? "supervisor " : "user " : "task ",
-                           id ? std::to_string(e.context.id) : "?");
-    }
-    [[nodiscard]] std::string what(const dpu::Element& e) const {
-        using Kind = dpu::ElementKind;
-        switch (e.kind) {
-            case Kind::task_switch:
-            case Kind::flow:
-            case Kind::pair: return fmt::format("{} → {}", place(e.from, e.offset), place(e.to, e.offset));
-            case Kind::sample:
-            case Kind::context:
-            case Kind::held:
-            case Kind::closed: return {};
-            case Kind::pc: return place(e.from, e.offset);
-            case Kind::short_loop:
-            case Kind::long_loop:
-                return fmt::format("ends at {}, jumped back {}", place(e.from, e.offset), times(e.value));
-            case Kind::user_data:
-            case Kind::user_raw: return fmt::format("{:#010x}", e.value);
-            case Kind::lost: return fmt::format("{} lost", counted(e.value, "entry", "entries"));
-            case Kind::gap: return fmt::format("{}: {}", counted(e.value, "byte"), name(e.reason));
-        }
-        return {};
-    }
-    void text(const dpu::Element& e, const dpu::Reading* r) {
-        std::string line = fmt::format("{:>#10x}  {:<12} {:<14} {}", e.offset.value, name(e.kind), context(e), what(e));
-        if (r != nullptr) {
-            for (unsigned c = 0; c < dpu::counter_count; ++c)
-                if (names_[c] != "–") line += fmt::format("  {} {}", names_[c], grouped(r->deltas[c]));
-            if (r->has(dpu::Reading::first)) line += "  (first: nothing to compare with)";
-            if (r->has(dpu::Reading::lossy)) line += "  (trace was lost in between)";
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out_.print("{}\n", line);
-    }
-    void table(const dpu::Element& e, const dpu::Reading* r) {
-        const bool has_from = e.kind != dpu::ElementKind::sample && e.kind <= dpu::ElementKind::long_loop;
-        const bool has_to = has_from && e.kind <= dpu::ElementKind::pair;
-        const bool has_value = !e.has_reading() && e.kind != dpu::ElementKind::pair && e.kind != dpu::ElementKind::pc &&
-                               e.kind != dpu::ElementKind::context && e.kind != dpu::ElementKind::closed &&
-                               e.kind != dpu::ElementKind::held;
-        const std::string reason = e.kind == dpu::ElementKind::gap ? std::string(name(e.reason)) : std::string();
-        const auto hex = [](bool there, std::uint32_t v) { return there ? fmt::format("{:#010x}", v) : std::string(); };
-        if (form_ == "tsv") {
-            out_.print("{:#x}\t{}\t{}\t{}\t{}\t{}\t{}", e.offset.value, name(e.kind), context(e), hex(has_from, e.from),
-                       hex(has_to, e.to), has_value ? std::to_string(e.value) : "", reason);
-            for (unsigned c = 0; c < dpu::counter_count; ++c)
-                out_.print("\t{}", r == nullptr ? std::string() : std::to_string(r->deltas[c]));
-            out_.write("\n");
-            return;
-        }
-        ordered_json json{{"offset", e.offset.value}, {"element", name(e.kind)}};
-        if (const std::string who = context(e); !who.empty()) json["context"] = who;
-        if (has_from) json["from"] = e.from;
-        if (has_to) json["to"] = e.to;
-        if (has_value) json["value"] = e.value;
-        if (!reason.empty()) json["reason"] = reason;
-        if (r != nullptr) {
-            json["values"] = r->values;
-            if (!r->has(dpu::Reading::first)) json["deltas"] = r->deltas;
-            json["lossy"] = r->has(dpu::Reading::lossy);
-        }
-        out_.write(json.dump() + "\n");
-    }
-
-    const analysis::DpuCode& code_;
-    Output& out_;
-    const std::string& form_;
-    std::array<std::string, dpu::counter_count> names_;
-};
 
 class NoElements final : public dpu::ElementSink {
     void consume(const dpu::Batch&) override {}
@@ -317,9 +219,31 @@ Status run_dpu_info(const InputOptions& input, const std::string& format) {
     if (const Status status = out->close(); status != decoded) return status;
     const bool cut = opened->is_cut(*done);
     if (cut) say("error", opened->cut_text());
-    const bool any = DpuInput::tells(done->totals) || !messages.messages.empty();
+    const bool any = DpuInput::has_content(done->totals) || !messages.messages.empty();
     if (!any) say("error", "nothing decoded: " + opened->why_nothing());
     return cut ? unreadable : any ? decoded : nothing;
+}
+
+Status run_dpu_packets(const InputOptions& input, const std::string& format, const std::vector<std::string>& types) {
+    if (!not_for_dpu(input).empty()) return refuse(input);
+    const auto opened = DpuInput::open(input.capture);
+    if (!opened) return fail(opened.error());
+    warn(*opened);
+    const auto nexus = nexus_bytes(*opened);
+    if (!nexus) return fail(nexus.error());
+    auto out = Output::open(input.output, input.files());
+    if (!out) return fail(out.error());
+    say_layout(format);
+    const auto listed = listing::list_dpu_packets(*opened, nexus->bytes(), *out, listing::format_of(format),
+                                                  {types.begin(), types.end()});
+    if (!listed) return fail(listed.error());
+    if (const Status status = out->close(); status != decoded) return status;
+    if (listed->cut) say("error", opened->cut_text());
+    if (listed->packets == 0)
+        say("error", "nothing decoded: " + opened->why_nothing());
+    else
+        say_types_not_found(types, *listed, "entry", "entries");
+    return listed->cut ? unreadable : listed->packets == 0 ? nothing : decoded;
 }
 
 Status run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
@@ -340,17 +264,11 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     auto out = Output::open(input.output, input.files());
     if (!out) return fail(out.error());
     say_layout(format);
-    if (format == "text")
-        out->print("# {}\n# {}\n# {:>8}  {:<12} {:<14} what\n",
-                   pipeline::trace_file(opened->capture(), opened->trace()).string(), dpu::layout_note, "offset",
-                   "element", "context");
-    if (format == "tsv") {
-        out->write("offset\telement\tcontext\tfrom\tto\tvalue\treason");
-        for (unsigned c = 0; c < dpu::counter_count; ++c) out->print("\t{}", opened->event_name(c));
-        out->write("\n");
-    }
-    ElementPrinter printer(*opened, code, *out, format);
-    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(), printer);
+    NoElements none;
+    std::optional<listing::DpuListing> lines;
+    if (format != "summary") lines.emplace(*out, listing::format_of(format), *opened, code);
+    const auto done = pipeline::decode_dpu(opened->trace(), opened->trace_bytes(),
+                                           lines ? static_cast<dpu::ElementSink&>(*lines) : none);
     if (!done) return fail(done.error());
     if (format == "summary") {
         const auto nexus = nexus_bytes(*opened);
@@ -361,14 +279,14 @@ Status run_dpu_flow(const InputOptions& input, const std::string& format, bool s
     const bool cut = opened->is_cut(*done);
     if (cut) say("error", opened->cut_text());
     const dpu::Totals& t = done->totals;
-    if (!DpuInput::tells(t)) say("error", "nothing decoded: " + opened->why_nothing());
+    if (!DpuInput::has_content(t)) say("error", "nothing decoded: " + opened->why_nothing());
     if (t.wide != 0) say("warning", differences_too_wide(t));
     if (cut) return unreadable;
     const bool lost = t.lost != 0 || done->overwritten || t.lost_bytes() != 0 || t.doubtful != 0 || t.wide != 0;
     if (strict && lost)
         say("error", fmt::format("--strict: something was lost or is doubtful; 'waymark dpu health {}' says what",
                                  input.capture));
-    return !DpuInput::tells(t) || (strict && lost) ? nothing : decoded;
+    return !DpuInput::has_content(t) || (strict && lost) ? nothing : decoded;
 }
 
 }  // namespace waymark::cli

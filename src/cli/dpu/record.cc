@@ -26,21 +26,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-waymark::Status check_arm_program(const std::string& program) {
-    std::ifstream in(program, std::ios::binary);
-    if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
-    std::array<char, 20> head{};
-    in.read(head.data(), head.size());
-    constexpr std::string_view elf_32_little =
-        "\x7f"
-        "ELF\1\1";
-    constexpr char arm = 40;
-    if (in && std::string_view(head.data(), elf_32_little.size()) == elf_32_little && head[18] == arm) return Nothing{};
-    return Error{Errc::unsupported,
-                 fmt::format("{} is not a 32-bit Arm program (ELF); program addresses of a DPU have 32 bits. "
-                             "arm-linux-gnueabihf-gcc makes such programs",
-                             program)};
-}
+constexpr LinuxProgram a32{1, 40, "qemu-arm", "/usr/arm-linux-gnueabihf",
+                           "a 32-bit Arm program (ELF); program addresses of a DPU have 32 bits. "
+                           "arm-linux-gnueabihf-gcc makes such programs"};
 
 Result<std::array<std::uint8_t, 2>> read_events(const std::vector<std::string>& texts) {
     std::array<std::uint8_t, 2> sets{2, 7};
@@ -303,22 +291,14 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
             if (option->count() != 0)
                 return fail({Errc::usage, fmt::format("{} cannot be used with --registers: the program in {} sets it",
                                                       option->get_name(), options.registers)});
-    if (const auto status = check_arm_program(common.program.front()); !status) return fail(status.error());
+    if (const auto status = check_linux_program(common.program.front(), a32); !status) return fail(status.error());
     record::DpuOptions to;
     if (const auto status = read_options(common, buffer_bytes, options, place, to); !status)
         return fail(status.error());
-    const auto qemu = record::find_qemu("qemu-arm", "qemu-user");
-    if (!qemu) return fail(qemu.error());
-    const auto plugin = record::find_plugin();
-    if (!plugin) return fail(plugin.error());
-
-    record::QemuOptions how{*qemu, *plugin, {}, common.program};
-    how.memory = how.sized = true;
-    std::string sysroot = common.sysroot;
-    constexpr const char* cross_libraries = "/usr/arm-linux-gnueabihf";
-    if (sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
-        sysroot = cross_libraries;
-    if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
+    auto emulator = linux_emulator(common, a32);
+    if (!emulator) return fail(emulator.error());
+    record::QemuOptions how = std::move(*emulator);
+    how.sized = true;
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
     say_gathered("warning", to.warnings);
@@ -355,16 +335,7 @@ Status run_record_dpu(const RecordCommon& common, std::uint64_t buffer_bytes, co
         return static_cast<Status>(cut_off);
     }
     say_what_is_missing(common, r);
-    if (ending->interrupt) {
-        say("note",
-            fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
-        return static_cast<Status>(interrupted);
-    }
-    if (ending->kind == record::Ending::Kind::signalled) {
-        say("note",
-            fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
-        return static_cast<Status>(program_died);
-    }
+    if (const auto status = ended_by_signal(*ending)) return *status;
     if (r.limited && !common.quiet)
         say("note", fmt::format("recording stopped at --limit {}; the program ran on", grouped(common.limit)));
     if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));

@@ -22,15 +22,6 @@ using analysis::Flagged;
 using analysis::StreamQuality;
 using nlohmann::ordered_json;
 
-class ShowProgress final : public perf::Progress {
-public:
-    explicit ShowProgress(ProgressLine& line) : line_(line) {}
-    void at(std::uint64_t bytes, std::uint64_t of) override { line_.show(bytes, of); }
-
-private:
-    ProgressLine& line_;
-};
-
 /// `CPU 3`, `thread 1234`, `the buffer`.
 std::string stream_text(const StreamQuality& s) {
     if (s.cpu != perf::nobody) return fmt::format("CPU {}", s.cpu);
@@ -43,11 +34,30 @@ std::string flagged_text(const Flagged& f) {
 
 }  // namespace
 
-void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
+void ProfileOptions::add_capture_to(CLI::App& command) {
     command
         .add_option("CAPTURE", capture,
                     "A perf.data file, or the bare bytes of a profiling buffer; .gz and .zst too; - is standard input")
         ->required();
+}
+
+void ProfileOptions::add_reading_to(CLI::App& command) {
+    command
+        .add_option("--midr", midr,
+                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
+        ->type_name("VALUE");
+    command.add_option("--jobs", jobs, "Threads to work with; 0: as many as there are processors")
+        ->type_name("N")
+        ->capture_default_str();
+    command.add_flag(
+        "--mid-record", mid_record,
+        "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
+    command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
+    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
+}
+
+void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
+    add_capture_to(command);
     std::vector<std::string> all{"text", "tsv", "json"};
     std::string list = "text: for reading; tsv, json: for programs";
     for (const std::string& extra : formats) {
@@ -65,39 +75,11 @@ void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) 
     filter("--cpu", cpus, "Only samples of this CPU. May be repeated", "NUMBER");
     filter("--thread", threads, "Only samples of this thread: its ID or name. May be repeated", "TID|NAME");
     filter("--function", functions, "Only samples in this function. May be repeated", "NAME");
-    command
-        .add_option("--symfs", symfs,
-                    "Folder with the files of the machine that was recorded, at their paths or by their names alone; "
-                    "the files of this machine if not given")
-        ->type_name("DIR")
-        ->group("Names");
-    command.add_option("--debug-dir", debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
-        ->type_name("DIR")
-        ->allow_extra_args(false)
-        ->take_all()
-        ->group("Names");
+    names.add_folders_to(command);
     command.add_option("--kallsyms", kallsyms, "A copy of the recorded machine's /proc/kallsyms")
         ->type_name("FILE")
         ->group("Names");
-    command
-        .add_option("--midr", midr,
-                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
-        ->type_name("VALUE");
-    command.add_option("--jobs", jobs, "Threads to work with; 0: as many as there are processors")
-        ->type_name("N")
-        ->capture_default_str();
-    command.add_flag(
-        "--mid-record", mid_record,
-        "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
-    command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
-    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
-}
-
-std::vector<std::pair<std::string_view, std::string>> AnswerOptions::folders() const {
-    std::vector<std::pair<std::string_view, std::string>> out;
-    if (!symfs.empty()) out.emplace_back("--symfs", symfs);
-    for (const std::string& folder : debug_folders) out.emplace_back("--debug-dir", folder);
-    return out;
+    add_reading_to(command);
 }
 
 Result<Answer> Answer::open(const AnswerOptions& options) {
@@ -119,9 +101,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
             out.selection_.thread_names.push_back(thread);
     }
     std::error_code ignored;
-    for (const auto& [option, folder] : options.folders())
-        if (!std::filesystem::is_directory(folder, ignored))
-            return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, options.names.file_search());
     if (!options.kallsyms.empty() && !std::filesystem::exists(options.kallsyms, ignored))
         return Error{Errc::usage, fmt::format("--kallsyms: there is no file {}", options.kallsyms)};
     if (!options.kallsyms.empty())
@@ -137,14 +117,12 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
                      fmt::format("{0} is a snapshot of trace macrocells and holds no samples: waymark report {0}, "
                                  "profile and flow show what it does; waymark spe takes perf.data files",
                                  options.capture)};
-    ProgressLine line;
-    ShowProgress progress(line);
+    ShowProgress progress;
     WM_ASSIGN_OR_RETURN(auto opened, analysis::open_samples(options.capture, midr, &progress));
     out.capture_ = std::make_unique<analysis::SampleCapture>(std::move(opened));
     if (options.mid_record)
         for (perf::Stream& stream : out.capture_->streams) stream.overwrite = true;
-    analysis::ProgramOptions program{{options.symfs, {}}, options.kallsyms};
-    for (const std::string& folder : options.debug_folders) program.files.debug_folders.emplace_back(folder);
+    analysis::ProgramOptions program{std::move(files), options.kallsyms};
     out.program_ = std::make_unique<analysis::Program>(*out.capture_, std::move(program));
     out.tasks_ = std::make_unique<perf::Tasks>(*out.capture_->data);
     if (!options.functions.empty())
@@ -158,8 +136,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
 }
 
 void Answer::run(analysis::SampleSink& sink) {
-    ProgressLine line;
-    ShowProgress progress(line);
+    ShowProgress progress;
     totals_ = analysis::run_samples(*capture_, selection_, sink, jobs_, &progress);
     quality_ = analysis::quality_of(*capture_, totals_);
 }

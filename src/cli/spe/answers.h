@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../options.h"
 #include "../output.h"
 #include "../table.h"
 #include "waymark/analysis/program.h"
@@ -18,18 +19,32 @@
 
 namespace waymark::cli {
 
-struct AnswerOptions {
+/// How a profile is read, for all commands that read one.
+struct ProfileOptions {
     std::string capture, format = "text", output, midr;
-    std::vector<std::string> cpus, threads, functions;
-    std::string symfs, kallsyms;
-    std::vector<std::string> debug_folders;
     unsigned jobs = 0;
     bool mid_record = false, strict = false;
 
+    void add_capture_to(CLI::App& command);
+    void add_reading_to(CLI::App& command);
+};
+
+struct AnswerOptions : ProfileOptions {
+    std::vector<std::string> cpus, threads, functions;
+    InputOptions names;  ///< --symfs and --debug-dir of it
+    std::string kallsyms;
+
     /// `formats`: besides text, tsv and json.
     void add_to(CLI::App& command, std::vector<std::string> formats = {});
-    /// Options that name folders, and which.
-    [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> folders() const;
+};
+
+/// How much of a capture is read, on a terminal.
+class ShowProgress final : public capture::perf::Progress {
+public:
+    void at(std::uint64_t bytes, std::uint64_t of) override { line_.show(bytes, of); }
+
+private:
+    ProgressLine line_;
 };
 
 /// Prints what is wrong with a capture's file itself, on standard error; true if anything is.

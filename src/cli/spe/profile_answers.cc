@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "../disassembly.h"
 #include "../unit_answers.h"
 #include "answers.h"
 #include "waymark/analysis/spe_answers.h"
+#include "waymark/image/disassembly.h"
 #include "waymark/image/memory_map.h"
 
 namespace waymark::cli {
@@ -22,7 +22,7 @@ void disassemble(answers::Answers& answers) {
         image::MemoryMap map;
     };
     std::vector<File> files(answers.images.size());
-    Disassembler disassembler;
+    image::Disassembler disassembler;
     for (answers::Instruction& i : answers.instructions) {
         const answers::Index image =
             i.function < answers.functions.size() ? answers.functions[i.function].image : answers::none;
@@ -60,9 +60,8 @@ Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
                      "copies of them are"};
     AnswerOptions input;
     input.capture = options.input.capture;
-    input.symfs = options.input.symfs;
+    input.names = options.input;
     input.kallsyms = options.kallsyms;
-    input.debug_folders = options.input.debug_folders;
     input.jobs = options.jobs;
     auto opened = Answer::open(input);
     if (!opened) return not_opened(opened.error());

@@ -16,27 +16,7 @@
 
 namespace waymark::cli {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-waymark::Status check_a64_program(const std::string& program) {
-    std::ifstream in(program, std::ios::binary);
-    if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
-    std::array<char, 20> head{};
-    in.read(head.data(), head.size());
-    constexpr std::string_view elf_64_little =
-        "\x7f"
-        "ELF\2\1";
-    constexpr char aarch64 = static_cast<char>(183);
-    if (in && std::string_view(head.data(), elf_64_little.size()) == elf_64_little && head[18] == aarch64)
-        return Nothing{};
-    return Error{
-        Errc::unsupported,
-        fmt::format("{} is not an AArch64 program (ELF); the Statistical Profiling Extension is for these alone. "
-                    "aarch64-linux-gnu-gcc makes them",
-                    program)};
-}
 
 waymark::Status read_machine(const SpeRecordOptions& options, record::MachineModel& model) {
     if (!options.machine_file.empty()) {
@@ -125,6 +105,40 @@ std::string signal_name(int number) {
     return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
 }
 
+std::optional<Status> ended_by_signal(const record::Ending& ending) {
+    constexpr std::string_view recorded = "everything up to there is recorded";
+    if (ending.interrupt) {
+        say("note", fmt::format("interrupted by {}; {}", signal_name(*ending.interrupt), recorded));
+        return static_cast<Status>(interrupted);
+    }
+    if (ending.kind != record::Ending::Kind::signalled) return {};
+    say("note", fmt::format("the program was ended by {}; {}", signal_name(ending.code), recorded));
+    return static_cast<Status>(program_died);
+}
+
+waymark::Status check_linux_program(const std::string& program, const LinuxProgram& of) {
+    std::ifstream in(program, std::ios::binary);
+    if (!in) return Error{Errc::not_found, fmt::format("cannot read {}; is it a program?", program)};
+    std::array<char, 20> head{};
+    in.read(head.data(), head.size());
+    const std::string_view little_endian(head.data(), 6);
+    if (in && little_endian == std::string{'\x7f', 'E', 'L', 'F', of.elf_class, '\1'} && head[18] == of.machine)
+        return Nothing{};
+    return Error{Errc::unsupported, fmt::format("{} is not {}", program, of.otherwise)};
+}
+
+Result<record::QemuOptions> linux_emulator(const RecordCommon& common, const LinuxProgram& of) {
+    WM_ASSIGN_OR_RETURN(const auto qemu, record::find_qemu(of.qemu, "qemu-user"));
+    WM_ASSIGN_OR_RETURN(const auto plugin, record::find_plugin());
+    record::QemuOptions how{qemu, plugin, {}, common.program};
+    how.memory = true;
+    std::string sysroot = common.sysroot;
+    if (sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && std::filesystem::exists(of.cross_libraries))
+        sysroot = of.cross_libraries;
+    if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
+    return how;
+}
+
 Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& options) {
     record::ProfileOptions to;
     to.file = common.output;
@@ -137,19 +151,13 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
     if (const auto status = record::check(to); !status) return fail(status.error());
-    if (const auto status = check_a64_program(common.program.front()); !status) return fail(status.error());
-    const auto qemu = record::find_qemu("qemu-aarch64", "qemu-user");
-    if (!qemu) return fail(qemu.error());
-    const auto plugin = record::find_plugin();
-    if (!plugin) return fail(plugin.error());
-
-    record::QemuOptions how{*qemu, *plugin, {}, common.program};
-    how.memory = true;
-    std::string sysroot = common.sysroot;
-    constexpr const char* cross_libraries = "/usr/aarch64-linux-gnu";
-    if (sysroot.empty() && std::getenv("QEMU_LD_PREFIX") == nullptr && fs::exists(cross_libraries))
-        sysroot = cross_libraries;
-    if (!sysroot.empty()) how.qemu_arguments = {"-L", sysroot};
+    constexpr LinuxProgram a64{2, static_cast<char>(183), "qemu-aarch64", "/usr/aarch64-linux-gnu",
+                               "an AArch64 program (ELF); the Statistical Profiling Extension is for these alone. "
+                               "aarch64-linux-gnu-gcc makes them"};
+    if (const auto status = check_linux_program(common.program.front(), a64); !status) return fail(status.error());
+    auto emulator = linux_emulator(common, a64);
+    if (!emulator) return fail(emulator.error());
+    record::QemuOptions how = std::move(*emulator);
     how.qemu_arguments.insert(how.qemu_arguments.end(), {"-cpu", cpu_of(to.machine)});
     how.qemu_arguments.insert(how.qemu_arguments.end(), common.qemu_options.begin(), common.qemu_options.end());
 
@@ -192,16 +200,7 @@ Status run_record_spe(const RecordCommon& common, const SpeRecordOptions& option
             fmt::format("{} samples collided with one that was still in flight and are lost, as on hardware; a longer "
                         "--period has fewer",
                         grouped(collided)));
-    if (ending->interrupt) {
-        say("note",
-            fmt::format("interrupted by {}; everything up to there is recorded", signal_name(*ending->interrupt)));
-        return static_cast<Status>(interrupted);
-    }
-    if (ending->kind == record::Ending::Kind::signalled) {
-        say("note",
-            fmt::format("the program was ended by {}; everything up to there is recorded", signal_name(ending->code)));
-        return static_cast<Status>(program_died);
-    }
+    if (const auto status = ended_by_signal(*ending)) return *status;
     if (ending->code != 0 && !common.quiet) say("note", fmt::format("the program exited with {}", ending->code));
     return p.records() == 0 && !to.spe.discard ? nothing : decoded;
 }

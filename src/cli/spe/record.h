@@ -3,11 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../output.h"
 #include "waymark/core/result.h"
+#include "waymark/record/qemu.h"
 
 namespace waymark::cli {
 
@@ -42,5 +45,18 @@ enum RecordStatus : int {
     cut_off = 6,       ///< something could not be written, code changed too often, or execution lost its way
 };
 [[nodiscard]] std::string signal_name(int number);
+/// Says that a signal ended the recording or the program, and gives its status; none: neither.
+[[nodiscard]] std::optional<Status> ended_by_signal(const record::Ending& ending);
+
+/// A Linux program for QEMU's user mode, as its ELF header says: class, machine.
+struct LinuxProgram {
+    char elf_class, machine;
+    const char *qemu, *cross_libraries;
+    std::string_view otherwise;  ///< what to say of another, after its name
+};
+/// Errors: `not_found`: it cannot be read; `unsupported`: it is another.
+[[nodiscard]] waymark::Status check_linux_program(const std::string& program, const LinuxProgram& of);
+/// How to run the program: QEMU, the plugin, and the folder of libraries. Errors: `not_found`.
+[[nodiscard]] Result<record::QemuOptions> linux_emulator(const RecordCommon& common, const LinuxProgram& of);
 
 }  // namespace waymark::cli

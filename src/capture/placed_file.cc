@@ -1,4 +1,4 @@
-#include "file_sink.h"
+#include "waymark/capture/placed_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,10 +19,9 @@
 #include <string_view>
 #include <utility>
 
-#include "output.h"
 #include "waymark/core/file_error.h"
 
-namespace waymark::cli {
+namespace waymark::capture {
 
 namespace fs = std::filesystem;
 
@@ -171,6 +170,43 @@ void TemporaryName::release() {
 
 namespace {
 
+/// Whether a file is an input, or a file of a capture folder, by whatever name.
+bool is_part_of(const fs::path& file, const fs::path& input) {
+    std::error_code none;
+    if (fs::equivalent(file, input, none)) return true;
+    if (!fs::is_regular_file(file, none)) return false;
+    // A folder may be named by its snapshot.ini or dpu.ini.
+    fs::path folder = input;
+    if (input.extension() == ".ini" && fs::is_regular_file(input, none))
+        folder = input.has_parent_path() ? input.parent_path() : fs::path(".");
+    if (!fs::is_directory(folder, none)) return false;
+    // What else lies there, such as an earlier report, is nobody's input.
+    constexpr unsigned most_looked_at = 4096;
+    unsigned looked_at = 0;
+    for (auto at = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, none);
+         !none && at != fs::recursive_directory_iterator() && looked_at < most_looked_at;
+         at.increment(none), ++looked_at) {
+        const fs::path& part = at->path();
+        const fs::path kind = part.extension();
+        const bool of_capture = kind == ".ini" || kind == ".bin" || kind == ".elf" || part.filename() == "truth.txt";
+        std::error_code ignored;
+        if (of_capture && fs::equivalent(file, part, ignored)) return true;
+    }
+    return false;
+}
+
+/// `fopen(path, "wb")`; fails with ENXIO where the path is a named pipe that nobody reads.
+std::FILE* create_file(const std::string& path) {
+    // A named pipe that nobody reads would keep us waiting.
+    if (std::error_code none; fs::is_fifo(path, none)) {
+        const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        if (descriptor < 0) return nullptr;
+        ::fcntl(descriptor, F_SETFL, 0);
+        return ::fdopen(descriptor, "wb");
+    }
+    return std::fopen(path.c_str(), "wb");
+}
+
 std::string by_descriptor(int file) { return fmt::format("/proc/self/fd/{}", file); }
 
 /// A file without a name in a folder, and its mode as of any other new file; null where the file system has none such.
@@ -185,6 +221,12 @@ std::FILE* open_unnamed(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs) {
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return is_part_of(path, input); }))
+        return {};
+    return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
+}
 
 Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, const std::vector<std::string>& inputs) {
     const auto made = [](std::FILE* file, TemporaryName temporary, fs::path place) {
@@ -254,7 +296,7 @@ void FileSink::write(Bytes bytes) {
     if (error_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_->file()) != bytes.size()) error_ = errno;
 }
 
-waymark::Status FileSink::commit() {
+Status FileSink::commit() {
     if (const int error = file_->commit(error_); error != 0)
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", path_, reason(error))};
     return Nothing{};
@@ -280,8 +322,7 @@ PlacedFolder::~PlacedFolder() {
     if (!temporary_.empty()) fs::remove_all(temporary_.path(), none);
 }
 
-waymark::Status PlacedFolder::commit(const std::string& last,
-                                     const std::function<bool(const fs::path& name)>& of_earlier) {
+Status PlacedFolder::commit(const std::string& last, const std::function<bool(const fs::path& name)>& of_earlier) {
     const auto failed = [&](int error) {
         return Error{Errc::unreadable, fmt::format("cannot write {}: {}", place_.string(), reason(error))};
     };
@@ -318,4 +359,4 @@ waymark::Status PlacedFolder::commit(const std::string& last,
     return Nothing{};
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::capture

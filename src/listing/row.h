@@ -1,4 +1,6 @@
-/// Rows of a table written cell by cell, fast: what millions of lines need and formatting in general does not give.
+/// Rows of a listing. A function describes the cells of a row once, each by a call with its name, whether its value is
+/// known, and the value; a writer makes a row of tab-separated values of it, a JSON object, or the names of the
+/// columns. They are fast, which millions of lines need and formatting in general does not give.
 /// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, with one call of fmt for the row 778 ns
 /// (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
 #pragma once
@@ -11,11 +13,16 @@
 #include <string_view>
 #include <vector>
 
-#include "../output.h"
 #include "waymark/core/types.h"
 #include "waymark/core/utf8.h"
+#include "waymark/listing/text.h"
 
-namespace waymark::cli {
+namespace waymark::listing {
+
+/// Whether the text is printable ASCII, so that one_line() would change nothing.
+[[nodiscard]] inline bool is_plain(std::string_view text) {
+    return std::none_of(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+}
 
 /// Text that grows at its end.
 class RowText {
@@ -96,6 +103,14 @@ inline constexpr auto decimal_pairs = [] {
     return at + 2 + digits;
 }
 
+/// With eight digits at least: `0x00008010`.
+[[nodiscard]] inline char* put_address(char* at, std::uint64_t value) {
+    if (value >> 32 != 0) return put_hexadecimal(at, value);
+    static_cast<void>(put_hexadecimal(at, value | std::uint64_t{1} << 32));
+    std::memmove(at + 2, at + 3, 8);
+    return at + 10;
+}
+
 /// What the text depends on that rows have in common.
 using SameKey = std::array<std::uint64_t, 9>;
 
@@ -158,6 +173,12 @@ private:
     std::vector<Text> texts_ = std::vector<Text>(texts);
 };
 
+/// In rows whose cells are written anew each time.
+struct NoSame {
+    [[nodiscard]] char* put(std::size_t, char*) const { return nullptr; }
+    void remember(std::size_t, std::string_view) {}
+};
+
 /// A number that mostly grows by little: all but its last four digits are kept as text.
 class RisingNumber {
 public:
@@ -183,12 +204,14 @@ private:
 /// The rising numbers of a row, in their order.
 using TsvNumbers = std::array<RisingNumber, 2>;
 
-/// Cells of a row as tab-separated values. All writers take the same calls: the name of the cell, whether its value is
-/// known, the value. What same() writes is the same in all rows with one SameTexts::Text.
+/// Cells of a row as tab-separated values. What same() writes is the same in all rows with one `Same`.
+template <class Same>
 class TsvRow {
 public:
-    WM_INLINE TsvRow(RowText& out, TsvNumbers& rising, SameTexts::Text& same)
-        : out_(out), rising_(rising.data()), same_(same), at_(out.room(row_bytes)) {}
+    static constexpr bool json = false;
+    /// `rising`: null where no cell of the row is called so.
+    WM_INLINE TsvRow(RowText& out, TsvNumbers* rising, Same& same)
+        : out_(out), rising_(rising == nullptr ? nullptr : rising->data()), same_(same), at_(out.room(row_bytes)) {}
     WM_INLINE void end() {
         at_[-1] = '\n';
         out_.taken(at_);
@@ -206,6 +229,13 @@ public:
         if (known) at_ = put_hexadecimal(at_, value);
         *at_++ = '\t';
     }
+    /// With at least eight digits.
+    WM_INLINE void address(std::string_view, bool known, std::uint64_t value) {
+        if (known) at_ = put_address(at_, value);
+        *at_++ = '\t';
+    }
+    /// Of a packet or record: hexadecimal here, a number in JSON.
+    WM_INLINE void offset(std::string_view name, std::uint64_t value) { hex(name, true, value); }
     void flag(std::string_view, bool known, bool value) {
         if (known) *at_++ = value ? '1' : '0';
         *at_++ = '\t';
@@ -215,11 +245,15 @@ public:
         if (known) at_ = std::copy(value.begin(), value.end(), at_);
         *at_++ = '\t';
     }
+    /// A word that may be empty: null in JSON.
+    void nullable(std::string_view name, bool known, std::string_view value) { word(name, known, value); }
+    /// Text that JSON has even where it is empty.
+    void always(std::string_view name, std::string_view value) { text(name, true, value); }
     /// Any text.
     void text(std::string_view, bool known, std::string_view value) {
         if (known) {
             std::string clean;
-            if (std::any_of(value.begin(), value.end(), [](char c) { return c < ' ' || c > '~'; })) {
+            if (!is_plain(value)) {
                 clean = one_line(value);
                 value = clean;
             }
@@ -254,14 +288,16 @@ private:
     static constexpr std::size_t row_bytes = 8192, short_text = 1024;
     RowText& out_;
     RisingNumber* rising_;
-    SameTexts::Text& same_;
+    Same& same_;
     char* at_;
 };
 
 /// As an object of JSON, without what is not known; text that is empty is not known.
+template <class Same>
 class JsonRow {
 public:
-    JsonRow(RowText& out, SameTexts::Text& same) : out_(out), same_(same) {}
+    static constexpr bool json = true;
+    JsonRow(RowText& out, Same& same) : out_(out), same_(same) {}
     void end() { out_.put("}\n"); }
     void number(std::string_view name, bool known, std::uint64_t value) {
         if (!known) return;
@@ -271,12 +307,14 @@ public:
     void hex(std::string_view name, bool known, std::uint64_t value) {
         if (!known) return;
         key(name);
-        char* at = out_.room(number_room);
-        *at++ = '"';
-        at = put_hexadecimal(at, value);
-        *at++ = '"';
-        out_.taken(at);
+        quoted(put_hexadecimal, value);
     }
+    void address(std::string_view name, bool known, std::uint64_t value) {
+        if (!known) return;
+        key(name);
+        quoted(put_address, value);
+    }
+    void offset(std::string_view name, std::uint64_t value) { number(name, true, value); }
     void flag(std::string_view name, bool known, bool value) {
         if (!known) return;
         key(name);
@@ -285,9 +323,21 @@ public:
     void rising(std::string_view name, bool known, std::uint64_t value) { number(name, known, value); }
     void word(std::string_view name, bool known, std::string_view value) { text(name, known, value); }
     void text(std::string_view name, bool known, std::string_view value) {
-        if (!known || value.empty()) return;
+        if (known && !value.empty()) always(name, value);
+    }
+    void nullable(std::string_view name, bool known, std::string_view value) {
+        if (!known || !value.empty()) return word(name, known, value);
+        key(name);
+        out_.put("null");
+    }
+    void always(std::string_view name, std::string_view value) {
         key(name);
         out_.put(json_string(value));
+    }
+    /// An object, in JSON as it is.
+    void object(std::string_view name, std::string_view value) {
+        key(name);
+        out_.put(value);
     }
     template <class Write>
     void same(std::size_t part, Write&& write) {
@@ -313,21 +363,33 @@ private:
         out_.taken(at);
         before_ = ',';
     }
+    void quoted(char* (*put)(char*, std::uint64_t), std::uint64_t value) {
+        char* at = out_.room(number_room + 2);
+        *at++ = '"';
+        at = put(at, value);
+        *at++ = '"';
+        out_.taken(at);
+    }
     RowText& out_;
-    SameTexts::Text& same_;
+    Same& same_;
     char before_ = '{';
 };
 
 /// The names of the cells.
 class HeaderRow {
 public:
+    static constexpr bool json = false;
     explicit HeaderRow(RowText& out) : out_(out) {}
     void end() { out_.replace_last('\n'); }
     void number(std::string_view name, bool, std::uint64_t) { put(name); }
     void rising(std::string_view name, bool, std::uint64_t) { put(name); }
     void hex(std::string_view name, bool, std::uint64_t) { put(name); }
+    void address(std::string_view name, bool, std::uint64_t) { put(name); }
+    void offset(std::string_view name, std::uint64_t) { put(name); }
     void flag(std::string_view name, bool, bool) { put(name); }
     void word(std::string_view name, bool, std::string_view) { put(name); }
+    void nullable(std::string_view name, bool, std::string_view) { put(name); }
+    void always(std::string_view name, std::string_view) { put(name); }
     void text(std::string_view name, bool, std::string_view) { put(name); }
     template <class Write>
     void same(std::size_t, Write&& write) {
@@ -342,4 +404,4 @@ private:
     RowText& out_;
 };
 
-}  // namespace waymark::cli
+}  // namespace waymark::listing

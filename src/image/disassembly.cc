@@ -1,4 +1,4 @@
-#include "disassembly.h"
+#include "waymark/image/disassembly.h"
 
 #include <capstone/capstone.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 #include "waymark/isa/decode_instr.h"
 
-namespace waymark::cli {
+namespace waymark::image {
 
 struct Disassembler::Handles {
     std::array<csh, 3> modes{};  // ARM, Thumb, A64
@@ -72,11 +72,11 @@ std::string Disassembler::text(const isa::CodeReader& code, const isa::Space& sp
     return found.text.empty() ? found.opcode : found.text;
 }
 
-std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const isa::Space& space,
-                                             const flow::Block& block) {
+std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const isa::Space& space, std::uint64_t start,
+                                             std::uint64_t bytes, isa::Isa isa) {
     std::vector<std::string> out;
-    for (std::uint64_t at = block.start; at < block.start + block.bytes;) {
-        const One found = one(code, space, at, block.isa);
+    for (std::uint64_t at = start; at < start + bytes;) {
+        const One found = one(code, space, at, isa);
         if (found.bytes == 0) break;
         out.push_back(found.text.empty() ? fmt::format("{:08x}  {}", at, found.opcode)
                                          : fmt::format("{:08x}  {:<9}  {}", at, found.opcode, found.text));
@@ -85,4 +85,4 @@ std::vector<std::string> Disassembler::lines(const isa::CodeReader& code, const 
     return out;
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::image

@@ -1,14 +1,14 @@
 /// Instructions as text, for people. Decoding never depends on it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "waymark/flow/flow.h"
 #include "waymark/isa/isa.h"
 
-namespace waymark::cli {
+namespace waymark::image {
 
 class Disassembler {
 public:
@@ -17,10 +17,10 @@ public:
     Disassembler(const Disassembler&) = delete;
     Disassembler& operator=(const Disassembler&) = delete;
 
-    /// One line per instruction of the block: address, opcode, mnemonic. An instruction the disassembler does not know
+    /// One line per instruction of a block: address, opcode, mnemonic. An instruction the disassembler does not know
     /// is shown by its opcode alone.
     [[nodiscard]] std::vector<std::string> lines(const isa::CodeReader& code, const isa::Space& space,
-                                                 const flow::Block& block);
+                                                 std::uint64_t start, std::uint64_t bytes, isa::Isa isa);
 
     /// Mnemonic and operands of one instruction; its opcode where the disassembler does not know it. Empty: the memory
     /// there is not known.
@@ -38,4 +38,4 @@ private:
     std::unique_ptr<Handles> handles_;
 };
 
-}  // namespace waymark::cli
+}  // namespace waymark::image

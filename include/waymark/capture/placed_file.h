@@ -1,17 +1,23 @@
 /// Files that are there whole or not at all: written without a name or beside their place, and moved there at the end.
+/// A process that writes some removes unfinished ones when SIGINT, SIGTERM or SIGHUP ends it.
 #pragma once
 
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 
-namespace waymark::cli {
+namespace waymark::capture {
+
+/// Whether writing to `path` would lose one of the inputs (captures, images), or a file of a capture folder, also where
+/// `path` is a link to it; then the error that says so.
+[[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
 /// A name beside the place of an output, for a file or folder that is not whole yet: `PLACE.PID-N.part`. What has the
 /// name is removed by SIGINT, SIGTERM and SIGHUP. Nothing can be done about SIGKILL, so the next one for the same place
@@ -74,7 +80,7 @@ public:
 
     void write(Bytes bytes) override;
     /// Moves the file to its place. `unreadable`: something could not be written.
-    [[nodiscard]] waymark::Status commit();
+    [[nodiscard]] Status commit();
 
 private:
     FileSink(std::unique_ptr<PlacedFile> file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
@@ -98,8 +104,8 @@ public:
     /// Puts all into place. What is at the place is replaced in one step where `of_earlier` says of all it holds that
     /// it comes from an earlier run; else the files move there one by one, the one called `last` in the end, which is
     /// not there meanwhile. `unreadable`: something could not be moved.
-    [[nodiscard]] waymark::Status commit(const std::string& last,
-                                         const std::function<bool(const std::filesystem::path& name)>& of_earlier);
+    [[nodiscard]] Status commit(const std::string& last,
+                                const std::function<bool(const std::filesystem::path& name)>& of_earlier);
 
 private:
     PlacedFolder(TemporaryName temporary, std::filesystem::path place)
@@ -109,4 +115,4 @@ private:
     std::filesystem::path place_;
 };
 
-}  // namespace waymark::cli
+}  // namespace waymark::capture

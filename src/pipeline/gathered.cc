@@ -1,4 +1,4 @@
-#include "waymark/doctor/finding.h"
+#include "waymark/pipeline/gathered.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "waymark/core/numbers.h"
 
-namespace waymark::doctor {
+namespace waymark::pipeline {
 
 std::vector<std::string> gathered(const std::vector<std::string>& sentences) {
     constexpr std::size_t shown = 3;
@@ -38,4 +38,4 @@ std::vector<std::string> gathered(const std::vector<capture::Problem>& problems)
     return gathered(sentences);
 }
 
-}  // namespace waymark::doctor
+}  // namespace waymark::pipeline

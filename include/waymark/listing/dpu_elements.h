@@ -1,0 +1,28 @@
+/// Elements of a DPU's trace, line by line.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "waymark/analysis/dpu.h"
+#include "waymark/doctor/dpu_input.h"
+#include "waymark/dpu/decoder.h"
+#include "waymark/listing/text.h"
+
+namespace waymark::listing {
+
+class DpuListing final : public dpu::ElementSink {
+public:
+    /// All is borrowed. What is above the lines is written at once: the names of the columns, or in text the file, the
+    /// layout of its words and heads. `code` names the functions of addresses.
+    DpuListing(TextSink& out, Format format, const doctor::DpuInput& input, const analysis::DpuCode& code);
+    void consume(const dpu::Batch& batch) override;
+
+private:
+    TextSink& out_;
+    const Format format_;
+    const analysis::DpuCode& code_;
+    std::array<std::string, dpu::counter_count> names_;
+};
+
+}  // namespace waymark::listing

@@ -1,0 +1,32 @@
+/// Elements of program flow, line by line.
+#pragma once
+
+#include <memory>
+
+#include "waymark/flow/flow.h"
+#include "waymark/listing/text.h"
+#include "waymark/pipeline/run.h"
+
+namespace waymark::listing {
+
+/// The listing of all sources of a session.
+class FlowListing {
+public:
+    /// `out` is borrowed; the names of the columns, if there are any, are written at once. `disassemble`: text has the
+    /// instructions of each range.
+    FlowListing(TextSink& out, Format format, bool disassemble = false);
+    FlowListing(const FlowListing&) = delete;
+    FlowListing& operator=(const FlowListing&) = delete;
+
+    /// A sink that writes a line for each element of one source in one buffer. It ends before this object, and before
+    /// what `stream` refers to.
+    [[nodiscard]] std::unique_ptr<flow::Sink> of(const pipeline::StreamInfo& stream);
+
+private:
+    TextSink& out_;
+    Format format_;
+    bool disassemble_;
+    const pipeline::Source* last_source_ = nullptr;
+};
+
+}  // namespace waymark::listing

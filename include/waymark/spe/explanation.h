@@ -1,0 +1,64 @@
+/// Why a Statistical Profiling unit takes samples, or none, from registers as people give them: what they say, what the
+/// rest is taken for, and the answer (spe/explain.h) as text and as JSON.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/core/result.h"
+#include "waymark/spe/explain.h"
+#include "waymark/spe/register_file.h"
+
+namespace waymark::spe {
+
+/// What of the architecture is implemented, as options name it.
+struct ExplainedUnit {
+    std::string version = "v1.0";            ///< `none`, or `v1.0` to `v1.5`
+    std::string revision;                    ///< of the functions: `first`, `modern`; empty: that of the version
+    bool as_printed = false;                 ///< CollectContextIDR2 of the first revision as printed
+    std::vector<std::string> with, without;  ///< names of `features()`
+    [[nodiscard]] static std::vector<std::string> features();
+};
+
+/// Registers as given. What is not given counts as 0 but for three fields (`assumed`).
+class ExplainInput {
+public:
+    /// A register or field of it, and a number. It outdoes what files say. `usage`: there is no such register, or it
+    /// was given already, or the value is none.
+    Status add(std::string_view name, std::string_view value);
+    /// The text of a file of registers; `path` is for messages. Errors: those of read_settings().
+    Status add_file(const std::string& path, std::string_view text);
+    /// All was given. `usage`: that is no register, or the unit cannot be so.
+    Status finish(const ExplainedUnit& unit);
+
+    /// The answer; notes of finish() are part of `notes()`.
+    [[nodiscard]] Explanation explain() const;
+
+    [[nodiscard]] const State& state() const { return state_; }
+    /// Something of this register was given; or this field, by a name such as `PMBLIMITR_EL1.LIMIT`.
+    [[nodiscard]] bool given(std::string_view register_name) const;
+    /// This field was, or its whole register.
+    [[nodiscard]] bool field_given(std::string_view field) const;
+    /// Fields that were not given and are not taken for 0.
+    [[nodiscard]] const std::vector<Fact>& assumed() const { return assumed_; }
+    /// How the input was read.
+    [[nodiscard]] std::vector<std::string> notes() const;
+
+private:
+    Status choose_unit(const ExplainedUnit& unit);
+
+    State state_;
+    std::vector<Setting> settings_, own_;  // of files; as given
+    std::set<std::string> names_;          // of registers and fields given
+    std::vector<Fact> assumed_;
+    std::vector<std::string> unknown_, notes_;
+};
+
+/// The answer for reading, in lines of which each has its section of docs/spec/spe.md.
+[[nodiscard]] std::string explanation_text(const ExplainInput& input, const Explanation& explanation);
+/// The same as one JSON object, ended by a line feed.
+[[nodiscard]] std::string explanation_json(const ExplainInput& input, const Explanation& explanation);
+
+}  // namespace waymark::spe

@@ -1,0 +1,82 @@
+#include "waymark/listing/packets.h"
+
+#include "packet_lines.h"
+
+namespace waymark::listing {
+
+namespace {
+
+/// Writes the packets of one source as they come.
+class SourcePackets final : public pipeline::Consumer, private protocol::PacketListener {
+public:
+    SourcePackets(PacketLines& lines, const pipeline::StreamInfo& stream)
+        : lines_(lines), stream_(stream), reader_(stream.source.configuration->list(*this)) {}
+
+    void feed(Bytes bytes) override {
+        recent_.add(bytes);
+        reader_->feed(bytes);
+        recent_.forget(reader_->pending()[0]);
+    }
+    void reset() override { reader_->reset(); }
+    void finish() override { reader_->finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+
+private:
+    void packet(const protocol::PacketView& packet, protocol::Extent at) override {
+        if (!lines_.is_wanted(packet.name())) return;
+        begin();
+        std::string fields, json;
+        if (lines_.format() == Format::json) {
+            JsonFields visitor;
+            packet.visit(visitor);
+            json = visitor.json();
+        } else {
+            fields = packet.fields_text();
+        }
+        lines_.put({stream_.offsets.capture(at.first).value,
+                    at.bytes,
+                    {},
+                    packet.name(),
+                    fields,
+                    json,
+                    packet.meaning(),
+                    recent_.text(at)});
+    }
+    void gap(const Gap& gap) override {
+        if (!lines_.has_gaps()) return;
+        begin();
+        lines_.put_gap(gap, stream_.offsets.capture(gap.first).value,
+                       lines_.format() == Format::text ? recent_.text({gap.first, gap.bytes()}) : std::string());
+    }
+    /// What comes next is of this source.
+    void begin() {
+        if (lines_.last_source == &stream_.source && lines_.buffer == stream_.buffer.name) return;
+        lines_.source = stream_.source.id_text();
+        lines_.buffer = stream_.buffer.name;
+        if (lines_.last_source != &stream_.source) lines_.put_heads(source_title(stream_), "bytes", "packet");
+        lines_.last_source = &stream_.source;
+    }
+
+    PacketLines& lines_;
+    const pipeline::StreamInfo stream_;
+    std::unique_ptr<protocol::Reader> reader_;
+    RecentBytes recent_;
+};
+
+constexpr PacketColumns columns_of_sources{
+    .packet = "packet", .wire = "bytes", .gap = "GAP", .sources = true, .buffers = true, .gap_bytes = true};
+
+}  // namespace
+
+PacketListing::PacketListing(TextSink& out, Format format, const PacketTypes& types)
+    : lines_(std::make_unique<PacketLines>(out, format, columns_of_sources, types)) {}
+PacketListing::~PacketListing() = default;
+
+std::unique_ptr<pipeline::Consumer> PacketListing::of(const pipeline::StreamInfo& stream) {
+    return std::make_unique<SourcePackets>(*lines_, stream);
+}
+PacketsListed PacketListing::listed() const { return lines_->listed; }
+
+}  // namespace waymark::listing

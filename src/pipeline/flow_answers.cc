@@ -1,0 +1,367 @@
+#include "waymark/pipeline/flow_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <deque>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "waymark/analysis/flow_sink.h"
+#include "waymark/answers/costs.h"
+#include "waymark/answers/parts.h"
+#include "waymark/image/disassembly.h"
+#include "waymark/pipeline/damage.h"
+#include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/gathered.h"
+
+namespace waymark::pipeline {
+
+namespace {
+
+using answers::Answers;
+using answers::Finding;
+
+/// One source in one buffer.
+struct Stream {
+    const Source* source{};
+    std::string buffer;
+    std::unique_ptr<analysis::FlowCode> code;
+    std::unique_ptr<analysis::FlowTimeline> timeline;
+    std::unique_ptr<analysis::FlowSink> sink;
+    const Source* first{};   ///< the source that began with the thread; `source` if that is none other
+    bool continued = false;  ///< another stream goes on with the thread
+};
+
+class FlowAnswers {
+public:
+    FlowAnswers(const FlowAnswersOptions& options, const Session& session) : options_(options), session_(session) {}
+
+    Result<Answers> run(const std::vector<const Source*>& selected, const Progress& progress,
+                        const std::function<void(const Report&)>& read) {
+        std::vector<const Source*> sources;
+        std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
+                     [](const Source* source) { return source->has_flow(); });
+        const auto make = [&](const StreamInfo& stream) {
+            Stream& s = streams_.emplace_back();
+            s.source = &stream.source;
+            s.buffer = stream.buffer.name;
+            s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
+            if (options_.timeline)
+                s.timeline = std::make_unique<analysis::FlowTimeline>(stream.source.configuration->cycle_counts(),
+                                                                      options_.most_slices);
+            s.sink = std::make_unique<analysis::FlowSink>(
+                *s.code, [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; },
+                analysis::FlowSink::Options{.calls = options_.calls || options_.timeline || options_.instructions,
+                                            .observer = s.timeline.get()});
+            s.first = s.source;
+            // Calls go on where the thread does.
+            const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const Stream& other) {
+                return !other.continued && other.source->name == stream.source.continues;
+            });
+            if (before != streams_.rend()) {
+                before->sink->hand_over(*s.sink);
+                before->continued = true;
+                s.first = before->first;
+            }
+            return flow_consumer(stream, *s.sink, DecoderKind::fast, options_.workers);
+        };
+        const Report report = pipeline::run(session_, sources, make, progress);
+        read(report);
+        const bool cut = std::any_of(report.buffers.begin(), report.buffers.end(), [](const BufferReport& buffer) {
+            return buffer.error.has_value() || cut_of(buffer).has_value();
+        });
+        return answers(report, selected, cut);
+    }
+
+private:
+    /// `cut`: a buffer could not be read to its end.
+    Result<Answers> answers(const Report& report, const std::vector<const Source*>& selected, bool cut) {
+        Answers out;
+        out.capture = session_.capture.path.string();
+        // A report is of one unit: where sources have several protocols, it is called by the first one.
+        if (!streams_.empty()) out.unit = streams_.front().source->protocol->words().unit;
+        std::vector<analysis::FlowStream> streams;
+        std::vector<const Names*> names;
+        analysis::FlowAnswersOptions options;
+        for (const Stream& s : streams_) {
+            s.sink->finish();
+            if (s.timeline) s.timeline->finish(s.sink->calls().now());
+            options.cycles |= s.source->configuration->cycle_counts();
+            streams.push_back(
+                {s.sink.get(), s.first->label(), s.source->configuration->waypoints(), s.buffer, s.timeline.get()});
+            names.push_back(s.source->names.get());
+        }
+        options.instructions = options_.instructions;
+        options.inlined = options_.inlined;
+        options.ticks_per_second =
+            options_.timestamp_hz != 0 ? options_.timestamp_hz : session_.capture.timestamp_frequency_hz.value_or(0);
+        options.all_functions = options_.all_functions;
+        options.partial = cut || has_part_only();
+        options.most_slices = options_.most_slices;
+        fill_by_names(out, streams, names, options);
+        name_builds(out);
+        if (options_.disassembly) disassemble(out);
+        if (options_.sources) answers::read_sources(out, {});
+
+        for (const BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
+        std::uint64_t ranges = 0;
+        for (const Stream& s : streams_) ranges += ranges_in(s);
+        out.cut = cut;
+        if (ranges == 0 && !(options_.without_code && went_nowhere_known())) {
+            Error why = why_nothing(report, selected);
+            if (cut) why.code = Errc::unreadable;
+            return why;
+        }
+        if (ranges == 0)
+            out.health.push_back({Finding::Severity::bad,
+                                  "Nothing was decoded: execution was only where no image is known.",
+                                  "Give the program with --image FILE[@ADDRESS]: then this report shows functions, who "
+                                  "called whom, source and code with coverage, branches and loops."});
+        health(out, report);
+        summarise(out, ranges);
+        return out;
+    }
+
+    /// Images whose files were not found have the build IDs that the capture knows.
+    void name_builds(Answers& out) const {
+        for (answers::Image& image : out.images) {
+            if (!image.build_id.empty() || !image.path.empty()) continue;
+            std::set<std::string> ids;
+            for (const capture::Module& m : session_.capture.modules.modules)
+                if (std::filesystem::path(m.file).filename() == image.name) ids.insert(capture::hex_text(m.build_id));
+            if (ids.size() == 1) image.build_id = *ids.begin();
+        }
+    }
+    void disassemble(Answers& out) const {
+        image::Disassembler disassembler;
+        for (answers::Instruction& i : out.instructions)
+            for (const Stream& s : streams_) {
+                // In the first state that has something there: what one state sees and another does not is rare.
+                for (const bool ns : {false, true})
+                    if (i.text.empty())
+                        i.text = disassembler.text(*s.source->memory, {ns, false, {}, {}}, i.address, i.isa);
+                if (!i.text.empty()) break;
+            }
+    }
+
+    /// The run has more than the streams: the capture says so, or a stream begins amid trace.
+    [[nodiscard]] bool has_part_only() const {
+        return std::any_of(session_.problems.begin(), session_.problems.end(),
+                           [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::part; }) ||
+               std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+                   return s.sink->troubles().gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
+               });
+    }
+    [[nodiscard]] bool went_nowhere_known() const {
+        return std::any_of(streams_.begin(), streams_.end(),
+                           [](const Stream& s) { return s.sink->troubles().no_memory.times != 0; });
+    }
+
+    Error why_nothing(const Report& report, const std::vector<const Source*>& selected) const {
+        Gave gave;
+        for (const StreamReport& stream : report.streams) gave.packets += packets(*stream.consumer);
+        for (const Stream& s : streams_) {
+            gave.no_memory += s.sink->troubles().no_memory.times;
+            for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += s.sink->troubles().gaps[i].times;
+        }
+        return {Errc::not_found, "nothing decoded: " + pipeline::why_nothing(session_, selected, report, gave)};
+    }
+
+    // ---- what to know before trusting the rest
+
+    void health(Answers& out, const Report& report) const {
+        using enum Finding::Severity;
+        const auto add = [&](Finding::Severity severity, std::string what, std::string todo,
+                             std::optional<std::uint64_t> offset = {}) {
+            out.health.push_back({severity, std::move(what), std::move(todo), offset});
+        };
+        using Kind = capture::Problem::Kind;
+        std::vector<capture::Problem> of_names, others;
+        for (const capture::Problem& problem : session_.problems)
+            if (problem.kind == Kind::unused) {
+                add(warning, capture::to_string(problem), "");
+                out.health.back().of_names = true;
+                out.health.back().unused_file = problem.file.string();
+            } else {
+                (problem.kind == Kind::names ? of_names : others).push_back(problem);
+            }
+        for (std::string& sentence : gathered(others)) add(warning, std::move(sentence), "");
+        for (std::string& sentence : gathered(of_names)) {
+            add(warning, std::move(sentence), "");
+            out.health.back().of_names = true;
+        }
+        for (const BufferReport& buffer : report.buffers) {
+            for (Damage& damage : damage_in(buffer))
+                if (damage.kind == Damage::Kind::cut)
+                    add(bad, std::move(damage.sentence), "Copy the whole file again.");
+                else
+                    add(warning, std::move(damage.sentence), "");
+            if (buffer.error)
+                add(bad, fmt::format("buffer {} could not be read to its end: {}", buffer.name, buffer.error->message),
+                    "Copy the capture again.");
+        }
+        for (const StreamReport& stream : report.streams) stream_damage(out, stream);
+        for (const Stream& s : streams_) stream_health(s, add);
+        if (std::none_of(out.health.begin(), out.health.end(),
+                         [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
+            add(good, "Nothing was lost, and trace and image agree everywhere.", "");
+        answers::sort_findings(out);
+    }
+
+    void stream_damage(Answers& out, const StreamReport& stream) const {
+        using enum Finding::Severity;
+        const auto s = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& each) {
+            return each.source == stream.source && each.buffer == stream.buffer;
+        });
+        if (s == streams_.end()) return;
+        for (const Damage& damage : damage_in(stream, s->sink->troubles(), ranges_in(*s))) {
+            std::string todo = damage.means;
+            if (!todo.empty())
+                todo = static_cast<char>(std::toupper(static_cast<unsigned char>(todo.front()))) + todo.substr(1) + ".";
+            out.health.push_back({damage.severity == Severity::error     ? bad
+                                  : damage.severity == Severity::warning ? warning
+                                                                         : note,
+                                  fmt::format("source {}: {}", stream.source->label(), damage.found), std::move(todo),
+                                  damage.first.value});
+        }
+    }
+    [[nodiscard]] static std::uint64_t ranges_in(const Stream& s) {
+        std::uint64_t ranges = 0;
+        for (const analysis::FlowCounts* counts : s.sink->counts())
+            for (const std::uint64_t times : counts->times) ranges += times;
+        return ranges;
+    }
+
+    template <class Add>
+    void stream_health(const Stream& s, const Add& add) const {
+        using enum Finding::Severity;
+        const std::string source = "source " + s.source->label() + ": ";
+        const analysis::FlowCalls::LeftOut& left = s.sink->calls().left_out();
+        if (left.calls != 0)
+            add(warning,
+                fmt::format("{}the call tree is full: {} are counted as part of their callers", source,
+                            counted(left.calls, "call")),
+                "");
+        if (left.frames != 0)
+            add(note,
+                fmt::format("{}calls were nested deeper than {}: the {} lowest frames were forgotten", source,
+                            analysis::FlowCalls::most_frames, grouped(left.frames)),
+                "");
+        std::uint64_t ways = 0, losses = 0;
+        for (const analysis::FlowCounts* counts : s.sink->counts()) {
+            ways += counts->ways_left_out;
+            losses += counts->losses_left_out;
+        }
+        if (ways != 0)
+            add(warning,
+                fmt::format("{}indirect branches have led to too many places: of {} it was not counted where to",
+                            source, grouped(ways)),
+                "");
+        if (losses != 0)
+            add(note,
+                fmt::format("{}flow was lost at more places than are kept: nothing counts as not executed", source),
+                "");
+        if (left.contexts != 0)
+            add(note,
+                fmt::format("{}more than {} Context IDs: the others share one stack", source,
+                            analysis::FlowCalls::most_stacks),
+                "");
+    }
+
+    void summarise(Answers& out, std::uint64_t ranges) const {
+        std::uint64_t instructions = 0, exceptions = 0, calls = 0, stray = 0;
+        for (const Stream& s : streams_)
+            for (const analysis::FlowCounts* counts : s.sink->counts()) {
+                for (std::size_t edge = 0; edge < counts->times.size(); ++edge)
+                    instructions += counts->times[edge] * counts->known.edges[edge].instructions;
+                stray += counts->cycles;
+            }
+        for (const answers::ExceptionRow& e : out.exceptions) exceptions += e.times;
+        // As waymark profile counts them: what ran, and how often it was entered by a call or a jump in place of one.
+        std::uint64_t functions = 0, synthetic = 0;
+        const std::vector<answers::FunctionCosts> costs = answers::function_costs(out);
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            if (!answers::ran(costs[i])) continue;
+            ++functions;
+            if (out.functions[i].synthetic)
+                ++synthetic;
+            else
+                calls += costs[i].calls;
+        }
+        const auto add = [&](std::string name, std::uint64_t value) {
+            out.summary.push_back({std::move(name), std::to_string(value)});
+        };
+        add("sources", static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
+                                                                [](const Stream& s) { return s.first == s.source; })));
+        add("instructions", instructions);
+        add("ranges", ranges);
+        if (out.metrics.size() > 1) {
+            std::uint64_t cycles = stray;
+            for (const answers::CallNode& node : out.calls)
+                if (node.self.size() > 1) cycles += node.self[1];
+            add("cycles", cycles);
+        }
+        add("calls", calls);
+        add("exceptions", exceptions);
+        add("functions", functions);
+        if (synthetic != 0)
+            out.summary.back().note =
+                fmt::format("{} of them no code of the program, such as exceptions", grouped(synthetic));
+    }
+
+    const FlowAnswersOptions& options_;
+    const Session& session_;
+    std::deque<Stream> streams_;
+};
+
+}  // namespace
+
+Result<Answers> flow_answers(const Session& session, const std::vector<const Source*>& selected,
+                             const FlowAnswersOptions& options, const Progress& progress,
+                             const std::function<void(const Report&)>& read) {
+    return FlowAnswers(options, session).run(selected, progress, read);
+}
+
+void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& streams,
+                   const std::vector<const Names*>& names, analysis::FlowAnswersOptions options) {
+    // A tree of calls has the name of its source where there are several, whatever names the other streams have.
+    std::map<const Names*, std::vector<analysis::FlowStream>> by_names;
+    std::vector<const Names*> order;
+    bool timeline = false;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        timeline |= streams[i].timeline != nullptr;
+        options.several_sources |= streams[i].source != streams.front().source;
+        std::vector<analysis::FlowStream>& same = by_names[names[i]];
+        if (same.empty()) order.push_back(names[i]);
+        same.push_back(streams[i]);
+    }
+    if (order.empty()) analysis::fill_flow_answers(answers, {}, options);
+    for (const Names* each : order) {
+        options.files = each->files;
+        if (each == order.front()) {
+            analysis::fill_flow_answers(answers, by_names.at(each), options);
+            continue;
+        }
+        Answers more;
+        more.capture = answers.capture;
+        more.unit = answers.unit;
+        more.version = answers.version;
+        analysis::fill_flow_answers(more, by_names.at(each), options);
+        answers::merge(answers, more);
+    }
+    if (order.size() <= 1 || !timeline) return;
+    answers.timeline = {};
+    std::erase_if(answers.trust, [](const answers::Trust& t) { return t.view == "timeline"; });
+    answers.health.push_back({Finding::Severity::note,
+                              "There is no timeline: addresses belonged to different files, or to different generated "
+                              "code, at different times.",
+                              "",
+                              {}});
+}
+
+}  // namespace waymark::pipeline
