@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints one table of decoders of Program Flow Trace, measured in one run: millions of ranges per second of CPU time (of wall
-# time with two threads), and in brackets the ratio to OpenCSD.
+# Prints a table of decoders of Program Flow Trace and one of those of ETMv4, measured in one run: millions of ranges per
+# second of CPU time (of wall time with two threads), and in brackets the ratio to OpenCSD.
 set -euo pipefail
 
 case ${1:-} in
@@ -8,13 +8,13 @@ case ${1:-} in
         cat <<'HELP'
 usage: bench/decode.sh [--instructions | --program] [repetitions]
 
-Needs the bench preset built (build/bench/bin/pft_rates and waymark) and python3; the best of so many repetitions counts,
+Needs the bench preset built (build/bench/bin/pft_rates, etm4_flow_rates and waymark) and python3; the best of so many repetitions counts,
 3 if not given. On a busy machine, as root: chrt -r 50 bench/decode.sh. Fails if a decoder gives anything but what the
-streams were made of. Three tables: decoders; what two threads gain; and the whole program, `waymark flow --format
+streams were made of. Tables: decoders of each protocol, and what two threads gain; and the whole program, `waymark flow --format
 summary`, on stream b again and again, beside the library doing the same.
     --program       the last of them only
-    --instructions  machine instructions per range on stream b instead, by callgrind (valgrind), of 2 million waypoints
-                    (OpenCSD: 100 000)
+    --instructions  machine instructions per range on every stream instead, by callgrind (valgrind), of
+                    WAYMARK_BENCH_WAYPOINTS waypoints (2 million if not given; reference and OpenCSD: 100 000 of b only)
 WAYMARK_CORPUS names the folder of the real captures (stream a), WAYMARK_BENCH_WAYPOINTS the length of the others,
 WAYMARK_BENCH_MEGABYTES (300) the size of the capture for the whole program, which is made in TMPDIR.
 HELP
@@ -23,8 +23,11 @@ HELP
 esac
 cd "$(dirname "$0")/.."
 program=build/bench/bin/pft_rates
+etm4=build/bench/bin/etm4_flow_rates
 waymark=build/bench/bin/waymark
-for needed in "$program" "$waymark"; do
+needs=("$program" "$etm4")
+[ "${1:-}" = --instructions ] || needs+=("$waymark")
+for needed in "${needs[@]}"; do
     [ -x "$needed" ] || {
         printf 'decode.sh: no %s; run: cmake --preset bench && cmake --build --preset bench\n' "$needed" >&2
         exit 2
@@ -34,14 +37,29 @@ done
 if [ "${1:-}" = --instructions ]; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
-    for decoder in reference fast counts opencsd; do
-        waypoints=2000000
-        [ "$decoder" != opencsd ] || waypoints=100000
-        WAYMARK_BENCH_WAYPOINTS=$waypoints valgrind --tool=callgrind --callgrind-out-file="$folder/out" \
-            --collect-atstart=no --toggle-collect='*decode_all*' "$program" --once "$decoder/b" >"$folder/collected" \
-            2>"$folder/log"
-        awk -v d="$decoder" -v n="$(sed -n 's/.*Collected : //p' "$folder/log")" \
-            '{ printf "%-10s %8.1f instructions per range\n", d, n / $1 }' "$folder/collected"
+    # instructions PROGRAM DECODER STREAM WAYPOINTS: machine instructions per range.
+    instructions() {
+        WAYMARK_BENCH_WAYPOINTS=$4 valgrind --tool=callgrind --callgrind-out-file="$folder/out" \
+            --collect-atstart=no --toggle-collect='*decode_all*' "$1" --once "$2/$3" >"$folder/collected" 2>"$folder/log"
+        awk -v n="$(sed -n 's/.*Collected : //p' "$folder/log")" '{ printf "%.1f", n / $1 }' "$folder/collected"
+    }
+    for measured in "$program bcdef" "$etm4 bcdefs"; do
+        read -r binary streams <<<"$measured"
+        printf '%s\nstream %10s %10s %10s %10s\n' "${binary##*/}" reference fast counts opencsd
+        for ((i = 0; i < ${#streams}; ++i)); do
+            stream=${streams:i:1}
+            row=()
+            for decoder in reference fast counts opencsd; do
+                waypoints=${WAYMARK_BENCH_WAYPOINTS:-2000000}
+                case $decoder in reference | opencsd) waypoints=100000 ;; esac
+                if [[ $decoder = @(reference|opencsd) && $stream != b ]]; then
+                    row+=('')
+                else
+                    row+=("$(instructions "$binary" "$decoder" "$stream" "$waypoints")")
+                fi
+            done
+            printf '%-6s %10s %10s %10s %10s\n' "$stream" "${row[@]}"
+        done
     done
     exit 0
 fi
@@ -57,8 +75,10 @@ repetitions=${1:-3}
     exit 2
 }
 
+# decoders PROGRAM: its table.
 decoders() {
-    "$program" --benchmark_repetitions="$repetitions" --benchmark_format=json | python3 -c '
+    printf '%s\n' "${1##*/}"
+    "$1" --benchmark_repetitions="$repetitions" --benchmark_format=json | python3 -c '
 import json, sys
 best, wrong = {}, []
 for run in json.load(sys.stdin)["benchmarks"]:
@@ -79,7 +99,7 @@ for stream in streams:
         if rate and peer and d != "opencsd": text += f" ({rate / peer:.0f})"
         row += f"{text:>14}"
     print(row)
-print("\ntwo threads, times one")
+print("two threads, times one")
 for d in ("fast", "counts"):
     two = d + "-2"
     gains = [f"{s} {best[two, s] / best[d, s]:.2f}" for s in streams if (two, s) in best]
@@ -128,5 +148,9 @@ whole_program() {
     done
 }
 
-$only_program || decoders
+if ! $only_program; then
+    decoders "$program"
+    printf '\n'
+    decoders "$etm4"
+fi
 whole_program

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "elements.h"
+#include "recent_addresses.h"
 #include "waymark/etm4/parser.h"
+#include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
 
@@ -35,6 +37,14 @@ struct CutState {
         vmid = last.second;
     }
 };
+
+/// Atom packets of up to five atoms taken apart; count 0: more.
+inline constexpr std::array<follow::FewOutcomes, 64> few_atoms = [] {
+    std::array<follow::FewOutcomes, 64> all;
+    for (unsigned i = 0; i < 64; ++i)
+        if (atom_table[i].count <= follow::FewOutcomes::most) all[i] = {atom_table[i].e, atom_table[i].count};
+    return all;
+}();
 
 template <class Out>
 class Machine {
@@ -255,96 +265,91 @@ private:
 
     /// Short, long and exact match addresses, without context.
     [[nodiscard]] static constexpr bool is_address(std::uint8_t header) {
-        return is_header<ShortAddress>(header) || is_header<LongAddress>(header) ||
-               is_header<ExactMatchAddress>(header);
-    }
-    /// The address packet at `at`, completed; moves `at` behind it.
-    WM_INLINE Place read_address(const std::uint8_t*& at) {
-        AddressHistory& history = assembler_.addresses();
-        const std::uint8_t header = *at;
-        if (is_header<ExactMatchAddress>(header)) {
-            ++at;
-            return history.match(header & 3U);
-        }
-        Cursor cursor(Bytes(at + 1, most_plain_bytes - 1));
-        SentAddress sent;
-        const bool is1 = header == 0x96 || header == 0x9b || header == 0x9e;
-        AddressBytes{.is1 = is1,
-                     .bytes = static_cast<std::uint8_t>(header < 0x98   ? 0
-                                                        : header < 0x9c ? 4
-                                                                        : 8)}
-            .read(cursor, sent);
-        at += 1 + cursor.consumed();
-        return history.take(sent);
+        constexpr std::uint32_t headers = [] {
+            std::uint32_t all = 0;
+            for (unsigned i = 0; i < 16; ++i) {
+                const auto h = static_cast<std::uint8_t>(0x90 + i);
+                all |= is_header<ShortAddress>(h) || is_header<LongAddress>(h) || is_header<ExactMatchAddress>(h)
+                           ? 1U << i
+                           : 0U;
+            }
+            return all;
+        }();
+        return header >> 4 == 9 && (headers >> (header & 15U) & 1U) != 0;
     }
 
     /// `rest`: outcomes of the last packet taken that could not be followed along links.
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, follow::Outcomes& rest) {
-        typename Out::Run run(out_, here, static_cast<std::size_t>(end - first));
         using follow::Position;
+        typename Out::Run run(out_, here, Bytes(first, end));
         const Position* const links = follower_.cache().links();
+        const std::uint8_t* const stop = end - most_plain_bytes;
         const std::uint8_t* at = first;
-        Position now = follower_.position();
-        std::uint64_t packets = 0;
-        const auto offset = [&] { return here + static_cast<std::uint64_t>(at - first); };
-        while (static_cast<std::size_t>(end - at) > most_plain_bytes) {
-            if (*at >= 0xc0) {
-                const Atoms atoms = atom_table[*at & 0x3fU];
-                if (atoms.count <= 5) {
-                    // All five, whether they are there or not: to ask costs more.
-                    const auto e = [&](unsigned i) { return static_cast<Position>(atoms.e >> i & 1U); };
-                    const Position edge_0 = now + e(0);
-                    const Position edge_1 = links[edge_0] + e(1);
-                    const Position edge_2 = links[edge_1] + e(2);
-                    const Position edge_3 = links[edge_2] + e(3);
-                    const Position edge_4 = links[edge_3] + e(4);
-                    const std::array<Position, 6> after{now,           links[edge_0], links[edge_1],
-                                                        links[edge_2], links[edge_3], links[edge_4]};
-                    const Position next = after[atoms.count];
+        std::ptrdiff_t now = follower_.position();
+        std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
+        RecentAddresses addresses(assembler_.addresses(), committed_.state().sf);
+        follow::BlockCache::Window window = follower_.cache().window(addresses.high_half());
+        bool moved = false;  // an address was read
+        while (at < stop) {
+            const std::uint8_t header = *at;
+            if (header >= 0xc0) {
+                const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
+                Position next;
+                if (few.count != 0) {
+                    const follow::FewFollowed followed = follow::follow_few(links, now, few, at, run);
+                    next = followed.next;
                     // A target that only the trace gives must be the next packet.
-                    if (next < 0 && (next != follow::indirect || after[atoms.count - 1U] < 0 || !is_address(at[1])))
-                        [[unlikely]]
+                    if (next < 0 && (next != follow::indirect || followed.last < 0 || !is_address(at[1])))
+                        [[unlikely]] {
+                        follow::take_back_few(links, now, few, run);
                         break;
-                    run.put(offset(), flow::no_cycles, atoms.count, edge_0, edge_1, edge_2, edge_3, edge_4);
-                    now = next;
+                    }
                 } else {
+                    const Atoms atoms = atom_table[header & 0x3fU];
+                    next = static_cast<Position>(now);
                     unsigned i = 0;
                     for (; i < atoms.count; ++i) {
-                        const Position edge = now + static_cast<Position>(atoms.e >> i & 1U);
-                        const Position next = links[edge];
-                        if (next < 0 && (next != follow::indirect || i + 1U != atoms.count || !is_address(at[1])))
+                        const std::ptrdiff_t edge = next + static_cast<std::ptrdiff_t>(atoms.e >> i & 1U);
+                        const Position to = links[edge];
+                        if (to < 0 && (to != follow::indirect || i + 1U != atoms.count || !is_address(at[1])))
+                            [[unlikely]]
                             break;
-                        run.put(offset(), flow::no_cycles, 1, edge);
-                        now = next;
+                        run.reserve(at);
+                        run.put(at, flow::no_cycles, 1, edge);
+                        next = to;
                     }
-                    if (i == 0) break;
-                    if (i != atoms.count) {
+                    if (i != atoms.count) [[unlikely]] {
+                        if (i == 0) break;
                         rest = {atoms.e >> i, static_cast<std::uint8_t>(atoms.count - i)};
+                        now = next;
                         ++at;
-                        ++packets;
                         break;
                     }
                 }
+                now = next;
                 ++at;
-                ++packets;
-                if (now >= 0) [[likely]]
-                    continue;
-            } else if (!is_address(*at)) {
+                if (next >= 0) continue;
+            } else if (!is_address(header)) {
                 break;
             }
-            const Place last = read_address(at);
-            ++packets;
-            const follow::Place target = committed_.moved_to(last);
-            now = follower_.cache().peek(target);
-            if (now < 0) [[unlikely]] {
-                follower_.set_place(target);
-                packets_ += packets;
-                return at;
-            }
+            const unsigned bytes = addresses.take(at);
+            at += bytes;
+            further_bytes += bytes - 1;
+            moved = true;
+            if (addresses.high_half() != window.high_half) [[unlikely]]
+                window = follower_.cache().window(addresses.high_half());
+            now = addresses.regular() ? window.starts.find(addresses.key()) : follow::nowhere;
+            if (now < 0) [[unlikely]]
+                break;
         }
-        follower_.set_position(now);
-        packets_ += packets;
+        if (moved) {
+            addresses.give(assembler_.addresses());
+            const follow::Place target = committed_.moved_to(assembler_.addresses().entry(0));
+            if (now < 0) follower_.set_place(target);
+        }
+        if (now >= 0) follower_.set_position(static_cast<Position>(now));
+        packets_ += static_cast<std::uint64_t>(at - first - further_bytes);
         return at;
     }
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "elements.h"
+#include "last_target.h"
+#include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
 #include "waymark/pft/exceptions.h"
@@ -15,13 +17,9 @@
 
 namespace waymark::pft {
 
-/// An atom byte taken apart: bit i of `e` is the outcome of atom i, counted from the oldest.
-struct AtomByte {
-    std::uint8_t count = 0;  ///< 0: no such packet
-    std::uint8_t e = 0;
-};
-inline const std::array<AtomByte, 256> atom_bytes = [] {
-    std::array<AtomByte, 256> all;
+/// Atom packets taken apart.
+inline const std::array<follow::FewOutcomes, 256> atom_bytes = [] {
+    std::array<follow::FewOutcomes, 256> all;
     for (unsigned byte = 0; byte < 256; ++byte) {
         const auto wire = static_cast<std::uint8_t>(byte);
         if ((wire & Atom::info.mask) != Atom::info.value) continue;
@@ -29,9 +27,9 @@ inline const std::array<AtomByte, 256> atom_bytes = [] {
         Atoms atoms;
         AtomPattern::read(cursor, atoms);
         if (cursor.step() != Step::ok) continue;
-        all[byte].count = atoms.count;
-        for (unsigned i = 0; i < atoms.count; ++i)
-            all[byte].e = static_cast<std::uint8_t>(all[byte].e | (atoms.e(i) ? 1U : 0U) << i);
+        std::uint32_t e = 0;
+        for (unsigned i = 0; i < atoms.count; ++i) e |= (atoms.e(i) ? 1U : 0U) << i;
+        all[byte] = {e, atoms.count};
     }
     return all;
 }();
@@ -271,81 +269,77 @@ private:
     template <bool cycle_accurate>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here) {
-        typename Out::Run run(out_, here, static_cast<std::size_t>(end - first));
         using follow::Position;
+        typename Out::Run run(out_, here, Bytes(first, end));
         const Position* const links = follower_.cache().links();
-        const follow::Starts& starts = follower_.cache().low_starts();
+        const follow::Starts::View starts = follower_.cache().low_starts().view();
+        const std::uint8_t* const stop = end - most_plain_bytes;
         const std::uint8_t* at = first;
-        Position now = follower_.position();
-        std::uint64_t packets = 0;
-        while (static_cast<std::size_t>(end - at) >= most_plain_bytes) {
-            const Offset offset = here + static_cast<std::uint64_t>(at - first);
+        std::ptrdiff_t now = follower_.position();
+        std::ptrdiff_t further_bytes = 0;  // of packets, after their first ones
+        // Branch packets are read only where nothing but the address decides where they go.
+        const bool branches = plain_context_ && !last_alt_isa_ && LastTarget::holds(last_);
+        LastTarget last(branches ? last_ : Place{});
+        while (at <= stop) {
+            // The kind of a packet is hard to predict, and so has to be known early: not from a table.
             if ((*at & Atom::info.mask) == Atom::info.value) {
                 if constexpr (cycle_accurate) {
                     CycleAtom atom;
                     const unsigned bytes = CycleAtomField::read_at_once(at, atom);
-                    const Position edge = now + (atom.atoms.n == 0 ? 1 : 0);
+                    const std::ptrdiff_t edge = now + (atom.atoms.n == 0 ? 1 : 0);
                     const Position next = links[edge];
                     if (next < 0 || bytes == 0) [[unlikely]]
                         break;
-                    run.put(offset, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
+                    run.reserve(at);
+                    run.put(at, std::min(atom.cycles, flow::no_cycles - 1), 1, edge);
                     now = next;
                     at += bytes;
+                    further_bytes += bytes - 1;
                 } else {
-                    const AtomByte atoms = atom_bytes[*at];
-                    // All five, whether they are there or not: to ask costs more.
-                    const Position edge_0 = now + (atoms.e & 1);
-                    const Position edge_1 = links[edge_0] + (atoms.e >> 1 & 1);
-                    const Position edge_2 = links[edge_1] + (atoms.e >> 2 & 1);
-                    const Position edge_3 = links[edge_2] + (atoms.e >> 3 & 1);
-                    const Position edge_4 = links[edge_3] + (atoms.e >> 4);
-                    const std::array<Position, 6> after{follow::nowhere, links[edge_0], links[edge_1],
-                                                        links[edge_2],   links[edge_3], links[edge_4]};
-                    const Position next = after[atoms.count];
-                    if (next < 0) [[unlikely]]
+                    const follow::FewOutcomes& atoms = atom_bytes[*at];
+                    if (atoms.count == 0) [[unlikely]]
                         break;
-                    run.put(offset, flow::no_cycles, atoms.count, edge_0, edge_1, edge_2, edge_3, edge_4);
+                    const Position next = follow::follow_few(links, now, atoms, at, run).next;
+                    if (next < 0) [[unlikely]] {
+                        follow::take_back_few(links, now, atoms, run);
+                        break;
+                    }
                     now = next;
                     ++at;
                 }
-            } else if ((*at & BranchAddress::info.mask) == BranchAddress::info.value) {
-                if (links[now + 1] != follow::indirect || !plain_context_) [[unlikely]]
-                    break;
-                Target sent;
-                std::uint32_t cycles = flow::no_cycles;
-                std::size_t bytes = TargetField::read_at_once(at, sent);
-                if (cycle_accurate || bytes == 0) {
-                    Cursor cursor(Bytes(at, most_plain_bytes));
-                    BranchAddress p;
-                    wire::Reader reader(cursor);
-                    BranchAddress::fields(reader, p, config_);
-                    if (cursor.step() != Step::ok || p.target.information) [[unlikely]]
-                        break;
-                    sent = p.target;
-                    bytes = cursor.consumed();
-                    if (cycle_accurate) cycles = std::min(p.cycles, flow::no_cycles - 1);
-                }
-                const Place target = plain_target(sent);
-                if (target.isa != Isa::a32 && target.isa != Isa::t32) [[unlikely]]
-                    break;
-                run.put(offset, cycles, 1, now + 1);
-                last_ = target;
-                at += bytes;
-                ++packets;
-                now = starts.find(follow::Starts::key(static_cast<std::uint32_t>(target.address.value), target.isa));
-                if (now < 0) [[unlikely]] {
-                    follower_.set_place(target);
-                    packets_ += packets;
-                    return at;
-                }
                 continue;
-            } else {
-                break;
             }
-            ++packets;
+            if ((*at & BranchAddress::info.mask) != BranchAddress::info.value || links[now + 1] != follow::indirect ||
+                !branches) [[unlikely]]
+                break;
+            LastTarget target = last;
+            unsigned bytes = target.take(at);
+            if (bytes == 0) [[unlikely]]
+                break;
+            std::uint32_t cycles = flow::no_cycles;
+            if constexpr (cycle_accurate) {
+                Cursor cursor(Bytes(at, most_plain_bytes).subspan(bytes));
+                CycleCount::read(cursor, cycles);
+                if (cursor.step() != Step::ok) [[unlikely]]
+                    break;
+                cycles = std::min(cycles, flow::no_cycles - 1);
+                bytes += static_cast<unsigned>(cursor.consumed());
+            }
+            run.reserve(at);
+            run.put(at, cycles, 1, now + 1);
+            last = target;
+            at += bytes;
+            further_bytes += bytes - 1;
+            now = starts.find(last.key());
+            if (now < 0) [[unlikely]]
+                break;
         }
-        follower_.set_position(now);
-        packets_ += packets;
+        if (branches) last_ = last.place();
+        if (now >= 0)
+            follower_.set_position(static_cast<Position>(now));
+        else
+            follower_.set_place(last_);
+        packets_ += static_cast<std::uint64_t>(at - first - further_bytes);
         return at;
     }
 

@@ -54,21 +54,26 @@ MeasuredStream two_sources(std::uint64_t waypoints) {
         s.parts.push_back(make_part({.seed = 1 + 10 * i}, waypoints / 2));
         s.parts.back().id = {static_cast<std::uint8_t>(0x10 + i)};
     }
-    coresight::Formatter formatter(s.frames);
-    // In turns of some bytes, as a funnel lets them pass.
-    std::array<Bytes, 2> left{s.parts[0].bytes, s.parts[1].bytes};
-    Random random(5);
-    while (!left[0].empty() || !left[1].empty())
-        for (const std::size_t i : {0U, 1U}) {
-            const std::size_t now = std::min<std::size_t>(left[i].size(), 1 + random.below(24));
-            formatter.add(s.parts[i].id, left[i].first(now));
-            left[i] = left[i].subspan(now);
-        }
-    formatter.flush();
+    s.frames = framed({{{s.parts[0].id, s.parts[0].bytes}, {s.parts[1].id, s.parts[1].bytes}}});
     return s;
 }
 
 }  // namespace
+
+std::vector<std::uint8_t> framed(std::array<FramedSource, 2> sources) {
+    std::vector<std::uint8_t> frames;
+    coresight::Formatter formatter(frames);
+    // In turns of some bytes, as a funnel lets them pass.
+    Random random(5);
+    while (!sources[0].bytes.empty() || !sources[1].bytes.empty())
+        for (FramedSource& source : sources) {
+            const std::size_t now = std::min<std::size_t>(source.bytes.size(), 1 + random.below(24));
+            formatter.add(source.id, source.bytes.first(now));
+            source.bytes = source.bytes.subspan(now);
+        }
+    formatter.flush();
+    return frames;
+}
 
 std::size_t MeasuredStream::bytes() const {
     std::size_t sum = frames.size();

@@ -7,6 +7,7 @@
 ///     f  two sources like b through the formatter
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -40,6 +41,14 @@ struct MeasuredStream {
 
     [[nodiscard]] std::size_t bytes() const;
 };
+
+/// A source of a capture, and what it sent.
+struct FramedSource {
+    coresight::TraceId id;
+    Bytes bytes;
+};
+/// Both through the formatter, in turns of some bytes.
+[[nodiscard]] std::vector<std::uint8_t> framed(std::array<FramedSource, 2> sources);
 
 inline constexpr const char* measured_streams = "bcdef";
 [[nodiscard]] MeasuredStream measured_stream(char which, std::uint64_t waypoints);

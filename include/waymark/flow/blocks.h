@@ -95,45 +95,62 @@ public:
     /// held in registers. Nothing else may be written while one lives.
     class Run {
     public:
-        /// For packets in [first, first + bytes).
-        WM_INLINE Run(BatchWriter& out, Offset first, std::size_t bytes) : out_(out) {
-            if (first.value + bytes - out.batch_->base.value > 0xffffffff) [[unlikely]]
+        /// For packets in `bytes`, whose first byte is at `first`.
+        WM_INLINE Run(BatchWriter& out, Offset first, Bytes bytes)
+            : out_(out), first_(first), first_address_(address(bytes.data())) {
+            if (first.value + bytes.size() - out.batch_->base.value > 0xffffffff) [[unlikely]]
                 out.next(first);
-            begin();
+            begin(*out.batch_);
         }
         Run(const Run&) = delete;
         Run& operator=(const Run&) = delete;
-        WM_INLINE ~Run() { end(); }
+        WM_INLINE ~Run() { end(out_, at_); }
 
-        /// Ranges of the packet at `offset`: the first `count` of the edges given; writing the others too is quicker
-        /// than not writing them.
-        template <class... Edge>
-        WM_INLINE void put(Offset offset, std::uint32_t cycles, unsigned count, Edge... edges) {
-            static_assert(sizeof...(edges) <= most_at_once);
+        /// Makes room for the ranges of one packet: has to be called before each `put`.
+        WM_INLINE void reserve(const std::uint8_t* packet) {
             if (at_ >= limit_) [[unlikely]]
-                more(offset);
-            const auto at = static_cast<std::uint32_t>(offset.value - base_);
+                begin(next(out_, at_, first_ + (address(packet) - first_address_)));
+        }
+        /// Ranges of the packet at `packet`: the first `count` of the edges given; writing the others too is quicker
+        /// than not writing them. Returns the last edge put. Precondition: count >= 1.
+        template <class... Edge>
+        WM_INLINE std::int32_t put(const std::uint8_t* packet, std::uint32_t cycles, unsigned count, Edge... edges) {
+            static_assert(sizeof...(edges) <= most_at_once);
+            const auto at = static_cast<std::uint32_t>(address(packet) - base_);
             Range* to = at_;
             ((*to++ = Range{static_cast<std::uint32_t>(edges), at, cycles, 1}), ...);
             at_ += count;
+            return static_cast<std::int32_t>(at_[-1].edge);
+        }
+        /// The last ranges put, all of one packet, did not happen: what put them was given these arguments.
+        template <class... Edge>
+        WM_INLINE void take_back(std::uint32_t, unsigned count, Edge...) {
+            at_ -= count;
         }
 
     private:
-        WM_INLINE void begin() {
-            Owned& b = *out_.batch_;
+        WM_INLINE static std::uintptr_t address(const std::uint8_t* byte) {
+            return reinterpret_cast<std::uintptr_t>(byte);
+        }
+        WM_INLINE void begin(Owned& b) {
             at_ = b.ranges.data() + b.count;
             limit_ = b.ranges.data() + batch_ranges;
-            base_ = b.base.value;
+            base_ = first_address_ - static_cast<std::uintptr_t>(first_.value - b.base.value);
         }
-        WM_INLINE void end() { out_.batch_->count = static_cast<std::size_t>(at_ - out_.batch_->ranges.data()); }
-        [[gnu::noinline]] void more(Offset offset) {
-            end();
-            out_.next(offset);
-            begin();
+        WM_INLINE static void end(BatchWriter& out, const Range* at) {
+            out.batch_->count = static_cast<std::size_t>(at - out.batch_->ranges.data());
+        }
+        /// Not a member: an object whose address is passed on does not stay in registers.
+        [[gnu::noinline]] static Owned& next(BatchWriter& out, const Range* at, Offset packet) {
+            end(out, at);
+            out.next(packet);
+            return *out.batch_;
         }
         BatchWriter& out_;
+        const Offset first_;
+        const std::uintptr_t first_address_;
         Range *at_, *limit_;
-        std::uint64_t base_;
+        std::uintptr_t base_;  // of a byte at the batch's base, as if it were in the same memory
     };
 
     /// The batches kept, for a writer that keeps them; they are no longer the writer's.
@@ -181,22 +198,54 @@ public:
     class Run {
     public:
         /// Edges put in must have room (reserve).
-        WM_INLINE Run(CountWriter& out, Offset, std::size_t)
-            : out_(out), counts_(out.counts_.data() + guard), step_(out.step_) {}
+        WM_INLINE Run(CountWriter& out, Offset, Bytes)
+            : out_(out),
+              counts_(out.counts_.data() + guard),
+              steps_((out.step_ == 1 ? steps_of<1> : steps_of<minus_1>).data()),
+              step_(out.step_) {}
         Run(const Run&) = delete;
         Run& operator=(const Run&) = delete;
         WM_INLINE ~Run() { out_.cycles_ += cycles_; }
 
+        WM_INLINE void reserve(const std::uint8_t*) {}
         template <class... Edge>
-        WM_INLINE void put(Offset, std::uint32_t cycles, unsigned count, Edge... edges) {
-            unsigned i = 0;
-            ((counts_[static_cast<std::int32_t>(edges)] += i++ < count ? step_ : 0), ...);
-            if (cycles != no_cycles) cycles_ += step_ * cycles;
+        WM_INLINE std::int32_t put(const std::uint8_t*, std::uint32_t cycles, unsigned count, Edge... edges) {
+            return add(steps_, step_, cycles, count, edges...);
+        }
+        template <class... Edge>
+        void take_back(std::uint32_t cycles, unsigned count, Edge... edges) {
+            (void)add((step_ == 1 ? steps_of<minus_1> : steps_of<1>).data(), ~step_ + 1, cycles, count, edges...);
         }
 
     private:
+        /// By a count of edges: what is added to the count of each of them, given first, and of the others.
+        using Steps = std::array<std::array<std::uint64_t, BatchWriter::most_at_once>, BatchWriter::most_at_once + 1>;
+        template <std::uint64_t step>
+        static constexpr Steps steps_of = [] {
+            Steps all{};
+            for (std::size_t count = 0; count < all.size(); ++count)
+                for (std::size_t i = 0; i < count; ++i) all[count][i] = step;
+            return all;
+        }();
+        static constexpr std::uint64_t minus_1 = ~std::uint64_t{0};
+
+        template <class... Edge>
+        WM_INLINE std::int32_t add(const Steps::value_type* steps, std::uint64_t step, std::uint32_t cycles,
+                                   unsigned count, Edge... edges) {
+            if (cycles != no_cycles) cycles_ += step * cycles;
+            if constexpr (sizeof...(edges) == 1) {
+                ((counts_[edges] += step), ...);
+                return (static_cast<std::int32_t>(edges), ...);
+            } else {
+                const std::uint64_t* of = steps[count].data();
+                ((counts_[edges] += *of++), ...);
+                return std::array{static_cast<std::int32_t>(edges)...}[count - 1];
+            }
+        }
+
         CountWriter& out_;
         std::uint64_t* const counts_;
+        const Steps::value_type* const steps_;
         const std::uint64_t step_;
         std::uint64_t cycles_ = 0;
     };

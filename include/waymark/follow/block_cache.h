@@ -140,11 +140,23 @@ public:
                (place.address.value & (3U >> static_cast<unsigned>(place.isa == Isa::t32))) == 0;
     }
 
-    /// The position of the block that starts there, if it is in the table, else `nowhere`.
-    [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const {
-        for (std::uint32_t i = slot(key);; i = (i + 1) & mask_)
-            if (starts_[i].key == key || starts_[i].at == nowhere) return starts_[i].at;
-    }
+    struct Start {
+        std::uint32_t key{};
+        Position at = nowhere;
+    };
+    /// The table as it is now, for inner loops: it is valid until a start is inserted.
+    struct View {
+        const Start* starts;
+        std::uint32_t mask, shift;
+
+        /// The position of the block that starts there, if it is in the table, else `nowhere`.
+        [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const {
+            for (std::uint32_t i = slot(key, shift);; i = (i + 1) & mask)
+                if (starts[i].key == key || starts[i].at == nowhere) return starts[i].at;
+        }
+    };
+    [[nodiscard]] WM_INLINE View view() const { return {starts_.data(), mask_, shift_}; }
+    [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const { return view().find(key); }
     /// Precondition: not yet in the table.
     void insert(std::uint32_t key, Position at) {
         if (2 * ++met_ > starts_.size()) {
@@ -158,16 +170,11 @@ public:
     }
 
 private:
-    struct Start {
-        std::uint32_t key{};
-        Position at = nowhere;
-    };
-
-    [[nodiscard]] WM_INLINE std::uint32_t slot(std::uint32_t key) const {
-        return static_cast<std::uint32_t>(key * 0x9e3779b1U) >> shift_;
+    [[nodiscard]] WM_INLINE static std::uint32_t slot(std::uint32_t key, std::uint32_t shift) {
+        return static_cast<std::uint32_t>(key * 0x9e3779b1U) >> shift;
     }
     void put(const Start& start) {
-        std::uint32_t i = slot(start.key);
+        std::uint32_t i = slot(start.key, shift_);
         while (starts_[i].at != nowhere) i = (i + 1) & mask_;
         starts_[i] = start;
     }
@@ -199,6 +206,17 @@ public:
 
     /// The starts below 4 GB, where all AArch32 code is: for inner loops.
     [[nodiscard]] WM_INLINE const Starts& low_starts() const { return low_; }
+    /// The starts in 4 GB of addresses, for inner loops: valid until a block is added.
+    struct Window {
+        std::uint32_t high_half;
+        Starts::View starts;
+    };
+    [[nodiscard]] Window window(std::uint32_t high_half) const {
+        static const Starts none;
+        if (high_half == 0) return {0, low_.view()};
+        const auto found = high_.find(high_half);
+        return {high_half, found == high_.end() ? none.view() : found->second.view()};
+    }
     /// The block that starts there, if it is in the cache, else below 0.
     [[nodiscard]] WM_INLINE Position peek(const Place& place) const {
         if (place.address.value >> 32 == 0 && Starts::regular(place)) [[likely]]

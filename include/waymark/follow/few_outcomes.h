@@ -1,0 +1,62 @@
+/// The outcomes of one packet, followed along links without a branch for each: for inner loops.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "waymark/core/types.h"
+#include "waymark/flow/flow.h"
+#include "waymark/follow/block_cache.h"
+
+namespace waymark::follow {
+
+/// Up to five outcomes, from the oldest on: taken apart once, in a table by the bytes of packets.
+struct alignas(8) FewOutcomes {
+    static constexpr unsigned most = 5;
+    std::array<std::uint8_t, most> e{};  ///< 1: executed or taken; 0 beyond `count`
+    std::uint8_t count = 0;              ///< 0: no such packet
+
+    constexpr FewOutcomes() = default;
+    /// Bit i of `bits` is the i-th.
+    constexpr FewOutcomes(std::uint32_t bits, unsigned outcomes) : count(static_cast<std::uint8_t>(outcomes)) {
+        for (unsigned i = 0; i < outcomes; ++i) e[i] = static_cast<std::uint8_t>(bits >> i & 1U);
+    }
+};
+
+/// The edges of FewOutcomes from `now` on, given to `use`. All five, whether they are there or not: to ask costs more.
+template <class Use>
+WM_INLINE auto edges_of(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Use&& use) {
+    const std::ptrdiff_t edge_0 = now + outcomes.e[0];
+    const std::ptrdiff_t edge_1 = std::ptrdiff_t{links[edge_0]} + outcomes.e[1];
+    const std::ptrdiff_t edge_2 = std::ptrdiff_t{links[edge_1]} + outcomes.e[2];
+    const std::ptrdiff_t edge_3 = std::ptrdiff_t{links[edge_2]} + outcomes.e[3];
+    const std::ptrdiff_t edge_4 = std::ptrdiff_t{links[edge_3]} + outcomes.e[4];
+    return use(edge_0, edge_1, edge_2, edge_3, edge_4);
+}
+
+/// What FewOutcomes lead to.
+struct FewFollowed {
+    Position last;  ///< the edge of the last outcome; below 0: a link before it is not known
+    Position next;  ///< where that leads
+};
+
+/// Follows `outcomes` from `now` and puts their ranges in `run` (flow::BatchWriter::Run or that of CountWriter). Where
+/// a link is not known the caller takes the ranges back: take_back_few. Precondition: outcomes.count != 0.
+template <class Run>
+WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes,
+                                 const std::uint8_t* packet, Run& run) {
+    run.reserve(packet);
+    const Position last = edges_of(links, now, outcomes, [&](auto... edges) {
+        return run.put(packet, flow::no_cycles, outcomes.count, edges...);
+    });
+    return {last, links[last]};
+}
+
+/// Takes back what follow_few put with these arguments last.
+template <class Run>
+WM_INLINE void take_back_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Run& run) {
+    edges_of(links, now, outcomes, [&](auto... edges) { run.take_back(flow::no_cycles, outcomes.count, edges...); });
+}
+
+}  // namespace waymark::follow

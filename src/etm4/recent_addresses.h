@@ -1,0 +1,85 @@
+/// The address history as the inner loop of the fast decoder keeps it: three numbers in registers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "waymark/core/types.h"
+#include "waymark/etm4/codec.h"
+#include "waymark/etm4/state.h"
+#include "waymark/follow/block_cache.h"
+
+namespace waymark::etm4 {
+
+/// All bits of all entries are known: a Trace Info was read.
+class RecentAddresses {
+public:
+    /// `a64`: the context is AArch64.
+    RecentAddresses(const AddressHistory& history, bool a64)
+        : newest_(pack(history.entry(0))),
+          middle_(pack(history.entry(1))),
+          oldest_(pack(history.entry(2))),
+          a64_(a64) {}
+    /// The same entries in `history`.
+    void give(AddressHistory& history) const {
+        for (const std::uint64_t entry : {oldest_, middle_, newest_})
+            history.push({{entry & ~std::uint64_t{1}}, (entry & 1U) != 0});
+    }
+
+    /// The short, long or exact match address packet at `at`, of which 9 bytes can be read, becomes the newest one.
+    /// Returns the bytes of the packet.
+    WM_INLINE unsigned take(const std::uint8_t* at) {
+        const std::uint8_t header = at[0];
+        std::uint64_t sent = 0;
+        for (unsigned i = 0; i < 8; ++i) sent |= std::uint64_t{at[1 + i]} << 8 * i;
+        if (header < 0x94) {
+            push(header == 0x90 ? newest_ : header == 0x91 ? middle_ : oldest_);
+            return 1;
+        }
+        if (header < 0x98) {
+            const std::uint64_t is1 = header & 1U ? 0 : 1;
+            // 0x95 is IS0, 0x96 IS1: address bits from 2 or 1 on, 7 of them, or 15 if bit 7 of the first byte is 1.
+            const std::uint64_t two = sent >> 7 & 1U;
+            const std::uint64_t bits = (sent & 0x7fU) | (sent >> 1 & 0x7f80U & (0U - two));
+            const std::uint64_t covered = 0x1ffU | (0x1fe00U & (0U - two));
+            push((newest_ & ~(covered >> is1)) | bits << (2 - is1) | is1);
+            return static_cast<unsigned>(2 + two);
+        }
+        // 0x9a and 0x9d are IS0: bits 8:2, 15:9. 0x9b and 0x9e are IS1: bits 7:1, 15:8.
+        const std::uint64_t is1 = header == 0x9b || header == 0x9e ? 1 : 0;
+        const std::uint64_t low =
+            is1 != 0 ? (sent & 0x7fU) << 1 | (sent & 0xff00U) : (sent & 0x7fU) << 2 | (sent & 0x7f00U) << 1;
+        const std::uint64_t whole = (sent & ~std::uint64_t{0xffff}) | low | is1;
+        if (header < 0x9c) {
+            push((newest_ & ~std::uint64_t{0xffff'ffff}) | (whole & 0xffff'ffffU));
+            return 5;
+        }
+        push(whole);
+        return 9;
+    }
+
+    /// Of the newest address, in the instruction set of the context: an instruction can be there.
+    [[nodiscard]] WM_INLINE bool regular() const { return (newest_ & (a64_ ? 2U : (~newest_ & 1U) << 1)) == 0; }
+    [[nodiscard]] WM_INLINE std::uint32_t high_half() const {
+        return a64_ ? static_cast<std::uint32_t>(newest_ >> 32) : 0;
+    }
+    /// follow::Starts::key of it. Precondition: regular().
+    [[nodiscard]] WM_INLINE std::uint32_t key() const {
+        const auto low = static_cast<std::uint32_t>(newest_);
+        return a64_ ? (low & ~1U) | 2U : low;
+    }
+
+private:
+    /// Bit 0 of an address is 0: IS takes its place.
+    [[nodiscard]] static std::uint64_t pack(const Place& place) { return place.address.value | (place.is1 ? 1U : 0U); }
+    WM_INLINE void push(std::uint64_t entry) {
+        oldest_ = middle_;
+        middle_ = newest_;
+        newest_ = entry;
+    }
+
+    std::uint64_t newest_, middle_, oldest_;
+    const bool a64_;
+};
+
+}  // namespace waymark::etm4

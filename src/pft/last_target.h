@@ -1,0 +1,73 @@
+/// The last traced address as the inner loop of the fast decoder keeps it: address and Thumb bit in one register, which
+/// is also the key of a block's start (follow::Starts::key).
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "waymark/pft/codec.h"
+#include "waymark/pft/state.h"
+
+namespace waymark::pft {
+
+class LastTarget {
+public:
+    /// A32 and T32 at addresses that such an instruction can have.
+    [[nodiscard]] static bool holds(const Place& place) {
+        return (place.isa == Isa::t32 && (place.address.value & 1U) == 0) ||
+               (place.isa == Isa::a32 && (place.address.value & 3U) == 0);
+    }
+    /// Precondition: holds(place).
+    explicit LastTarget(const Place& place)
+        : key_(static_cast<std::uint32_t>(place.address.value) | (place.isa == Isa::t32 ? 1U : 0U)) {}
+
+    [[nodiscard]] std::uint32_t key() const { return key_; }
+    [[nodiscard]] Place place() const { return {{std::uint64_t{key_ & ~1U}}, (key_ & 1U) != 0 ? Isa::t32 : Isa::a32}; }
+
+    /// The address bytes of a branch packet without information bytes, whose first byte the caller has looked at, from
+    /// memory of which 5 bytes can be read. Returns how many there are; 0, and nothing is done, for all other packets.
+    WM_INLINE unsigned take(const std::uint8_t* at) {
+        std::uint32_t w = 0;
+        for (unsigned i = 0; i < 4; ++i) w |= std::uint32_t{at[i]} << 8 * i;
+        const std::uint32_t ends = ~w & 0x80808080U;
+        if (ends == 0) return take_five(w, at[4]);
+        const unsigned last = static_cast<unsigned>(std::countr_zero(ends)) / 8;
+        const Form& form = forms[last];
+        if ((w & form.information) != 0) [[unlikely]]
+            return 0;
+        // Not by a mask of the table: what follows waits for it.
+        const std::uint32_t bits = pack(w & (ends ^ (ends - 1)));
+        // Bit 0 of the first byte is 1: in Thumb it is that of the key. In A32 all is one bit higher. Without a branch,
+        // which a mixed program would make hard to predict.
+        const std::uint32_t a32 = ~key_ & 1U, twice = 0U - a32;
+        const std::uint32_t sent = bits ^ a32;
+        key_ = (key_ & ~(form.covered + (form.covered & twice))) | (sent + (sent & twice));
+        return last + 1;
+    }
+
+private:
+    /// By the number of bytes less one.
+    struct Form {
+        std::uint32_t covered;      ///< bits of the key in Thumb; in A32 one bit higher
+        std::uint32_t information;  ///< says that information bytes follow
+    };
+    static constexpr std::array<Form, 4> forms{
+        {{0x7f, 0}, {0x1fff, 0x4000}, {0xfffff, 0x400000}, {0x7ffffff, 0x40000000}}};
+
+    /// The low 7 bits of four bytes side by side.
+    [[nodiscard]] WM_INLINE static std::uint32_t pack(std::uint32_t bytes) {
+        return (bytes & 0x7fU) | (bytes >> 1 & 0x3f80U) | (bytes >> 2 & 0x1fc000U) | (bytes >> 3 & 0xfe00000U);
+    }
+    WM_INLINE unsigned take_five(std::uint32_t w, std::uint32_t fifth) {
+        const std::uint32_t bits = pack(w);
+        const std::uint32_t a32 = fifth >> 3 == 1 ? 1 : 0;
+        if (a32 == 0 && fifth >> 4 != 1) return 0;
+        key_ = (bits ^ a32) << a32 | fifth << (28 + a32);
+        return 5;
+    }
+
+    std::uint32_t key_;
+};
+
+}  // namespace waymark::pft
