@@ -13,6 +13,12 @@ function(waymark_long_test name environment)
 endfunction()
 
 waymark_long_test(model_classes WAYMARK_PROPERTY_PROGRAMS=10000 pft_test --gtest_filter=*ModelClass*)
+waymark_long_test(etm4_model WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test
+    --gtest_filter=Everything/Etm4Model*:Filters/Etm4View*:Etm4Sessions*)
+if(TARGET etm4_flow_test)
+    waymark_long_test(etm4_opencsd "WAYMARK_OPENCSD_ELEMENTS=1000000;WAYMARK_PROPERTY_PROGRAMS=2000" etm4_flow_test
+        --gtest_filter=Etm4FlowOpenCsd*)
+endif()
 waymark_long_test(ground_truth WAYMARK_PROPERTY_ROUNDS=25 pft_test --gtest_filter=GroundTruth*)
 waymark_long_test(call_stacks WAYMARK_PROPERTY_PROGRAMS=10000 analysis_test --gtest_filter=FlowPrograms.*)
 waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)

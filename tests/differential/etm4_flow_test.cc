@@ -20,6 +20,7 @@
 #include "differential/comparing.h"
 #include "differential/etm4_captures.h"
 #include "etm4/decoding.h"
+#include "etm4/execution.h"
 #include "etm4/simulation.h"
 #include "etm4/support.h"
 #include "support/corpus.h"
@@ -391,6 +392,7 @@ private:
                 lines.push_back(test::range_line(e.st_addr, e.en_addr, e.num_instr_range, outcome));
                 break;
             }
+            case OCSD_GEN_TRC_ELEM_I_RANGE_NOPATH: lines.push_back("q of " + number(e.num_instr_range)); break;
             case OCSD_GEN_TRC_ELEM_EXCEPTION:
                 lines.push_back("exception " + number(e.exception_number) + " back " + number(e.en_addr));
                 break;
@@ -413,7 +415,7 @@ private:
     }
 };
 
-Theirs opencsd_elements(const Config& c, const test::Simulation& simulation) {
+Theirs opencsd_elements(const Config& c, Bytes bytes, const synthetic::Memory& memory) {
     const RegisterValues r = to_registers(c);
     const dcd_tree_handle_t tree = ocsd_create_dcd_tree(OCSD_TRC_SRC_SINGLE, 0);
     unsigned char id = 0;
@@ -436,20 +438,73 @@ Theirs opencsd_elements(const Config& c, const test::Simulation& simulation) {
         error = ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_FULL_DECODER, &config, &id);
     }
     EXPECT_EQ(error, OCSD_OK);
-    for (const auto& section : simulation.memory.sections)
+    for (const auto& section : memory.sections)
         EXPECT_EQ(ocsd_dt_add_buffer_mem_acc(tree, section.address, OCSD_MEM_SPACE_ANY, section.bytes.data(),
                                              static_cast<std::uint32_t>(section.bytes.size())),
                   OCSD_OK);
     Theirs theirs;
     EXPECT_EQ(ocsd_dt_set_gen_elem_outfn(tree, &Theirs::take, &theirs), OCSD_OK);
     std::uint32_t used = 0;
-    const auto size = static_cast<std::uint32_t>(simulation.bytes.size());
-    EXPECT_FALSE(
-        OCSD_DATA_RESP_IS_FATAL(ocsd_dt_process_data(tree, OCSD_OP_DATA, 0, size, simulation.bytes.data(), &used)));
+    const auto size = static_cast<std::uint32_t>(bytes.size());
+    EXPECT_FALSE(OCSD_DATA_RESP_IS_FATAL(ocsd_dt_process_data(tree, OCSD_OP_DATA, 0, size, bytes.data(), &used)));
     EXPECT_EQ(used, size);
     (void)ocsd_dt_process_data(tree, OCSD_OP_EOT, 0, 0, nullptr, &used);
     ocsd_destroy_dcd_tree(tree);
     return theirs;
+}
+
+/// Elements of ours against those of OpenCSD's library, but for its quirks; adds to `compared` how many there were.
+void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::Memory& memory,
+                           const std::vector<Element>& elements, Quirks& quirks, std::size_t& compared) {
+    std::vector<std::string> ours;
+    const QuirkPackets packets = quirk_packets({config, {{bytes.begin(), bytes.end()}, {}}, {}});
+    for (const Element& e : elements) {
+        const auto lines = test::lines_of({e});
+        if (lines.empty()) continue;
+        std::string line = lines.front();
+        if (e.kind == Kind::timestamp) line = "timestamp " + number(e.a);
+        if (e.kind == Kind::mark && static_cast<flow::Mark::Kind>(e.a) == flow::Mark::Kind::uncommitted) {
+            ++quirks["elements that never were committed: not reported"];
+            continue;
+        }
+        if (e.kind == Kind::exception_return && config.ete() &&
+            std::binary_search(packets.source_addresses.begin(), packets.source_addresses.end(), e.offset)) {
+            ++quirks["no exception_return for an ERET that a Source Address reports"];
+            continue;
+        }
+        ours.push_back(std::move(line));
+    }
+    Theirs theirs = opencsd_elements(config, bytes, memory);
+    // Ours is no element; no count that is known is 0.
+    if (const auto unknown = std::erase(theirs.lines, "cycles 0"); unknown != 0)
+        quirks["a cycle count that is not known is 0"] += unknown;
+    ASSERT_TRUE(theirs.other.empty()) << theirs.other.front();
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.lines.size()); ++i)
+        while (i < ours.size() && ours[i] != theirs.lines[i] && theirs.lines[i] == "trace on 2" &&
+               (ours[i] == "exception return" || ours[i] == "trace on 1")) {
+            ours.erase(ours.begin() + static_cast<std::ptrdiff_t>(i));
+            ++quirks["exception returns and trace on right before an overflow: lost"];
+        }
+    while (ours.size() > theirs.lines.size() && (ours.back() == "exception return" || ours.back() == "trace on 1")) {
+        ours.pop_back();
+        ++quirks["exception returns and trace on at the very end: lost"];
+    }
+    if (config.max_speculation != 0 && theirs.lines.size() < ours.size()) {
+        const std::size_t missing = ours.size() - theirs.lines.size();
+        quirks["elements committed late, and lost at the end"] += missing;
+        ASSERT_LT(missing, ours.size() / 4);
+        ours.resize(theirs.lines.size());
+    }
+    const auto [a, b] = std::mismatch(ours.begin(), ours.end(), theirs.lines.begin(), theirs.lines.end());
+    if (a != ours.end() || b != theirs.lines.end()) {
+        std::string text;
+        for (auto k = a - std::min<std::ptrdiff_t>(4, a - ours.begin()); k < a; ++k) text += "   both " + *k + "\n";
+        for (auto k = a; k < std::min(a + 4, ours.end()); ++k) text += "   ours " + *k + "\n";
+        for (auto k = b; k < std::min(b + 4, theirs.lines.end()); ++k) text += " theirs " + *k + "\n";
+        FAIL() << "line " << a - ours.begin() << " of " << ours.size() << " and " << theirs.lines.size() << "\n"
+               << text;
+    }
+    compared += ours.size();
 }
 
 #endif
@@ -493,62 +548,68 @@ TEST(Etm4FlowOpenCsd, AgreesOnGeneratedStreams) {
                     simulation.run(400);
                     const std::vector<Element> elements =
                         test::decode<Decoder>(simulation.bytes, config, simulation.memory);
-                    std::vector<std::string> ours;
-                    const QuirkPackets packets = quirk_packets({config, {simulation.bytes, {}}, {}});
-                    for (const Element& e : elements) {
-                        const auto lines = test::lines_of({e});
-                        if (lines.empty()) continue;
-                        std::string line = lines.front();
-                        if (e.kind == Kind::timestamp) line = "timestamp " + number(e.a);
-                        if (e.kind == Kind::mark &&
-                            static_cast<flow::Mark::Kind>(e.a) == flow::Mark::Kind::uncommitted) {
-                            ++quirks["elements that never were committed: not reported"];
-                            continue;
-                        }
-                        if (e.kind == Kind::exception_return && ete &&
-                            std::binary_search(packets.source_addresses.begin(), packets.source_addresses.end(),
-                                               e.offset)) {
-                            ++quirks["no exception_return for an ERET that a Source Address reports"];
-                            continue;
-                        }
-                        ours.push_back(std::move(line));
-                    }
-                    const Theirs theirs = opencsd_elements(config, simulation);
-                    ASSERT_TRUE(theirs.other.empty()) << theirs.other.front();
-                    for (std::size_t i = 0; i < std::min(ours.size(), theirs.lines.size()); ++i)
-                        while (i < ours.size() && ours[i] != theirs.lines[i] && theirs.lines[i] == "trace on 2" &&
-                               (ours[i] == "exception return" || ours[i] == "trace on 1")) {
-                            ours.erase(ours.begin() + static_cast<std::ptrdiff_t>(i));
-                            ++quirks["exception returns and trace on right before an overflow: lost"];
-                        }
-                    while (ours.size() > theirs.lines.size() &&
-                           (ours.back() == "exception return" || ours.back() == "trace on 1")) {
-                        ours.pop_back();
-                        ++quirks["exception returns and trace on at the very end: lost"];
-                    }
-                    if (speculation != 0 && theirs.lines.size() < ours.size()) {
-                        const std::size_t missing = ours.size() - theirs.lines.size();
-                        quirks["elements committed late, and lost at the end"] += missing;
-                        ASSERT_LT(missing, ours.size() / 4);
-                        ours.resize(theirs.lines.size());
-                    }
-                    const auto [a, b] =
-                        std::mismatch(ours.begin(), ours.end(), theirs.lines.begin(), theirs.lines.end());
-                    if (a != ours.end() || b != theirs.lines.end()) {
-                        std::string text;
-                        for (auto k = a - std::min<std::ptrdiff_t>(4, a - ours.begin()); k < a; ++k)
-                            text += "   both " + *k + "\n";
-                        for (auto k = a; k < std::min(a + 4, ours.end()); ++k) text += "   ours " + *k + "\n";
-                        for (auto k = b; k < std::min(b + 4, theirs.lines.end()); ++k) text += " theirs " + *k + "\n";
-                        FAIL() << "line " << a - ours.begin() << " of " << ours.size() << " and " << theirs.lines.size()
-                               << "\n"
-                               << text;
-                    }
-                    compared += ours.size();
+                    ASSERT_NO_FATAL_FAILURE(
+                        expect_opencsd_agrees(config, simulation.bytes, simulation.memory, elements, quirks, compared));
                 }
     std::printf("generated streams: %zu elements compared\n", compared);
     for (const auto& [what, times] : quirks)
         std::printf("    %8llu  %s\n", static_cast<unsigned long long>(times), what.c_str());
+#endif
+}
+
+// Random executions of the unit as a model: what it sends of them means the same to OpenCSD. WAYMARK_OPENCSD_ELEMENTS
+// in the environment asks for so many elements of each kind.
+TEST(Etm4FlowOpenCsd, AgreesOnExecutionsOfTheModel) {
+#ifndef WAYMARK_OPENCSD
+    GTEST_SKIP() << "built without OpenCSD's library: install libopencsd-dev to compare with it";
+#else
+    struct Case {
+        const char* name;
+        bool ete;  ///< an ETMv4 does not have it
+        void (*change)(Config&, ModelChoices&);
+    };
+    const Case cases[] = {
+        {"plain", false, [](Config&, ModelChoices&) {}},
+        {"return stack", false, [](Config& c, ModelChoices&) { c.return_stack = true; }},
+        {"cycle accurate", false, [](Config& c, ModelChoices&) { c.cycle_counting = c.timestamps = true; }},
+        {"speculative", false,
+         [](Config& c, ModelChoices& m) {
+             c.max_speculation = 8;
+             m.mispredict_one_in = 4;
+         }},
+    };
+    const char* const wanted = std::getenv("WAYMARK_OPENCSD_ELEMENTS");
+    const std::size_t least = wanted != nullptr ? static_cast<std::size_t>(std::atoll(wanted)) : sized(20000U, 2000U);
+    for (const Case& kind : cases) {
+        Quirks quirks;
+        std::size_t compared = 0;
+        for (std::uint64_t seed = 1; compared < least; ++seed) {
+            const bool ete = kind.ete || seed % 2 == 0;
+            SCOPED_TRACE(std::string(kind.name) + (ete ? " ETE" : " ETMv4") + " seed " + number(seed));
+            Config config = ete ? test::ete(1) : test::etmv4();
+            config.q_elements = config.cycle_counting = config.timestamps = config.timestamp_markers = false;
+            config.commit_mode_1 = true;
+            ModelChoices choices;
+            choices.seed = seed;
+            choices.cycle_count_format_2 = false;  // 1.3.3 misreads it
+            kind.change(config, choices);
+            // 1.3.3 pops the return stack before an exception whose address is the branch's target, and crashes.
+            choices.folds_exception_address = !config.return_stack;
+            ModelConfig model{tracing_registers(config), Profile::a, choices};
+            model.registers.syncpr.period = 8;
+            test::Execution::Options options;
+            options.contents.newest_instructions = false;
+            options.contents.aarch32 = config.max_speculation == 0 && !config.q_elements;
+            test::Execution execution(model, seed, options);
+            execution.run(400);
+            const Config sent = packets_of(model.registers, model.profile);
+            const std::vector<Element> elements = test::decode<Decoder>(execution.bytes(), sent, execution.memory);
+            ASSERT_EQ(test::difference_from(elements, execution.truth, sent), "");
+            expect_opencsd_agrees(sent, execution.bytes(), execution.memory, elements, quirks, compared);
+            if (HasFatalFailure()) break;
+        }
+        comparing::print(kind.name, compared, "elements", quirks);
+    }
 #endif
 }
 
