@@ -93,9 +93,9 @@ constexpr std::string_view create_schema =
     ");\n";
 
 /// A file being written. Errors stick: what is done after one does nothing.
-class Database {
+class NewDatabase {
 public:
-    explicit Database(const std::filesystem::path& path) : path_(path) {
+    explicit NewDatabase(const std::filesystem::path& path) : path_(path) {
         sqlite3* raw = nullptr;
         code_ = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
         db_.reset(raw);
@@ -161,7 +161,7 @@ private:
     std::string why_;
 };
 
-void fill_schema(Database& db) {
+void fill_schema(NewDatabase& db) {
     db.prepare("INSERT INTO schema VALUES (?, ?, ?, ?, ?)");
     const auto text = [](std::string_view t) { return t.empty() ? Cell() : Cell(t); };
     for (const TableInfo& table : tables()) {
@@ -213,7 +213,7 @@ Result<ExportReport> write_sqlite(const Answers& answers, const std::filesystem:
     std::error_code error;
     if (std::filesystem::exists(path, error))
         return Error{Errc::usage, fmt::format("{} exists already", path.string())};
-    Database db(path);
+    NewDatabase db(path);
     // Every table has a page of its own, which is most of a small file.
     const std::size_t rows = answers.instructions.size() + answers.timeline.slices.size() + answers.calls.size();
     db.run(fmt::format("PRAGMA page_size = {}", rows < 10'000 ? 1024 : 4096));

@@ -27,7 +27,7 @@ using answers::Answers;
 using answers::Finding;
 
 /// One source in one buffer.
-struct Stream {
+struct SourceStream {
     const Source* source{};
     std::string buffer;
     std::unique_ptr<analysis::FlowCode> code;
@@ -47,7 +47,7 @@ public:
         std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
                      [](const Source* source) { return source->has_flow(); });
         const auto make = [&](const StreamInfo& stream) {
-            Stream& s = streams_.emplace_back();
+            SourceStream& s = streams_.emplace_back();
             s.source = &stream.source;
             s.buffer = stream.buffer.name;
             s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
@@ -60,7 +60,7 @@ public:
                                             .observer = s.timeline.get()});
             s.first = s.source;
             // Calls go on where the thread does.
-            const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const Stream& other) {
+            const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const SourceStream& other) {
                 return !other.continued && other.source->name == stream.source.continues;
             });
             if (before != streams_.rend()) {
@@ -88,7 +88,7 @@ private:
         std::vector<analysis::FlowStream> streams;
         std::vector<const Names*> names;
         analysis::FlowAnswersOptions options;
-        for (const Stream& s : streams_) {
+        for (const SourceStream& s : streams_) {
             s.sink->finish();
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             options.cycles |= s.source->configuration->cycle_counts();
@@ -110,7 +110,7 @@ private:
 
         for (const BufferReport& buffer : report.buffers) out.trace_bytes += buffer.bytes;
         std::uint64_t ranges = 0;
-        for (const Stream& s : streams_) ranges += ranges_in(s);
+        for (const SourceStream& s : streams_) ranges += ranges_in(s);
         out.cut = cut;
         if (ranges == 0 && !(options_.without_code && went_nowhere_known())) {
             Error why = why_nothing(report, selected);
@@ -140,7 +140,7 @@ private:
     void disassemble(Answers& out) const {
         image::Disassembler disassembler;
         for (answers::Instruction& i : out.instructions)
-            for (const Stream& s : streams_) {
+            for (const SourceStream& s : streams_) {
                 // In the first state that has something there: what one state sees and another does not is rare.
                 for (const bool ns : {false, true})
                     if (i.text.empty())
@@ -153,19 +153,19 @@ private:
     [[nodiscard]] bool has_part_only() const {
         return std::any_of(session_.problems.begin(), session_.problems.end(),
                            [](const capture::Problem& p) { return p.kind == capture::Problem::Kind::part; }) ||
-               std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+               std::any_of(streams_.begin(), streams_.end(), [](const SourceStream& s) {
                    return s.sink->troubles().gaps[static_cast<unsigned>(GapReason::unsynchronised)].times != 0;
                });
     }
     [[nodiscard]] bool went_nowhere_known() const {
         return std::any_of(streams_.begin(), streams_.end(),
-                           [](const Stream& s) { return s.sink->troubles().no_memory.times != 0; });
+                           [](const SourceStream& s) { return s.sink->troubles().no_memory.times != 0; });
     }
 
     Error why_nothing(const Report& report, const std::vector<const Source*>& selected) const {
         Gave gave;
         for (const StreamReport& stream : report.streams) gave.packets += packets(*stream.consumer);
-        for (const Stream& s : streams_) {
+        for (const SourceStream& s : streams_) {
             gave.no_memory += s.sink->troubles().no_memory.times;
             for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += s.sink->troubles().gaps[i].times;
         }
@@ -180,15 +180,15 @@ private:
                              std::optional<std::uint64_t> offset = {}) {
             out.health.push_back({severity, std::move(what), std::move(todo), offset});
         };
-        using Kind = capture::Problem::Kind;
+        using ProblemKind = capture::Problem::Kind;
         std::vector<capture::Problem> of_names, others;
         for (const capture::Problem& problem : session_.problems)
-            if (problem.kind == Kind::unused) {
+            if (problem.kind == ProblemKind::unused) {
                 add(warning, capture::to_string(problem), "");
                 out.health.back().of_names = true;
                 out.health.back().unused_file = problem.file.string();
             } else {
-                (problem.kind == Kind::names ? of_names : others).push_back(problem);
+                (problem.kind == ProblemKind::names ? of_names : others).push_back(problem);
             }
         for (std::string& sentence : gathered(others)) add(warning, std::move(sentence), "");
         for (std::string& sentence : gathered(of_names)) {
@@ -206,7 +206,7 @@ private:
                     "Copy the capture again.");
         }
         for (const StreamReport& stream : report.streams) stream_damage(out, stream);
-        for (const Stream& s : streams_) stream_health(s, add);
+        for (const SourceStream& s : streams_) stream_health(s, add);
         if (std::none_of(out.health.begin(), out.health.end(),
                          [](const Finding& f) { return f.severity >= warning && !f.of_names; }))
             add(good, "Nothing was lost, and trace and image agree everywhere.", "");
@@ -215,7 +215,7 @@ private:
 
     void stream_damage(Answers& out, const StreamReport& stream) const {
         using enum Finding::Severity;
-        const auto s = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& each) {
+        const auto s = std::find_if(streams_.begin(), streams_.end(), [&](const SourceStream& each) {
             return each.source == stream.source && each.buffer == stream.buffer;
         });
         if (s == streams_.end()) return;
@@ -230,7 +230,7 @@ private:
                                   damage.first.value});
         }
     }
-    [[nodiscard]] static std::uint64_t ranges_in(const Stream& s) {
+    [[nodiscard]] static std::uint64_t ranges_in(const SourceStream& s) {
         std::uint64_t ranges = 0;
         for (const analysis::FlowCounts* counts : s.sink->counts())
             for (const std::uint64_t times : counts->times) ranges += times;
@@ -238,7 +238,7 @@ private:
     }
 
     template <class Add>
-    void stream_health(const Stream& s, const Add& add) const {
+    void stream_health(const SourceStream& s, const Add& add) const {
         using enum Finding::Severity;
         const std::string source = "source " + s.source->label() + ": ";
         const analysis::FlowCalls::LeftOut& left = s.sink->calls().left_out();
@@ -275,7 +275,7 @@ private:
 
     void summarise(Answers& out, std::uint64_t ranges) const {
         std::uint64_t instructions = 0, exceptions = 0, calls = 0, stray = 0;
-        for (const Stream& s : streams_)
+        for (const SourceStream& s : streams_)
             for (const analysis::FlowCounts* counts : s.sink->counts()) {
                 for (std::size_t edge = 0; edge < counts->times.size(); ++edge)
                     instructions += counts->times[edge] * counts->known.edges[edge].instructions;
@@ -296,8 +296,9 @@ private:
         const auto add = [&](std::string name, std::uint64_t value) {
             out.summary.push_back({std::move(name), std::to_string(value)});
         };
-        add("sources", static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
-                                                                [](const Stream& s) { return s.first == s.source; })));
+        add("sources",
+            static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
+                                                     [](const SourceStream& s) { return s.first == s.source; })));
         add("instructions", instructions);
         add("ranges", ranges);
         if (out.metrics.size() > 1) {
@@ -316,7 +317,7 @@ private:
 
     const FlowAnswersOptions& options_;
     const Session& session_;
-    std::deque<Stream> streams_;
+    std::deque<SourceStream> streams_;
 };
 
 }  // namespace

@@ -336,7 +336,7 @@ void print_lanes(const DpuAnswer& a, Output& out) {
 
 // ---- commands
 
-struct View {
+struct DpuView {
     const char *name, *title, *help, *footer;
     bool rows;  ///< sorted by a counter, and limited
 };
@@ -496,7 +496,7 @@ Run add_dpu(CLI::App& app) {
         "\nExit status: 0 there is an answer; 1 there is no entry, the rows do not add up, or something was lost "
         "or is\n"
         "doubtful under --strict; 2 usage; 3 the capture cannot be read to its end, or the output not be written.\n";
-    const std::array<View, 10> views{{
+    const std::array<DpuView, 10> views{{
         {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
          true},
         {"tasks", "What each task cost, in both privileges, and each of its stays", "",
@@ -532,7 +532,7 @@ Run add_dpu(CLI::App& app) {
          "  waymark dpu ratios DIR\n",
          false},
     }};
-    const auto add_view = [&](const View& view) {
+    const auto add_view = [&](const DpuView& view) {
         auto options = std::make_shared<DpuOptions>();
         CLI::App& command = *dpu.add_subcommand(view.name, view.title);
         options->add_to(command, view.rows);
@@ -548,7 +548,7 @@ Run add_dpu(CLI::App& app) {
             return *folded ? run_folded(*options) : run_view(*options, name);
         });
     };
-    for (const View& view : views) add_view(view);
+    for (const DpuView& view : views) add_view(view);
     add_view({"health", "What the buffer held: entries by kind, pads, gaps, losses", "", "", false});
     Run program = add_dpu_program(dpu);
     commands->emplace_back(dpu.get_subcommand("program"), std::move(program));
