@@ -356,7 +356,7 @@ void for_each_decoder(F&& f) {
     f.template operator()<Told<P, Reference>, Told<P, Reference, HashingSink>>("reference", false);
     f.template operator()<Told<P, Decoder>, Told<P, Decoder, HashingSink>>("fast", false);
     f.template operator()<Counted<P>, Counted<P>>("counts", false);
-    f.template operator()<Parallel<P, Ranges::told>, Parallel<P, Ranges::told, HashingSink>>("fast-2", true);
+    f.template operator()<Parallel<P, Ranges::delivered>, Parallel<P, Ranges::delivered, HashingSink>>("fast-2", true);
     f.template operator()<Parallel<P, Ranges::counted>, Parallel<P, Ranges::counted>>("counts-2", true);
 #ifdef WAYMARK_OPENCSD
     f.template operator()<OpenCsd<P>, OpenCsd<P>>("opencsd", false);

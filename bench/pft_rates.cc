@@ -119,7 +119,7 @@ struct Analysed {
           code(symbols, memory),
           sink(code, [](Offset at) { return at.value; }, {.calls = calls}),
           decoder(part.config, *part.code, blocks, sink,
-                  {.workers = workers, .ranges = calls ? follow::Ranges::told : follow::Ranges::counted}) {}
+                  {.workers = workers, .ranges = calls ? follow::Ranges::delivered : follow::Ranges::counted}) {}
     void feed(Bytes bytes) { decoder.feed(bytes); }
     void finish() {
         decoder.finish();

@@ -480,7 +480,7 @@ private:
     }
 
     /// What the last waypoint left to be sent at the boundary behind it, in the order of 5.5. Done when the next event
-    /// comes, so that changes told after the waypoint are in it.
+    /// comes, so that changes given after the waypoint are in it.
     void settle() {
         if (!unsettled_) return;
         unsettled_ = false;
@@ -526,7 +526,7 @@ private:
     void stop(ISyncReason restart) {
         flush_atoms();
         tracing_ = false;
-        // What was lost is told by the next I-sync, whatever else kept tracing off meanwhile.
+        // The next I-sync reports what was lost, whatever else kept tracing off meanwhile.
         if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
     }
     void overflowed() override {

@@ -485,9 +485,16 @@ void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::M
             ours.erase(ours.begin() + static_cast<std::ptrdiff_t>(i));
             ++quirks["exception returns and trace on right before an overflow: lost"];
         }
-    while (ours.size() > theirs.lines.size() && (ours.back() == "exception return" || ours.back() == "trace on 1")) {
-        ours.pop_back();
-        ++quirks["exception returns and trace on at the very end: lost"];
+    // What OpenCSD holds back until the next element, and all that comes with it.
+    const auto held_back = [](const std::string& line) { return line == "exception return" || line == "trace on 1"; };
+    if (const std::size_t same = theirs.lines.size();
+        same < ours.size() && held_back(ours[same]) &&
+        std::all_of(ours.begin() + static_cast<std::ptrdiff_t>(same), ours.end(), [&](const std::string& line) {
+            return held_back(line) || line.starts_with("cycles") || line.starts_with("timestamp");
+        })) {
+        quirks["exception returns and trace on at the very end: lost, with counts and times after them"] +=
+            ours.size() - same;
+        ours.resize(same);
     }
     if (config.max_speculation != 0 && theirs.lines.size() < ours.size()) {
         const std::size_t missing = ours.size() - theirs.lines.size();

@@ -86,13 +86,13 @@ private:
     }
 };
 
-struct PartOptions {
+struct A64PartOptions {
     unsigned blocks = 1500;
     bool return_stack = false, cycle_accurate = false, speculates = false;
     std::uint64_t seed = 1;
 };
 
-MeasuredA64Part make_part(const PartOptions& options, std::uint64_t waypoints) {
+MeasuredA64Part make_a64_part(const A64PartOptions& options, std::uint64_t waypoints) {
     MeasuredA64Part part;
     part.config.version = 0x42;
     part.config.return_stack = options.return_stack;
@@ -178,14 +178,14 @@ std::size_t MeasuredA64Stream::bytes() const {
 MeasuredA64Stream measured_a64_stream(char which, std::uint64_t waypoints) {
     MeasuredA64Stream s;
     switch (which) {
-        case 'b': s.parts.push_back(make_part({}, waypoints)); break;
-        case 'c': s.parts.push_back(make_part({.blocks = 50000}, waypoints)); break;
-        case 'd': s.parts.push_back(make_part({.return_stack = true}, waypoints)); break;
-        case 'e': s.parts.push_back(make_part({.cycle_accurate = true}, waypoints)); break;
-        case 's': s.parts.push_back(make_part({.speculates = true}, waypoints)); break;
+        case 'b': s.parts.push_back(make_a64_part({}, waypoints)); break;
+        case 'c': s.parts.push_back(make_a64_part({.blocks = 50000}, waypoints)); break;
+        case 'd': s.parts.push_back(make_a64_part({.return_stack = true}, waypoints)); break;
+        case 'e': s.parts.push_back(make_a64_part({.cycle_accurate = true}, waypoints)); break;
+        case 's': s.parts.push_back(make_a64_part({.speculates = true}, waypoints)); break;
         default:
             for (const std::uint64_t i : {0U, 1U}) {
-                s.parts.push_back(make_part({.seed = 1 + 10 * i}, waypoints / 2));
+                s.parts.push_back(make_a64_part({.seed = 1 + 10 * i}, waypoints / 2));
                 s.parts.back().id = {static_cast<std::uint8_t>(0x10 + i)};
             }
             s.frames = framed({{{s.parts[0].id, s.parts[0].bytes}, {s.parts[1].id, s.parts[1].bytes}}});
