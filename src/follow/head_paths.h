@@ -97,7 +97,7 @@ private:
 class Paths {
 public:
     Paths(const HeadRules& rules, Program& program, double unseen)
-        : odds(unseen), histories(rules.history), rules_(rules), program_(program) {}
+        : odds(unseen), histories(rules.history), program_(program) {}
 
     // ---- beginnings
 
@@ -221,7 +221,6 @@ private:
     /// So many places are followed where those that return may go anywhere.
     static constexpr std::size_t most_that_return = std::size_t{1} << 16;
 
-    const HeadRules& rules_;
     Program& program_;
     std::unordered_map<State, std::uint32_t, StateHash> seen_;
     // Paths that take from the return stack what is not known, by what they differ in: the last address, the place that
