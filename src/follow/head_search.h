@@ -88,8 +88,6 @@ private:
     static void depart(Path& path);
     /// What is known up to this packet does not go on after it.
     void cut(Path& path);
-    /// Execution may be anywhere from here on.
-    void forget();
     /// Execution is at `place`, which a packet named.
     void arrive_at(Path& path, const Place& place);
     /// The place becomes what the next address is compressed against.

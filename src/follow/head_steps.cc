@@ -30,12 +30,6 @@ void Search::depart(Path& path) {
     path.waits = path.fresh = false;
 }
 
-/// Of a single path all stays known.
-void Search::forget() {
-    if (paths_.all.size() == 1) paths_.keep_start(paths_.all.front());
-    paths_.forget();
-}
-
 // ---- addresses
 
 void Search::take(const seen::Arrival& o) {
@@ -50,7 +44,7 @@ void Search::take(const seen::Arrival& o) {
     if (std::any_of(paths_.all.begin(), paths_.all.end(), forks)) {
         if (means_anything(o.at)) {
             ++obstacles_.repeated;
-            return forget();
+            return paths_.forget();
         }
         // Where they come from makes no difference to where they may go.
         paths_.go_on([&](const Path& path, Keep& keep) {
@@ -242,7 +236,7 @@ void Search::take(const seen::Restart&) { restart({}); }
 
 void Search::take(const seen::Untraced&) {
     ++obstacles_.untraced;
-    if (!paths_.everywhere) forget();
+    if (!paths_.everywhere) paths_.forget();
 }
 
 void Search::take(const seen::Departed&) {

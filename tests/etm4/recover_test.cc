@@ -64,24 +64,25 @@ std::vector<HeadSetting> head_settings() {
     const auto etmv4 = [=](C& c) { c = test::etmv4(), bare(c); };
     const auto ete = [=](C& c) { c = test::ete(3), bare(c); };
     return {
-        {"etmv4", [=](C& c, M&, O&) { etmv4(c); }, false, 0},
-        {"etmv4_a64", [=](C& c, M&, O& o) { etmv4(c), o.contents.aarch32 = false; }, false, 0},
-        {"etmv4_return_stack", [=](C& c, M&, O&) { etmv4(c), c.return_stack = true; }, false, 0},
-        {"etmv4_broadcast", [=](C& c, M&, O&) { etmv4(c), c.branch_broadcast = c.wfx_p0 = true; }, false, 0},
-        {"ete_transactions", [=](C& c, M&, O& o) { ete(c), o.transactions = true; }, false, 0},
+        {"etmv4", [=](C& c, M&, O&) { etmv4(c); }, false, sized(75U, 0U)},
+        {"etmv4_a64", [=](C& c, M&, O& o) { etmv4(c), o.contents.aarch32 = false; }, false, sized(80U, 0U)},
+        {"etmv4_return_stack", [=](C& c, M&, O&) { etmv4(c), c.return_stack = true; }, false, sized(75U, 0U)},
+        {"etmv4_broadcast", [=](C& c, M&, O&) { etmv4(c), c.branch_broadcast = c.wfx_p0 = true; }, false,
+         sized(70U, 0U)},
+        {"ete_transactions", [=](C& c, M&, O& o) { ete(c), o.transactions = true; }, false, sized(75U, 0U)},
         {"ete_sources",
          [=](C& c, M& m, O&) {
              ete(c);
              m.source_address_after = 1;
          },
-         false, 0},
+         false, sized(75U, 0U)},
         {"ete_q",
          [=](C& c, M& m, O&) {
              ete(c);
              c.q_elements = true;
              m.q_one_in = 40;
          },
-         false, 0},
+         false, sized(15U, 0U)},
         {"etmv4_fifo",
          [=](C& c, M& m, O&) {
              etmv4(c);
@@ -89,7 +90,7 @@ std::vector<HeadSetting> head_settings() {
              m.fifo_bytes = 80;
              m.drain_cycles = 20;
          },
-         false, 0},
+         false, sized(55U, 0U)},
         {"ete_speculation",
          [=](C& c, M& m, O&) {
              ete(c);
@@ -97,7 +98,7 @@ std::vector<HeadSetting> head_settings() {
              c.return_stack = true;
              m.mispredict_one_in = 4;
          },
-         false, 0},
+         false, sized(65U, 0U)},
         {"etmv4_speculation_cycles",
          [=](C& c, M& m, O&) {
              etmv4(c);
@@ -106,9 +107,9 @@ std::vector<HeadSetting> head_settings() {
              c.commit_mode_1 = false;
              m.mispredict_one_in = 4;
          },
-         false, 0},
-        {"etmv4_in_part", [=](C& c, M&, O&) { etmv4(c); }, true, 0},
-        {"ete_in_part_return_stack", [=](C& c, M&, O&) { ete(c), c.return_stack = true; }, true, 0},
+         false, sized(60U, 0U)},
+        {"etmv4_in_part", [=](C& c, M&, O&) { etmv4(c); }, true, sized(60U, 0U)},
+        {"ete_in_part_return_stack", [=](C& c, M&, O&) { ete(c), c.return_stack = true; }, true, sized(55U, 0U)},
     };
 }
 

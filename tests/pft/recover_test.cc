@@ -5,15 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "pft/support.h"
 #include "support/elements.h"
+#include "support/heads.h"
 #include "support/sanitized.h"
 #include "support/synthetic.h"
 #include "support/trace_writer.h"
@@ -23,7 +21,6 @@ namespace waymark::pft {
 namespace {
 
 using synthetic::Element;
-using synthetic::Kind;
 
 /// A program that ran, and its trace. It is the decoder's code too: of a program in part, what `extents` hold.
 struct Trace final : isa::CodeReader {
@@ -71,16 +68,6 @@ Trace make_trace(const Setting& setting, std::uint64_t seed) {
     return t;
 }
 
-/// The ranges in a list, by their packet.
-using Ranges = std::vector<std::pair<std::uint64_t, flow::Block>>;
-Ranges ranges_of(const std::vector<Element>& elements, std::uint64_t shift, std::uint64_t from, std::uint64_t to) {
-    Ranges out;
-    for (const Element& e : elements)
-        if (e.kind == Kind::range && e.offset + shift >= from && e.offset + shift < to)
-            out.emplace_back(e.offset + shift, e.block);
-    return out;
-}
-
 std::vector<Element> decode_all(const Trace& t) {
     flow::BlockTable table;
     synthetic::ElementSink sink;
@@ -91,68 +78,13 @@ std::vector<Element> decode_all(const Trace& t) {
     return sink.take();
 }
 
-struct Score {
-    std::uint64_t heads = 0, recovered_heads = 0, truth = 0, right = 0, wrong = 0, bytes = 0, recovered_bytes = 0;
-    std::map<HeadOutcome, unsigned> outcomes;
-    double expected_wrong = 0;        // by the confidence stated
-    std::uint64_t wrong_if_sure = 0;  // at a confidence that prints as 1
-    void print(const char* what) const {
-        std::printf(
-            "%-24s %llu of %llu heads, %.1f %% of %llu ranges, %llu wrong (%.1f by the confidence stated), %.1f %% of "
-            "%llu bytes",
-            what, static_cast<unsigned long long>(recovered_heads), static_cast<unsigned long long>(heads),
-            100.0 * static_cast<double>(right) / static_cast<double>(std::max<std::uint64_t>(truth, 1)),
-            static_cast<unsigned long long>(truth), static_cast<unsigned long long>(wrong), expected_wrong,
-            100.0 * static_cast<double>(recovered_bytes) / static_cast<double>(std::max<std::uint64_t>(bytes, 1)),
-            static_cast<unsigned long long>(bytes));
-        for (const auto& [outcome, count] : outcomes)
-            if (outcome != HeadOutcome::recovered) std::printf("; %u: %s", count, std::string(name(outcome)).c_str());
-        std::printf("\n");
-    }
-};
-
-void cut_and_recover(const Trace& t, unsigned cuts, std::uint64_t seed, Score& score) {
-    const std::vector<Element> truth = decode_all(t);
-    synthetic::Random random(seed);
-    for (unsigned i = 0; i < cuts; ++i) {
-        const std::size_t cut = random.below(static_cast<std::uint32_t>(t.bytes.size() * 9 / 10));
-        const Bytes stream = Bytes(t.bytes).subspan(cut);
-        const HeadRecovery head = recover_head(t.config, t, t.extents, stream);
-        if (head.outcome == HeadOutcome::no_head || head.outcome == HeadOutcome::no_sync) continue;
-        ++score.heads;
-        ++score.outcomes[head.outcome];
-        score.bytes += head.sync.value;
-        const Ranges expected = ranges_of(truth, 0, cut, cut + head.sync.value);
-        score.truth += expected.size();
-        if (head.outcome != HeadOutcome::recovered) {
-            EXPECT_EQ(head.bytes(), 0U);
-            continue;
-        }
-        ++score.recovered_heads;
-        score.recovered_bytes += head.bytes();
-        EXPECT_GE(head.confidence, least_confidence);
-        flow::BlockTable table;
-        synthetic::ElementSink sink;
-        flow::BatchWriter out(table, sink);
-        decode_head(head, t.config, t, stream, out);
-        const std::vector<Element> elements = sink.take();
-        ASSERT_FALSE(elements.empty());
-        EXPECT_EQ(elements.front().kind, Kind::trace_on);
-        EXPECT_EQ(elements.front().a, static_cast<std::uint64_t>(flow::TraceOnReason::recovered));
-        const Ranges found = ranges_of(elements, cut, cut, cut + head.sync.value);
-        std::uint64_t right = 0;
-        auto next = expected.begin();
-        for (const auto& range : found) {
-            const auto same = std::find(next, expected.end(), range);
-            if (same == expected.end()) continue;
-            ++right;
-            next = same + 1;
-        }
-        score.right += right;
-        score.wrong += found.size() - right;
-        score.expected_wrong += (1 - head.confidence) * static_cast<double>(found.size());
-        if (head.confidence > 0.99995) score.wrong_if_sure += found.size() - right;
-    }
+void cut_and_recover(const Trace& t, unsigned cuts, std::uint64_t seed, synthetic::HeadScore& score) {
+    synthetic::cut_and_recover(
+        t.bytes, decode_all(t), cuts, seed, score,
+        [&](Bytes stream) { return recover_head(t.config, t, t.extents, stream); },
+        [&](const HeadRecovery& head, Bytes stream, flow::BatchWriter& out) {
+            decode_head(head, t.config, t, stream, out);
+        });
 }
 
 class RecoverHead : public ::testing::TestWithParam<Setting> {};
@@ -177,9 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Configurations, RecoverHead,
 TEST_P(RecoverHead, GivesWhatAnUncutStreamGives) {
     constexpr std::uint64_t programs = sized(10U, 1U);
     constexpr unsigned cuts = sized(8U, 3U);
-    const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
-    const std::uint64_t rounds = text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
-    Score score;
+    const std::uint64_t rounds = synthetic::property_rounds();
+    synthetic::HeadScore score;
     for (std::uint64_t seed = 1; seed <= programs * rounds; ++seed)
         cut_and_recover(make_trace(GetParam(), seed), cuts, seed, score);
     score.print(GetParam().name);
