@@ -453,6 +453,12 @@ class Dpu(unittest.TestCase):
         self.assertFalse(out.exists())
         done = run(WAYMARK, "record", "--unit", "dpu", "--sysroot", "/nowhere", "-o", out, "--",
                    self.folder / "threads", "1")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("--sysroot /nowhere is no folder", done.stderr)
+        empty = self.folder / "no_libraries"
+        empty.mkdir()
+        done = run(WAYMARK, "record", "--unit", "dpu", "--sysroot", empty, "-o", out, "--",
+                   self.folder / "threads", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("nothing recorded", done.stderr)
         self.assertFalse(out.exists())
