@@ -34,34 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As `--unit` names it.
-std::string option_of(const flow::UnitFactory& units) { return CLI::detail::to_lower(std::string(units.name())); }
-
-/// All units of program flow, which record::Recorder drives.
-std::vector<const flow::UnitFactory*> flow_units() {
-    std::vector<const flow::UnitFactory*> out;
-    for (const protocol::Protocol* const row : pipeline::protocols())
-        out.insert(out.end(), row->units().begin(), row->units().end());
-    return out;
-}
-
-/// `ptm, ete and etmv4`.
-std::string flow_unit_names() {
-    std::string out;
-    const auto units = flow_units();
-    for (std::size_t i = 0; i < units.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == units.size() ? " and " : ", ") + option_of(*units[i]);
-    return out;
-}
-
-/// `ete or etmv4`.
-std::string aarch64_unit_names() {
-    std::string out;
-    for (const flow::UnitFactory* const units : flow_units())
-        if (units->traces_aarch64()) out += (out.empty() ? "" : " or ") + option_of(*units);
-    return out;
-}
-
 struct RecordOptions {
     std::string unit, folder, sysroot, start_at, stop_at, registers, trigger_at;
     std::vector<std::string> view_ranges, exclude_ranges;
@@ -192,7 +164,7 @@ waymark::Status read_program(const std::string& program, const flow::UnitFactory
             Errc::unsupported,
             fmt::format("{} is an AArch64 program; --unit {} traces AArch32 cores alone, so it takes a 32-bit one "
                         "(arm-linux-gnueabihf-gcc); --unit {} records this one",
-                        program, option_of(units), aarch64_unit_names())};
+                        program, pipeline::option_name(units), pipeline::aarch64_unit_names())};
     std::string begins(2, '\0');
     std::ifstream(program, std::ios::binary).read(begins.data(), static_cast<std::streamsize>(begins.size()));
     if (begins == "#!")
@@ -215,7 +187,7 @@ waymark::Status check_way(const RecordOptions& options) {
             return wrong(
                 fmt::format("--system --unit {} takes an AArch64 image, and {} is none; a 32-bit one is recorded with "
                             "--unit ptm, under qemu-system-arm",
-                            option_of(*options.units), options.program.front()));
+                            pipeline::option_name(*options.units), options.program.front()));
         const bool own_log = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
                                          [](const std::string& o) { return o == "-d" || o == "-D"; });
         if (aarch64 && own_log)
@@ -294,20 +266,21 @@ Status run_record(RecordOptions options) {
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
     const bool aarch64 = kind_of(options.program.front()).aarch64;
     if (!is_spe && !is_dpu)
-        for (const flow::UnitFactory* const units : flow_units())
+        for (const flow::UnitFactory* const units : pipeline::flow_units())
             if (options.unit.empty() ? units->traces_aarch64() == aarch64 && options.units == nullptr
-                                     : option_of(*units) == options.unit)
+                                     : pipeline::option_name(*units) == options.unit)
                 options.units = units;
-    for (const auto& [only, unit, is_it] : {std::tuple{&options.flow_only, flow_unit_names(), !is_spe && !is_dpu},
-                                            {&options.spe_only, std::string("spe"), is_spe},
-                                            {&options.dpu_only, std::string("dpu"), is_dpu}})
+    for (const auto& [only, unit, is_it] :
+         {std::tuple{&options.flow_only, pipeline::flow_unit_names(), !is_spe && !is_dpu},
+          {&options.spe_only, std::string("spe"), is_spe},
+          {&options.dpu_only, std::string("dpu"), is_dpu}})
         for (const CLI::Option* option : *only)
             if (!is_it && option->count() != 0)
                 return fail({Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), unit)});
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
         if (is_spe && option->count() != 0)
-            return fail({Errc::usage,
-                         fmt::format("{} goes with --unit {} and dpu only", option->get_name(), flow_unit_names())});
+            return fail({Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(),
+                                                  pipeline::flow_unit_names())});
     options.dpu.registers = options.registers;
     const RecordCommon common{options.folder, options.sysroot, options.program, options.qemu_options,
                               options.limit,  options.quiet,   options.force};
@@ -368,9 +341,7 @@ Status run_record(RecordOptions options) {
     if (!aarch64 && !kind_of(program).position_independent && symbols.add_elf(program))
         to.instruction_set = [&symbols](Address address) -> std::optional<isa::Isa> {
             const auto contents = symbols.contents(address);
-            if (contents == image::Contents::a32) return isa::Isa::a32;
-            if (contents == image::Contents::t32) return isa::Isa::t32;
-            return std::nullopt;
+            return contents ? image::instruction_set(*contents) : std::nullopt;
         };
     for (const auto& [text, option, address] :
          {std::tuple{&options.start_at, "start-at", &to.start_at}, {&options.stop_at, "stop-at", &to.stop_at}}) {
@@ -584,7 +555,7 @@ Run add_record(CLI::App& app) {
     for (const protocol::Protocol* const row : pipeline::protocols())
         for (const flow::UnitFactory* const factory : row->units()) {
             const std::string_view title = row->words().unit_title;
-            units.push_back(option_of(*factory));
+            units.push_back(pipeline::option_name(*factory));
             about += fmt::format("{}: {} {}{}; ", units.back(),
                                  std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a",
                                  title, factory->traces_aarch64() ? "" : ", for 32-bit programs");
@@ -602,7 +573,7 @@ Run add_record(CLI::App& app) {
         return option;
     };
     const auto unit = [&](CLI::Option* option) {
-        flow(option)->group(fmt::format("--unit {}: how the unit is programmed", flow_unit_names()));
+        flow(option)->group(fmt::format("--unit {}: how the unit is programmed", pipeline::flow_unit_names()));
     };
     unit(command.add_option("--core", options->programmed.core,
                             "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv4: cortex-a53 "

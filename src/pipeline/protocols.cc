@@ -99,4 +99,31 @@ std::string_view trace_id_register(const std::vector<RegisterValue>& registers, 
 std::string decoded_types() { return of_decoded(&protocol::Words::types); }
 std::string decoded_trace() { return of_decoded(&protocol::Words::trace); }
 
+std::vector<const flow::UnitFactory*> flow_units() {
+    std::vector<const flow::UnitFactory*> out;
+    for (const Protocol* const row : protocols()) out.insert(out.end(), row->units().begin(), row->units().end());
+    return out;
+}
+
+std::string option_name(const flow::UnitFactory& units) {
+    std::string name(units.name());
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name;
+}
+
+std::string flow_unit_names() {
+    std::string out;
+    const auto units = flow_units();
+    for (std::size_t i = 0; i < units.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == units.size() ? " and " : ", ") + option_name(*units[i]);
+    return out;
+}
+
+std::string aarch64_unit_names() {
+    std::string out;
+    for (const flow::UnitFactory* const units : flow_units())
+        if (units->traces_aarch64()) out += (out.empty() ? "" : " or ") + option_name(*units);
+    return out;
+}
+
 }  // namespace waymark::pipeline

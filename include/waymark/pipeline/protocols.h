@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "waymark/core/register_value.h"
+#include "waymark/flow/unit.h"
 #include "waymark/protocol/protocol.h"
 
 namespace waymark::pipeline {
@@ -40,5 +41,14 @@ using protocol::Protocol;
 [[nodiscard]] std::string decoded_types();
 /// What their units send: `Program Flow Trace`.
 [[nodiscard]] std::string decoded_trace();
+
+/// All units of program flow as models, which record::Recorder drives.
+[[nodiscard]] std::vector<const flow::UnitFactory*> flow_units();
+/// As `record --unit` names it: `ptm`.
+[[nodiscard]] std::string option_name(const flow::UnitFactory& units);
+/// `ptm, ete and etmv4`.
+[[nodiscard]] std::string flow_unit_names();
+/// Those that trace AArch64 cores: `ete or etmv4`.
+[[nodiscard]] std::string aarch64_unit_names();
 
 }  // namespace waymark::pipeline
