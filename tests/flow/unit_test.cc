@@ -28,6 +28,8 @@ public:
     void wait(std::uint64_t) override {}
     void resume(Place, std::uint64_t) override {}
     void finish() override {}
+    void program(const UnitOptions&, std::uint64_t) override {}
+    [[nodiscard]] std::uint64_t untraced() const override { return 0; }
     [[nodiscard]] std::uint64_t lost() const override { return lost_; }
     [[nodiscard]] bool overflowing() const override { return lost_ != 0; }
     [[nodiscard]] bool may_lose() const override { return true; }

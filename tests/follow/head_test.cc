@@ -30,7 +30,7 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-constexpr std::uint32_t nop = 0xd503201f, ret = 0xd65f03c0, br = 0xd61f0000;
+constexpr std::uint32_t ret = 0xd65f03c0, br = 0xd61f0000;
 /// A64 branches, by instructions from their own.
 constexpr std::uint32_t b(int to) { return 0x14000000U | (static_cast<std::uint32_t>(to) & 0x3ffffffU); }
 constexpr std::uint32_t bl(int to) { return 0x94000000U | (static_cast<std::uint32_t>(to) & 0x3ffffffU); }
