@@ -247,7 +247,7 @@ TEST(PftRow, NamesTheFieldsOfRegisters) {
               "waypoints=1 ");
     EXPECT_EQ(fields_set("ETMTRACEIDR", 0x15), "trace ID=21 ");
     EXPECT_NE(fields_set("ETMIDR", 0x411cf312), "");
-    EXPECT_EQ(fields_set("ETMSYNCFR", 0x400), "");
+    EXPECT_EQ(fields_set("ETMSYNCFR", 0x400), "value=1024 ");
 }
 
 // ---- what a configuration reads from a stream
@@ -351,7 +351,7 @@ TEST(PftConfiguration, SurveysAStream) {
 TEST(PftConfiguration, HasASyncWhereEnoughFollowsIt) {
     const auto whole = configuration({});
     std::vector<std::uint8_t> bytes = packed({}, {Ignore{}, ASync{}});
-    bytes.resize(1 + judged_bytes, 0x66);
+    bytes.resize(6 + judged_bytes, 0x66);
     EXPECT_FALSE(whole->has_sync(bytes));
     bytes.push_back(0x66);
     EXPECT_TRUE(whole->has_sync(bytes));
