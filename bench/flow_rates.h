@@ -99,9 +99,9 @@ inline void add(Counts& counts, std::span<const std::uint64_t> edges, std::span<
 
 // One decoder each, with everything it needs.
 template <class P, class D, class To = CountingSink>
-struct Told {
+struct Delivered {
     using Protocol = P;
-    Told(const typename P::Part& part, Counts& counts)
+    Delivered(const typename P::Part& part, Counts& counts)
         : sink(counts), out(blocks, sink), decoder(part.config, *part.code, out) {}
     void feed(Bytes bytes) { decoder.feed(bytes); }
     void finish() {
@@ -270,7 +270,7 @@ const Counts& truth(char which) {
     const typename P::Stream& s = stream<P>(which);
     t = std::make_unique<Counts>();
     if (which == 'a') {
-        *t = decode_all<Told<P, typename P::ReferenceDecoder, HashingSink>>(s);
+        *t = decode_all<Delivered<P, typename P::ReferenceDecoder, HashingSink>>(s);
     } else {
         for (const auto& part : s.parts) {
             t->ranges += part.truth.ranges;
@@ -353,8 +353,8 @@ void for_each_decoder(F&& f) {
     using Reference = typename P::ReferenceDecoder;
     using Decoder = typename P::Decoder;
     using follow::Ranges;
-    f.template operator()<Told<P, Reference>, Told<P, Reference, HashingSink>>("reference", false);
-    f.template operator()<Told<P, Decoder>, Told<P, Decoder, HashingSink>>("fast", false);
+    f.template operator()<Delivered<P, Reference>, Delivered<P, Reference, HashingSink>>("reference", false);
+    f.template operator()<Delivered<P, Decoder>, Delivered<P, Decoder, HashingSink>>("fast", false);
     f.template operator()<Counted<P>, Counted<P>>("counts", false);
     f.template operator()<Parallel<P, Ranges::delivered>, Parallel<P, Ranges::delivered, HashingSink>>("fast-2", true);
     f.template operator()<Parallel<P, Ranges::counted>, Parallel<P, Ranges::counted>>("counts-2", true);

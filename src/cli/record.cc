@@ -310,8 +310,8 @@ Status run_record(RecordOptions options) {
     if (with_ranges.programmed() && options.programmed.fifo_bytes != 0)
         return fail({Errc::usage,
                      "--fifo does not go with --registers, --view-range, --exclude-range, --trigger-at and "
-                     "--cycle-threshold: what a full FIFO lost and what was not to be traced could not be "
-                     "told apart"});
+                     "--cycle-threshold: what a full FIFO lost could not be distinguished from what "
+                     "was not to be traced"});
     if (const auto status = check_way(options); !status) return fail(status.error());
     const std::string& program = options.program.front();
     image::MemoryMap memory;

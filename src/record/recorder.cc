@@ -236,7 +236,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
                 break;
             case words::half:
                 t.halves.push_back(word & words::value_mask);
-                if (t.halves.size() == halves_of(t.kind)) told(t);
+                if (t.halves.size() == halves_of(t.kind)) take_halves(t);
                 break;
             case words::state: state(t, word & words::value_mask); break;
             default: break;
@@ -256,7 +256,7 @@ std::size_t Recorder::halves_of(std::uint32_t kind) const {
     }
 }
 
-void Recorder::told(Thread& t) {
+void Recorder::take_halves(Thread& t) {
     if (t.kind == words::signal)
         signal(t);
     else if (t.kind == words::written)

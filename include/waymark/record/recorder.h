@@ -70,7 +70,7 @@ struct RecorderOptions {
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
     std::uint64_t filtered_ranges{};  ///< that executed, and that the unit was programmed not to trace
-    std::uint64_t kept_bytes{};  ///< of the trace: the rest was replaced by later trace, see `buffer_bytes`
+    std::uint64_t kept_bytes{};       ///< of the trace: the rest was replaced by later trace, see `buffer_bytes`
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
     bool began{};             ///< false: `start_at` was never reached
@@ -159,7 +159,7 @@ private:
     void execute(Thread& t, Block& block, std::uint32_t end, bool stopped);
     Block& known(Thread& t, std::uint32_t id);
     [[nodiscard]] std::size_t halves_of(std::uint32_t kind) const;
-    void told(Thread& t);
+    void take_halves(Thread& t);
     void exception_aarch32(Thread& t);
     void exception_aarch64(Thread& t);
     void signal(Thread& t);
