@@ -129,12 +129,17 @@ TEST(Etm4Health, SaysWhereBytesAreDamaged) {
         const Config config = test::etmv4();
         return row().health({}, configuration(config).get(), stretch_of(hex), "etb");
     };
-    EXPECT_TRUE(health("f7 f7 " + sync + "f7" + repeated("00", 40)).empty());
-    const std::vector<Finding> findings = health("f7 " + sync + reserved + "f7 f7" + sync + reserved + sync);
+    EXPECT_TRUE(health(sync + "f7" + repeated("00", 40)).empty());
+    const std::vector<Finding> head = health("f7 f7 " + sync + "f7" + repeated("00", 40));
+    ASSERT_EQ(head.size(), 1U);
+    EXPECT_EQ(head[0].kind, "unsynchronised");
+    EXPECT_EQ(head[0].severity, protocol::Severity::note);
+    EXPECT_EQ(head[0].found, "2 bytes before an A-sync");
+    const std::vector<Finding> findings = health(sync + reserved + "f7 f7" + sync + reserved + sync);
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].kind, "damaged-packets");
     EXPECT_EQ(findings[0].severity, protocol::Severity::warning);
-    EXPECT_EQ(findings[0].offset, in_buffer + 15);
+    EXPECT_EQ(findings[0].offset, in_buffer + 14);
     EXPECT_EQ(findings[0].found, "2 stretches (4 bytes) without packets");
 }
 
@@ -235,7 +240,8 @@ TEST(Etm4Description, NamesTheFieldsOfRegisters) {
     for (const char* name : {"TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCDEVARCH"})
         EXPECT_NE(fields(name, 0xffffffff), "") << name;
     EXPECT_EQ(fields("TRCCONFIGR", 1U << 12 | 1U << 4), "RS CCI ");
-    EXPECT_EQ(fields("TRCOSLSR", 0xffffffff), "");
+    EXPECT_EQ(fields("TRCOSLSR", 0x2), "OSLK ");
+    EXPECT_EQ(fields("TRCNOSUCH", 0xffffffff), "");
     // As a capture has them: those that its configuration decides.
     std::string registers;
     for (const RegisterValue& r : configuration(test::etmv4())->registers()) registers += r.name + ' ';
