@@ -225,7 +225,7 @@ std::FILE* open_unnamed(const fs::path& folder) {
 std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs) {
     if (std::none_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return is_part_of(path, input); }))
         return {};
-    return Error{Errc::usage, fmt::format("{} is what is to be read; name another file for the output", path)};
+    return Error{Errc::usage, fmt::format("{} is the input; give another file for the output", path)};
 }
 
 Result<std::unique_ptr<PlacedFile>> PlacedFile::open(const std::string& path, const std::vector<std::string>& inputs) {

@@ -9,8 +9,8 @@ namespace waymark::cli {
 void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
     command
         .add_option("--timestamp-hz", options.timestamp_hz,
-                    "The trace's timestamps count so many ticks a second (K, M and G are understood): the timeline is "
-                    "in nanoseconds then. If not given, what the snapshot says")
+                    "Frequency of the trace's timestamps in Hz (suffixes K, M, G); the timeline is then "
+                    "in nanoseconds. Default: the value in the snapshot")
         ->option_text("HZ")
         ->transform(CLI::AsNumberWithUnit(std::map<std::string, std::uint64_t>{{"hz", 1},
                                                                                {"k", 1000},

@@ -26,8 +26,8 @@ namespace waymark::cli {
 namespace {
 
 constexpr const char* exit_status =
-    "\nExit status: 0 shown; 1 there is nothing to show, or something was lost under --strict; 2 usage;\n"
-    "3 the capture cannot be read to its end, or the output not be written.\n";
+    "\nExit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 usage;\n"
+    "3 the capture cannot be read completely, or the output cannot be written.\n";
 
 /// A capture, decoded for one command.
 struct Request {
@@ -40,9 +40,9 @@ struct Request {
         answers.input.add_to(command);
         CLI::Option* const capture = command.get_option("CAPTURE");
         capture->description(
-            "What a unit recorded: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
+            "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a "
             "dpu.ini; or a bare trace file (.gz and .zst too), which needs --protocol");
-        command.add_option("MORE", more, "More captures of the same program: the answers are those of all together");
+        command.add_option("MORE", more, "More captures of the same program; the results are added together");
         add_shared(command);
     }
     void add_shared(CLI::App& command) {
@@ -50,18 +50,20 @@ struct Request {
             ->type_name("FORMAT")
             ->transform(one_of({"text", "tsv", "json"}))
             ->capture_default_str();
-        command.add_option("--limit", how.limit, "Show so many rows; 0: all. tsv and json have all")
+        command
+            .add_option("--limit", how.limit, "Maximum number of rows in text; 0: all. tsv and json contain all rows")
             ->type_name("N")
             ->check(not_negative())
             ->capture_default_str();
-        command.add_flag("--wide", how.wide, "text: show names whole, however long; else long ones are shortened");
-        command.add_option("--jobs", answers.jobs, "Threads to work with; 0: as many as there are processors")
+        command.add_flag("--wide", how.wide, "text: do not shorten long names");
+        command.add_option("--jobs", answers.jobs, "Number of threads; 0: one per core")
             ->type_name("N")
             ->capture_default_str();
         add_kallsyms(command, answers);
-        command.add_flag("--strict", strict,
-                         "Exit with status 1 if trace was lost or damaged, contradicts the image, or is of a part of "
-                         "the run only, or if a gate asks about what is not known. Missing names alone are no loss");
+        command.add_flag(
+            "--strict", strict,
+            "Exit with status 1 if trace was lost or damaged, contradicts the image, or covers only a part of "
+            "the run, or if a limit depends on something unknown. Missing names alone do not count");
     }
 };
 
@@ -76,7 +78,7 @@ void add_only(CLI::App& command, std::vector<std::string>& only, std::string_vie
     command
         .add_option("--only", only,
                     fmt::format("Only this function (p), source file (p.c, src/p.c), folder (src/) or image (program); "
-                                "* and ? stand for other letters{}. May be repeated",
+                                "* and ? are wildcards{}. May be repeated",
                                 more))
         ->type_name("NAME")
         ->check(not_empty())
@@ -85,10 +87,9 @@ void add_only(CLI::App& command, std::vector<std::string>& only, std::string_vie
 }
 CLI::Option* add_metric(CLI::App& command, answers::ViewOptions& view) {
     return command
-        .add_option(
-            "--metric", view.metric,
-            "What rows are measured by, such as instructions, samples, \"latency cycles\" or a counter's event; "
-            "the capture's first if not given")
+        .add_option("--metric", view.metric,
+                    "Metric of the rows, such as instructions, samples, \"latency cycles\" or a counter's event; "
+                    "the capture's first if not given")
         ->type_name("NAME");
 }
 
@@ -287,27 +288,31 @@ Status fail_answers(const Error& error, const std::vector<std::string>& captures
 }
 
 Run add_profile(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("profile", "What each function, line, block, instruction or image cost");
+    CLI::App& command = *app.add_subcommand("profile", "The cost of each function, line, block, instruction or image");
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<answers::ProfileOptions>();
     request->add_to(command);
     request->answers.calls = true;
-    command.add_option("--by", options->by, "What makes a row: function, line, block, instruction or image")
+    command.add_option("--by", options->by, "One row per function, line, block, instruction or image")
         ->type_name("NAME")
         ->transform(one_of({"function", "line", "block", "instruction", "image"}))
         ->capture_default_str();
     command.add_flag("--inlines", options->inlines,
-                     "By function: what was inlined counts for the function that was called. By instruction: the calls "
+                     "By function: inlined code is attributed to the inlined function. By instruction: show the calls "
                      "it was inlined through. Needs debug information");
-    add_only(command, options->only, ". Shares stay those of everything");
+    add_only(command, options->only, ". Shares still refer to the whole capture");
     add_metric(command, *options);
     add_sort(command, *options, {"self", "inclusive", "calls", "name"},
-             "What rows are sorted by: self, inclusive, calls, name");
+             "Sort order of the rows: self, inclusive, calls, name");
     command.footer(
-        "A function's own cost is that of its instructions; with callees adds what it called, recursion counted once.\n"
-        "Of program flow every number is exact; of samples it is an estimate, with the 95 % interval of its share; of\n"
-        "counters it is what the unit counted. Rows of own cost add up to all that ran, with --inlines too: then a\n"
-        "function's cost is that of its lines wherever they are; inlined is the part of it in other functions.\n"
+        "The own cost of a function is that of its instructions; 'with callees' adds its callees, recursion counted "
+        "once.\n"
+        "Figures of program flow are exact; those of samples are estimates, with the 95 % interval of the share; those "
+        "of\n"
+        "counters are what the unit counted. Own costs of all rows add up to everything that ran. With --inlines, the "
+        "cost of a\n"
+        "function is that of its source lines; the column inlined is the part of it that is inlined in other "
+        "functions.\n"
         "\n"
         "  waymark profile out --symbols program\n"
         "  waymark profile out --symbols program --inlines\n"
@@ -335,28 +340,27 @@ Run add_coverage(CLI::App& app) {
     command
         .add_flag(
             "--entered{false}", request->answers.all_functions,
-            "Only functions that were entered; else functions that never ran count too, where their code is known")
+            "Only functions that were entered. Without it, functions that never ran count too if their code is known")
         ->default_str("");
     add_only(command, options->only);
-    command.add_option("--by", options->by, "What makes a row: file, function or image")
+    command.add_option("--by", options->by, "One row per file, function or image")
         ->type_name("NAME")
         ->transform(one_of({"file", "function", "image"}))
         ->capture_default_str();
-    command
-        .add_option("--of", options->of, "What is counted by --fail-under and --sort: instructions, lines, branches")
+    command.add_option("--of", options->of, "Unit of --fail-under and --sort: instructions, lines or branches")
         ->type_name("NAME")
         ->transform(one_of({"instructions", "lines", "branches"}))
         ->capture_default_str();
-    add_sort(command, *options, {"missing", "name"}, "What rows are sorted by: missing (most not run first) or name");
-    command.add_flag("--uncovered", options->uncovered, "Show what did not run, and branches that went one way only");
+    add_sort(command, *options, {"missing", "name"}, "Sort order of the rows: missing (most not run first) or name");
+    command.add_flag("--uncovered", options->uncovered,
+                     "Show code that did not run, and branches that went one way only");
     command
-        .add_option("--fail-under", options->fail_under,
-                    "Exit with status 1 if less than this part of all ran, in per cent: a gate for tests")
+        .add_option("--fail-under", options->fail_under, "Exit with status 1 if the coverage is below this percentage")
         ->type_name("PERCENT")
         ->check(percent(100));
     command.footer(
-        "Three classes: executed; not executed, where the trace is whole and the code did not run; unknown (not\n"
-        "observed), where flow was lost that could have run it. --fail-under counts the last as not run.\n"
+        "Three classes: executed; not executed: the trace is complete and the code did not run; unknown (not\n"
+        "observed): trace was lost, and the code could have run there. --fail-under counts unknown code as not run.\n"
         "Both directions of each conditional branch are listed. Lines need debug information. Functions that never "
         "ran\n"
         "are known by the symbols of --image and --symbols, and of files that were mapped, and count where their code\n"
@@ -373,22 +377,21 @@ Run add_coverage(CLI::App& app) {
 }
 
 Run add_branches(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("branches", "How often each branch went either way");
+    CLI::App& command = *app.add_subcommand("branches", "How often each branch was taken and not taken");
     auto request = std::make_shared<Request>();
     auto options = std::make_shared<answers::BranchOptions>();
     request->add_to(command);
     request->answers.instructions = true;
-    command
-        .add_option("--function", options->function, "Only branches of this function; * and ? stand for other letters")
+    command.add_option("--function", options->function, "Only branches of this function; * and ? are wildcards")
         ->type_name("NAME")
         ->check(not_empty());
-    add_only(command, options->only, ". Shares stay those of everything");
+    add_only(command, options->only, ". Shares still refer to the whole capture");
     command.add_flag("--one-sided", options->one_sided, "Only conditional branches that ran and went one way only");
     add_sort(command, *options, {"times", "balance", "mispredicted", "address"},
-             "What rows are sorted by: times; balance (how often the rarer way was taken); mispredicted (samples); "
+             "Sort order of the rows: times; balance (how often the rarer way was taken); mispredicted (samples); "
              "address");
     command.footer(
-        "Branches of program flow are all there were; sampled ones are some of them, with how often they were\n"
+        "Program flow contains all branches that ran. Samples contain some of them, and how often they were\n"
         "predicted wrongly ('waymark spe branches' writes those for BOLT and AutoFDO).\n"
         "\n"
         "  waymark branches out --symbols program --one-sided\n"
@@ -402,10 +405,10 @@ Run add_loops(CLI::App& app) {
     auto options = std::make_shared<answers::LoopOptions>();
     request->add_to(command);
     request->answers.instructions = request->answers.calls = true;
-    add_only(command, options->only, ". Shares stay those of everything");
+    add_only(command, options->only, ". Shares still refer to the whole capture");
     add_metric(command, *options);
     add_sort(command, *options, {"cost", "iterations", "entries", "address"},
-             "What rows are sorted by: cost, iterations, entries, address");
+             "Sort order of the rows: cost, iterations, entries, address");
     command.footer(
         "A loop is natural: all flow from outside enters it at its head, and everything that leads back to one head is "
         "one\n"
@@ -426,9 +429,10 @@ Run add_exceptions(CLI::App& app) {
     auto options = std::make_shared<answers::ViewOptions>();
     request->add_to(command);
     request->answers.calls = true;
-    add_sort(command, *options, {"times", "time", "name"}, "What rows are sorted by: times, time, name");
+    add_sort(command, *options, {"times", "time", "name"}, "Sort order of the rows: times, time, name");
     command.footer(
-        "From entry to return, what interrupted the handler included. What did not return before the trace ended is\n"
+        "Times are from entry to return, including nested interrupts. Handlers that did not return before the trace "
+        "ended are\n"
         "counted, but not timed.\n"
         "\n"
         "  waymark exceptions out\n");
@@ -441,12 +445,12 @@ Run add_diff(CLI::App& app) {
     auto options = std::make_shared<answers::DiffOptions>();
     auto before = std::make_shared<std::vector<std::string>>(), after = std::make_shared<std::vector<std::string>>();
     auto two = std::make_shared<std::vector<std::string>>();
-    command.add_option("CAPTURES", *two, "The capture to compare with, and the one to compare")->type_name("");
+    command.add_option("CAPTURES", *two, "Two captures: before and after the change")->type_name("");
     const auto set = [&](const char* name, std::vector<std::string>& into, const char* help) {
         command.add_option(name, into, help)->type_name("CAPTURE…")->expected(1, 1000);
     };
-    set("--before", *before, "Several captures to compare with, together");
-    set("--after", *after, "Several captures to compare, together");
+    set("--before", *before, "Captures before the change; their costs are added together");
+    set("--after", *after, "Captures after the change; their costs are added together");
     InputOptions& input = request->answers.input;
     command.add_option("--image", input.images, "Program image for both, as in waymark flow. May be repeated")
         ->type_name("FILE[@ADDRESS]")
@@ -456,50 +460,51 @@ Run add_diff(CLI::App& app) {
         ->take_all();
     input.add_folders_to(command);
     input.add_generated_to(command);
-    command.add_option("-o,--output", input.output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", input.output, "Output file instead of standard output")->type_name("FILE");
     request->add_shared(command);
     request->answers.calls = true;
     add_metric(command, *options);
-    command.add_option("--by", options->by, "What is compared: self, a function's own cost, or inclusive")
+    command.add_option("--by", options->by, "Cost that is compared: self (a function's own) or inclusive")
         ->type_name("NAME")
         ->transform(one_of({"self", "inclusive"}))
         ->capture_default_str();
-    add_sort(command, *options, {"change", "name"}, "What rows are sorted by: change (the largest first) or name");
+    add_sort(command, *options, {"change", "name"}, "Sort order of the rows: change (the largest first) or name");
     command
-        .add_option("--threshold", options->threshold,
-                    "Exit with status 1 if a function, or all together, grew by more than this part of all before, in "
-                    "per cent: a gate for tests. Of samples: in points of share, and only what is beyond their noise")
+        .add_option(
+            "--threshold", options->threshold,
+            "Exit with status 1 if a function, or the total, grew by more than this part of the total before, in "
+            "per cent. For samples: percentage points of share, and only statistically significant changes count")
         ->type_name("PERCENT")
         ->check(percent());
     command
-        .add_option("--threshold-each", options->threshold_each,
-                    "The same if a function grew by more than this part of what itself cost before; one that is new "
-                    "did")
+        .add_option(
+            "--threshold-each", options->threshold_each,
+            "The same if a function grew by more than this percentage of its own cost before, which a new one always "
+            "did")
         ->type_name("PERCENT")
         ->check(percent());
     command
         .add_option("--threshold-count", options->threshold_count,
-                    "The same if a function, or all together, cost more by this number. Not of samples")
+                    "The same if the cost of a function, or the total, grew by more than this number. Not for samples")
         ->type_name("N")
         ->check(not_negative());
-    command
-        .add_option("--least", options->least,
-                    "Functions that cost less than this before and after exceed no threshold")
+    command.add_option("--least", options->least, "Ignore functions that cost less than this both before and after")
         ->type_name("N")
         ->check(not_negative())
         ->capture_default_str();
     add_only(command, options->only,
-             ": chosen on either side, compared on both. Shares and --threshold stay those of everything");
+             ": selected on either side, compared on both. Shares and --threshold still refer to the whole capture");
     command
-        .add_option("--rename", options->renames,
-                    "The function NEW was called OLD before; names as of --only. May be repeated. What compilers add "
-                    "to names of parts and "
-                    "copies, such as .isra.0, is left out of them anyway")
+        .add_option(
+            "--rename", options->renames,
+            "The function NEW was called OLD before; names as for --only. May be repeated. Suffixes that compilers add "
+            "to names of parts and "
+            "copies, such as .isra.0, are ignored anyway")
         ->type_name("OLD=NEW")
         ->allow_extra_args(false)
         ->take_all();
     command.add_flag("--mean", options->mean,
-                     "Of sets: compare what one capture cost on average, rather than all of them");
+                     "With --before and --after: compare averages per capture instead of sums");
     command.footer(std::string(
         "Functions are compared by name, whatever their image is called; code without names by its place in "
         "the\n"
@@ -527,7 +532,7 @@ Run add_diff(CLI::App& app) {
             *after = {two->back()};
         } else if (!two->empty() || before->empty() || after->empty()) {
             say("error",
-                "which captures? diff needs two, or sets of them with --before and --after. See waymark diff --help");
+                "diff needs two captures, or sets of captures with --before and --after. See waymark diff --help");
             return usage;
         }
         options->changed_only = request->how.format == "text";

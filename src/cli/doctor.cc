@@ -110,9 +110,9 @@ void line(Output& out, std::string_view head, std::string_view sentence) {
 
 std::string looked_at(const doctor::BufferReport& b) {
     if (!b.bytes)
-        return fmt::format("its first {} looked at: a compressed file or a stream", counted(b.looked_at, "byte"));
-    if (*b.bytes == b.looked_at) return counted(*b.bytes, "byte") + ", all looked at";
-    return fmt::format("{} of {} looked at, in {} pieces from its beginning to its end", grouped(b.looked_at),
+        return fmt::format("only its first {} examined: a compressed file or a stream", counted(b.looked_at, "byte"));
+    if (*b.bytes == b.looked_at) return counted(*b.bytes, "byte") + ", all examined";
+    return fmt::format("{} of {} examined, in {} pieces from its beginning to its end", grouped(b.looked_at),
                        counted(*b.bytes, "byte"), b.pieces);
 }
 
@@ -186,7 +186,7 @@ void print_sources(Output& out, const doctor::Report& report) {
             print_source(out, report, s);
     }
     if (strangers > shown)
-        out.print("\nand {} more that nothing describes and whose bytes are not recognised, {} in all\n",
+        out.print("\nand {} more without a description and with unrecognised bytes, {} in total\n",
                   counted(strangers - shown, "trace ID"), counted(bytes, "byte"));
 }
 
@@ -306,7 +306,7 @@ Status run_doctor(const DoctorOptions& options) {
         say("note", fmt::format("{} is written; waymark flow {} reads it", options.snapshot, options.snapshot));
     }
     if (report.cut) {
-        say("error", "the capture cannot be read to its end; the report says where");
+        say("error", "the capture cannot be read completely; the report says where");
         return unreadable;
     }
     if (!report.recognised) {
@@ -353,7 +353,7 @@ Status run_bare_info(const InputOptions& input, const std::string& format) {
     if (!out) return fail(out.error());
     const std::string next = next_step(input.capture, report);
     if (format == "text") {
-        out->print("capture {}\n  a file that says nothing of itself; what follows is inferred from its bytes\n",
+        out->print("capture {}\n  a file without a description; the following is inferred from its bytes\n",
                    input.capture);
         for (const doctor::BufferReport& b : report.buffers)
             out->print("\nbuffer {}  {}, {}\n", b.name, framing_text(b.format), looked_at(b));
@@ -376,25 +376,26 @@ Status run_bare_info(const InputOptions& input, const std::string& format) {
         return unreadable;
     }
     if (report.recognised) return decoded;
-    say("error", fmt::format("{} holds nothing that Waymark recognises. To read it as the bare "
-                             "trace of a macrocell all the same, say what it holds (--protocol ptm)",
+    say("error", fmt::format("{} contains nothing that Waymark recognises. To decode it as the bare "
+                             "trace of a PTM nevertheless, give its protocol (--protocol ptm)",
                              input.capture == "-" ? "standard input" : input.capture));
     return nothing;
 }
 
 Run add_doctor(CLI::App& app) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App& command =
-        *app.add_subcommand("doctor", "What an unlabelled dump is, what is wrong with a capture, and what to do");
+    CLI::App& command = *app.add_subcommand(
+        "doctor", "Identify a dump of unknown origin; find what is wrong with a capture, and how to correct it");
     command
         .add_option("CAPTURE", options->captures,
-                    "A snapshot folder, a DPU folder, a perf.data file; or bare trace files nothing is known of (.gz "
+                    "A snapshot folder, a DPU folder, a perf.data file; or bare trace files of unknown format (.gz "
                     "and .zst too; - is standard input)")
         ->required();
     command
-        .add_option("--image", options->images,
-                    "What may be the program: an ELF file or a raw dump, with or without the address. May be repeated; "
-                    "each is judged alone")
+        .add_option(
+            "--image", options->images,
+            "Program that may have run: an ELF file or a raw dump, with or without the address. May be repeated; "
+            "each is checked separately")
         ->type_name("FILE[@ADDRESS]")
         ->take_all();
     command.add_option("--symbols", options->names.symbols, "ELF file to take names from. May be repeated")
@@ -403,9 +404,9 @@ Run add_doctor(CLI::App& app) {
     options->names.add_folders_to(command);
     command
         .add_option("--write-snapshot", options->snapshot,
-                    "Write what was inferred as a snapshot folder, with trace and images, for waymark flow")
+                    "Write a snapshot folder with the inferred description, trace and images, for waymark flow")
         ->type_name("DIR");
-    command.add_option("--sample", options->sample_mib, "Look at no more than so many MiB of each buffer")
+    command.add_option("--sample", options->sample_mib, "Examine at most this many MiB of each buffer")
         ->type_name("MIB")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
         ->capture_default_str();
@@ -415,16 +416,16 @@ Run add_doctor(CLI::App& app) {
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
-    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
     command.footer(
-        "Of a buffer larger than --sample, 16 pieces are looked at, from its beginning to its end.\n"
+        "Of a buffer larger than --sample, 16 pieces are examined, spread from its beginning to its end.\n"
         "\n"
         "  waymark doctor etb.bin --image vmlinux --image old/vmlinux\n"
         "  waymark doctor etb.bin --image kernel.bin --write-snapshot snapshot\n"
         "  waymark doctor CAPTURE --strict\n"
         "\n"
         "Exit status: 0 diagnosed; 1 nothing to diagnose, or an error or warning was found under --strict; 2 usage;\n"
-        "3 the capture cannot be read to its end, or the output not be written.\n");
+        "3 the capture cannot be read completely, or the output cannot be written.\n");
     return [options] { return run_doctor(*options); };
 }
 

@@ -302,7 +302,7 @@ Run add_export(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     options->answers.input.add_to(command);
     command.get_option("CAPTURE")->required(false)->description(
-        "What a unit recorded: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a dpu.ini; "
+        "The capture: a snapshot folder or its snapshot.ini, a perf.data file (SPE), a folder with a dpu.ini; "
         "or a bare trace file (.gz and .zst too), which needs --protocol");
     std::vector<std::string> names;
     for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
@@ -319,7 +319,7 @@ Run add_export(CLI::App& app) {
         ->group("");
     command
         .add_option("--metric", options->metric,
-                    "What is shown, or shown first, where there are several costs; the capture's first if not given")
+                    "Metric that is shown, or shown first; default: the first of the capture")
         ->type_name("NAME");
     command
         .add_option("--max-size", options->max_bytes,
@@ -333,7 +333,7 @@ Run add_export(CLI::App& app) {
         .add_option("--of-image", options->of_image,
                     "bolt: the program or library it is for; the program itself if not given")
         ->type_name("NAME");
-    command.add_option("--jobs", options->answers.jobs, "Threads to work with; 0: as many as there are processors")
+    command.add_option("--jobs", options->answers.jobs, "Number of threads; 0: one per core")
         ->type_name("N")
         ->check(CLI::Range(0U, 256U))
         ->capture_default_str();

@@ -300,7 +300,9 @@ private:
         bool lost = is_part_of_run(session) || any([](const Decoded& d) { return d.totals.has_gaps(); });
         for (const pipeline::BufferReport& buffer : report.buffers) lost |= lost_in_frames(buffer);
         if (options_.strict && lost) {
-            say("error", "--strict: something was lost or contradicts the image; --format summary says how much");
+            say("error",
+                "--strict: trace was lost or contradicts the image, or code has no image; --format summary shows how "
+                "much");
             return nothing;
         }
         // Missing names are no loss; a description or an image that is not of what ran is one, as elsewhere.
@@ -342,7 +344,7 @@ private:
 Run add_flow(CLI::App& app) {
     auto options = std::make_shared<FlowOptions>();
     CLI::App& command =
-        *app.add_subcommand("flow", "What ran: ranges of instructions, exceptions, context changes, gaps");
+        *app.add_subcommand("flow", "The code that ran: ranges of instructions, exceptions, context changes, gaps");
     options->input.add_to(command);
     command
         .add_option("--format", options->format,
@@ -353,13 +355,13 @@ Run add_flow(CLI::App& app) {
         ->transform(one_of({"text", "tsv", "json", "summary", "calls"}))
         ->capture_default_str();
     command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
-    command.add_option("--jobs", options->jobs, "Decode with so many threads; 0: as many as there are cores")
+    command.add_option("--jobs", options->jobs, "Number of threads; 0: one per core")
         ->type_name("N")
         ->check(CLI::Range(0U, 256U))
         ->capture_default_str();
     command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");
     command.add_flag("--recover", options->recover,
-                     "Show what ran before the first A-sync too, where only one path through the program explains its "
+                     "Also show what ran before the first A-sync, where only one path through the program matches the "
                      "packets (on one thread)");
     command.add_flag("--reference-decoder", options->reference,
                      "Decode with the step-by-step reference decoder (slower, same result)");

@@ -381,7 +381,7 @@ void print_info_for_programs(Output& out, const ordered_json& info, const std::s
 Run add_info(CLI::App& app) {
     auto options = std::make_shared<InfoOptions>();
     CLI::App& command =
-        *app.add_subcommand("info", "What a capture holds: sources, configuration, sizes, memory, problems");
+        *app.add_subcommand("info", "Contents of a capture: sources, configuration, sizes, memory, problems");
     options->input.add_to(command);
     std::string units;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
@@ -393,7 +393,7 @@ Run add_info(CLI::App& app) {
     command.get_option("CAPTURE")->description(fmt::format(
         "Any capture: a snapshot folder or its snapshot.ini; a folder with a dpu.ini (DPU); a perf.data file, also as "
         "written to a pipe; or a bare buffer of {}. Files may be compressed (.gz, .zst); - is standard input. What a "
-        "bare buffer holds is inferred from its bytes, unless --protocol says it",
+        "bare buffer contains is inferred from its bytes, unless --protocol is given",
         units));
     command.add_option("--format", options->format, "text: for reading; tsv (item, value), json: for programs")
         ->type_name("FORMAT")

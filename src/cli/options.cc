@@ -75,12 +75,12 @@ Result<capture::Buffer::Format> buffer_format(const InputOptions& options) {
                         : guess.kind == coresight::BufferKind::aligned ? capture::Buffer::Format::coresight
                         : guess.kind == coresight::BufferKind::tpiu    ? capture::Buffer::Format::dstream_coresight
                                                                        : capture::Buffer::Format::source_data;
-    say("note", fmt::format("{} looks like {}{}; if not, say so with --buffer-format", options.capture,
+    say("note", fmt::format("{} looks like {}{}; if not, give --buffer-format", options.capture,
                             format == capture::Buffer::Format::coresight     ? "16-byte CoreSight frames (coresight)"
                             : format == capture::Buffer::Format::source_data ? "the bytes of one source (source_data)"
                             : guess.footers ? "the blocks of a DSTREAM, with CoreSight frames (dstream_coresight)"
                                             : "CoreSight frames with syncs (dstream_coresight)",
-                            guess.confidence == coresight::Confidence::low ? ", though little speaks for it" : ""));
+                            guess.confidence == coresight::Confidence::low ? ", with low confidence" : ""));
     return format;
 }
 
@@ -167,12 +167,12 @@ Error what_it_takes(const InputOptions& options) {
         registers += fmt::format("{}{} VALUE", registers.empty() ? "" : " ", option.option);
     return {Errc::usage,
             fmt::format(
-                "{} is no capture folder, which would hold a snapshot.ini or a dpu.ini{}. To read it as the "
-                "bare trace of a macrocell, say what it holds (--protocol ptm), how the macrocell was "
+                "{} is not a capture folder, which would contain snapshot.ini or dpu.ini{}. To decode it as the "
+                "bare trace of a PTM, give its protocol (--protocol ptm), how the PTM was "
                 "programmed ({}), and what ran (--image "
                 "FILE[@ADDRESS]){}",
                 is_stream ? "standard input" : options.capture, is_stream ? "" : ", and no perf.data file", registers,
-                is_stream ? std::string() : fmt::format("; waymark doctor {} finds out what it can", options.capture))};
+                is_stream ? std::string() : fmt::format("; waymark doctor {} infers these values", options.capture))};
 }
 
 Result<capture::Capture> open_raw(const InputOptions& options) {
@@ -253,7 +253,7 @@ Error no_capture(const fs::path& folder) {
     if (!captures.empty()) inside = fmt::format("; it contains {}: name that", captures.front());
     return {
         Errc::not_found,
-        fmt::format("{}: this folder holds neither a snapshot.ini nor a dpu.ini, so it is no capture{}",
+        fmt::format("{}: this folder contains neither snapshot.ini nor dpu.ini, so it is not a capture{}",
                     folder.string(), inside.empty() ? "; name the folder that has one, or a perf.data file" : inside)};
 }
 
@@ -299,19 +299,19 @@ void InputOptions::add_to(CLI::App& command) {
         .add_option("--image", images,
                     "Program image: an ELF file, or a memory dump with its address. May be repeated; added to the "
                     "capture's own "
-                    "memory, and where images overlap the last one is seen")
+                    "memory. Where images overlap, the last one given is used")
         ->type_name("FILE[@ADDRESS]")
         ->take_all();
-    command.add_option("--symbols", symbols, "ELF file to take names from, and nothing else. May be repeated")
+    command.add_option("--symbols", symbols, "ELF file used for names only. May be repeated")
         ->type_name("FILE")
         ->take_all();
     add_folders_to(command);
     add_generated_to(command);
-    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", output, "Output file instead of standard output")->type_name("FILE");
     const auto raw = [&](const std::string& name, std::string& value, const std::string& help, const char* type) {
         command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
     };
-    raw("--protocol", protocol, fmt::format("What the file holds: {}", protocol_names()), "NAME");
+    raw("--protocol", protocol, fmt::format("Protocol of the trace in the file: {}", protocol_names()), "NAME");
     raw("--buffer-format", buffer_format,
         "source_data: bytes of one source; coresight: 16-byte frames; dstream_coresight: frames with syncs. Guessed if "
         "not given "
@@ -340,12 +340,15 @@ std::string InputOptions::register_option() const {
 void InputOptions::add_folders_to(CLI::App& command) {
     constexpr const char* group = "Names";
     command
-        .add_option("--symfs", symfs,
-                    "Folder with the files of the machine that was recorded, at their paths or by their names alone; "
-                    "the files of this machine if not given")
+        .add_option(
+            "--symfs", symfs,
+            "Folder with the programs and libraries of the recorded machine, searched by path, then by name alone; "
+            "default: the files of this machine")
         ->type_name("DIR")
         ->group(group);
-    command.add_option("--debug-dir", debug_folders, "Folder as ~/.debug or /usr/lib/debug. May be repeated")
+    command
+        .add_option("--debug-dir", debug_folders,
+                    "Folder of debug files by build ID, such as ~/.debug or /usr/lib/debug. May be repeated")
         ->type_name("DIR")
         ->allow_extra_args(false)
         ->take_all()
@@ -357,11 +360,11 @@ void InputOptions::add_generated_to(CLI::App& command) {
         command.add_option(name, into, help)->type_name("FILE")->allow_extra_args(false)->take_all()->group("Names");
     };
     add("--perf-map", perf_maps,
-        "Names of code that the program generated: lines START SIZE NAME, as /tmp/perf-PID.map. Where several name an "
-        "address, the last one holds. May be repeated");
+        "Names of generated code (JIT): lines START SIZE NAME, as in /tmp/perf-PID.map. If several lines name an "
+        "address, the last one is used. May be repeated");
     add("--jitdump", jitdumps,
-        "The same from a jitdump file (jit-PID.dump). It has the code too, so that of several names for an address "
-        "each holds where its code ran. May be repeated");
+        "The same from a jitdump file (jit-PID.dump). It also contains the code, so if an address has several names, "
+        "each is used where its code ran. May be repeated");
 }
 
 Result<image::FileSearch> InputOptions::file_search() const {
@@ -369,7 +372,7 @@ Result<image::FileSearch> InputOptions::file_search() const {
     std::error_code ignored;
     const auto check = [&](const char* option, const std::string& folder) -> waymark::Status {
         if (fs::is_directory(folder, ignored)) return Nothing{};
-        return Error{Errc::usage, fmt::format("{}: {} is no folder", option, folder)};
+        return Error{Errc::usage, fmt::format("{}: {} is not a folder", option, folder)};
     };
     if (!symfs.empty()) WM_RETURN_IF_ERROR(check("--symfs", symfs));
     for (const std::string& folder : debug_folders) WM_RETURN_IF_ERROR(check("--debug-dir", folder));
@@ -420,7 +423,7 @@ Result<pipeline::Session> open_session(const InputOptions& options) {
     if (fs::is_directory(path, error) && !fs::exists(path / "snapshot.ini", error)) return no_capture(path);
     if (const std::string given = raw_option(options); snapshot && !given.empty())
         return Error{Errc::usage,
-                     fmt::format("{} is a snapshot and says itself what it holds and how it was recorded; leave out {} "
+                     fmt::format("{} is a snapshot, which describes its contents and how it was recorded; leave out {} "
                                  "(or change the snapshot's ini files)",
                                  options.capture, given)};
     Result<capture::Capture> capture = snapshot ? capture::read_snapshot(path) : open_raw(options);

@@ -216,15 +216,15 @@ Status run_query(const QueryOptions& options) {
 }  // namespace
 
 Run add_query(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("query", "Ask a file that 'export --to sqlite' wrote, in SQL");
+    CLI::App& command = *app.add_subcommand("query", "Run an SQL query on a file written by 'export --to sqlite'");
     auto options = std::make_shared<QueryOptions>();
-    command.add_option("FILE", options->file, "A SQLite file; it is read only")->required();
-    command.add_option("SQL", options->sql, "One SELECT; without it: the tables, and questions to begin with");
+    command.add_option("FILE", options->file, "SQLite file; it is opened read-only")->required();
+    command.add_option("SQL", options->sql, "One SELECT statement. Without it: list the tables, and example queries");
     command.add_option("--format", options->format, "text: for reading; tsv, json: for programs")
         ->type_name("FORMAT")
         ->transform(one_of({"text", "tsv", "json"}))
         ->capture_default_str();
-    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
     command.footer(
         "Addresses are numbers: printf('%x', address) shows them in hexadecimal. The table schema explains each "
         "column;\nso does docs/sqlite-schema.md. Without SQL, tsv and json have the tables and columns.\n"
@@ -234,7 +234,7 @@ Run add_query(CLI::App& app) {
         "  waymark query out.sqlite\n"
         "  waymark query out.sqlite 'SELECT * FROM hot_functions LIMIT 10'\n"
         "  waymark query out.sqlite 'SELECT * FROM uncovered_lines' --format tsv\n"
-        "\nExit status: 0 answered; 2 usage, or what SQL does not allow; 3 the file cannot be read.\n");
+        "\nExit status: 0 success; 2 usage, or an SQL error; 3 the file cannot be read.\n");
     return [options] { return run_query(*options); };
 }
 

@@ -540,8 +540,8 @@ waymark::Status check_executable(const std::string& program) {
 
 Run add_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();
-    CLI::App& command =
-        *app.add_subcommand("record", "Run an Arm program under QEMU and write the trace a unit would give");
+    CLI::App& command = *app.add_subcommand(
+        "record", "Run an Arm program under QEMU and write the trace that a hardware unit would produce");
     command
         .add_option(
             "-o,--output", options->folder,
@@ -579,15 +579,15 @@ Run add_record(CLI::App& app) {
                             "ptm: cortex-a9 (PFT v1.0) or cortex-a15 (PFT v1.1, the default); etmv4: cortex-a53 "
                             "(ETMv4.0); ete: armv9-a (ETE 1.0)"));
     unit(command.add_flag("--cycle-accurate", options->programmed.cycle_accurate,
-                          "Cycle counts: one cycle an instruction, since QEMU knows no others"));
+                          "Cycle counts; each instruction counts as one cycle, since QEMU models no timing"));
     unit(command.add_flag("--timestamps", options->programmed.timestamps, "Timestamps; they count these cycles"));
     unit(command.add_flag("--return-stack", options->programmed.return_stack,
-                          "Returns to where a call came from need no address"));
+                          "Return stack: a return to its call is traced without an address"));
     unit(command.add_flag("--branch-broadcast", options->programmed.branch_broadcast,
-                          "Addresses of direct branches too"));
+                          "Trace the target addresses of direct branches too"));
     unit(command
              .add_option("--context-id", options->programmed.context_id_bytes,
-                         "Trace the Context ID with so many bytes: 0, 1, 2 or 4; it is the number of the thread, of an "
+                         "Size of the traced Context ID, the number of the thread: 0 (not traced), 1, 2 or 4, of an "
                          "AArch64 system CONTEXTIDR_EL1")
              ->type_name("BYTES")
              ->capture_default_str());
@@ -602,21 +602,23 @@ Run add_record(CLI::App& app) {
                          "Size of the FIFO; when it is full, trace is lost as on hardware. 0: it never fills")
              ->type_name("BYTES")
              ->capture_default_str());
-    unit(command.add_option("--drain", options->programmed.drain_cycles, "Four bytes leave the FIFO in so many cycles")
+    unit(command
+             .add_option("--drain", options->programmed.drain_cycles,
+                         "Number of cycles in which four bytes leave the FIFO")
              ->type_name("CYCLES")
              ->capture_default_str());
     unit(command
-             .add_option("--speculation", options->programmed.speculation_depth,
-                         "ete and etmv4: so many P0 elements may wait for their commit, 2 to 256. The core then takes "
-                         "wrong paths, which are INVENTED and cancelled in the trace; what executed stays as it is. 0: "
-                         "it does not speculate")
+             .add_option(
+                 "--speculation", options->programmed.speculation_depth,
+                 "ete and etmv4: maximum number of uncommitted P0 elements, 2 to 256. The core then takes "
+                 "wrong paths, which are INVENTED and cancelled in the trace; the decoded execution is the same. 0: "
+                 "it does not speculate")
              ->type_name("N")
              ->capture_default_str());
-    unit(
-        command
-            .add_option("--speculation-seed", options->programmed.seed, "Where the random numbers of wrong paths begin")
-            ->type_name("N")
-            ->capture_default_str());
+    unit(command
+             .add_option("--speculation-seed", options->programmed.seed, "Seed of the random numbers for wrong paths")
+             ->type_name("N")
+             ->capture_default_str());
     unit(
         command
             .add_option("--cycle-threshold", options->programmed.cycle_threshold,
@@ -654,10 +656,9 @@ Run add_record(CLI::App& app) {
             ->type_name("FILE");
     options->buffer_option =
         command
-            .add_option(
-                "--buffer", options->buffer,
-                "The trace memory holds so many bytes and wraps, like an ETB: the last ones are kept. A multiple "
-                "of 16, of 32 with --unit dpu; 0: endless. Not with --unit spe")
+            .add_option("--buffer", options->buffer,
+                        "Size of the trace memory, which wraps like an ETB and keeps the newest trace. A multiple "
+                        "of 16, of 32 with --unit dpu; 0: endless. Not with --unit spe")
             ->type_name("BYTES")
             ->check(not_negative())
             ->capture_default_str();
@@ -667,18 +668,19 @@ Run add_record(CLI::App& app) {
         "a hash are always written"));
     unit(command.add_flag(
         "--blocks", options->blocks,
-        "One callback a block instead of exact ones: less work for QEMU, though the recorder usually sets the "
-        "pace. Given up: a block that a fault ends early is recorded as if it had run to its end, and the fault "
-        "as if it came behind it"));
+        "One QEMU callback per block instead of exact ones: less work for QEMU, although the recorder usually limits "
+        "the "
+        "speed. Inexact: a block that a fault ends early is recorded as if it had run to its end, and the fault "
+        "as if it occurred after it"));
     command
         .add_option("--limit", options->limit,
-                    "Stop recording after so many instructions; the program runs on, with --system it ends")
+                    "Stop recording after this number of instructions; the program continues, with --system it ends")
         ->type_name("N")
         ->check(not_negative());
     unit(command
              .add_option(
                  "--start-at", options->start_at,
-                 "Begin when execution first reaches this symbol, of the program or else of a library, or address")
+                 "Begin when execution first reaches this address or symbol, of the program or else of a library")
              ->type_name("SYMBOL"));
     unit(command
              .add_option(
@@ -690,12 +692,13 @@ Run add_record(CLI::App& app) {
                     "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
                     "/usr/arm-linux-gnueabihf or /usr/aarch64-linux-gnu if there, else QEMU's own")
         ->type_name("DIR");
-    unit(command
-             .add_option(
-                 "--max-changes", options->changes,
-                 "Stop when code that executed changes more often; each change begins a buffer with its own memory")
-             ->type_name("N")
-             ->capture_default_str());
+    unit(
+        command
+            .add_option(
+                "--max-changes", options->changes,
+                "Stop after so many changes of executed code; each change begins a new buffer with its own memory dump")
+            ->type_name("N")
+            ->capture_default_str());
     const auto system = [&](CLI::Option* option) { flow(option)->group("A whole system"); };
     system(command.add_flag(
         "--system", options->system,
@@ -724,11 +727,10 @@ Run add_record(CLI::App& app) {
         ->type_name("ARG")
         ->allow_extra_args(false)  // else it takes the -- before PROGRAM for itself
         ->take_all();
-    command.add_flag(
-        "--force", options->force,
-        "Record into a folder that holds something else than a recording of this unit. Other files stay; a "
-        "recording of another unit is removed. Never where another 'waymark record' is still writing");
-    command.add_flag("-q,--quiet", options->quiet, "Say nothing when all went well");
+    command.add_flag("--force", options->force,
+                     "Record into a folder that contains anything but a recording of this unit. Other files stay; a "
+                     "recording of another unit is removed. Never where another 'waymark record' is still writing");
+    command.add_flag("-q,--quiet", options->quiet, "Print only warnings and errors");
     command.footer(
         "The capture is a snapshot folder with the executed code in it: every other command reads it directly, "
         "also\n"
@@ -755,7 +757,7 @@ Run add_record(CLI::App& app) {
         "each\n"
         "a task with an ID, and system calls are stays in supervisor state. Cycles, stalls and caches are MODELLED, "
         "after\n"
-        "numbers that --core-help lists. What truly happened is in DIR/truth.txt. Programs that include waymark_dpu.h "
+        "numbers that --core-help lists. What really executed is in DIR/truth.txt. Programs that include waymark_dpu.h "
         "can\n"
         "write to DP_TD. Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, "
         "for\n"
@@ -763,7 +765,8 @@ Run add_record(CLI::App& app) {
         "\n"
         "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded, or\n"
         "--stop-at never reached, so that all of the run is recorded; 2 usage;\n"
-        "3 the program or QEMU cannot be started, or the folder not be made; 4 the program was ended by a signal;\n"
+        "3 the program or QEMU cannot be started, or the folder cannot be created; 4 the program was ended by a "
+        "signal;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
         "code changed more than --max-changes times, or execution ran into empty memory.\n"
         "After 4, 5 and 6 too the capture can be decoded.\n"

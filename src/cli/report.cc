@@ -88,19 +88,20 @@ Status report(const ReportCommandOptions& options) {
 
 Run add_report(CLI::App& app) {
     auto options = std::make_shared<ReportCommandOptions>();
-    CLI::App& command = *app.add_subcommand("report", "All that a capture says, as one HTML file to look at");
+    CLI::App& command =
+        *app.add_subcommand("report", "A report with everything in a capture: one interactive HTML file");
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
     answers.input.output = "report.html";
     CLI::Option* output = command.get_option("--output");
     output->description("Write there; - is standard output")->capture_default_str();
-    command.add_option("--jobs", answers.jobs, "Decode with so many threads; 0: one for each core")
+    command.add_option("--jobs", answers.jobs, "Number of threads; 0: one per core")
         ->type_name("N")
         ->capture_default_str();
     command
         .add_option(
             "--max-size", options->most_megabytes,
-            "The file takes at most so much: what costs least is left out. The timeline's resolution grows with it, "
+            "Maximum size of the file; rows with the lowest cost are left out. A larger file has a finer timeline, "
             "until each call is shown")
         ->type_name("MB")
         ->capture_default_str();

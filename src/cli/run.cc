@@ -70,7 +70,8 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
     if (parsed.empty()) {
         const std::string all = names_of(app.get_subcommands(std::function<bool(const CLI::App*)>{}));
         for (int i = 1; i < argc; ++i)
-            if (argv[i][0] != '-') return fmt::format("'{}' is no command of waymark; name one: {}", argv[i], all);
+            if (argv[i][0] != '-')
+                return fmt::format("'{}' is not a waymark command; the commands are {}", argv[i], all);
         return argc > 1 ? fmt::format("'{}' is no option of waymark itself; name a command first: {}", argv[1], all)
                         : "name a command: " + all;
     }
@@ -83,40 +84,42 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
         for (const std::string& extra : extras)
             if (extra.size() > 1 && extra[0] == '-') return fmt::format("{} has no option '{}'", command, extra);
         if (!own.empty())
-            return fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
-        return fmt::format("'{}' is one argument too many: {} reads one CAPTURE", extras.front(), command);
+            return fmt::format("'{}' is not a command of {}; the commands are {}", extras.front(), command,
+                               names_of(own));
+        return fmt::format("unexpected argument '{}': {} takes one CAPTURE", extras.front(), command);
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
         const std::string name = last.get_name();
         if (!own.empty()) {
             const std::vector<std::string> extras = last.remaining();
-            return extras.empty()
-                       ? fmt::format("name a command of {}: {}", command, names_of(own))
-                       : fmt::format("'{}' is no command of {}; name one: {}", extras.front(), command, names_of(own));
+            return extras.empty() ? fmt::format("{} needs a command: {}", command, names_of(own))
+                                  : fmt::format("'{}' is not a command of {}; the commands are {}", extras.front(),
+                                                command, names_of(own));
         }
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "spe" && name != "explain")
-            return fmt::format("which capture? {} needs a perf.data file, or the bare bytes of a buffer", command);
-        if (name == "program") return fmt::format("which register program? {} needs its file, or -", command);
+            return fmt::format("no capture given: {} needs a perf.data file, or the bare bytes of a buffer", command);
+        if (name == "program") return fmt::format("no register program given: {} needs its file, or -", command);
         if (last.get_parent() != nullptr && last.get_parent()->get_name() == "dpu")
             return fmt::format(
-                "which capture? {} needs a folder with a dpu.ini, as 'waymark record --unit dpu' writes it", command);
+                "no capture given: {} needs a folder with a dpu.ini, as 'waymark record --unit dpu' writes it",
+                command);
         if (name == "record")
             return fmt::format(
-                "{} needs a place for the capture and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
+                "{} needs an output and a program: {} -o DIR -- PROGRAM [ARGS…], or with "
                 "--unit spe -o FILE",
                 command, command);
         if (name == "doctor")
-            return fmt::format("which capture? {} needs a folder, a perf.data file, or bare trace files", command);
+            return fmt::format("no capture given: {} needs a folder, a perf.data file, or bare trace files", command);
         if (name == "query")
-            return fmt::format("which file? {} needs one that 'waymark export --to sqlite' wrote", command);
-        if (name == "verify") return fmt::format("which recording? {} needs its folder", command);
+            return fmt::format("no file given: {} needs one that 'waymark export --to sqlite' wrote", command);
+        if (name == "verify") return fmt::format("no recording given: {} needs its folder", command);
         if (name == "info" || name == "packets" || name == "flow")
             return fmt::format(
-                "which capture? {} needs a snapshot folder, a folder with a dpu.ini, or a bare trace file and "
+                "no capture given: {} needs a snapshot folder, a folder with a dpu.ini, or a bare trace file and "
                 "--protocol",
                 command);
         return fmt::format(
-            "which capture? {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare trace "
+            "no capture given: {} needs a snapshot folder, a perf.data file, a folder with a dpu.ini, or a bare trace "
             "file and --protocol",
             command);
     }
@@ -170,7 +173,8 @@ CLI::Validator not_empty() {
 
 int run(int argc, char** argv) {
     CLI::App app{
-        "Waymark decodes Arm program trace (PTM), statistical profiles (SPE) and captures of the StarCore DPU: which "
+        "Waymark decodes Arm program flow trace (PTM, ETMv4, ETE), statistical profiles (SPE) and StarCore DPU "
+        "captures: which "
         "code "
         "ran, when, and what was lost.",
         "waymark"};
@@ -178,9 +182,10 @@ int run(int argc, char** argv) {
     app.formatter(std::make_shared<Help>());
     app.set_version_flag("--version", "waymark " WAYMARK_VERSION);
     app.footer(
-        "Exit status: 0 success; 1 there is nothing to show, or something was lost under --strict; 2 invalid command\n"
-        "line; 3 an input could not be read to its end, or the output could not be written (also if 1 applies). What\n"
-        "could be read is shown in any case.\n"
+        "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
+        "command\n"
+        "line; 3 an input cannot be read completely, or the output cannot be written (also if 1 applies). Everything\n"
+        "that could be read is shown in any case.\n"
         "waymark COMMAND --help describes each command.");
     std::vector<std::pair<CLI::App*, Run>> commands;
     const auto add = [&](Run command) { commands.emplace_back(app.get_subcommands({}).back(), std::move(command)); };

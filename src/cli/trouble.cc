@@ -24,7 +24,7 @@ void say_types_not_found(const std::vector<std::string>& asked, const listing::P
         if (!listed.found.contains(type)) missing.push_back(type);
     if (!missing.empty())
         say("note",
-            fmt::format("of {} none is of type {}", counted(listed.packets, one, many), fmt::join(missing, " or ")));
+            fmt::format("none of {} has type {}", counted(listed.packets, one, many), fmt::join(missing, " or ")));
 }
 
 bool is_part_of_run(const pipeline::Session& session) {

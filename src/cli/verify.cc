@@ -345,7 +345,7 @@ Run add_verify(CLI::App& app) {
         ->type_name("FILE")
         ->take_all();
     options->add_folders_to(command);
-    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
     command.footer(
         "Compares ranges, instructions and the ordered hash of each source. Of a DPU: counts of each task, and from "
         "each\n"
@@ -357,7 +357,7 @@ Run add_verify(CLI::App& app) {
         "wrapped: then --truth is needed, and all after the first synchronisation must be equal);\n"
         "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 they cannot be compared: there is no "
         "truth,\n"
-        "or not the part of it that the trace holds (NOT COMPARED).\n");
+        "or it does not cover the trace (NOT COMPARED).\n");
     return [options] { return Verification(*options).run(); };
 }
 

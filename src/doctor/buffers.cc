@@ -36,9 +36,9 @@ void Buffers::look_at(const Buffer& buffer) {
                      {},
                      sample->damage->offset.value_or(Offset{}),
                      sample->damage->message,
-                     "a file that can be read to its end",
+                     "a file that can be read completely",
                      "a damaged disk or compressed file",
-                     "get the file anew; what came before was looked at"});
+                     "get the file again; the part before was examined"});
     }
     BufferReport out;
     out.name = buffer.name;
@@ -52,7 +52,7 @@ void Buffers::look_at(const Buffer& buffer) {
                      buffer.name,
                      {},
                      {},
-                     "the buffer holds no byte",
+                     "the buffer is empty",
                      "trace",
                      "nothing was recorded, or the file was not written",
                      "record again"});

@@ -341,10 +341,10 @@ Result<Report> examine_perf(const std::filesystem::path& file) {
     Report report;
     Findings to(report, file.filename().string());
     for (const Error& e : capture.damage)
-        to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read to its end",
+        to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read completely",
                "the compressed file is damaged or cut", "get the file anew");
     for (const Error& e : totals.errors)
-        to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read to its end",
+        to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read completely",
                "a damaged disk", "get the file anew");
     if (q.container_losses != 0)
         to.add(

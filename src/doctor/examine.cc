@@ -55,7 +55,7 @@ public:
                          capture::to_string(problem),
                          "a description without contradictions",
                          "the ini files, or what was given for them",
-                         "put the description right; where it is silent, what is inferred below holds"});
+                         "correct the description; settings that it lacks are inferred below"});
         }
         if (session_.capture.buffers.empty())
             add_finding({Severity::error,

@@ -213,7 +213,7 @@ Taken Framing::hold_against(const Buffer& buffer, const Sample& sample, BufferRe
                  buffer.name,
                  {},
                  at,
-                 fmt::format("read as {}, {} of {} looked at belong to a source of a known protocol; as {}, {} do",
+                 fmt::format("parsed as {}, {} of {} examined belong to a source of a known protocol; as {}, {} do",
                              capture::name(buffer.format), as_declared, bytes_text(out.looked_at),
                              capture::name(guessed), as_guessed),
                  fmt::format("format={}", capture::name(guessed)),

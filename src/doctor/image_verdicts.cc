@@ -225,7 +225,7 @@ void Images::report_image(const SourceReport& source, const ImageVerdict& v, con
     if (v.kind == Kind::not_reached)
         add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
                     v.trial.first_no_memory.value_or(Offset{}),
-                    ranges == 0 ? fmt::format("{} does not fit: it holds no address the trace names (first {:#010x})",
+                    ranges == 0 ? fmt::format("{} does not fit: it contains no address of the trace (first {:#010x})",
                                               v.image, v.trial.no_memory.value)
                                 : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
                     fmt::format("the program that ran: {}% of the trace explained, or a proof, also at another "
@@ -246,8 +246,8 @@ void Images::report_image(const SourceReport& source, const ImageVerdict& v, con
                     "get the buffer anew if the trace is damaged; else give the code as it was with a further --image");
     if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
         add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
-                    fmt::format("{}: execution went {} where it holds nothing, first to {:#010x}", v.image,
-                                counted(v.trial.totals.no_memory, "time"), v.trial.no_memory.value),
+                    fmt::format("{}: execution went {} to addresses that it does not contain, first to {:#010x}",
+                                v.image, counted(v.trial.totals.no_memory, "time"), v.trial.no_memory.value),
                     "all code that ran", "the image is a part of memory", "give the rest with a further --image");
 }
 

@@ -36,9 +36,10 @@ int allow(void*, int action, const char* name, const char*, const char*, const c
 
 /// What a file is that is no database, and what is one.
 Error no_database(const std::string& path, std::string_view what) {
-    return {Errc::bad_format, fmt::format("{} is no SQLite database: {}. 'waymark export CAPTURE --to sqlite -o FILE' "
-                                          "writes one of a capture",
-                                          path, what)};
+    return {Errc::bad_format,
+            fmt::format("{} is not an SQLite database: {}. 'waymark export CAPTURE --to sqlite -o FILE' "
+                        "creates one from a capture",
+                        path, what)};
 }
 
 /// Names of the tables and views, as text.
@@ -133,7 +134,7 @@ Result<Database> Database::open(const std::string& path) {
     if (head != magic) {
         std::string found;
         for (const char c : head.substr(0, 8)) found += fmt::format("{:02x} ", static_cast<unsigned char>(c));
-        return no_database(path, fmt::format("it begins with the bytes {}where one has the text \"{}\"", found, magic));
+        return no_database(path, fmt::format("it begins with the bytes {}instead of the text \"{}\"", found, magic));
     }
     sqlite3* raw = nullptr;
     const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
@@ -160,7 +161,7 @@ Result<DatabaseRows> Database::select(const std::string& sql) const {
     out.statement_.reset(raw);
     if (raw == nullptr)
         return Error{Errc::usage,
-                     "that is no statement; try: waymark query " + path_ + " 'SELECT * FROM hot_functions'"};
+                     "that is not an SQL statement; try: waymark query " + path_ + " 'SELECT * FROM hot_functions'"};
     if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
         return Error{Errc::usage, fmt::format("one statement at a time; there is more: {}", rest)};
     return out;

@@ -140,7 +140,7 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                 return {"range_no_path",
                         e.from_known ? std::optional(e.from) : std::nullopt,
                         "",
-                        fmt::format("{} executed whose way is not traced; flow goes on at {}",
+                        fmt::format("{} executed without a traced outcome; flow continues at {}",
                                     counted(e.instructions, "instruction"), hex(e.to)),
                         flow::no_cycles,
                         e.to,

@@ -156,7 +156,7 @@ private:
     }
 
     void record(const Level& level) {
-        print("\na record at EL{} holds\n", level.el);
+        print("\na record at EL{} contains\n", level.el);
         print("  always              PC, total and issue latency, events, operation type\n");
         print("  branches            target address\n");
         const bool unknown = !input_.given("PMSIDR_EL1");

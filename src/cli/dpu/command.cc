@@ -56,13 +56,14 @@ struct DpuOptions {
             ->type_name("FILE")
             ->take_all();
         folders.add_folders_to(command);
-        command.add_flag("--strict", strict, "Exit with 1 if anything was lost or is doubtful");
+        command.add_flag("--strict", strict, "Exit with status 1 if trace was lost or a figure is doubtful");
         if (!rows) return;
         command.add_option("--counter", counter, "The counter rows are sorted by, such as A0 or CYCLES. Default: A0")
             ->type_name("NAME");
         command
             .add_option("--limit", limit,
-                        "Show so many rows of a table; 0: all. Default: 50, in the report 15. tsv and json have all")
+                        "Maximum number of rows of a table; 0: all. Default: 50, in the report 15. tsv and json "
+                        "contain all rows")
             ->type_name("N")
             ->check(not_negative());
     }
@@ -487,7 +488,7 @@ Run add_dpu(CLI::App& app) {
     dpu.footer(
         "Captures are folders with a dpu.ini. Every view says which of its figures are exact, which estimated and "
         "which\n"
-        "the trace mode does not record; where its rows hold all that was counted, it shows that they add up.\n"
+        "the trace mode does not record; if its rows cover everything that was counted, it shows that they add up.\n"
         "Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, for the "
         "published\n"
         "description of the unit omits them.\n");
@@ -495,16 +496,16 @@ Run add_dpu(CLI::App& app) {
     constexpr const char* status =
         "\nExit status: 0 there is an answer; 1 there is no entry, the rows do not add up, or something was lost "
         "or is\n"
-        "doubtful under --strict; 2 usage; 3 the capture cannot be read to its end, or the output not be written.\n";
+        "doubtful under --strict; 2 usage; 3 the capture cannot be read completely, or the output cannot be written.\n";
     const std::array<DpuView, 10> views{{
         {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
          true},
-        {"tasks", "What each task cost, in both privileges, and each of its stays", "",
+        {"tasks", "Cost of each task in user and supervisor mode, and of each period in which it ran (stay)", "",
          "A row is a task ID in user or supervisor state. A stay is one uninterrupted time on the core. Rows in angle\n"
          "brackets hold what belongs to no task for certain, such as intervals in which trace was lost.\n\n"
          "  waymark dpu tasks DIR --counter STALL_ALL\n",
          true},
-        {"functions", "What each function cost by itself and with what it called (mode flow)", "",
+        {"functions", "Cost of each function, without and with its callees (mode flow)", "",
          "Readings come with each call, return and interrupt; what lies between two of them is the cost of the "
          "function\n"
          "the first led to. The trace has no jumps: a function that is seen to run after one, as after a tail call\n"
@@ -514,14 +515,14 @@ Run add_dpu(CLI::App& app) {
          "  waymark dpu "
          "functions DIR --limit 0\n",
          true},
-        {"paths", "What each call path cost (mode flow)", "",
+        {"paths", "Cost of each call path (mode flow)", "",
          "--folded writes lines for flame graphs, of the counter --counter names.\n\n"
          "  waymark dpu paths DIR --folded --counter DC_MISS > stacks.txt\n",
          true},
-        {"interrupts", "What each interrupt and system call cost, from entry to return", "", "", true},
-        {"ranges", "What ranges of code cost", "", "  waymark dpu ranges DIR --range main --range 0x10400-0x10800\n",
+        {"interrupts", "Cost of each interrupt and system call, from entry to return", "", "", true},
+        {"ranges", "Cost of address ranges", "", "  waymark dpu ranges DIR --range main --range 0x10400-0x10800\n",
          true},
-        {"timeline", "Who had the core when, with the rates of the counters", "", "", true},
+        {"timeline", "Which task ran when, with the rates of the counters", "", "", true},
         {"loops", "Loops: where, how often, how long (mode compressed)", "", "", false},
         {"data", "What the program wrote to DP_TD", "", "", false},
         {"ratios", "Miss rates, load, stall shares, use of the bus: figures derived from the counters", "",
@@ -549,7 +550,7 @@ Run add_dpu(CLI::App& app) {
         });
     };
     for (const DpuView& view : views) add_view(view);
-    add_view({"health", "What the buffer held: entries by kind, pads, gaps, losses", "", "", false});
+    add_view({"health", "Contents of the buffer: entries by kind, padding, gaps, losses", "", "", false});
     Run program = add_dpu_program(dpu);
     commands->emplace_back(dpu.get_subcommand("program"), std::move(program));
     return [commands] {

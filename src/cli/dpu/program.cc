@@ -173,7 +173,7 @@ Status run_program(const ProgramOptions& options) {
 
 Run add_dpu_program(CLI::App& dpu) {
     auto options = std::make_shared<ProgramOptions>();
-    CLI::App& command = *dpu.add_subcommand("program", "What a register program does, and what is wrong with it");
+    CLI::App& command = *dpu.add_subcommand("program", "Check a register program: what it does, and its mistakes");
     command.add_option("FILE", options->file, "Lines of register writes; - is standard input")->required();
     command.add_option("--format", options->format, "text: for reading; json: for programs")
         ->type_name("FORMAT")

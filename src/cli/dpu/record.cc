@@ -231,7 +231,7 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                 ->capture_default_str());
     program(command.add_flag("--no-user-data", no_user_data,
                              "Writes to DP_TD make entries in modes user and user-raw alone"));
-    add(command.add_option("--sample-every", sample_every, "The program writes SAMPLE each so many cycles")
+    add(command.add_option("--sample-every", sample_every, "The program writes SAMPLE every CYCLES cycles")
             ->type_name("CYCLES")
             ->check(not_negative()));
     add(command

@@ -46,14 +46,12 @@ void ProfileOptions::add_reading_to(CLI::App& command) {
         .add_option("--midr", midr,
                     "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
         ->type_name("VALUE");
-    command.add_option("--jobs", jobs, "Threads to work with; 0: as many as there are processors")
-        ->type_name("N")
-        ->capture_default_str();
+    command.add_option("--jobs", jobs, "Number of threads; 0: one per core")->type_name("N")->capture_default_str();
     command.add_flag(
         "--mid-record", mid_record,
         "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
     command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
-    command.add_option("-o,--output", output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", output, "Output file instead of standard output")->type_name("FILE");
 }
 
 void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
@@ -114,7 +112,7 @@ Result<Answer> Answer::open(const AnswerOptions& options) {
     if (std::filesystem::exists(std::filesystem::path(options.capture) / "snapshot.ini", ignored) ||
         std::filesystem::path(options.capture).filename() == "snapshot.ini")
         return Error{Errc::usage,
-                     fmt::format("{0} is a snapshot of trace macrocells and holds no samples: waymark report {0}, "
+                     fmt::format("{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, "
                                  "profile and flow show what it does; waymark spe takes perf.data files",
                                  options.capture)};
     ShowProgress progress;

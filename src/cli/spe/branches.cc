@@ -164,7 +164,7 @@ Run add_spe_branches(CLI::App& spe) {
     CLI::App& command = *spe.add_subcommand("branches", "Which branches were taken, and which predicted wrongly");
     options->add_to(command,
                     {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});
-    command.add_option("--by", options->by, "What makes a row: branch (with all its targets) or pair (from, to)")
+    command.add_option("--by", options->by, "One row per branch (with all its targets) or pair (from, to)")
         ->type_name("NAME")
         ->transform(one_of({"branch", "pair"}))
         ->capture_default_str();
@@ -172,14 +172,15 @@ Run add_spe_branches(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of({"mispredicts", "samples"}))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+    command.add_option("--limit", options->limit, "Maximum number of rows; 0: all")
         ->type_name("N")
         ->check(not_negative())
         ->capture_default_str();
     command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
         ->type_name("NAME");
     command.footer(
-        "A sample knows its own branch only, not those before it. The forms for tools hold taken branches inside one\n"
+        "A sample contains only its own branch, not those before it. bolt and autofdo contain the taken branches "
+        "inside one\n"
         "file, as addresses of that file, which has to be there (--symfs).\n"
         "\n"
         "  waymark spe branches perf.data --by pair\n"
@@ -187,7 +188,7 @@ Run add_spe_branches(CLI::App& spe) {
         "  perf2bolt --pa -p server.preagg -o server.fdata server\n"
         "\n"
         "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read to its end, or the output not be written.\n");
+        "3 the capture cannot be read completely, or the output cannot be written.\n");
     return [options] { return branches(*options); };
 }
 

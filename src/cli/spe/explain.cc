@@ -61,7 +61,7 @@ Status explain(const ExplainOptions& options) {
 Run add_spe_explain(CLI::App& spe_commands) {
     auto options = std::make_shared<ExplainOptions>();
     CLI::App& command =
-        *spe_commands.add_subcommand("explain", "Say why a unit takes samples, or none, from its registers");
+        *spe_commands.add_subcommand("explain", "Explain from register values why a unit takes samples or not");
     command
         .add_option("SETTING", options->arguments,
                     "A register or one field of it, PMSCR_EL1=0x6b or MDCR_EL2.E2PB=0b11; or a file of registers (- is "
@@ -98,7 +98,7 @@ Run add_spe_explain(CLI::App& spe_commands) {
         ->type_name("NAME")
         ->transform(one_of({"text", "json"}))
         ->capture_default_str();
-    command.add_option("-o,--output", options->output, "Write there instead of to standard output")->type_name("FILE");
+    command.add_option("-o,--output", options->output, "Output file instead of standard output")->type_name("FILE");
     const spe::Registers registers;
     spe::Registers::for_each(registers, [&](const auto& r) {
         command.add_option("--" + std::string(r.name), options->registers[std::string(r.name)], std::string(r.title))
@@ -111,13 +111,14 @@ Run add_spe_explain(CLI::App& spe_commands) {
         "in the way, with the value that would remove it; who owns the profiling buffer; which register accesses "
         "trap,\n"
         "and to where; what a record would hold; and what the filters, the interval and the buffer do to the samples.\n"
-        "With PSTATE.EL only that level is asked about. What is in brackets, such as (3.4 row 7), is the section of\n"
+        "If PSTATE.EL is given, only that level is shown. References in brackets, such as (3.4 row 7), are sections "
+        "of\n"
         "docs/spec/spe.md that says so; 'first' and 'modern' are the two revisions that its section 3 distinguishes. "
         "RME is "
         "of "
         "the\nmodern one.\n"
         "\n"
-        "What is not given counts as 0, but three fields that software seldom can read or prints: MDCR_EL3.NSPB gives\n"
+        "Registers not given count as 0, except three fields that software can seldom read: MDCR_EL3.NSPB gives\n"
         "the buffer to Non-secure state, SCR_EL3.NS is Non-secure, and MDCR_EL2.E2PB gives the buffer to EL1, or keeps "
         "it\n"
         "for EL2 if HCR_EL2.TGE is 1 or PMSCR_EL2 is given. Conditions that rest on such a value say '(not given)'. "
@@ -126,7 +127,7 @@ Run add_spe_explain(CLI::App& spe_commands) {
         "\n"
         "A number without 0x or 0b is decimal, unless it has a letter from a to f or sixteen digits: then it is "
         "hexadecimal,\nand in a file so are all others without. Whole registers for which that matters are noted. A "
-        "register given on the\ncommand line outdoes that of a file, and a field outdoes its register.\n"
+        "register given on the\ncommand line overrides that of a file, and a field overrides its register.\n"
         "\n"
         "  waymark spe explain PMBLIMITR_EL1=0x80001 PMSCR_EL1.E0SPE=1 PMSIRR_EL1=0x1000\n"
         "  waymark spe explain registers.txt --spe v1.2 PMBSR_EL1=0\n"

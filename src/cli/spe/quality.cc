@@ -80,7 +80,7 @@ Run add_spe_quality(CLI::App& spe) {
         "  waymark spe quality perf.data\n"
         "\n"
         "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read to its end, or the output not be written.\n");
+        "3 the capture cannot be read completely, or the output cannot be written.\n");
     return [options] { return quality(*options); };
 }
 

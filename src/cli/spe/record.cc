@@ -68,7 +68,7 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
              .add_option("--aux-buffer", buffer_kib, "Size of each CPU's profiling buffer; it is written out when full")
              ->type_name("KIB")
              ->capture_default_str());
-    unit(command.add_option("--seed", seed, "Where the random numbers of jitter begin")
+    unit(command.add_option("--seed", seed, "Seed of the random numbers for jitter")
              ->type_name("N")
              ->capture_default_str());
     unit(command

@@ -169,7 +169,7 @@ Run add_spe_report(CLI::App& spe) {
     options->add_to(command);
     command
         .add_option("--by", options->by,
-                    "What makes a row: function, line, pc, file, thread, or source (loads by where their data came "
+                    "One row per function, line, pc, file, thread, or source (loads by where their data came "
                     "from, and function)")
         ->type_name("NAME")
         ->transform(one_of({"function", "line", "pc", "file", "thread", "source"}))
@@ -177,11 +177,11 @@ Run add_spe_report(CLI::App& spe) {
     const std::vector<std::string> keys = analysis::profile_sort_keys();
     std::string list;
     for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
-    command.add_option("--sort", options->sort, "What rows are sorted by, and bars show: " + list)
+    command.add_option("--sort", options->sort, "Sort order of the rows, also shown as bars: " + list)
         ->type_name("NAME")
         ->transform(one_of(keys))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many rows; 0: all")
+    command.add_option("--limit", options->limit, "Maximum number of rows; 0: all")
         ->type_name("N")
         ->check(not_negative())
         ->capture_default_str();
@@ -195,7 +195,7 @@ Run add_spe_report(CLI::App& spe) {
         "  waymark spe report perf.data --by line --sort llc-misses --symfs /srv/board-rootfs\n"
         "\n"
         "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read to its end, or the output not be written.\n");
+        "3 the capture cannot be read completely, or the output cannot be written.\n");
     return [options] { return report(*options); };
 }
 

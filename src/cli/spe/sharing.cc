@@ -64,7 +64,7 @@ public:
                                                                     grouped(candidates_.without_accessor())));
         if (lines_.empty()) {
             out.print("No {}.\n", none);
-            if (!options_.all) out.print("--all shows lines whose sharing is meant, too.\n");
+            if (!options_.all) out.print("--all also shows true sharing.\n");
             return;
         }
         print_text(out, tables_.summary(lines_));
@@ -146,19 +146,20 @@ Status sharing(const SharingOptions& options) {
 
 Run add_spe_sharing(CLI::App& spe) {
     auto options = std::make_shared<SharingOptions>();
-    CLI::App& command = *spe.add_subcommand("sharing", "Cache lines that several threads use, and whether in vain");
+    CLI::App& command =
+        *spe.add_subcommand("sharing", "Cache lines that several threads use, and which of them are false sharing");
     options->add_to(command);
     command.add_option("--line-size", options->line_bytes, "Bytes of a cache line; larger: blocks, such as pages")
         ->type_name("BYTES")
         ->capture_default_str();
-    command.add_flag("--all", options->all, "Also lines whose sharing is meant: all threads use the same places");
+    command.add_flag("--all", options->all, "Also true sharing: lines in which all threads use the same addresses");
     command
         .add_option("--sort", options->sort,
                     "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first")
         ->type_name("NAME")
         ->transform(one_of({"kind", "samples", "cycles", "apart", "from-other"}))
         ->capture_default_str();
-    command.add_option("--limit", options->limit, "Show so many lines; 0: all")
+    command.add_option("--limit", options->limit, "Maximum number of cache lines; 0: all")
         ->type_name("N")
         ->check(not_negative())
         ->capture_default_str();
@@ -173,7 +174,7 @@ Run add_spe_sharing(CLI::App& spe) {
         "  waymark spe sharing perf.data --line-size 128 --all --sort cycles\n"
         "\n"
         "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read to its end, or the output not be written.\n");
+        "3 the capture cannot be read completely, or the output cannot be written.\n");
     return [options] { return sharing(*options); };
 }
 
